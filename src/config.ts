@@ -10,10 +10,10 @@ import {
 } from "./config/sources.ts";
 import { FIGURE_NAMES, type ReadValue, readTiers, readValue } from "./config/values.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
+import { TIER_NAMES, type Tiers } from "./kernel/limits/tiers.ts";
 import { isEmail } from "./kernel/mail/address.ts";
 import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
-import { TIER_NAMES, type Tiers } from "./kernel/tiers.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 

@@ -1,13 +1,13 @@
 import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
-import { type Clock, createSystemClock, ManualClock } from "./kernel/clock.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
 import type { OutboundOverrides } from "./kernel/outbound/client.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
+import { type Clock, createSystemClock, ManualClock } from "./kernel/time/clock.ts";
 
 /** How long requests under way may take to finish once the server was told to stop. */
 const SHUTDOWN_GRACE_MS = 10_000;

@@ -2,12 +2,12 @@
 // request, and commits once per batch, gathered as Ninefold gathers it: bun ceiling-server.ts FOLDER KEY
 import { mkdirSync } from "node:fs";
 import { openDataFolder } from "../../src/data-folder.ts";
-import { createSystemClock } from "../../src/kernel/clock.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { keyDigestHex } from "../../src/kernel/secrets/key-format.ts";
 import { Checkpointer } from "../../src/kernel/storage/checkpointer.ts";
 import { CommitDelay } from "../../src/kernel/storage/commit-delay.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { createSystemClock } from "../../src/kernel/time/clock.ts";
 import { JSON_HEADERS, partsOf } from "./answers.ts";
 import { type Asked, ceilingWork } from "./ceiling-work.ts";
 

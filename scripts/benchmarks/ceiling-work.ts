@@ -1,9 +1,9 @@
 import { generateKeyPairSync, hash, sign } from "node:crypto";
 import { eventIdOf } from "../../src/areas/catch/ids.ts";
+import { uuidToBytes } from "../../src/kernel/data/uuid.ts";
 import type { Kernel } from "../../src/kernel/kernel.ts";
 import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
-import { uuidToBytes } from "../../src/kernel/uuid.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import { chainHashOf } from "../../src/verify/receipt.ts";
 import { ANSWERS } from "./answers.ts";

@@ -1,7 +1,7 @@
 import { openDataFolder } from "../../src/data-folder.ts";
-import { createSystemClock } from "../../src/kernel/clock.ts";
 import { closeKernel, type Kernel } from "../../src/kernel/kernel.ts";
 import { createLogger } from "../../src/kernel/log.ts";
+import { createSystemClock } from "../../src/kernel/time/clock.ts";
 
 /** Where things of an account go that name no project. */
 export interface DefaultProject {

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { createApp } from "../../src/app.ts";
 import { loadConfig } from "../../src/config.ts";
 import { openDataFolder } from "../../src/data-folder.ts";
-import { createSystemClock, monotonicMs } from "../../src/kernel/clock.ts";
 import { closeKernel } from "../../src/kernel/kernel.ts";
 import { createLogger } from "../../src/kernel/log.ts";
+import { createSystemClock, monotonicMs } from "../../src/kernel/time/clock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-mounting-"));
 const config = loadConfig(["--data", folder], {});

@@ -7,7 +7,7 @@ const STORES = [
   "src/areas/*/backup-check.ts",
 ];
 const ROUTES = ["src/areas/*/**/routes.ts", "src/areas/*/**/routes-*.ts", "src/areas/*/**/*-routes.ts"];
-const CLOCK = ["src/kernel/clock*.ts", "src/kernel/ids.ts"];
+const CLOCK = ["src/kernel/time/clock*.ts", "src/kernel/ids.ts"];
 
 /** Files outside `kernel/storage` that need a database connection of their own, such as offline commands. */
 const SQLITE_ALLOW_LIST: readonly string[] = [];

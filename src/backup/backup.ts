@@ -1,13 +1,13 @@
 import { existsSync, fstatSync, fsyncSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
-import type { BackupCheck } from "../kernel/backup-check.ts";
-import { monotonicMs, realDelay } from "../kernel/clock.ts";
+import type { BackupCheck } from "../kernel/data/backup-check.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { assertLogWhole, examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
+import { monotonicMs, realDelay } from "../kernel/time/clock.ts";
 import {
   assertFolder,
   type CopyOrder,

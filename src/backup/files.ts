@@ -10,10 +10,10 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { realDelay } from "../kernel/clock.ts";
-import { isoTime, parseDateTime } from "../kernel/date-time.ts";
 import { errorCode, StartupError } from "../kernel/errors.ts";
 import { syncFolder } from "../kernel/storage/folders.ts";
+import { realDelay } from "../kernel/time/clock.ts";
+import { isoTime, parseDateTime } from "../kernel/time/date-time.ts";
 
 /** What a backup and a restore are told alike. */
 export interface CopyOrder {

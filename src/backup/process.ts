@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { realDelay } from "../kernel/clock.ts";
+import { realDelay } from "../kernel/time/clock.ts";
 import { removeTemporary, temporaryNameOf } from "./files.ts";
 
 /** How long a backup that is told to end may take to remove what it has begun. */

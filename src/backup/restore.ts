@@ -1,9 +1,7 @@
 import { existsSync, fstatSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
-import type { RestoreStep } from "../kernel/backup-check.ts";
-import { realDelay } from "../kernel/clock.ts";
-import { isoTime } from "../kernel/date-time.ts";
+import type { RestoreStep } from "../kernel/data/backup-check.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
 import { examineDatabase, inspectDatabase } from "../kernel/storage/examine.ts";
@@ -12,6 +10,8 @@ import { dataFilesOf, makeFolder, syncPath } from "../kernel/storage/folders.ts"
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
 import { leaveRestoreMark } from "../kernel/storage/restored.ts";
+import { realDelay } from "../kernel/time/clock.ts";
+import { isoTime } from "../kernel/time/date-time.ts";
 import {
   type CopyOrder,
   openFile,

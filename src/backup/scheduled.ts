@@ -1,13 +1,13 @@
 import { accessSync, constants, mkdirSync, readdirSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { monotonicMs } from "../kernel/clock.ts";
-import { isoTime } from "../kernel/date-time.ts";
 import { ApiError, errorText, StartupError } from "../kernel/errors.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { nextOccurrence } from "../kernel/scheduler/calendar.ts";
 import type { JobOutcome } from "../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../kernel/storage/tx.ts";
+import { monotonicMs } from "../kernel/time/clock.ts";
+import { isoTime } from "../kernel/time/date-time.ts";
 import { plainText, removeGently, removeLeftovers, scheduledName, timeOfScheduled } from "./files.ts";
 import { type BackupProcess, startBackupProcess } from "./process.ts";
 

@@ -1,4 +1,4 @@
-import { type BackupCheck, counted, PROBLEMS_LISTED_MAX, Problems } from "../kernel/backup-check.ts";
+import { type BackupCheck, counted, PROBLEMS_LISTED_MAX, Problems } from "../kernel/data/backup-check.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
 
 /** What a check of a copy found. */

@@ -1,5 +1,5 @@
 import { UsageError } from "../config/command-line.ts";
-import { realDelay } from "../kernel/clock.ts";
+import { realDelay } from "../kernel/time/clock.ts";
 import { withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import type { Api, JsonObject } from "./http-api.ts";

@@ -1,7 +1,7 @@
 import { UsageError } from "../config/command-line.ts";
 import { readClientSettings } from "../config/sources.ts";
 import { resolveConfig } from "../config.ts";
-import { urlOf } from "../kernel/http/addresses.ts";
+import { urlOf } from "../kernel/http/access/addresses.ts";
 import type { Given } from "./arguments.ts";
 import { ask } from "./http-api.ts";
 import { print, printError } from "./output.ts";

@@ -1,5 +1,5 @@
-import { realTimeout } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { realTimeout } from "../kernel/time/clock.ts";
 import { ask, type HttpAnswer, type HttpTarget, type JsonObject, refusal, Unanswered } from "./http-api.ts";
 import { printError } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import { readClientSettings } from "../config/sources.ts";
-import { createSystemClock, realTimeout } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { createSystemClock, realTimeout } from "../kernel/time/clock.ts";
 import { pathSegment } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import type { JsonObject } from "./http-api.ts";

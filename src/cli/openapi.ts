@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config.ts";
-import { openApiDocument } from "../kernel/http/openapi.ts";
+import { openApiDocument } from "../kernel/http/document/openapi.ts";
 import { openOfflineApp } from "./folder-api.ts";
 import { printJson } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import { realPause } from "../kernel/clock.ts";
 import { errorCode } from "../kernel/errors.ts";
+import { realPause } from "../kernel/time/clock.ts";
 
 const STDOUT = 1;
 const STDERR = 2;

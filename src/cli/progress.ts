@@ -1,4 +1,4 @@
-import { monotonicMs } from "../kernel/clock.ts";
+import { monotonicMs } from "../kernel/time/clock.ts";
 
 /** What is counted. */
 type Unit = "bytes" | "rows";

@@ -5,9 +5,9 @@ import { reportHeldDeliveries, reportWaitingDeliveries } from "../areas/relay/ba
 import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
-import type { RestoreStep } from "../kernel/backup-check.ts";
-import { createSystemClock } from "../kernel/clock.ts";
-import { isoTime } from "../kernel/date-time.ts";
+import type { RestoreStep } from "../kernel/data/backup-check.ts";
+import { createSystemClock } from "../kernel/time/clock.ts";
+import { isoTime } from "../kernel/time/date-time.ts";
 import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { Progress } from "./progress.ts";

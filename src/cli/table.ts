@@ -1,5 +1,5 @@
 import { OPTIONS } from "../config/options.ts";
-import { TIER_NAMES } from "../kernel/tiers.ts";
+import { TIER_NAMES } from "../kernel/limits/tiers.ts";
 
 /** A positional argument of a command. */
 export interface ArgumentSpec {

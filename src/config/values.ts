@@ -1,5 +1,11 @@
 import { StartupError } from "../kernel/errors.ts";
-import { accountCeiling, DEFAULT_TIERS, TIER_NAMES, type TierFigures, type Tiers } from "../kernel/tiers.ts";
+import {
+  accountCeiling,
+  DEFAULT_TIERS,
+  TIER_NAMES,
+  type TierFigures,
+  type Tiers,
+} from "../kernel/limits/tiers.ts";
 import { UsageError } from "./command-line.ts";
 import type { Schema, Value } from "./options.ts";
 import type { GivenValue } from "./sources.ts";

@@ -1,13 +1,12 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
-import { Changes } from "./changes.ts";
-import { type Clock, createSystemClock } from "./clock.ts";
+import { Housekeeping } from "./background/housekeeping.ts";
 import { StartupError } from "./errors.ts";
-import { Housekeeping } from "./housekeeping.ts";
 import { createIds, type Ids } from "./ids.ts";
 import type { Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { Changes } from "./projects/changes.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
@@ -32,6 +31,7 @@ import { syncFolder } from "./storage/folders.ts";
 import { type Migration, migrate } from "./storage/migrate.ts";
 import { copyTemplate } from "./storage/template.ts";
 import { Writer } from "./storage/writer.ts";
+import { type Clock, createSystemClock } from "./time/clock.ts";
 
 /** What every area is built on. */
 export interface Kernel {

@@ -1,5 +1,5 @@
-import type { Clock } from "./clock.ts";
-import { isoTime } from "./date-time.ts";
+import type { Clock } from "./time/clock.ts";
+import { isoTime } from "./time/date-time.ts";
 
 /** Severity of a log line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";

@@ -1,7 +1,7 @@
 import { FILES } from "../../build/dashboard/files.js";
-import { type AssetSource, asset } from "../kernel/http/asset.ts";
 import type { Http, PageHandler } from "../kernel/http/http.ts";
-import { pathOf } from "../kernel/http/request-target.ts";
+import { pathOf } from "../kernel/http/requests/request-target.ts";
+import { type AssetSource, asset } from "../kernel/http/responses/asset.ts";
 import { pageHeaders } from "./headers.ts";
 
 const PAGE = "index.html";

@@ -1,7 +1,7 @@
 import { ApiError } from "../kernel/errors.ts";
-import type { RenderedAnswer } from "../kernel/http/answer.ts";
-import type { OpenCall } from "../kernel/http/call.ts";
 import type { Http } from "../kernel/http/http.ts";
+import type { OpenCall } from "../kernel/http/requests/call.ts";
+import type { RenderedAnswer } from "../kernel/http/responses/response.ts";
 
 /** Leads browsers from the root to a page, by its path relative to the root. */
 export function rootPage(http: Http, page: string): void {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { asset } from "../kernel/http/asset.ts";
 import type { Http } from "../kernel/http/http.ts";
+import { asset } from "../kernel/http/responses/asset.ts";
 import style from "./status.css" with { type: "text" };
 
 /** Characters of a digest that tell two versions of a file apart. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import { BODY_BYTES_MAX } from "../../src/kernel/http/body.ts";
+import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
 import { expectError } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 

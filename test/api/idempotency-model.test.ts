@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../src/kernel/limits/tiers.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
 const HOUR_MS = 60 * 60 * 1000;

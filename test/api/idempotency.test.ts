@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { IDEMPOTENCY_KEPT_MS } from "../../src/kernel/http/idempotency.ts";
+import { IDEMPOTENCY_KEPT_MS } from "../../src/kernel/http/operations/idempotency.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { expectError, UUID_V7 } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";

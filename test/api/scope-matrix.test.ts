@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Scope } from "../../src/kernel/http/access/caller.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import type { Scope } from "../../src/kernel/http/caller.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import {

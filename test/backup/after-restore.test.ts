@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { fencingFloor, TOKENS_BEYOND_BACKUP, TOKENS_PER_MS_MAX } from "../../src/areas/locks/backup-check.ts";
-import { below } from "../../src/kernel/backup-check.ts";
+import { below } from "../../src/kernel/data/backup-check.ts";
 import type { Client } from "../support/client.ts";
 import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OPTIONS } from "../../src/config/options.ts";
 import { FIGURE_NAMES } from "../../src/config/values.ts";
-import { TIER_NAMES } from "../../src/kernel/tiers.ts";
+import { TIER_NAMES } from "../../src/kernel/limits/tiers.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
 import { ninefold } from "./run.ts";
 

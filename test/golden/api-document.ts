@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { EXAMPLE_KEY } from "../../src/kernel/http/openapi-security.ts";
+import { EXAMPLE_KEY } from "../../src/kernel/http/document/openapi-security.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { makeResource, queryOf, segmentOf } from "../support/matrix.ts";
 import type { TestServer } from "../support/server.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../src/kernel/limits/tiers.ts";
 import { type ApiOperation, documentedStatuses, Explorer, isEndless, readOperations } from "./api-document.ts";
 import { type FuzzedRequest, requestsFor } from "./fuzzed-requests.ts";
 import { expectErrorShape, UUID_V7 } from "../support/errors.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ManualClock } from "../../src/kernel/clock.ts";
+import type { ManualClock } from "../../src/kernel/time/clock.ts";
 import type { Client } from "../support/client.ts";
 import type { TestServer } from "../support/server.ts";
 import { unpack } from "./archive.ts";

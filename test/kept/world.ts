@@ -1,5 +1,5 @@
 import type { Server as HttpServer } from "bun";
-import { ManualClock } from "../../src/kernel/clock.ts";
+import { ManualClock } from "../../src/kernel/time/clock.ts";
 import { type Answer, Client } from "../support/client.ts";
 import { TestServer } from "../support/server.ts";
 

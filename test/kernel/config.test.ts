@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { OPTIONS, type Option, type OptionName } from "../../src/config/options.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
-import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../src/kernel/limits/tiers.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
 import { Scratch, thrown } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { isPrefixedId, prefixedId } from "../../src/kernel/data/uuid.ts";
 import { createIds } from "../../src/kernel/ids.ts";
-import { isPrefixedId, prefixedId } from "../../src/kernel/uuid.ts";
 
 describe("ids", () => {
   let now = 1_700_000_000_000;

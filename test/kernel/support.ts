@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
-import { ManualClock } from "../../src/kernel/clock.ts";
 import type { LogFields, Logger } from "../../src/kernel/log.ts";
 import { Database, type SqlParams, type SqlValue } from "../../src/kernel/storage/database.ts";
 import { migrate } from "../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../src/kernel/storage/writer.ts";
+import { ManualClock } from "../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../support/server.ts";
 
 /** A folder of its own, removed by {@link Scratch.remove}. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FormatRegistry, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { exampleOf, publicSchema } from "../../src/kernel/http/openapi.ts";
+import { exampleOf, publicSchema } from "../../src/kernel/http/document/openapi.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 interface Operation {

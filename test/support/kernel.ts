@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
-import { ManualClock } from "../../src/kernel/clock.ts";
 import { closeKernel, type Kernel, openKernel } from "../../src/kernel/kernel.ts";
+import { ManualClock } from "../../src/kernel/time/clock.ts";
 
 /** A kernel without a server, on a folder of its own. */
 export class TestKernel {

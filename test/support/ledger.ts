@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { LedgerEntry } from "../../src/kernel/ledger.ts";
+import type { LedgerEntry } from "../../src/kernel/data/ledger.ts";
 import type { Client } from "./client.ts";
 
 /** Reads a whole ledger, newest first, page by page. `path` is a history without its query. */

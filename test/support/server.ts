@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, loadConfig } from "../../src/config.ts";
-import { ManualClock } from "../../src/kernel/clock.ts";
 import type { LogFields, Logger } from "../../src/kernel/log.ts";
+import { ManualClock } from "../../src/kernel/time/clock.ts";
 import { type Server, type ServerParts, startServer } from "../../src/server.ts";
 import { Client } from "./client.ts";
 

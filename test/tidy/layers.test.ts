@@ -46,17 +46,17 @@ describe("layers", () => {
 
   test.each([
     ['import { ApiError } from "../../kernel/errors.ts";', true],
-    ['import { isoTime } from "../../kernel/date-time.ts";', true],
+    ['import { isoTime } from "../../kernel/time/date-time.ts";', true],
     ['import type { Port } from "./ports.ts";', true],
     ['import { bucket } from "./schema.ts";', true],
     ['import { find } from "./store.ts";', false],
-    ['import type { Clock } from "../../kernel/clock.ts";', false],
+    ['import type { Clock } from "../../kernel/time/clock.ts";', false],
     ['import { createHash } from "node:crypto";', false],
   ])("domain.ts stays pure: %s", (text, clean) => {
     const found = violationsIn({
       ...ERRORS,
-      "src/kernel/clock.ts": "",
-      "src/kernel/date-time.ts": "export function isoTime() {}\n",
+      "src/kernel/time/clock.ts": "",
+      "src/kernel/time/date-time.ts": "export function isoTime() {}\n",
       "src/areas/flags/ports.ts": "",
       "src/areas/flags/schema.ts": "",
       "src/areas/flags/store.ts": "",
@@ -90,7 +90,7 @@ describe("packages", () => {
     ["croner", "croner-zone", "src/areas/relay/jobs.ts", "src/kernel/scheduler/calendar.ts"],
     ["node:https", "outbound-zone", "src/areas/relay/jobs.ts", "src/kernel/outbound/client.ts"],
     ["node:http", "outbound-zone", "src/kernel/http/shell.ts", "src/kernel/outbound/connection.ts"],
-    ["node:timers/promises", "clock-zone", "src/areas/locks/actor.ts", "src/kernel/clock-system.ts"],
+    ["node:timers/promises", "clock-zone", "src/areas/locks/actor.ts", "src/kernel/time/clock-system.ts"],
   ])("%s is only where it belongs", (name, rule, wrong, right) => {
     const text = `import type { X } from "${name}";\n`;
     expect(violationsIn({ [wrong]: text })).toEqual([`${rule} ${wrong}:1`]);

@@ -1,4 +1,4 @@
-import { type BackupCheck, counted, ROWS_PER_STEP } from "../../kernel/backup-check.ts";
+import { type BackupCheck, counted, ROWS_PER_STEP } from "../../kernel/data/backup-check.ts";
 
 interface AccountSum {
   user_id: string;

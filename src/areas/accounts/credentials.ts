@@ -1,9 +1,9 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import { isoTime } from "../../kernel/date-time.ts";
-import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
+import type { Authenticator, Caller, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { assertMayRotate } from "./domain.ts";
 import type { AccountActor, Accounts } from "./ledger.ts";
 import type { RotatedPlatformKey } from "./schema.ts";

@@ -1,12 +1,17 @@
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { ApiError, StartupError } from "../../kernel/errors.ts";
+import type {
+  Authenticator,
+  CallerAccount,
+  CallerProject,
+  Charger,
+} from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { Authenticator, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isUnlimited } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
 import { monthOf } from "./domain.ts";
 import { type AccountActor, AccountLedger, Accounts, type DefaultProjects } from "./ledger.ts";

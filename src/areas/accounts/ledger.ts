@@ -1,9 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { AuditChange } from "../../kernel/audit/change.ts";
-import { isoTime } from "../../kernel/date-time.ts";
-import type { Caller, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
 import {
   BALANCE_MAX,
   deducted,
@@ -12,11 +8,15 @@ import {
   type LedgerEntry,
   type LedgerPage,
   refilled,
-} from "../../kernel/ledger.ts";
+} from "../../kernel/data/ledger.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
+import type { Caller, CallerAccount, CallerProject, Charger } from "../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { Counter } from "../../kernel/metrics/instruments.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isUnlimited } from "../../kernel/tiers.ts";
-import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { hourOf } from "./domain.ts";
 import type { OwnBalance } from "./schema.ts";
 import type { AccountEntryRow, AccountRow, AccountStore, ChargeRow } from "./store.ts";

@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
-import type { Clock, ManualClock } from "../../kernel/clock.ts";
+import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/addresses.ts";
-import { reply } from "../../kernel/http/answer.ts";
+import { networkOf } from "../../kernel/http/access/addresses.ts";
+import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { AttemptLimiter } from "../../kernel/http/guard.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
-import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
+import type { Clock, ManualClock } from "../../kernel/time/clock.ts";
 import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
 import type { AccountLedger } from "./ledger.ts";
 import {

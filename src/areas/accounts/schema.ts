@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor } from "../../kernel/http/pagination.ts";
-import { BalanceValue } from "../../kernel/ledger.ts";
+import { BalanceValue } from "../../kernel/data/ledger.ts";
+import { named, oneOf } from "../../kernel/data/schema.ts";
+import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
-import { named, oneOf } from "../../kernel/schema.ts";
-import { TIER_NAMES } from "../../kernel/tiers.ts";
 import { GRACE_HOURS_MAX } from "./domain.ts";
 
 const Email = Type.String({

@@ -1,16 +1,16 @@
 import { type AuditChange, changed } from "../../kernel/audit/change.ts";
 import type { AuditedRequest, AuditTrail } from "../../kernel/audit/trail.ts";
-import type { ManualClock } from "../../kernel/clock.ts";
-import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
-import { AttemptLimiter } from "../../kernel/http/guard.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
+import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
+import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
+import type { SuspendedAccounts } from "../../kernel/projects/suspended-accounts.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { SuspendedAccounts } from "../../kernel/suspended-accounts.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
+import type { ManualClock } from "../../kernel/time/clock.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import type { PlatformCredentials } from "./credentials.ts";
 import {
   assertTierOpen,

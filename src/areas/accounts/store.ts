@@ -1,6 +1,6 @@
-import type { EntryKind } from "../../kernel/ledger.ts";
+import type { EntryKind } from "../../kernel/data/ledger.ts";
+import type { TierName } from "../../kernel/limits/tiers.ts";
 import type { Database } from "../../kernel/storage/database.ts";
-import type { TierName } from "../../kernel/tiers.ts";
 
 /** A row of `accounts`. */
 export type AccountRow = {

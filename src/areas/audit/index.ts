@@ -1,8 +1,8 @@
 import { type AuditBudget, AuditTrail, type AuditTrailDeps } from "../../kernel/audit/trail.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { RecentList } from "../../kernel/overview-card.ts";
-import type { TierName, Tiers } from "../../kernel/tiers.ts";
+import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
+import type { RecentList } from "../../kernel/projects/overview-card.ts";
 import { auditRoutes } from "./routes.ts";
 import { AuditEntry } from "./schema.ts";
 import { type AuditAccounts, AuditService } from "./service.ts";

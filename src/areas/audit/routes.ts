@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import { textStream } from "../../kernel/http/text-stream.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
+import { textStream } from "../../kernel/http/responses/text-stream.ts";
 import {
   AdminEntryQuery,
   AdminExportQuery,

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ACTOR_TYPES } from "../../kernel/audit/trail.ts";
-import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Entries on a page unless asked otherwise. */
 export const ENTRIES_LIMIT = 50;

@@ -1,9 +1,9 @@
-import { isoTime, momentOfQuery } from "../../kernel/date-time.ts";
+import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
-import { encodeCursor, pageStart } from "../../kernel/http/pagination.ts";
-import type { TextSource } from "../../kernel/http/text-stream.ts";
-import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
+import { encodeCursor, pageStart } from "../../kernel/http/requests/pagination.ts";
+import type { TextSource } from "../../kernel/http/responses/text-stream.ts";
+import { isoTime, momentOfQuery } from "../../kernel/time/date-time.ts";
 import {
   EXPORT_ROWS_MAX,
   EXPORT_SLICE_ROWS,

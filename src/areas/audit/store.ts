@@ -1,7 +1,7 @@
 import type { AuditRow } from "../../kernel/audit/trail.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 
 /** An entry as it is read. */
 export type StoredEntry = Omit<AuditRow, "accountRef" | "subjectRef"> & { readonly sequence: number };

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/body.ts";
-import type { Call } from "../../kernel/http/call.ts";
+import { largeBody } from "../../kernel/http/requests/body.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
 import { aboutBucket, type Buckets, bucketView, termsOf } from "./buckets/buckets.ts";
 import type { Removal } from "./buckets/removal.ts";
 import { RESPONSE_TYPES } from "./buckets/settings-schema.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import { name, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
-import { name, named, oneOf, orNull, text } from "../../kernel/schema.ts";
 import { SettingsInput, SettingsView } from "./buckets/settings-schema.ts";
 import {
   ANSWER_BYTES_KEPT,

@@ -1,9 +1,9 @@
-import type { SharedChange } from "../../kernel/changes.ts";
-import { type Cancel, realTimeout } from "../../kernel/clock.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import { hasScope } from "../../kernel/http/caller.ts";
-import { type EventStream, EventStreams } from "../../kernel/http/event-stream.ts";
+import { hasScope } from "../../kernel/http/access/caller.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { type EventStream, EventStreams } from "../../kernel/http/responses/event-stream.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { SharedChange } from "../../kernel/projects/changes.ts";
+import { type Cancel, realTimeout } from "../../kernel/time/clock.ts";
 import {
   add,
   type Changed,

@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { oneOf } from "../../kernel/data/schema.ts";
 import { ApiError, errorMeaning, invalidField } from "../../kernel/errors.ts";
-import { ClientRefusal, renderError } from "../../kernel/http/answer.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import { rateLimitHeaders } from "../../kernel/http/guard.ts";
-import { oneOf } from "../../kernel/schema.ts";
+import { rateLimitHeaders } from "../../kernel/http/access/guard.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { ClientRefusal, renderError } from "../../kernel/http/responses/response.ts";
 import { PROXY_FLAGS_MAX, SCOPES_HEADER_BYTES_MAX } from "./domain.ts";
 import type { CheckPorts, SchemaOf } from "./ports.ts";
 import type { CheckAnswer } from "./schema.ts";

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
 import { invalidField } from "../../kernel/errors.ts";
-import { reply, unkept } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { reply, unkept } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DENIALS } from "./domain.ts";
 import type { CheckPorts } from "./ports.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { CHECK_CODES, FLAGS_MAX, SECRET_LENGTH_MAX } from "./domain.ts";
 import type { CheckPorts, KeyFacts } from "./ports.ts";
 

@@ -1,4 +1,4 @@
-import type { Caller } from "../../kernel/http/caller.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type Denial, statusOf } from "./domain.ts";
 import type { CheckPorts, ExaminedKey, HoldTerms, KeyVerdict, MeterFigures } from "./ports.ts";

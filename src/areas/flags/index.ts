@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
+import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
+import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { BodyBounds } from "../../kernel/http/body.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
+import type { BodyBounds } from "../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { oneOf, orNull } from "../../kernel/schema.ts";
+import { figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { FlagUses } from "./evaluation/usage.ts";
 import { Ofrep, type OfrepDeps } from "./ofrep/ofrep.ts";
 import { CONTEXT_BODY } from "./ofrep/rejections.ts";

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
+import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/body.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
-import { listReply } from "../../kernel/http/sliced-list.ts";
+import { largeBody } from "../../kernel/http/requests/body.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
+import { listReply } from "../../kernel/http/responses/sliced-list.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,

@@ -1,5 +1,5 @@
 import { Kind, type Static, type TSchema, Type } from "@sinclair/typebox";
-import { named, orNull, text } from "../../kernel/schema.ts";
+import { named, orNull, text } from "../../kernel/data/schema.ts";
 import { DEFINITION, Tag } from "./definitions/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 

@@ -1,8 +1,8 @@
 import { type AuditChange, difference } from "../../kernel/audit/change.ts";
-import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { deletedFlag, type FlagSetting, savedFlag } from "./definitions/audit.ts";
 import { changedDefinition, jsonBytes, resolved } from "./definitions/definition.ts";
 import {

@@ -1,7 +1,7 @@
-import { isoTimeOrNull } from "../../kernel/date-time.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
 import { hasValidChecksum, keyDigestHex } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, nextRefillAt, remainingAt } from "./allowance.ts";
 import {
   coversScope,

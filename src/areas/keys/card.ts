@@ -1,5 +1,5 @@
-import type { Caller } from "../../kernel/http/caller.ts";
-import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
+import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { KeyStore } from "./store.ts";
 
 /** A key that ends within this time is worth a look. */

@@ -1,5 +1,5 @@
-import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, type ErrorMeaning, echoed, invalidField, registerErrors } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 
 /** Longest prefix of a key. */
 export const PREFIX_LENGTH_MAX = 32;

@@ -1,12 +1,12 @@
 import type { AuditedKey } from "../../kernel/audit/trail.ts";
+import { bytesToUuid } from "../../kernel/data/uuid.ts";
+import type { Authenticator } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Authenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { TierBound } from "../../kernel/limits/tier-limits.ts";
+import type { Tiers } from "../../kernel/limits/tiers.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { TierBound } from "../../kernel/tier-bounds.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
-import { bytesToUuid } from "../../kernel/uuid.ts";
 import { Admission, askedOf } from "./admission.ts";
 import { keyCard } from "./card.ts";
 import { grantableScopes, RETENTION_MS, USAGE_KEPT_MS } from "./domain.ts";

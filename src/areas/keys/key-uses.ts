@@ -1,5 +1,5 @@
+import { Rounds, type WrittenLater } from "../../kernel/background/batched-writes.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { OUTCOMES, type Outcome } from "./domain.ts";
 import type { HourRow, KeyStore, KeyUseRow } from "./store.ts";

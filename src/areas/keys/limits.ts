@@ -1,4 +1,3 @@
-import { isoTime } from "../../kernel/date-time.ts";
 import { echoed, invalidField } from "../../kernel/errors.ts";
 import {
   type BucketRate,
@@ -7,8 +6,9 @@ import {
   takeTokens,
   tokensIn,
   waitForTokens,
-} from "../../kernel/http/token-buckets.ts";
+} from "../../kernel/http/access/token-buckets.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { LIMIT_BUCKETS_MAX } from "./domain.ts";
 import type { KeyRow } from "./store.ts";
 import { limitsIn } from "./terms.ts";

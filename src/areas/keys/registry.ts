@@ -1,10 +1,10 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
-import { AddressRanges } from "../../kernel/http/address-ranges.ts";
-import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
+import { bytesToUuid } from "../../kernel/data/uuid.ts";
+import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
+import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { ProjectActivity } from "../../kernel/project-activity.ts";
+import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { bytesToUuid } from "../../kernel/uuid.ts";
 import { BEARER_PREFIX, errorOf, type KeyEnd } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
 import { type KeyLimit, keyLimits } from "./limits.ts";

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
-import { momentOf } from "../../kernel/date-time.ts";
-import { reply, unkept } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { reply, unkept } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { momentOf } from "../../kernel/time/date-time.ts";
 import { type Admission, askedOf } from "./admission.ts";
 import { GRACE_HOURS_DEFAULT, REVOKED_AT_ONCE_MAX } from "./domain.ts";
 import {

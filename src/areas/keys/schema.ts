@@ -1,7 +1,7 @@
 import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
-import { MOMENT_WANTED } from "../../kernel/date-time.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
-import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { MOMENT_WANTED } from "../../kernel/time/date-time.ts";
 import {
   ALLOWED_IPS_MAX,
   CLIENT_IP_LENGTH_MAX,

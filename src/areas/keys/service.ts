@@ -1,14 +1,14 @@
 import { changed } from "../../kernel/audit/change.ts";
-import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
+import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { AddressRanges } from "../../kernel/http/address-ranges.ts";
-import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
-import type { AcrossNetwork } from "../../kernel/http/perform.ts";
+import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
+import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/access/caller.ts";
+import type { AcrossNetwork } from "../../kernel/http/operations/perform.ts";
+import type { TierBound } from "../../kernel/limits/tier-limits.ts";
 import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
-import type { TierBound } from "../../kernel/tier-bounds.ts";
-import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, allowanceOf, type UsesTerms } from "./allowance.ts";
 import {
   assertInUse,

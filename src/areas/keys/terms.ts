@@ -1,6 +1,6 @@
-import { isoTime, isoTimeOrNull, momentOf } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
-import { AddressRanges, isRange } from "../../kernel/http/address-ranges.ts";
+import { AddressRanges, isRange } from "../../kernel/http/access/address-ranges.ts";
+import { isoTime, isoTimeOrNull, momentOf } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, type UsesTerms, usesView } from "./allowance.ts";
 import { assertScopesKnown, BEARER_PREFIX, hasCome, METADATA_LENGTH_MAX } from "./domain.ts";
 import type { KeyCreateBody, KeyPatchBody, Ratelimit } from "./schema.ts";

@@ -1,5 +1,5 @@
-import { isoTime, momentOfQuery } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
+import { isoTime, momentOfQuery } from "../../kernel/time/date-time.ts";
 import { OUTCOMES, USAGE_BUCKETS_MAX, USAGE_KEPT_MS } from "./domain.ts";
 import { hourOf } from "./key-uses.ts";
 import type { KeyUsage } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import {
   CLIENT_IP_LENGTH_MAX,
   COST_MAX,

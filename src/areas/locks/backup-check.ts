@@ -1,4 +1,4 @@
-import type { RestoreStep } from "../../kernel/backup-check.ts";
+import type { RestoreStep } from "../../kernel/data/backup-check.ts";
 import { FENCING_RESERVED } from "./store.ts";
 
 /** Fencing tokens go on where no token was handed out before. */

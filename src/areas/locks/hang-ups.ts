@@ -1,4 +1,4 @@
-import { slices } from "../../kernel/time-slices.ts";
+import { slices } from "../../kernel/background/time-slices.ts";
 
 /** Waiters that leave in one turn of the event loop: each costs some 0.1 ms with its response. */
 const HANG_UPS_PER_TURN = 25;

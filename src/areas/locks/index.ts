@@ -1,8 +1,8 @@
+import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures } from "../../kernel/overview-card.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { figures } from "../../kernel/projects/overview-card.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { lockRoutes } from "./routes.ts";
 import { LockService } from "./service.ts";
 import { lockStore } from "./store.ts";

@@ -1,8 +1,8 @@
-import type { Cancel, Clock } from "../../kernel/clock.ts";
 import { ApiError, echoed, errorText } from "../../kernel/errors.ts";
-import { type HeapEntry, TimerHeap } from "../../kernel/heap.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Cancel, Clock } from "../../kernel/time/clock.ts";
+import { type HeapEntry, TimerHeap } from "../../kernel/time/timer-heap.ts";
 import { clientGone, type Lease, WAITERS_PER_LOCK_MAX, waitTimedOut } from "./domain.ts";
 import type { HangUps } from "./hang-ups.ts";
 

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
+import { assertStillValid } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import { assertStillValid } from "../../kernel/http/caller.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
 import { type Granted, Waiter } from "./lock.ts";
 import {

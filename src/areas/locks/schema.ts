@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor } from "../../kernel/http/pagination.ts";
-import { named, orNull } from "../../kernel/schema.ts";
+import { named, orNull } from "../../kernel/data/schema.ts";
+import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
 
 /** A token, for examples that go together. */

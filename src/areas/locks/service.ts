@@ -1,8 +1,8 @@
-import { nextNetworkTurn } from "../../kernel/clock.ts";
 import { ApiError, echoed, errorText } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { nextNetworkTurn } from "../../kernel/time/clock.ts";
 import { clientGone, DURATION_MS_MAX, type Lease, stopping, WAITERS_PER_ACCOUNT_MAX } from "./domain.ts";
 import { HangUps } from "./hang-ups.ts";
 import { type AcquireRequest, Expiry, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";

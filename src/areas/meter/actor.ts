@@ -1,5 +1,5 @@
 import type { Actor } from "../../kernel/actors/registry.ts";
-import type { WrittenLater } from "../../kernel/rounds.ts";
+import type { WrittenLater } from "../../kernel/background/batched-writes.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Plan } from "./domain.ts";
 

@@ -1,4 +1,4 @@
-import { type BackupCheck, counted, type Problems, ROWS_PER_STEP } from "../../kernel/backup-check.ts";
+import { type BackupCheck, counted, type Problems, ROWS_PER_STEP } from "../../kernel/data/backup-check.ts";
 
 interface Entry {
   readonly sequence: number;

@@ -1,9 +1,9 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import { Rounds } from "../../kernel/background/batched-writes.ts";
+import { BALANCE_MAX, type EntryKind } from "../../kernel/data/ledger.ts";
+import { uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { BALANCE_MAX, type EntryKind } from "../../kernel/ledger.ts";
-import { Rounds } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { uuidToBytes } from "../../kernel/uuid.ts";
 import { Extras, MeterActor, type OpenHolds } from "./actor.ts";
 import { nextRefill, type Plan } from "./domain.ts";
 import { planOfRow } from "./plans/store.ts";

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
+import { oneOf } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { oneOf } from "../../kernel/schema.ts";
-import { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DueWork } from "./holds/due.ts";
 import { HOLDS_KEPT_MS, type HoldMade, HoldService } from "./holds/holds.ts";

@@ -1,6 +1,6 @@
-import type { Charger } from "../../kernel/http/caller.ts";
+import type { Charger } from "../../kernel/http/access/caller.ts";
+import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
 
 /** A notice that is to be delivered. */
 export interface MeterNotice {

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
+import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
+import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
-import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import type { MeterChange } from "./book.ts";
 import type { HoldService } from "./holds/holds.ts";
 import { holdRoutes } from "./holds/routes.ts";

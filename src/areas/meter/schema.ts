@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
-import { BalanceValue } from "../../kernel/ledger.ts";
-import { named } from "../../kernel/schema.ts";
+import { BalanceValue } from "../../kernel/data/ledger.ts";
+import { named } from "../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Meters on a page unless asked otherwise. */
 export const METERS_LIMIT = 50;

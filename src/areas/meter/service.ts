@@ -1,10 +1,10 @@
-import { isoTime } from "../../kernel/date-time.ts";
+import { deducted, type LedgerEntry, type LedgerPage, refilled } from "../../kernel/data/ledger.ts";
+import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import { ApiError, invalidField, isUnavailable } from "../../kernel/errors.ts";
-import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
+import { decodeNumberCursor, encodeCursor } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { deducted, type LedgerEntry, type LedgerPage, refilled } from "../../kernel/ledger.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { bytesToUuid } from "../../kernel/uuid.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import type { MeterActor } from "./actor.ts";
 import { FIRST_KIND, KINDS, MeterBook, type MeterChange } from "./book.ts";
 import type { MeterBalance, MeterItem, MeterPage, MeterState } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { orNull } from "../../kernel/schema.ts";
+import { orNull } from "../../kernel/data/schema.ts";
 
 const MINUTE_MS = 60_000;
 

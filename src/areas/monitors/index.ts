@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { type ErrorMeaning, registerErrorFields, registerErrors } from "../../kernel/errors.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import { Channels } from "./alerts/channels.ts";
 import { Notices } from "./alerts/notifications.ts";
 import { channelRoutes } from "./alerts/routes.ts";

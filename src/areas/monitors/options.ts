@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { invalidField } from "../../kernel/errors.ts";
-import { name, oneOf, orNull, text } from "../../kernel/schema.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
 

@@ -1,10 +1,10 @@
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
-import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import type { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import type { ChannelStore } from "./alerts/store.ts";
 import type { HeartbeatStore } from "./heartbeats/store.ts";
 import type { DayStore } from "./history/day-store.ts";

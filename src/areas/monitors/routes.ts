@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
 import { maintenanceRoutes } from "./maintenance/routes.ts";
 import {
   LIST_LIMIT,

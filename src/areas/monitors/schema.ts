@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
-import { compileValidator } from "../../kernel/http/validate.ts";
-import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
+import { name, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { compileValidator } from "../../kernel/http/requests/validate.ts";
 import { MonitorChannels } from "./alerts/schema.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeats/schema.ts";

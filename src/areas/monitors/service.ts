@@ -1,11 +1,11 @@
 import { changed } from "../../kernel/audit/change.ts";
+import { isUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
-import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import type { Caller } from "../../kernel/http/access/caller.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
+import { TierBound } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { TierBound } from "../../kernel/tier-bounds.ts";
-import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Channels } from "./alerts/channels.ts";
 import type { Notices } from "./alerts/notifications.ts";
 import { Checks } from "./checks/checks.ts";

@@ -1,7 +1,7 @@
 import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { TIER_NAMES, type TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
-import { TIER_NAMES, type TierName } from "../../kernel/tiers.ts";
 import { sealContext } from "./checks/checks.ts";
 import { optionsOf, retryMsMin, settledOptions } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";

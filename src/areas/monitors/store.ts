@@ -1,7 +1,7 @@
+import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { MetCertificate } from "./checks/certificate.ts";
 import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeats/schema.ts";

@@ -6,9 +6,9 @@ import {
   type Problems,
   type RestoreStep,
   ROWS_PER_STEP,
-} from "../../kernel/backup-check.ts";
-import { isoTime } from "../../kernel/date-time.ts";
+} from "../../kernel/data/backup-check.ts";
 import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH } from "../../verify/receipt.ts";
 

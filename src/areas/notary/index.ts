@@ -1,9 +1,9 @@
-import { isoTimeOrNull } from "../../kernel/date-time.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { figures, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { notaryRoutes } from "./routes.ts";
 import { NotaryService } from "./service.ts";
 import { copyStore, notaryStore } from "./store.ts";

@@ -1,11 +1,11 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../kernel/errors.ts";
-import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { largeBody } from "../../kernel/http/body.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import { largeBody } from "../../kernel/http/requests/body.ts";
+import type { Call } from "../../kernel/http/requests/call.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { readLogEntry } from "./chain.ts";
 import {

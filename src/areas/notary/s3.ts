@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
-import { monotonicMs } from "../../kernel/clock.ts";
 import { withoutTrailing } from "../../kernel/log.ts";
 import type { OutboundClient, OutboundRequest } from "../../kernel/outbound/client.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+import { monotonicMs } from "../../kernel/time/clock.ts";
 
 type Client = Pick<OutboundClient, "send">;
 

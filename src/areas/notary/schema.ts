@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor } from "../../kernel/http/pagination.ts";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 import { PREFIX_LENGTH_MAX } from "./domain.ts";
 
 const HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";

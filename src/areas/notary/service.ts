@@ -1,10 +1,10 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
-import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
-import type { CallerProject } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
+import type { CallerProject } from "../../kernel/http/access/caller.ts";
+import { decodeNumberCursor, encodeCursor } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH, type PublicKeyJwk, type Receipt } from "../../verify/receipt.ts";
 import {

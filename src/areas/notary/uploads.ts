@@ -1,7 +1,7 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Fields } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { CallerProject } from "../../kernel/http/caller.ts";
+import type { CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

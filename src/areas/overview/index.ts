@@ -1,5 +1,5 @@
-import type { Clock } from "../../kernel/clock.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { type OverviewParts, overviewRoutes } from "./routes.ts";
 
 /** Builds the area: everything at a glance, as the other areas tell it. */

@@ -1,10 +1,10 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Clock } from "../../kernel/clock.ts";
+import { named } from "../../kernel/data/schema.ts";
+import { type Caller, hasScope } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { type Caller, hasScope } from "../../kernel/http/caller.ts";
-import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/overview-card.ts";
-import { named } from "../../kernel/schema.ts";
+import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/projects/overview-card.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 
 /** Latest entries that are shown. */
 const RECENT_MAX = 10;

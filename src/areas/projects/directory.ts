@@ -1,7 +1,7 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { CallerProject } from "../../kernel/http/caller.ts";
+import type { CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { ProjectActivity } from "../../kernel/project-activity.ts";
+import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { PROJECT_ID_LENGTH } from "./domain.ts";

@@ -1,9 +1,9 @@
 import { errorText } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
-import { TierBound } from "../../kernel/tier-bounds.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
+import { TierBound } from "../../kernel/limits/tier-limits.ts";
+import type { Tiers } from "../../kernel/limits/tiers.ts";
+import { figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import { projectRoutes } from "./routes.ts";
 import { Overviews, type ProjectDeps, ProjectRemoval, ProjectService } from "./service.ts";

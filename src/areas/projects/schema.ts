@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor } from "../../kernel/http/pagination.ts";
-import { named, orNull, text } from "../../kernel/schema.ts";
+import { named, orNull, text } from "../../kernel/data/schema.ts";
+import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
 /** Longest id that is looked up: ours are far shorter. */

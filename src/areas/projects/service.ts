@@ -1,16 +1,16 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { changed } from "../../kernel/audit/change.ts";
 import type { AuditTrail } from "../../kernel/audit/trail.ts";
-import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
+import { removeInSlices } from "../../kernel/background/removal.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller, CallerProject } from "../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import type { Caller, CallerProject } from "../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { removeInSlices } from "../../kernel/removal.ts";
+import type { TierBound } from "../../kernel/limits/tier-limits.ts";
+import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { TierBound } from "../../kernel/tier-bounds.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import { freeSlug } from "./domain.ts";
 import type {

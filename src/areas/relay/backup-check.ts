@@ -1,4 +1,4 @@
-import { below, counted, type RestoreStep } from "../../kernel/backup-check.ts";
+import { below, counted, type RestoreStep } from "../../kernel/data/backup-check.ts";
 import { MAIL_JOB } from "../../kernel/mail/outbox.ts";
 import { DELIVER } from "./domain.ts";
 import { CLOSED, LIVE, PAUSED } from "./endpoints/store.ts";

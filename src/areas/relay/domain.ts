@@ -1,5 +1,5 @@
-import { isoTime } from "../../kernel/date-time.ts";
 import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import type { RelayBody, RelayFailure, RelayKind } from "./deliveries/schema.ts";
 
 const codes = registerErrors({

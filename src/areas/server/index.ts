@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { isoTimeOrNull } from "../../kernel/date-time.ts";
+import { orNull } from "../../kernel/data/schema.ts";
+import { isOperator } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import { isOperator } from "../../kernel/http/caller.ts";
-import type { OverviewCard } from "../../kernel/overview-card.ts";
-import { orNull } from "../../kernel/schema.ts";
+import type { OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { Backups } from "./ports.ts";
 import { serverRoutes } from "./routes.ts";
 import { type ServerDeps, ServerService } from "./service.ts";

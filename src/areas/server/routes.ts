@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import { pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
 import { BACKUPS_LIMIT, BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 import type { ServerService } from "./service.ts";
 

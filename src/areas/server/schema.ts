@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor } from "../../kernel/http/pagination.ts";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 
 /** Backups on a page, unless said otherwise. */
 export const BACKUPS_LIMIT = 50;

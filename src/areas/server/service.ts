@@ -2,14 +2,14 @@ import { statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
-import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { Histogram } from "../../kernel/metrics/instruments.ts";
 import type { Family } from "../../kernel/metrics/metrics.ts";
 import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import type { Backups, BackupTry, OptionValue } from "./ports.ts";
 import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 

@@ -1,5 +1,5 @@
+import type { SessionAuthenticator } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { SessionAuthenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES } from "./domain.ts";

@@ -1,9 +1,9 @@
-import type { Clock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/addresses.ts";
-import type { CallerAccount } from "../../kernel/http/caller.ts";
-import { AttemptLimiter } from "../../kernel/http/guard.ts";
+import { networkOf } from "../../kernel/http/access/addresses.ts";
+import type { CallerAccount } from "../../kernel/http/access/caller.ts";
+import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { LOGINS_MAX, LOGINS_WINDOW_MS } from "./domain.ts";
 
 /** Limits successful logins, per network and per account: each stores a session and an entry of the audit log. */

@@ -1,7 +1,7 @@
 import type { AuditedRequest, AuditTrail } from "../../kernel/audit/trail.ts";
 import { ApiError, errorText } from "../../kernel/errors.ts";
-import { networkOf } from "../../kernel/http/addresses.ts";
-import { AttemptLimiter } from "../../kernel/http/guard.ts";
+import { networkOf } from "../../kernel/http/access/addresses.ts";
+import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { REFUSALS_MAX, REFUSALS_NOTED_MS, REFUSALS_WINDOW_MS, REFUSING_ADDRESSES_MAX } from "./domain.ts";
 

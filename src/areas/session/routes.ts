@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import { EXAMPLE_KEY } from "../../kernel/http/openapi-security.ts";
+import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
+import { reply } from "../../kernel/http/responses/response.ts";
 import { LINK_MINUTES } from "./domain.ts";
 import { CurrentSession, LoginLink, LoginLinkBody, Session, SessionBody, SessionsEnded } from "./schema.ts";
 import type { SessionService } from "./service.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { EXAMPLE_KEY } from "../../kernel/http/openapi-security.ts";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
-import { TIER_NAMES } from "../../kernel/tiers.ts";
+import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
+import { TIER_NAMES } from "../../kernel/limits/tiers.ts";
 import { LINK_MINUTES, LINK_MINUTES_MAX } from "./domain.ts";
 
 /** Longest key or link that is looked at: both are far shorter. */

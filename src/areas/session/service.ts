@@ -7,14 +7,19 @@ import {
   type RequestOrigin,
   USER_AGENT_KEPT,
 } from "../../kernel/audit/trail.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { assertAllowedFrom, assertStillValid, type Caller, isOperator } from "../../kernel/http/caller.ts";
-import type { PageRequest } from "../../kernel/http/peers.ts";
+import {
+  assertAllowedFrom,
+  assertStillValid,
+  type Caller,
+  isOperator,
+} from "../../kernel/http/access/caller.ts";
+import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
 import { Logins } from "./logins.ts";
 import { Refusals, type RefusedRequest } from "./refusals.ts";

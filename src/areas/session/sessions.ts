@@ -7,8 +7,8 @@ import type {
   CallerProject,
   CallerSession,
   SessionAuthenticator,
-} from "../../kernel/http/caller.ts";
-import type { PageRequest } from "../../kernel/http/peers.ts";
+} from "../../kernel/http/access/caller.ts";
+import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {

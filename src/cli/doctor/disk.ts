@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { createSystemClock, monotonicMs } from "../../kernel/clock.ts";
+import { createSystemClock, monotonicMs } from "../../kernel/time/clock.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
 import { type Check, type Finding, failed, ok, skipped, type Target, warning } from "./finding.ts";
 

@@ -1,11 +1,11 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { createSystemClock, realTimeout } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
-import { urlOf } from "../../kernel/http/addresses.ts";
+import { urlOf } from "../../kernel/http/access/addresses.ts";
 import { verifySmtp } from "../../kernel/mail/outbox.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
+import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
 import { ask } from "../http-api.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
 

@@ -1,8 +1,5 @@
 import { statSync } from "node:fs";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { createSystemClock } from "../../kernel/clock.ts";
-import { JUMP_MS_MAX } from "../../kernel/clock-trust.ts";
-import { isoTime } from "../../kernel/date-time.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
 import {
@@ -16,6 +13,9 @@ import {
   sqliteVersion,
 } from "../../kernel/storage/examine.ts";
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
+import { createSystemClock } from "../../kernel/time/clock.ts";
+import { JUMP_MS_MAX } from "../../kernel/time/clock-trust.ts";
+import { isoTime } from "../../kernel/time/date-time.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";
 import { type Check, failed, ok, skipped, type Target, warning } from "./finding.ts";

@@ -1,5 +1,5 @@
-import type { Changes } from "../changes.ts";
-import type { Caller, Operation } from "../http/caller.ts";
+import type { Caller, Operation } from "../http/access/caller.ts";
+import type { Changes } from "../projects/changes.ts";
 import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
 import { DEFINITION_SIDE, keptSide, REDUCED_SIDE, SIDE } from "./redaction.ts";

@@ -1,8 +1,8 @@
-import { monotonicMs, realTimeout } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import type { Change, Database } from "../storage/database.ts";
 import { identityOf } from "../storage/log-file.ts";
 import type { Writer } from "../storage/writer.ts";
+import { monotonicMs, realTimeout } from "../time/clock.ts";
 
 /** How long the outcome of a probe holds: whoever asks more often, and however many do, the disk is written once a second. */
 export const PROBE_HOLDS_MS = 1_000;

@@ -1,10 +1,10 @@
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
-import { Call, type Context, OpenCall } from "./call.ts";
-import { type Operation, type OperationSpec, operationOf } from "./caller.ts";
+import { type Operation, type OperationSpec, operationOf } from "./access/caller.ts";
 import type { Endpoint, HttpDeps } from "./endpoint.ts";
-import { cursorsOf } from "./pagination.ts";
-import { type InputSchemas, inputChecks } from "./validate.ts";
+import { Call, type Context, OpenCall } from "./requests/call.ts";
+import { cursorsOf } from "./requests/pagination.ts";
+import { type InputSchemas, inputChecks } from "./requests/validate.ts";
 
 /** What a route declares beside its path and its handler; the schema of each answer stands by its status. */
 export interface RouteSchemas extends InputSchemas {

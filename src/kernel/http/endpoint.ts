@@ -1,17 +1,17 @@
-import type { Clock } from "../clock.ts";
 import type { Ids } from "../ids.ts";
+import type { RareWarning } from "../limits/throttled-warning.ts";
 import type { Logger } from "../log.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
-import type { RareWarning } from "../rare-warning.ts";
 import type { Vault } from "../secrets/vault.ts";
-import type { Cors } from "./answer.ts";
-import type { BodiesInProgress } from "./bodies-in-progress.ts";
-import type { Operation } from "./caller.ts";
-import type { Guard } from "./guard.ts";
-import type { SealedCursors } from "./pagination.ts";
-import type { Listener, Peers } from "./peers.ts";
-import type { Performing } from "./perform.ts";
-import type { InputChecks } from "./validate.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Operation } from "./access/caller.ts";
+import type { Guard } from "./access/guard.ts";
+import type { Listener, Peers } from "./access/peers.ts";
+import type { Performing } from "./operations/perform.ts";
+import type { BodiesInProgress } from "./requests/bodies-in-progress.ts";
+import type { SealedCursors } from "./requests/pagination.ts";
+import type { InputChecks } from "./requests/validate.ts";
+import type { Cors } from "./responses/response.ts";
 
 /** What the HTTP side needs. */
 export interface HttpDeps {

@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
 import type { BunRequest } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
-import { realDelay } from "../clock.ts";
 import { ApiError, errorText, refusalBy, StartupError } from "../errors.ts";
+import { RareWarning } from "../limits/throttled-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
-import { RareWarning } from "../rare-warning.ts";
-import { urlOf } from "./addresses.ts";
-import type { RenderedAnswer } from "./answer.ts";
+import { realDelay } from "../time/clock.ts";
+import { urlOf } from "./access/addresses.ts";
+import { operationOf } from "./access/caller.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, type MountedRoute, mounted } from "./api.ts";
-import { BodiesInProgress } from "./bodies-in-progress.ts";
-import { type Context, OpenCall } from "./call.ts";
-import { operationOf } from "./caller.ts";
 import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
-import { Paths } from "./paths.ts";
-import { pathOf } from "./request-target.ts";
-import { inputChecks } from "./validate.ts";
+import { BodiesInProgress } from "./requests/bodies-in-progress.ts";
+import { type Context, OpenCall } from "./requests/call.ts";
+import { Paths } from "./requests/paths.ts";
+import { pathOf } from "./requests/request-target.ts";
+import { inputChecks } from "./requests/validate.ts";
+import type { RenderedAnswer } from "./responses/response.ts";
 
 /** Where and how to listen. */
 export interface ListenOptions {

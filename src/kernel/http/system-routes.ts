@@ -4,17 +4,17 @@ import { refusalBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
-import { isLoopback, isLoopbackName } from "./addresses.ts";
-import { Reply, reply } from "./answer.ts";
+import { isLoopback, isLoopbackName } from "./access/addresses.ts";
+import { operationOf } from "./access/caller.ts";
+import type { Guard } from "./access/guard.ts";
 import { api } from "./api.ts";
-import { asset } from "./asset.ts";
-import type { OpenCall } from "./call.ts";
-import { operationOf } from "./caller.ts";
-import type { Guard } from "./guard.ts";
+import { openApiDocument } from "./document/openapi.ts";
 import type { Http } from "./http.ts";
-import { openApiDocument } from "./openapi.ts";
-import type { Paths } from "./paths.ts";
-import { pathOf } from "./request-target.ts";
+import type { OpenCall } from "./requests/call.ts";
+import type { Paths } from "./requests/paths.ts";
+import { pathOf } from "./requests/request-target.ts";
+import { asset } from "./responses/asset.ts";
+import { Reply, reply } from "./responses/response.ts";
 
 /** What the monitoring endpoints answer from. */
 export interface Monitoring {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { isWithin, parseRange } from "../http/addresses.ts";
+import { isWithin, parseRange } from "../http/access/addresses.ts";
 
 /** Addresses that the operator permits besides public ones. */
 export interface AllowedAddresses {

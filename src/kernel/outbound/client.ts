@@ -1,4 +1,4 @@
-import { monotonicMs } from "../clock.ts";
+import { monotonicMs } from "../time/clock.ts";
 import { allowedAddresses } from "./address.ts";
 import { type Certificate, endingFirst } from "./certificate.ts";
 import {

@@ -8,8 +8,8 @@ import {
   type PeerCertificate,
   type SecureContext,
 } from "node:tls";
-import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorCode } from "../errors.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { type Certificate, certificateOf } from "./certificate.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
 import { HeadTooLarge, ResponseReader, type WantedBody } from "./response-reader.ts";

@@ -1,4 +1,4 @@
-import { monotonicMs, realTimeout } from "../clock.ts";
+import { monotonicMs, realTimeout } from "../time/clock.ts";
 
 /** How often the timer fires that measures the event loop. */
 const TICK_MS = 100;

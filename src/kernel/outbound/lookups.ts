@@ -1,5 +1,5 @@
 import { Resolver as NameServers, setServers } from "node:dns";
-import { monotonicMs } from "../clock.ts";
+import { monotonicMs } from "../time/clock.ts";
 import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
 

@@ -1,4 +1,4 @@
-import { realTimeout } from "../clock.ts";
+import { realTimeout } from "../time/clock.ts";
 import type { Certificate } from "./certificate.ts";
 import type { ResponseHeaders } from "./response-reader.ts";
 

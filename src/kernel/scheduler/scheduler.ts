@@ -1,17 +1,17 @@
-import { type Cancel, type Clock, monotonicMs, realDelay } from "../clock.ts";
-import { ClockTrust } from "../clock-trust.ts";
 import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import { SuspendedAccounts } from "../projects/suspended-accounts.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
-import { SuspendedAccounts } from "../suspended-accounts.ts";
+import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.ts";
+import { ClockTrust } from "../time/clock-trust.ts";
 import { nextOccurrence } from "./calendar.ts";
+import { SetBack } from "./clock-set-back.ts";
 import { ownerOfLane, type Placed } from "./dispatcher.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
 import type { LaneLimits } from "./lane-groups.ts";
-import { SetBack } from "./set-back.ts";
 
 /** A job that fell due. */
 export interface Job extends Omit<JobRow, "id" | "payload"> {

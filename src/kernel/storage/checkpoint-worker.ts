@@ -13,7 +13,7 @@ import {
   SYNC_FAILED,
 } from "./checkpoint.ts";
 import { isSyncFailure } from "./database.ts";
-import { layOutLog } from "./log-room.ts";
+import { layOutLog } from "./log-preallocation.ts";
 
 declare const self: {
   onmessage: ((event: MessageEvent<CheckpointRequest>) => void) | null;

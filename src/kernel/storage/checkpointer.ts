@@ -1,6 +1,6 @@
-import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { AT_WORK, type CheckpointReply, type CheckpointRequest, CLOSING, SYNC_FAILED } from "./checkpoint.ts";
 import { type Database, isSyncFailure } from "./database.ts";
 import { FRAME_HEADER_BYTES } from "./log-scan.ts";

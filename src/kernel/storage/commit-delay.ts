@@ -1,4 +1,4 @@
-import { monotonicMs } from "../clock.ts";
+import { monotonicMs } from "../time/clock.ts";
 
 /** Longest that a unit of work waits for company on a quick disk: about the time of the fsync that it may save. */
 export const COMMIT_DELAY_MS = 0.3;

@@ -1,7 +1,7 @@
 import { constants, SQLiteError, Database as SqliteDatabase, type Statement } from "bun:sqlite";
 import { realpathSync } from "node:fs";
-import { realTimeout } from "../clock.ts";
 import { errorCode, errorText } from "../errors.ts";
+import { realTimeout } from "../time/clock.ts";
 import { LogFile } from "./log-file.ts";
 import type { Tx } from "./tx.ts";
 

@@ -1,9 +1,9 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { CLOCK_TRUSTED } from "../clock-trust.ts";
 import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import { CLOCK_TRUSTED } from "../time/clock-trust.ts";
 import { type Durability, plainReason } from "./database.ts";
 import { LOG_HEADER_BYTES, type LogDamage, scanLog } from "./log-scan.ts";
 import { APPLICATION_ID, type Migration } from "./migrate.ts";

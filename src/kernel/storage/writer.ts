@@ -1,7 +1,7 @@
-import { type Cancel, type Clock, monotonicMs, realTimeout } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { Histogram } from "../metrics/instruments.ts";
+import { type Cancel, type Clock, monotonicMs, realTimeout } from "../time/clock.ts";
 import { CommitDelay } from "./commit-delay.ts";
 import { type Database, isStorageFailure } from "./database.ts";
 import { MemoryTx, type Savepoints, type Tx, UnitTx } from "./tx.ts";

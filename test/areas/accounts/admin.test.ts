@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { PAGE_LIMIT_MAX } from "../../../src/kernel/http/pagination.ts";
+import { PAGE_LIMIT_MAX } from "../../../src/kernel/http/requests/pagination.ts";
+import { DEFAULT_TIERS, TIER_NAMES } from "../../../src/kernel/limits/tiers.ts";
 import { isBearerKey } from "../../../src/kernel/secrets/key-format.ts";
-import { DEFAULT_TIERS, TIER_NAMES } from "../../../src/kernel/tiers.ts";
 import type { Answer } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, USER_ID, type World } from "../../support/scenario.ts";

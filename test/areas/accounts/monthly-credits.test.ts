@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { DEFAULT_TIERS, TIER_NAMES } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS, TIER_NAMES } from "../../../src/kernel/limits/tiers.ts";
 import type { Client } from "../../support/client.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 

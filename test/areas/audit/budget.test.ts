@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { REDUCED_SIDE } from "../../../src/kernel/audit/redaction.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { entriesOf, newestOf, switchFlag } from "./support.ts";
 

@@ -12,16 +12,16 @@ import {
   RETRIES_AT_ONCE_MAX,
 } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
-import { Changes } from "../../../src/kernel/changes.ts";
-import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
-import type { Caller } from "../../../src/kernel/http/caller.ts";
+import type { Caller } from "../../../src/kernel/http/access/caller.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { OutboundClient, type OutboundRequest } from "../../../src/kernel/outbound/client.ts";
+import { Changes } from "../../../src/kernel/projects/changes.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../../src/kernel/storage/writer.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { ManualClock, monotonicMs } from "../../../src/kernel/time/clock.ts";
 import { KeptLog, Scratch } from "../../kernel/support.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { accepted, LOOPBACK_ALLOWED, newBucket, Receiver, setState } from "./support.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { accepted, bucketOf, eventsOf, type Made, newBucket, setState } from "./support.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { accepted, balanceOf, bucketOf, ingest, newBucket } from "./support.ts";

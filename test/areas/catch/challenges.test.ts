@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { PATH_LENGTH_MAX, QUERY_LENGTH_MAX } from "../../../src/areas/catch/ingestion/ingestion.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { expectError } from "../../support/errors.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { EXPORT_BYTES_MAX, EXPORT_EVENTS_MAX, exportPage } from "../../../src/areas/catch/events/export.ts";
 import type { EventRow } from "../../../src/areas/catch/store.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { accepted, balanceOf, eventOf, eventsOf, newBucket } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../../src/kernel/http/body.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { UUID_V7 } from "../../support/errors.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { NAME_LENGTH_MAX } from "../../../src/kernel/schema.ts";
+import { NAME_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

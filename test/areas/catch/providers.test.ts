@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { sign as signLikeGithub } from "@octokit/webhooks-methods";
 import Stripe from "stripe";
 import { Webhook } from "svix";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { balanceOf, bucketOf, eventOf, ingest, newBucket, stripeSignature } from "./support.ts";

@@ -4,8 +4,8 @@ import {
   REMOVAL_SLICE_ROWS,
   TRIM_ROWS_MAX,
 } from "../../../src/areas/catch/buckets/removal.ts";
-import { monotonicMs } from "../../../src/kernel/clock.ts";
-import { DEFAULT_TIERS, type TierFigures, type Tiers } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS, type TierFigures, type Tiers } from "../../../src/kernel/limits/tiers.ts";
+import { monotonicMs } from "../../../src/kernel/time/clock.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { accepted, bucketOf, eventsOf, ingest, newBucket, setState } from "./support.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { REPLAYS_RUNNING_MAX } from "../../../src/areas/catch/forwarding/replays.ts";
 import { REPLAYS_KEPT_MS } from "../../../src/areas/catch/index.ts";
 import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull/schema.ts";
-import { PER_SECOND_MAX } from "../../../src/kernel/bulk.ts";
+import { PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";

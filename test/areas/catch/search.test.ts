@@ -7,8 +7,8 @@ import {
   SLICES_MIN,
 } from "../../../src/areas/catch/events/search.ts";
 import type { EventRow } from "../../../src/areas/catch/store.ts";
-import { monotonicMs } from "../../../src/kernel/clock.ts";
-import { SLICE_MS } from "../../../src/kernel/time-slices.ts";
+import { SLICE_MS } from "../../../src/kernel/background/time-slices.ts";
+import { monotonicMs } from "../../../src/kernel/time/clock.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { accepted, type EventBody, type Made, newBucket, scenario } from "./support.ts";

@@ -10,7 +10,7 @@ import {
   WAITING_PER_BUCKET_MAX,
 } from "../../../src/areas/catch/pull/stream.ts";
 import type { CaughtEvent } from "../../../src/areas/catch/schema.ts";
-import { ACCOUNT_PART } from "../../../src/kernel/http/shared-places.ts";
+import { ACCOUNT_PART } from "../../../src/kernel/http/access/connection-slots.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";

@@ -9,7 +9,7 @@ import {
   STREAMS_MAX,
   STREAMS_PER_CREDENTIAL_MAX,
 } from "../../../src/areas/changes/domain.ts";
-import { ACCOUNT_PART } from "../../../src/kernel/http/shared-places.ts";
+import { ACCOUNT_PART } from "../../../src/kernel/http/access/connection-slots.ts";
 import type { Answer, Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { EventReader } from "../../support/event-reader.ts";

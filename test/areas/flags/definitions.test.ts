@@ -20,7 +20,7 @@ import {
   VARIANTS_MAX,
   WEIGHT_MAX,
 } from "../../../src/areas/flags/definitions/schema.ts";
-import { FIELD_ERRORS_MAX } from "../../../src/kernel/http/validate.ts";
+import { FIELD_ERRORS_MAX } from "../../../src/kernel/http/requests/validate.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { STALE_AFTER_MS, USE_RESOLUTION_MS } from "../../../src/areas/flags/domain.ts";
-import { isoTime } from "../../../src/kernel/date-time.ts";
+import { isoTime } from "../../../src/kernel/time/date-time.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

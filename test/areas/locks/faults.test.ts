@@ -12,9 +12,9 @@ import {
 } from "../../../src/areas/locks/lock.ts";
 import { LockService } from "../../../src/areas/locks/service.ts";
 import { FENCING_TOKENS_RESERVED, lockStore } from "../../../src/areas/locks/store.ts";
-import { ManualClock } from "../../../src/kernel/clock.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
+import { ManualClock } from "../../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 
 const PROJECT = 7;

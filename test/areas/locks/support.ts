@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { type Cancel, realDelay } from "../../../src/kernel/clock.ts";
+import { type Cancel, realDelay } from "../../../src/kernel/time/clock.ts";
 import type { Answer, Client } from "../../support/client.ts";
 
 /** A lock that a test has got. */

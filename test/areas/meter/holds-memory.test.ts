@@ -8,9 +8,9 @@ import type { MeterPorts } from "../../../src/areas/meter/ports.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { UsageReader } from "../../../src/areas/meter/usage/reader.ts";
-import type { StoppedProjects } from "../../../src/kernel/stopped-projects.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
+import type { StoppedProjects } from "../../../src/kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
 
 const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";

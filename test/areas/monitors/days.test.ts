@@ -5,8 +5,8 @@ import { factStore } from "../../../src/areas/monitors/history/state-store.ts";
 import { incidentStore } from "../../../src/areas/monitors/incidents/store.ts";
 import { maintenanceStore } from "../../../src/areas/monitors/maintenance/store.ts";
 import { pageFacts } from "../../../src/areas/monitors/status-pages/facts.ts";
-import { realPause } from "../../../src/kernel/clock.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { realPause } from "../../../src/kernel/time/clock.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { isoTime } from "../../../src/kernel/date-time.ts";
+import { isoTime } from "../../../src/kernel/time/date-time.ts";
 import { AllEvents } from "../../support/all-events.ts";
 import { Line } from "../../support/line.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

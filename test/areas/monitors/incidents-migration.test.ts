@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { incidentStore } from "../../../src/areas/monitors/incidents/store.ts";
+import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
-import { uuidToBytes } from "../../../src/kernel/uuid.ts";
 import { TestStorage } from "../../kernel/support.ts";
 
 test("monitors that were down before there were incidents have one afterwards, the others none", async () => {

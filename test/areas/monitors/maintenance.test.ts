@@ -6,7 +6,7 @@ import {
   MESSAGE_LENGTH_MAX,
   MONITORS_MAX,
 } from "../../../src/areas/monitors/maintenance/schema.ts";
-import { isoTime } from "../../../src/kernel/date-time.ts";
+import { isoTime } from "../../../src/kernel/time/date-time.ts";
 import { AllEvents } from "../../support/all-events.ts";
 import type { Answer } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NAME_LENGTH_MAX } from "../../../src/kernel/schema.ts";
+import { NAME_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
 import type { Answer } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { isoTime } from "../../../src/kernel/date-time.ts";
+import { isoTime } from "../../../src/kernel/time/date-time.ts";
 import { AllEvents } from "../../support/all-events.ts";
 import { Line } from "../../support/line.ts";
 import { scrape } from "../../support/metrics.ts";

@@ -4,7 +4,7 @@ import {
   GROUPS_MAX,
   PAGE_BOUNDS,
 } from "../../../src/areas/monitors/status-pages/schema.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

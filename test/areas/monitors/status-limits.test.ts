@@ -7,7 +7,7 @@ import { CACHE_BYTES_MAX, StatusCache } from "../../../src/areas/monitors/status
 import { INCIDENTS_MAX, UPDATES_SHOWN } from "../../../src/areas/monitors/status-pages/news.ts";
 import { RENDERED_MS } from "../../../src/areas/monitors/status-pages/rendering.ts";
 import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/text-budget.ts";
-import { TaggedText } from "../../../src/kernel/http/etag.ts";
+import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 

@@ -16,7 +16,7 @@ import {
 } from "../../../src/areas/projects/service.ts";
 import type { ProjectRow } from "../../../src/areas/projects/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
-import type { ProjectResources } from "../../../src/kernel/project-resources.ts";
+import type { ProjectResources } from "../../../src/kernel/projects/resources.ts";
 import { UNHEARD } from "../../support/audit.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { KernelBench } from "./kernel-bench.ts";

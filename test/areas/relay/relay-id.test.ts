@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { RelayIds } from "../../../src/areas/relay/deliveries/ids.ts";
-import { uuidToBytes } from "../../../src/kernel/uuid.ts";
+import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
 const BODY = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
 import { RESENDS_RUNNING_MAX } from "../../../src/areas/relay/resends/resends.ts";
-import { BULK_MAX, LOOKED_AT_MAX, PER_SECOND_MAX } from "../../../src/kernel/bulk.ts";
+import { BULK_MAX, LOOKED_AT_MAX, PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { RelayStage } from "./support.ts";

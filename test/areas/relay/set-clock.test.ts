@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, spyOn, test } from "bun:test";
-import { monotonicMs, realDelay } from "../../../src/kernel/clock.ts";
+import { monotonicMs, realDelay } from "../../../src/kernel/time/clock.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 

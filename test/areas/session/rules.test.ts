@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { LINK_MINUTES, LINK_MINUTES_MAX, LOGINS_WINDOW_MS } from "../../../src/areas/session/domain.ts";
-import { SESSION_REQUESTS_PER_MINUTE } from "../../../src/kernel/http/guard.ts";
-import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { SESSION_REQUESTS_PER_MINUTE } from "../../../src/kernel/http/access/guard.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { Scratch } from "../../kernel/support.ts";
 import { CertificateAuthority } from "../../support/certificates.ts";
 import type { Answer, Client } from "../../support/client.ts";

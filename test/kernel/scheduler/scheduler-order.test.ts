@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { realDelay } from "../../../src/kernel/clock.ts";
+import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { DAY, HOUR, SchedulerBench, SECOND } from "./bench.ts";
 

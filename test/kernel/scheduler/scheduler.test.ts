@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createSystemClock, ManualClock, realDelay } from "../../../src/kernel/clock.ts";
 import { type Job, Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { Writer } from "../../../src/kernel/storage/writer.ts";
+import { createSystemClock, ManualClock, realDelay } from "../../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { DAY, HOUR, SchedulerBench, SECOND } from "./bench.ts";
 

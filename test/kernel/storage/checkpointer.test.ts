@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
-import { realDelay } from "../../../src/kernel/clock.ts";
 import { Checkpointer, WAL_RESTART_BYTES } from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database } from "../../../src/kernel/storage/database.ts";
+import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TestStorage } from "../support.ts";
 
 const MIB = 1024 * 1024;

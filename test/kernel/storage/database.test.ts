@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { realDelay } from "../../../src/kernel/clock.ts";
 import { Database, isStorageFailure } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { Scratch, storageFailure, thrown } from "../support.ts";
 
 let scratch: Scratch;

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ServerProcess } from "../../../scripts/processes/server-process.ts";
-import { realDelay } from "../../../src/kernel/clock.ts";
+import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { Client } from "../../support/client.ts";
 import { buildSyncedDisk, missingForSyncedDisk, SyncedDisk } from "../../support/synced-disk.ts";
 

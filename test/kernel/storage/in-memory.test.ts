@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { realDelay, realPause } from "../../../src/kernel/clock.ts";
 import type { Change } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { IN_MEMORY_MS_MAX } from "../../../src/kernel/storage/writer.ts";
+import { realDelay, realPause } from "../../../src/kernel/time/clock.ts";
 import { rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;

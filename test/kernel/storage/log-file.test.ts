@@ -1,10 +1,10 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openSync, readFileSync, renameSync, statSync, truncateSync, writeSync } from "node:fs";
-import { realDelay } from "../../../src/kernel/clock.ts";
 import { Checkpointer } from "../../../src/kernel/storage/checkpointer.ts";
 import { isStorageFailure, isSyncFailure } from "../../../src/kernel/storage/database.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../../src/kernel/storage/log-scan.ts";
+import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TestStorage, thrown } from "../support.ts";
 
 const PAGE_BYTES = 4096;

@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import TEMPLATE from "../../../build/template/ninefold.db" with { type: "file" };
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { openDataFolder } from "../../../src/data-folder.ts";
-import { ManualClock } from "../../../src/kernel/clock.ts";
 import { closeKernel } from "../../../src/kernel/kernel.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import { copyTemplate } from "../../../src/kernel/storage/template.ts";
+import { ManualClock } from "../../../src/kernel/time/clock.ts";
 import { Scratch } from "../support.ts";
 
 let scratch: Scratch;

@@ -1,15 +1,15 @@
 import { type Actor, ActorRegistry } from "../../../kernel/actors/registry.ts";
 import { changed, type Fields } from "../../../kernel/audit/change.ts";
-import { isoTime } from "../../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
-import { COUNTED_MAX } from "../../../kernel/overview-card.ts";
-import type { ProjectActivity } from "../../../kernel/project-activity.ts";
+import type { ProjectActivity } from "../../../kernel/projects/activity.ts";
+import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Tiers } from "../../../kernel/tiers.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import {
   assertRoomForBucket,
   type EventStatus,

@@ -1,9 +1,9 @@
-import { realDelay } from "../../../kernel/clock.ts";
-import type { ProjectResources } from "../../../kernel/project-resources.ts";
-import { removeInSlices } from "../../../kernel/removal.ts";
+import { removeInSlices } from "../../../kernel/background/removal.ts";
+import type { TierFigures } from "../../../kernel/limits/tiers.ts";
+import type { ProjectResources } from "../../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { TierFigures } from "../../../kernel/tiers.ts";
+import { realDelay } from "../../../kernel/time/clock.ts";
 import type { ReplayStore } from "../forwarding/replay-store.ts";
 import { decodeStatus, type OldestEvent, type RemovableRow } from "../store.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../domain.ts";
 import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "../ingestion/signatures.ts";
 

@@ -1,5 +1,5 @@
-import { isoTimeOrNull, momentOf } from "../../../kernel/date-time.ts";
 import { invalidField } from "../../../kernel/errors.ts";
+import { isoTimeOrNull, momentOf } from "../../../kernel/time/date-time.ts";
 import type { Provider } from "../domain.ts";
 import { isSource } from "../ingestion/extracted-fields.ts";
 import { PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";

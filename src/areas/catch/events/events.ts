@@ -1,9 +1,9 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
-import { isoTime, isoTimeOrNull, momentOfQuery } from "../../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/pagination.ts";
-import type { AcrossNetwork } from "../../../kernel/http/perform.ts";
+import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
+import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isoTime, isoTimeOrNull, momentOfQuery } from "../../../kernel/time/date-time.ts";
 import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { assertReplayable, isDelivered, knownProvider } from "../domain.ts";

@@ -1,4 +1,4 @@
-import { slices, type TimeSlices } from "../../../kernel/time-slices.ts";
+import { slices, type TimeSlices } from "../../../kernel/background/time-slices.ts";
 import { firstSequenceAt } from "../ids.ts";
 import type { EventRow, EventStore } from "../store.ts";
 

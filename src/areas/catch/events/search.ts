@@ -1,5 +1,5 @@
-import { monotonicMs } from "../../../kernel/clock.ts";
-import { SLICE_MS, slices, type TimeSlices } from "../../../kernel/time-slices.ts";
+import { SLICE_MS, slices, type TimeSlices } from "../../../kernel/background/time-slices.ts";
+import { monotonicMs } from "../../../kernel/time/clock.ts";
 import { plainHeaders } from "../ingestion/event-headers.ts";
 import type { EventFilter, EventRow, EventStore, PayloadRow } from "../store.ts";
 

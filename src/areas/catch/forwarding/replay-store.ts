@@ -1,4 +1,4 @@
-import type { BulkRow } from "../../../kernel/bulk.ts";
+import type { BulkRow } from "../../../kernel/background/bulk.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 
 /** A replay of many. */

@@ -8,14 +8,14 @@ import {
   type Matching,
   PER_SECOND,
   RUNNING,
-} from "../../../kernel/bulk.ts";
-import { isoTime, isoTimeOrNull, momentOf } from "../../../kernel/date-time.ts";
+} from "../../../kernel/background/bulk.ts";
+import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
-import type { AcrossNetwork } from "../../../kernel/http/perform.ts";
+import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isPrefixedId, prefixedId } from "../../../kernel/uuid.ts";
+import { isoTime, isoTimeOrNull, momentOf } from "../../../kernel/time/date-time.ts";
 import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
 import type { EventService } from "../events/events.ts";

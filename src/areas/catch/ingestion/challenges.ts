@@ -1,5 +1,5 @@
 import { ApiError } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { BucketActor } from "../buckets/buckets.ts";
 import { memberOf, type Received } from "./extracted-fields.ts";

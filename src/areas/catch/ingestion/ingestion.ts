@@ -1,11 +1,11 @@
 import { ApiError, type ErrorCode } from "../../../kernel/errors.ts";
-import { networkOf } from "../../../kernel/http/addresses.ts";
-import { reply } from "../../../kernel/http/answer.ts";
-import type { OpenCall } from "../../../kernel/http/call.ts";
-import { AttemptLimiter } from "../../../kernel/http/guard.ts";
-import { targetOf } from "../../../kernel/http/request-target.ts";
+import { networkOf } from "../../../kernel/http/access/addresses.ts";
+import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
+import type { OpenCall } from "../../../kernel/http/requests/call.ts";
+import { targetOf } from "../../../kernel/http/requests/request-target.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
+import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isUnlimited } from "../../../kernel/tiers.ts";
 import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";

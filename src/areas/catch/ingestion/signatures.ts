@@ -5,8 +5,8 @@ import {
   timingSafeEqual,
   verify as verifyBy,
 } from "node:crypto";
-import { parseDateTime } from "../../../kernel/date-time.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
+import { parseDateTime } from "../../../kernel/time/date-time.ts";
 import { memberOf, type Received } from "./extracted-fields.ts";
 
 /** How old a dated signature may be, and how far ahead of our clock, unless its recipe says otherwise. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk.ts";
-import { PAGE_LIMIT_MAX } from "../../../kernel/http/pagination.ts";
-import { named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";
 import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "../domain.ts";
 import { BucketParams, CaughtEvent, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName, Time } from "../schema.ts";
 

@@ -1,8 +1,8 @@
-import { monotonicMs, realDelay, realTimeout } from "../../../kernel/clock.ts";
+import { slices } from "../../../kernel/background/time-slices.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Call } from "../../../kernel/http/call.ts";
-import { SharedPlaces } from "../../../kernel/http/shared-places.ts";
-import { slices } from "../../../kernel/time-slices.ts";
+import { SharedPlaces } from "../../../kernel/http/access/connection-slots.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
+import { monotonicMs, realDelay, realTimeout } from "../../../kernel/time/clock.ts";
 import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
 import { knownProvider } from "../domain.ts";
 import type { EventService } from "../events/events.ts";

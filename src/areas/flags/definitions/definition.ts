@@ -1,6 +1,6 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { echoed, type FieldMessages } from "../../../kernel/errors.ts";
-import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/validate.ts";
+import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/requests/validate.ts";
 import { ruleInvalid } from "../domain.ts";
 import { momentOf, versionOf } from "../evaluation/conditions.ts";
 import {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 
 /** Variants of one flag. */
 export const VARIANTS_MAX = 50;

@@ -1,4 +1,4 @@
-import { parseDateTime } from "../../../kernel/date-time.ts";
+import { parseDateTime } from "../../../kernel/time/date-time.ts";
 import type { Condition, ConditionOp } from "../definitions/schema.ts";
 import {
   type Attribute,

@@ -1,5 +1,5 @@
-import { type Cancel, realTimeout } from "../../../kernel/clock.ts";
-import type { EventStream } from "../../../kernel/http/event-stream.ts";
+import type { EventStream } from "../../../kernel/http/responses/event-stream.ts";
+import { type Cancel, realTimeout } from "../../../kernel/time/clock.ts";
 import { EVENT_AFTER_MS, refetchEvent, toldPerStep } from "./domain.ts";
 
 /** One client that listens. */

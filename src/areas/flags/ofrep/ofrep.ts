@@ -1,9 +1,9 @@
-import type { Clock } from "../../../kernel/clock.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
-import type { Caller, CallerAccount } from "../../../kernel/http/caller.ts";
-import { tagOf } from "../../../kernel/http/etag.ts";
-import { listReply } from "../../../kernel/http/sliced-list.ts";
+import type { Caller, CallerAccount } from "../../../kernel/http/access/caller.ts";
+import { tagOf } from "../../../kernel/http/responses/etag.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import { listReply } from "../../../kernel/http/responses/sliced-list.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
 import type { EvaluationContext } from "../evaluation/evaluation.ts";
 import type { FlagService } from "../service.ts";
 import { INACTIVITY_SECONDS } from "./domain.ts";

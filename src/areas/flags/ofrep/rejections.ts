@@ -1,7 +1,7 @@
 import { isNestedDeeper } from "../../../json-text.ts";
 import { type ApiError, echoed } from "../../../kernel/errors.ts";
-import { type BodyBounds, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/body.ts";
-import type { RefusedCall } from "../../../kernel/http/caller.ts";
+import type { RefusedCall } from "../../../kernel/http/access/caller.ts";
+import { type BodyBounds, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/requests/body.ts";
 
 /** Levels of objects and arrays in a context, itself included: what is deeper, no condition of a flag looks for. */
 export const CONTEXT_LEVELS_MAX = 8;

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
-import { reply } from "../../../kernel/http/answer.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import { EVENT_STREAM_HEADERS } from "../../../kernel/http/event-stream.ts";
+import { EVENT_STREAM_HEADERS } from "../../../kernel/http/responses/event-stream.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
 import { BULK, type Ofrep } from "./ofrep.ts";
 import { CONTEXT_BODY, ofrepExtras } from "./rejections.ts";
 import { Evaluation, Evaluations, OfrepBody, OfrepEventsQuery, OfrepParams } from "./schema.ts";

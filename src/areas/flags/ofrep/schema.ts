@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { INACTIVITY_SECONDS } from "./domain.ts";
 
 const Key = Type.String({ examples: ["new-checkout"] });

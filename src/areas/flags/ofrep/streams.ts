@@ -1,10 +1,15 @@
-import { monotonicMs, realTimeout } from "../../../kernel/clock.ts";
+import { bytesToUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { OpenCall } from "../../../kernel/http/call.ts";
-import { assertAllowedFrom, assertStillValid, type Caller, hasScope } from "../../../kernel/http/caller.ts";
-import { EventStreams } from "../../../kernel/http/event-stream.ts";
+import {
+  assertAllowedFrom,
+  assertStillValid,
+  type Caller,
+  hasScope,
+} from "../../../kernel/http/access/caller.ts";
+import type { OpenCall } from "../../../kernel/http/requests/call.ts";
+import { EventStreams } from "../../../kernel/http/responses/event-stream.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { bytesToUuid } from "../../../kernel/uuid.ts";
+import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
 import type { FlagService } from "../service.ts";
 import {
   beginning,

@@ -1,4 +1,4 @@
-import type { Caller } from "../../../kernel/http/caller.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { Vault } from "../../../kernel/secrets/vault.ts";

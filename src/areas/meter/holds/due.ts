@@ -1,6 +1,6 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
-import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { MeterBook } from "../book.ts";
 import type { MeterStore } from "../store.ts";

@@ -1,10 +1,10 @@
-import { isoTime, isoTimeOrNull } from "../../../kernel/date-time.ts";
+import { insufficientBalance } from "../../../kernel/data/ledger.ts";
+import { uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { insufficientBalance } from "../../../kernel/ledger.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { uuidToBytes } from "../../../kernel/uuid.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { MeterActor } from "../actor.ts";
 import type { MeterChange } from "../book.ts";
 import type { MeterService } from "../service.ts";

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
-import { reply } from "../../../kernel/http/answer.ts";
+import { assertPositive } from "../../../kernel/data/ledger.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import type { Call } from "../../../kernel/http/call.ts";
-import { assertPositive } from "../../../kernel/ledger.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
 import { assertCapture } from "../domain.ts";
 import { MeterParams } from "../schema.ts";
 import type { MeterService } from "../service.ts";

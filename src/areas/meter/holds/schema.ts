@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { AmountBody, BALANCE_MAX, BalanceValue } from "../../../kernel/ledger.ts";
-import { named, oneOf, orNull } from "../../../kernel/schema.ts";
+import { AmountBody, BALANCE_MAX, BalanceValue } from "../../../kernel/data/ledger.ts";
+import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { MeterBalance, MeterParams, MeterState } from "../schema.ts";
 
 /** Holds on a page unless asked otherwise. */

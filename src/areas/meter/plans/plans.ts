@@ -1,7 +1,7 @@
 import type { AuditChange } from "../../../kernel/audit/change.ts";
-import { isoTime } from "../../../kernel/date-time.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { LowMeter, MeterBook, MeterChange } from "../book.ts";
 import { type Plan, planOf } from "../domain.ts";
 import type { DueWork } from "../holds/due.ts";

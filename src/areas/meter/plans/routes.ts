@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
+import { assertPositive } from "../../../kernel/data/ledger.ts";
+import type { Charger } from "../../../kernel/http/access/caller.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import type { Call } from "../../../kernel/http/call.ts";
-import type { Charger } from "../../../kernel/http/caller.ts";
-import { assertPositive } from "../../../kernel/ledger.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MeterParams } from "../schema.ts";
 import type { MeterService } from "../service.ts";

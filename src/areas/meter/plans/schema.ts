@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BalanceValue } from "../../../kernel/ledger.ts";
-import { named, oneOf, orNull } from "../../../kernel/schema.ts";
+import { BalanceValue } from "../../../kernel/data/ledger.ts";
+import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { GivenAmount, PositiveAmount } from "../holds/schema.ts";
 import { MeterBalance } from "../schema.ts";
 

@@ -1,6 +1,6 @@
-import { monotonicMs, realDelay } from "../../../kernel/clock.ts";
 import { errorText } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { monotonicMs, realDelay } from "../../../kernel/time/clock.ts";
 import { HOUR_MS } from "../domain.ts";
 import type { UsageRow, UsageStore } from "./store.ts";
 import { addEntry, noSums } from "./sums.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf } from "../../../kernel/schema.ts";
+import { named, oneOf } from "../../../kernel/data/schema.ts";
 import { MeterBalance } from "../schema.ts";
 
 /** How long a bucket of a series is. */

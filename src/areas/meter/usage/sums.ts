@@ -1,4 +1,4 @@
-import { BALANCE_MAX } from "../../../kernel/ledger.ts";
+import { BALANCE_MAX } from "../../../kernel/data/ledger.ts";
 import { KINDS } from "../book.ts";
 import type { HourRow, UsageEntry } from "./store.ts";
 

@@ -1,7 +1,7 @@
-import { realDelay } from "../../../kernel/clock.ts";
-import { isoTime, momentOfQuery } from "../../../kernel/date-time.ts";
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { realDelay } from "../../../kernel/time/clock.ts";
+import { isoTime, momentOfQuery } from "../../../kernel/time/date-time.ts";
 import type { MeterBook } from "../book.ts";
 import { bucketAfter, bucketOf, HOUR_MS, type Stretch, stretchOf } from "../domain.ts";
 import { type UsageReader, WHOLE_PROJECT } from "./reader.ts";

@@ -1,6 +1,6 @@
-import { isoTime } from "../../../kernel/date-time.ts";
+import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isUnlimited } from "../../../kernel/tiers.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorNotification, MonitorParts, TrialResult } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { name, named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 
 /** Channels of a project: a change of a monitor looks at all of them. */
 export const CHANNELS_MAX = 50;

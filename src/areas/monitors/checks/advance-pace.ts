@@ -1,4 +1,4 @@
-import type { Clock } from "../../../kernel/clock.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
 import { type AlertRules, type MonitorState, nextCheckAt } from "../domain.ts";
 import type { CheckMade } from "../store.ts";
 

@@ -1,8 +1,8 @@
-import { realDelay } from "../../../kernel/clock.ts";
-import { isoTime } from "../../../kernel/date-time.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { realDelay } from "../../../kernel/time/clock.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import {
   type AlertRules,
   afterCheck,

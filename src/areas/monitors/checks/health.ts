@@ -1,4 +1,4 @@
-import { isoTime } from "../../../kernel/date-time.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { CheckMade, MonitorRow } from "../store.ts";
 import { daysLeft } from "./certificate.ts";
 

@@ -1,7 +1,7 @@
-import { monotonicMs, realTimeout } from "../../../kernel/clock.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
 import { afterCheck, firstCheckAt, isFailing, nextCheckAt } from "../domain.ts";
 import { retryMsMin } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";

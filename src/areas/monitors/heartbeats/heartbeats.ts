@@ -1,11 +1,11 @@
-import { isoTime, isoTimeOrNull } from "../../../kernel/date-time.ts";
+import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { Call } from "../../../kernel/http/call.ts";
-import { hasScope } from "../../../kernel/http/caller.ts";
+import { hasScope } from "../../../kernel/http/access/caller.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { bytesToUuid, uuidToBytes } from "../../../kernel/uuid.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { Checks } from "../checks/checks.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CheckMade, MonitorRow } from "../store.ts";

@@ -1,17 +1,17 @@
 import { ApiError, isUnavailable } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
-import type { OpenCall } from "../../../kernel/http/call.ts";
-import { targetOf } from "../../../kernel/http/request-target.ts";
 import {
   type BucketRate,
   TokenBuckets,
   takeTokens,
   waitForTokens,
-} from "../../../kernel/http/token-buckets.ts";
+} from "../../../kernel/http/access/token-buckets.ts";
+import type { OpenCall } from "../../../kernel/http/requests/call.ts";
+import { targetOf } from "../../../kernel/http/requests/request-target.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isUnlimited } from "../../../kernel/tiers.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { Heartbeats, PingMade } from "./heartbeats.ts";
 import { PING_BODY_BYTES_MAX } from "./schema.ts";

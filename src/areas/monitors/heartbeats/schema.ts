@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 
 const MINUTE_MS = 60_000;
 /** Shortest and longest period and grace: a minute, and a year. */

@@ -1,5 +1,5 @@
+import { isUuid } from "../../../kernel/data/uuid.ts";
 import { CronTimes } from "../../../kernel/scheduler/calendar.ts";
-import { isUuid } from "../../../kernel/uuid.ts";
 import type { PingKind } from "./schema.ts";
 
 /** When a heartbeat's pings are to come: every so many milliseconds, or at the times of a schedule. */

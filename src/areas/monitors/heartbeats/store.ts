@@ -1,6 +1,6 @@
+import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { bytesToUuid, uuidToBytes } from "../../../kernel/uuid.ts";
 import { PINGS_KEPT } from "./schema.ts";
 import type { HeartbeatState, PingRequest, Timing } from "./state.ts";
 

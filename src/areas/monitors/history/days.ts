@@ -1,6 +1,6 @@
-import { monotonicMs } from "../../../kernel/clock.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type { PageFacts } from "../status-pages/facts.ts";
 import type { DayRow, DayStore } from "./day-store.ts";
 

@@ -1,5 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
-import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/pagination.ts";
+import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
 import { CHECKS_KEPT_MS } from "../checks/checks.ts";
 import { secondsOf, uptimePercent } from "../domain.ts";
 import { LIST_LIMIT, type MonitorCheck, type MonitorHistory } from "../schema.ts";

@@ -1,10 +1,10 @@
 import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
-import { isoTime, isoTimeOrNull } from "../../../kernel/date-time.ts";
+import { isUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isUuid, prefixedId } from "../../../kernel/uuid.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { Notices } from "../alerts/notifications.ts";
 import { shownName, sinceText } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 
 /** Incidents on a page unless asked otherwise. */
 export const INCIDENT_LIST_LIMIT = 50;

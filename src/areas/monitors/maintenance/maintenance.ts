@@ -1,11 +1,11 @@
 import { changed } from "../../../kernel/audit/change.ts";
-import { isoTime, momentOf } from "../../../kernel/date-time.ts";
+import { bytesToUuid, isUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { bytesToUuid, isUuid, prefixedId } from "../../../kernel/uuid.ts";
+import { isoTime, momentOf } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { LIST_LIMIT, type MonitorDeleted } from "../schema.ts";
 import {

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import { reply } from "../../../kernel/http/answer.ts";
 import type { Api } from "../../../kernel/http/api.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
 import { MonitorDeleted } from "../schema.ts";
 import type { MaintenanceService } from "./maintenance.ts";
 import {

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { MOMENT_WANTED } from "../../../kernel/date-time.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { NAME_LENGTH_MAX, name, named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { NAME_LENGTH_MAX, name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { MOMENT_WANTED } from "../../../kernel/time/date-time.ts";
 import { LIST_LIMIT } from "../schema.ts";
 
 /** Planned work of a project, past and to come. */

@@ -1,4 +1,4 @@
-import type { TaggedText } from "../../../kernel/http/etag.ts";
+import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import type { PageRow } from "./store.ts";
 
 /** Bytes of public texts in memory: some hundred pages as people have them, or a handful of the largest. */

@@ -1,6 +1,6 @@
+import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { bytesToUuid } from "../../../kernel/data/uuid.ts";
 import { CronTimes } from "../../../kernel/scheduler/calendar.ts";
-import { mapInSlices } from "../../../kernel/time-slices.ts";
-import { bytesToUuid } from "../../../kernel/uuid.ts";
 import type { FactIncident, FactMaintenance, FactStore, Stretch } from "../history/state-store.ts";
 import type { IncidentStore } from "../incidents/store.ts";
 import { MAINTENANCE_MAX } from "../maintenance/schema.ts";

@@ -1,5 +1,5 @@
-import { isoTime, isoTimeOrNull } from "../../../kernel/date-time.ts";
-import { mapInSlices } from "../../../kernel/time-slices.ts";
+import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { html, type Markup } from "../incidents/markup.ts";
 import { omittedText, type ShownIncident, type ShownMaintenance, type StatusNews } from "./news.ts";
 import type { PageRow } from "./store.ts";

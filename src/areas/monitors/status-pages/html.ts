@@ -1,5 +1,5 @@
-import { isoTime } from "../../../kernel/date-time.ts";
-import { mapInSlices } from "../../../kernel/time-slices.ts";
+import { mapInSlices } from "../../../kernel/background/time-slices.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import { html, Markup, paragraphs } from "../incidents/markup.ts";
 import { barsOf, datesFrom } from "./bars.ts";
 import { momentText } from "./dates.ts";

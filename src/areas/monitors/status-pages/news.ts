@@ -1,4 +1,4 @@
-import { mapInSlices, slices } from "../../../kernel/time-slices.ts";
+import { mapInSlices, slices } from "../../../kernel/background/time-slices.ts";
 import { shownName } from "../domain.ts";
 import { DAY_MS } from "../history/days.ts";
 import { type Markup, paragraphs } from "../incidents/markup.ts";

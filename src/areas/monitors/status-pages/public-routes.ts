@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
-import type { Clock } from "../../../kernel/clock.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import { networkOf } from "../../../kernel/http/addresses.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
+import { networkOf } from "../../../kernel/http/access/addresses.ts";
+import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import type { TaggedText } from "../../../kernel/http/etag.ts";
-import { AttemptLimiter } from "../../../kernel/http/guard.ts";
+import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
 import { missingHtml } from "./html.ts";
 import { BadgeData, PublicIncident, PublicPage } from "./public-schema.ts";
 import type { StatusPages } from "./rendering.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { IMPACTS, STATUSES } from "../incidents/schema.ts";
 
 /** How something is, as pages say it. */

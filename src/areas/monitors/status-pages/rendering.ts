@@ -1,7 +1,7 @@
-import type { Clock } from "../../../kernel/clock.ts";
 import { ApiError } from "../../../kernel/errors.ts";
-import { TaggedText } from "../../../kernel/http/etag.ts";
+import { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
 import { DAY_MS } from "../history/days.ts";
 import { INCIDENT_UPDATES_MAX } from "../incidents/incidents.ts";
 import type { MonitorParts } from "../ports.ts";

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
-import { reply } from "../../../kernel/http/answer.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import { largeBody } from "../../../kernel/http/body.ts";
+import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
 import {
   StatusPage,
   StatusPageCreateBody,

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { named, oneOf, text } from "../../../kernel/schema.ts";
+import { named, oneOf, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { LIST_LIMIT } from "../schema.ts";
 
 /** Bounds of what a page says: what fits a page that people read. */

@@ -1,11 +1,11 @@
 import { changed } from "../../../kernel/audit/change.ts";
-import { isoTime } from "../../../kernel/date-time.ts";
+import { isUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { TierBound } from "../../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { TierBound } from "../../../kernel/tier-bounds.ts";
-import { isUuid, prefixedId } from "../../../kernel/uuid.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { LIST_LIMIT } from "../schema.ts";
 import {

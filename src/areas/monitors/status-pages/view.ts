@@ -1,4 +1,4 @@
-import { mapInSlices } from "../../../kernel/time-slices.ts";
+import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import type { DayRow } from "../history/day-store.ts";
 import { DAY_MS, type Days, dayOf } from "../history/days.ts";
 import type { MonitorParts } from "../ports.ts";

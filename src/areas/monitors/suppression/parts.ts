@@ -1,4 +1,4 @@
-import { isoTime } from "../../../kernel/date-time.ts";
+import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { Notice, Notices } from "../alerts/notifications.ts";
 import type { CheckSchedule } from "../checks/jobs.ts";
 import type { Heartbeats } from "../heartbeats/heartbeats.ts";

@@ -1,6 +1,6 @@
+import { isUuid } from "../../../kernel/data/uuid.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isUuid } from "../../../kernel/uuid.ts";
 import { isLate, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { MaintenanceService } from "../maintenance/maintenance.ts";
 import type { MonitorParts } from "../ports.ts";

@@ -1,4 +1,4 @@
-import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import {
   LIST_LIMIT,
   RELAY_STATUSES,

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/bulk.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
+import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
-import { named, oneOf, orNull, text } from "../../../kernel/schema.ts";
 
 /** Deliveries on a page unless asked otherwise. */
 export const LIST_LIMIT = 50;

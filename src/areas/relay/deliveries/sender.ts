@@ -4,8 +4,8 @@ import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/head
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import { notificationSignature, relaySignature, type SignedBody } from "../../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
-import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type AttemptResult, afterAttempt, DELIVER, failureOf, type NextStep, readWaits } from "../domain.ts";
 import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "../endpoints/deliveries.ts";

@@ -1,12 +1,12 @@
+import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
-import type { Caller } from "../../../kernel/http/caller.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isUuid } from "../../../kernel/uuid.ts";
 import { DEDUPLICATED_MS, DELIVER, dueAt, payloadText, readWaits } from "../domain.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import type { Messages } from "../messages/messages.ts";

@@ -1,7 +1,7 @@
+import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import { References } from "../../../kernel/storage/references.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { bytesToUuid, uuidToBytes } from "../../../kernel/uuid.ts";
 import {
   RELAY_FAILURES,
   RELAY_KINDS,

@@ -1,4 +1,3 @@
-import { monotonicMs } from "../../../kernel/clock.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { SignedBody } from "../../../kernel/outbound/signing.ts";
@@ -6,6 +5,7 @@ import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts
 import type { LaneTerms } from "../../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "../deliveries/store.ts";
 import {

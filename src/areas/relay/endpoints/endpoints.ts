@@ -1,16 +1,16 @@
 import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
+import { compileFilter } from "../../../kernel/data/filter.ts";
+import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { compileFilter } from "../../../kernel/filter.ts";
-import type { Caller } from "../../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
-import { COUNTED_MAX } from "../../../kernel/overview-card.ts";
+import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Tiers } from "../../../kernel/tiers.ts";
-import { prefixedId } from "../../../kernel/uuid.ts";
 import { ownHeadersLeftOut } from "../deliveries/reserved-headers.ts";
 import {
   GRACE_HOURS,

@@ -1,6 +1,6 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Outbox } from "../../../kernel/mail/outbox.ts";
-import { COUNTED_MAX } from "../../../kernel/overview-card.ts";
+import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DELIVER } from "../domain.ts";

@@ -1,12 +1,12 @@
+import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import type { CallerAccount, Charger } from "../../../kernel/http/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../../kernel/mail/outbox.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
-import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Tiers } from "../../../kernel/tiers.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type { RelayStore } from "../deliveries/store.ts";
 import { RELAYS_KEPT_MS } from "../domain.ts";

@@ -1,4 +1,4 @@
-import { compileFilter, type Filter } from "../../../kernel/filter.ts";
+import { compileFilter, type Filter } from "../../../kernel/data/filter.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { reply } from "../../../kernel/http/answer.ts";
 import type { Api } from "../../../kernel/http/api.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
 import type { Endpoints } from "./endpoints.ts";
 import {

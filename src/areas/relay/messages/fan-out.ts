@@ -1,9 +1,9 @@
+import { uuidToBytes } from "../../../kernel/data/uuid.ts";
 import { isUnavailable } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
-import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { uuidToBytes } from "../../../kernel/uuid.ts";
 import type { RelayStore } from "../deliveries/store.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import type { EndpointRegistry } from "../endpoints/registry.ts";

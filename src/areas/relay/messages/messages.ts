@@ -1,11 +1,11 @@
+import { slices } from "../../../kernel/background/time-slices.ts";
+import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
-import { type Reply, reply, withJson } from "../../../kernel/http/answer.ts";
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/caller.ts";
-import { encodeCursor, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { type Reply, reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { slices } from "../../../kernel/time-slices.ts";
-import { bytesToUuid, prefixedId } from "../../../kernel/uuid.ts";
 import { WALKED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
 import type { RelayStore } from "../deliveries/store.ts";

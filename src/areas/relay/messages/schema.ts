@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { named, orNull } from "../../../kernel/schema.ts";
+import { named, orNull } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { LIST_LIMIT, NARROWED, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
 import { Channels, MessageType } from "../endpoints/schema.ts";
 

@@ -7,15 +7,15 @@ import {
   type Matching,
   PER_SECOND,
   RUNNING,
-} from "../../../kernel/bulk.ts";
+} from "../../../kernel/background/bulk.ts";
+import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
-import { type Reply, reply } from "../../../kernel/http/answer.ts";
-import type { Caller, CallerAccount, Charger } from "../../../kernel/http/caller.ts";
-import type { AcrossNetwork } from "../../../kernel/http/perform.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isPrefixedId, prefixedId } from "../../../kernel/uuid.ts";
 import type {
   RelayResend,
   RelayResendBody,

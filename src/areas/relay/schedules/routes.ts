@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { reply } from "../../../kernel/http/answer.ts";
 import type { Api } from "../../../kernel/http/api.ts";
-import { largeBody } from "../../../kernel/http/body.ts";
+import { largeBody } from "../../../kernel/http/requests/body.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
 import type { Schedules } from "./schedules.ts";
 import {
   Schedule,

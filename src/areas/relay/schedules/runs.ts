@@ -1,10 +1,10 @@
 import { refusalBy } from "../../../kernel/errors.ts";
-import type { CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
-import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { RelayService } from "../deliveries/service.ts";
 import { DUE_HEADER } from "../domain.ts";

@@ -1,14 +1,14 @@
 import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
+import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
-import { type Reply, withJson } from "../../../kernel/http/answer.ts";
-import type { Caller } from "../../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { NO_BOUND, type Tiers } from "../../../kernel/limits/tiers.ts";
 import { withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { NO_BOUND, type Tiers } from "../../../kernel/tiers.ts";
-import { isPrefixedId, prefixedId } from "../../../kernel/uuid.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
 import type { ScheduleRuns } from "./runs.ts";
 import {

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
-import { name, named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { LIST_LIMIT, moment, RetrySchedule } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 

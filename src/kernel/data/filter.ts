@@ -1,0 +1,199 @@
+import { invalidField } from "../errors.ts";
+
+/** Largest filter, as JSON: it is evaluated for every message. */
+export const FILTER_BYTES_MAX = 4 * 1024;
+/** Levels of objects and arrays, the filter itself included. */
+export const FILTER_DEPTH_MAX = 8;
+/** Comparisons in one filter. */
+export const FILTER_CONDITIONS_MAX = 50;
+
+/** Whether a JSON value is one that a filter lets pass. */
+export type Filter = (value: unknown) => boolean;
+
+type Scalar = string | number | boolean | null;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What stands where a member is missing: no JSON value is equal to it. */
+const MISSING = Symbol("missing");
+
+/** Where a filter is compiled, and what it has used up so far. */
+interface Place {
+  readonly path: string;
+  readonly depth: number;
+  readonly used: { conditions: number };
+}
+
+/**
+ * Makes the test that a filter describes: an object of member names, or JSON pointers, with a value to be equal to, an
+ * object to descend into, or operators. `field` is what messages call it.
+ *
+ * @throws ApiError `validation_error` that names the place of a fault.
+ */
+export function compileFilter(field: string, given: unknown): Filter {
+  if (Buffer.byteLength(JSON.stringify(given)) > FILTER_BYTES_MAX)
+    throw invalidField(field, `must be at most ${FILTER_BYTES_MAX} bytes of JSON`);
+  return all(given, { path: field, depth: 1, used: { conditions: 0 } });
+}
+
+/** Every member of an object holds. */
+function all(given: unknown, place: Place): Filter {
+  const { path } = place;
+  if (!isFields(given)) throw invalidField(path, "must be an object");
+  if (place.depth > FILTER_DEPTH_MAX)
+    throw invalidField(path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
+  const parts = Object.entries(given).map(([name, wanted]) => part(name, wanted, inside(place, name)));
+  return (value) => parts.every((holds) => holds(value));
+}
+
+function part(name: string, wanted: unknown, place: Place): Filter {
+  if (name === "$not") {
+    const holds = all(wanted, place);
+    return (value) => !holds(value);
+  }
+  if (name === "$or" || name === "$and") {
+    const holds = listed(wanted, place).map((one, at) => all(one, inside(place, String(at))));
+    return name === "$or"
+      ? (value) => holds.some((one) => one(value))
+      : (value) => holds.every((one) => one(value));
+  }
+  if (name.startsWith("$")) throw invalidField(place.path, "is no operator that can stand here");
+  const steps = name.startsWith("/") ? pointerSteps(name, place) : [name];
+  const holds = memberTest(wanted, place);
+  return (value) => holds(memberAt(value, steps));
+}
+
+/** What a member has to be. */
+function memberTest(wanted: unknown, place: Place): Filter {
+  if (isScalar(wanted)) return comparison("$eq", wanted, place);
+  if (!isFields(wanted)) throw invalidField(place.path, "must be a scalar, an object or operators");
+  const names = Object.keys(wanted);
+  const isOperators = names.some((name) => Object.hasOwn(OPERATORS, name));
+  if (!isOperators) {
+    const holds = all(wanted, place);
+    return (value) => isFields(value) && holds(value);
+  }
+  if (place.depth > FILTER_DEPTH_MAX)
+    throw invalidField(place.path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
+  const tests = names.map((name) => comparison(name, wanted[name], inside(place, name)));
+  return (value) => tests.every((holds) => holds(value));
+}
+
+function comparison(operator: string, wanted: unknown, place: Place): Filter {
+  place.used.conditions += 1;
+  if (place.used.conditions > FILTER_CONDITIONS_MAX)
+    throw invalidField(place.path, `is condition ${FILTER_CONDITIONS_MAX + 1}: that is one too many`);
+  const make = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator] : undefined;
+  if (make === undefined) throw invalidField(place.path, "is no operator that can stand here");
+  return make(wanted, place);
+}
+
+/** Operators on a member. A missing one satisfies `$exists: false`, `$ne` and `$nin` alone. */
+const OPERATORS: Readonly<Record<string, (wanted: unknown, place: Place) => Filter>> = {
+  $eq: (wanted, place) => equals(scalar(wanted, place)),
+  $ne: (wanted, place) => negated(equals(scalar(wanted, place))),
+  $in: (wanted, place) => isAmong(wanted, place),
+  $nin: (wanted, place) => negated(isAmong(wanted, place)),
+  $gt: (wanted, place) => ordered(wanted, place, (order) => order > 0),
+  $gte: (wanted, place) => ordered(wanted, place, (order) => order >= 0),
+  $lt: (wanted, place) => ordered(wanted, place, (order) => order < 0),
+  $lte: (wanted, place) => ordered(wanted, place, (order) => order <= 0),
+  $exists: (wanted, { path }) => {
+    if (typeof wanted !== "boolean") throw invalidField(path, "must be true or false");
+    return (value) => (value !== MISSING) === wanted;
+  },
+  $startsWith: (wanted, place) => textTest(wanted, place, (value, part) => value.startsWith(part)),
+  $endsWith: (wanted, place) => textTest(wanted, place, (value, part) => value.endsWith(part)),
+};
+
+function negated(holds: Filter): Filter {
+  return (value) => !holds(value);
+}
+
+/** An array is equal to what it contains. */
+function equals(wanted: Scalar): Filter {
+  return (value) => value === wanted || (Array.isArray(value) && contains(value, wanted));
+}
+
+/** Elements of an array that are looked through each time: to make a set of so few takes longer. */
+const FEW_ELEMENTS = 16;
+/** What longer arrays contain, as long as they are in use: a thousand filters with fifty comparisons each may look at one. */
+const CONTENTS = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
+
+function contains(array: readonly unknown[], wanted: unknown): boolean {
+  if (array.length <= FEW_ELEMENTS) return array.includes(wanted);
+  let contents = CONTENTS.get(array);
+  if (contents === undefined) {
+    contents = new Set(array);
+    CONTENTS.set(array, contents);
+  }
+  return contents.has(wanted);
+}
+
+function isAmong(wanted: unknown, place: Place): Filter {
+  const list = listed(wanted, place).map((one, at) => scalar(one, inside(place, String(at))));
+  const among = new Set<unknown>(list);
+  return (value) => {
+    if (!Array.isArray(value)) return among.has(value);
+    return value.length <= FEW_ELEMENTS
+      ? value.some((one) => among.has(one))
+      : list.some((one) => contains(value, one));
+  };
+}
+
+/** Numbers are compared with numbers, texts with texts; nothing else has an order. */
+function ordered(wanted: unknown, { path }: Place, holds: (order: number) => boolean): Filter {
+  if (typeof wanted !== "number" && typeof wanted !== "string")
+    throw invalidField(path, "must be a number or a text");
+  return (value) => {
+    if (typeof value !== typeof wanted) return false;
+    const [one, other] = [value as typeof wanted, wanted];
+    return holds(one < other ? -1 : one > other ? 1 : 0);
+  };
+}
+
+function textTest(wanted: unknown, { path }: Place, holds: (value: string, part: string) => boolean): Filter {
+  if (typeof wanted !== "string") throw invalidField(path, "must be a text");
+  return (value) => typeof value === "string" && holds(value, wanted);
+}
+
+function memberAt(value: unknown, steps: readonly string[]): unknown {
+  let at = value;
+  for (const step of steps) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return MISSING;
+    // Of an array its elements alone are members, not its length.
+    if (Array.isArray(at) && step === "length") return MISSING;
+    at = (at as Fields)[step];
+  }
+  return at;
+}
+
+/** The names in a JSON pointer (RFC 6901). */
+function pointerSteps(pointer: string, { path }: Place): string[] {
+  if (pointer.replaceAll("~0", "").replaceAll("~1", "").includes("~"))
+    throw invalidField(path, "is no JSON pointer: ~ stands before 0 or 1");
+  const names = pointer.slice(1).split("/");
+  return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function listed(given: unknown, { path, depth }: Place): readonly unknown[] {
+  if (!Array.isArray(given) || given.length === 0) throw invalidField(path, "must be a list, not empty");
+  if (depth > FILTER_DEPTH_MAX) throw invalidField(path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
+  return given;
+}
+
+function scalar(given: unknown, { path }: Place): Scalar {
+  if (isScalar(given)) return given;
+  throw invalidField(path, "must be a text, a number, true, false or null");
+}
+
+function inside({ path, depth, used }: Place, name: string): Place {
+  return { path: `${path}.${name}`, depth: depth + 1, used };
+}
+
+function isScalar(value: unknown): value is Scalar {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

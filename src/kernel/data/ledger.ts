@@ -1,0 +1,123 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "../errors.ts";
+import { NextCursor } from "../http/requests/pagination.ts";
+import { oneOf, orNull } from "./schema.ts";
+
+/** Largest balance and amount: what JSON carries exactly everywhere. */
+export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
+/** Entries on a page of a ledger unless asked otherwise. */
+export const HISTORY_LIMIT = 50;
+
+/** What moved a balance. `charge` occurs on an account's balance only, `capture` on a meter's. */
+const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge", "capture"] as const;
+
+/** One of {@link ENTRY_KINDS}. */
+export type EntryKind = (typeof ENTRY_KINDS)[number];
+
+/** A balance that is set. */
+export const BalanceValue = Type.Integer({
+  minimum: 0,
+  maximum: BALANCE_MAX,
+  errorMessage: `must be an integer from 0 to ${BALANCE_MAX}`,
+  examples: [999],
+});
+
+/** Body of a deduct or refill. Zero and less pass the schema: {@link deducted} and {@link refilled} refuse them. */
+export const AmountBody = Type.Object(
+  {
+    amount: Type.Integer({
+      maximum: BALANCE_MAX,
+      errorMessage: `must be an integer from 1 to ${BALANCE_MAX}`,
+      description: "Credits; 1 or more.",
+      examples: [1],
+    }),
+  },
+  { $id: "AmountBody" },
+);
+
+/** A ledger entry as the API shows it. */
+export const LedgerEntry = Type.Object(
+  {
+    sequence: Type.Integer({ description: "Rises with every entry.", examples: [42] }),
+    kind: oneOf(ENTRY_KINDS, {}),
+    amount: Type.Integer({ description: "What the balance changed by, signed.", examples: [-1] }),
+    balance_after: Type.Integer({ description: "The balance after this change.", examples: [999] }),
+    at: Type.String({
+      format: "date-time",
+      description: "RFC 3339, UTC. Of a charge: the hour it belongs to.",
+    }),
+    request_id: orNull(Type.String({ format: "uuid" }), { description: "The request that caused it." }),
+    operation: Type.Optional(
+      Type.String({ description: "Of a charge: what was paid for.", examples: ["meter.deduct"] }),
+    ),
+    count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
+    hold_id: Type.Optional(
+      Type.String({ description: "Of a capture: the hold that it is of.", examples: ["request-7f3a"] }),
+    ),
+  },
+  { $id: "LedgerEntry" },
+);
+export type LedgerEntry = Static<typeof LedgerEntry>;
+
+/** A page of a ledger, newest first. */
+export const LedgerPage = Type.Object(
+  {
+    entries: Type.Array(LedgerEntry),
+    cursor: NextCursor,
+  },
+  { $id: "LedgerPage" },
+);
+export type LedgerPage = Static<typeof LedgerPage>;
+
+/** What the refusal of what a balance does not cover says beside its code. */
+export const BALANCE_EXTRAS = {
+  balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
+  available: Type.Optional(
+    Type.Integer({ description: "With `insufficient_balance` of a meter: what of it is not held." }),
+  ),
+  user_id: ownerOfBalance("whose balance it is, if it is the account's."),
+  meter_id: ownerOfBalance("the meter, if it is one."),
+};
+
+function ownerOfBalance(meaning: string) {
+  return Type.Optional(Type.String({ description: `With \`insufficient_balance\`: ${meaning}` }));
+}
+
+/** Says in a refusal whose balance it is. */
+export type BalanceOwner =
+  | { readonly user_id: string }
+  | { readonly meter_id: string; readonly available: number };
+
+/**
+ * A balance without `amount`.
+ * @throws ApiError `invalid_request` for an amount that is not positive; `insufficient_balance`.
+ */
+export function deducted(balance: number, amount: number, owner: BalanceOwner): number {
+  assertPositive(amount);
+  const available = "available" in owner ? owner.available : balance;
+  if (available < amount) {
+    const what = available === balance ? "the balance" : "what is available";
+    throw insufficientBalance(`The deduction is ${amount}, but ${what} is ${available}.`, balance, owner);
+  }
+  return balance - amount;
+}
+
+/** A balance with `amount` more. @throws ApiError `invalid_request` when the amount or the sum is out of bounds. */
+export function refilled(balance: number, amount: number): number {
+  assertPositive(amount);
+  if (amount > BALANCE_MAX - balance) {
+    throw new ApiError("invalid_request", `The balance would pass ${BALANCE_MAX}. Nothing was changed.`);
+  }
+  return balance + amount;
+}
+
+/** The refusal of what a balance does not cover. */
+export function insufficientBalance(message: string, balance: number, owner: BalanceOwner): ApiError {
+  return new ApiError("insufficient_balance", message, { extras: { balance, ...owner } });
+}
+
+/** Comes before any charge: who has nothing left must read what is wrong, too. @throws ApiError `invalid_request` */
+export function assertPositive(amount: number): void {
+  if (amount > 0) return;
+  throw new ApiError("invalid_request", `amount must be a positive integer; ${amount} is not.`);
+}

@@ -1,0 +1,320 @@
+import { ApiError } from "../../errors.ts";
+import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
+import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../../secrets/key-format.ts";
+import { type Clock, monotonicMs } from "../../time/clock.ts";
+import {
+  type Authenticator,
+  assertAllowedFrom,
+  assertStillValid,
+  type Caller,
+  hasScope,
+  isOperator,
+  type Operation,
+  type SessionAuthenticator,
+} from "./caller.ts";
+import type { Arrival } from "./peers.ts";
+import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
+
+/** Buckets kept in memory. A full bucket is the same as none, so only keys used lately need one. */
+export const RATE_BUCKETS_MAX = 100_000;
+
+/** What a request found in its bucket. */
+export interface RateVerdict {
+  readonly allowed: boolean;
+  /** The bucket's capacity. */
+  readonly limit: number;
+  /** Whole tokens left. */
+  readonly remaining: number;
+  /** Unix seconds when the bucket is full again. */
+  readonly resetAt: number;
+  /** Whole seconds until one token is there; 0 when allowed. */
+  readonly retryAfterSeconds: number;
+  /** Whether it was the bucket of all keys of the account that was empty. */
+  readonly overAllKeys?: true;
+}
+
+/** Parts of a token: a millisecond adds the tier's figure per minute, a whole number. */
+const PARTS = 60_000;
+
+/** The requests that callers may make: {@link TokenBuckets} by key, and what headers say of them. */
+export class RateLimiter<Key extends string | number = string> {
+  private readonly buckets: TokenBuckets<Key>;
+
+  constructor(
+    private readonly clock: Clock,
+    bucketsMax: number = RATE_BUCKETS_MAX,
+    /** Whole milliseconds that fill buckets, too, besides those of the clock. */
+    private readonly besideMs: () => number = () => 0,
+  ) {
+    this.buckets = new TokenBuckets(bucketsMax);
+  }
+
+  /**
+   * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch
+   * milliseconds): what had run in before that did so at the figures of the time. `owner`: the account whose share of
+   * the memory holds the bucket.
+   */
+  take(key: Key, capacity: number, perMinute: number, since = 0, owner?: number): RateVerdict {
+    const beside = this.besideMs();
+    const now = this.clock.now() + beside;
+    const rate = { capacity, parts: PARTS, gainPerMs: perMinute };
+    const bucket = this.buckets.at(key, rate, now, since, owner);
+    const untilOneMs = waitForTokens(bucket, 1);
+    const allowed = untilOneMs === 0;
+    if (allowed) takeTokens(bucket, 1);
+    return {
+      allowed,
+      limit: capacity,
+      remaining: tokensIn(bucket),
+      resetAt: Math.ceil((bucket.fullAt - beside) / 1000),
+      retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
+    };
+  }
+
+  /** Gives back the token that was just taken: the request was refused elsewhere. */
+  giveBack(key: Key, owner?: number): void {
+    const bucket = this.buckets.peek(key, owner);
+    if (bucket !== undefined) takeTokens(bucket, -1);
+  }
+
+  /** Buckets in memory. */
+  get size(): number {
+    return this.buckets.size;
+  }
+}
+
+/** Addresses remembered at once. The oldest are forgotten first: memory stays bounded under a flood of addresses. */
+export const ATTEMPT_KEYS_MAX = 50_000;
+
+/** The monotonic time that limits of attempts go by: on a test clock, which stands until it is moved, real time counts, too. */
+export function limitClock(clock: Clock, fillsInRealTime: boolean): Pick<Clock, "monotonic"> {
+  if (!fillsInRealTime) return clock;
+  const begun = monotonicMs();
+  return { monotonic: () => clock.monotonic() + monotonicMs() - begun };
+}
+
+/** At most so many attempts per key within any window of the given length (a sliding log, so no burst at its edge). */
+export class AttemptLimiter {
+  private readonly attempts = new Map<string, number[]>();
+
+  constructor(
+    private readonly clock: Pick<Clock, "monotonic">,
+    private readonly limit: number,
+    private readonly windowMs: number,
+    private readonly keysMax: number = ATTEMPT_KEYS_MAX,
+  ) {}
+
+  /** The whole seconds until an attempt is within the limit; 0 when one is now. Counts none. */
+  wait(key: string): number {
+    const now = this.clock.monotonic();
+    const recent = this.recent(key, now);
+    const oldest = recent[0];
+    if (oldest === undefined || recent.length < this.limit) return 0;
+    return Math.max(1, Math.ceil((oldest + this.windowMs - now) / 1000));
+  }
+
+  /** Counts an attempt. Returns 0 when it is within the limit, else the whole seconds until one is again. */
+  take(key: string): number {
+    const waitSeconds = this.wait(key);
+    if (waitSeconds > 0) return waitSeconds;
+    // Monotonic: a wall clock that is set back would shut everybody out for as long.
+    const now = this.clock.monotonic();
+    const recent = this.recent(key, now);
+    recent.push(now);
+    // Set anew, so that the map's order is that of the last attempt.
+    this.attempts.delete(key);
+    const [longestQuiet] = this.attempts.keys();
+    if (longestQuiet !== undefined && this.attempts.size >= this.keysMax) this.attempts.delete(longestQuiet);
+    this.attempts.set(key, recent);
+    return 0;
+  }
+
+  /** Takes back the newest attempt of a key: it came to nothing. */
+  giveBack(key: string): void {
+    this.attempts.get(key)?.pop();
+  }
+
+  private recent(key: string, now: number): number[] {
+    return (this.attempts.get(key) ?? []).filter((at) => at > now - this.windowMs);
+  }
+}
+
+const BEARER = /^Bearer +(\S+) *$/i;
+
+/** Headers whose digest is remembered: the keys in use. */
+const DIGESTS_REMEMBERED_MAX = 10_000;
+/** Longest header that is remembered: a padded one must not make the memo large. */
+const HEADER_REMEMBERED_LENGTH_MAX = 64;
+
+/**
+ * Requests per minute of all browser sessions of an account together, in place of what its tier gives a key: a page reads
+ * much at once. The monitor limit and the account's ceiling count sessions as they count keys.
+ */
+export const SESSION_REQUESTS_PER_MINUTE = 600;
+/** The bucket that all browser sessions of an account share. */
+const SESSIONS_BUCKET = "sessions";
+
+/** Where reverse proxies put their own key, as it is: `Authorization` is their client's. */
+export const PROXY_KEY_HEADER = "X-Ninefold-Key";
+
+/** The gates between a request and its work, in their order: 401, 403, 429. */
+export class Guard {
+  /** A bucket per key and one for all browser sessions of an account, each account with its share of the memory. */
+  private readonly keys: RateLimiter;
+  /** One bucket per account, over all its keys: in a map of its own, where many keys of one push out nobody's. */
+  private readonly accounts: RateLimiter<number>;
+  /** Digests by header: whether a key is well-formed, and its digest, never change. Whether it is valid is asked each time. */
+  private readonly digests = new Map<string, string>();
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly tiers: Tiers,
+    clock: Clock,
+    /** For a clock that stands still until it is moved: buckets fill in real time, too, else an empty one would stay so. */
+    fillsInRealTime: boolean,
+    private readonly sessions: SessionAuthenticator | null = null,
+  ) {
+    const begun = monotonicMs();
+    const besideMs = fillsInRealTime ? () => Math.floor(monotonicMs() - begun) : undefined;
+    this.keys = new RateLimiter(clock, undefined, besideMs);
+    this.accounts = new RateLimiter<number>(clock, undefined, besideMs);
+  }
+
+  /**
+   * The caller behind the `Authorization` header, or without one behind a session's cookie; or behind a proxy's own header.
+   * `takesApiKeyHeader`: without `Authorization`, `X-API-Key` is looked for first.
+   *
+   * @throws ApiError `unauthorized`; `forbidden` from an address that the key does not work from.
+   */
+  authenticate(from: Arrival, takesApiKeyHeader = false): Caller {
+    const caller = from.byProxy ? this.proxyOf(from.request) : this.callerOf(from, takesApiKeyHeader);
+    if (caller.allowedIps) assertAllowedFrom(caller, from.clientAddress);
+    return caller;
+  }
+
+  private callerOf(from: Arrival, takesApiKeyHeader: boolean): Caller {
+    const { headers } = from.request;
+    const header = headers.get("authorization") ?? (takesApiKeyHeader ? apiKeyHeader(headers) : null);
+    if (header === null) {
+      const caller = this.sessions?.authenticateSession(from) ?? null;
+      if (caller !== null) return caller;
+      throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
+    }
+    return this.callerBehind(header);
+  }
+
+  private proxyOf(request: Request): Caller {
+    const key = request.headers.get(PROXY_KEY_HEADER) ?? "";
+    if (key === "" || key.includes(" ")) {
+      throw unauthorized(`The proxy's own key must be sent, as it is: ${PROXY_KEY_HEADER}: sm_….`);
+    }
+    return this.callerBehind(`Bearer ${key}`);
+  }
+
+  private callerBehind(header: string): Caller {
+    const known = this.digests.get(header);
+    const digest = known ?? digestOf(header);
+    const caller = this.authenticator.authenticate(digest);
+    if (caller === null) throw unauthorized("This key is unknown, revoked or expired.");
+    // Only headers of real keys are remembered: strangers cannot fill the memo.
+    if (known === undefined && header.length <= HEADER_REMEMBERED_LENGTH_MAX) {
+      if (this.digests.size >= DIGESTS_REMEMBERED_MAX) this.digests.clear();
+      this.digests.set(header, digest);
+    }
+    return caller;
+  }
+
+  /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
+  authorize(caller: Caller, operation: Operation): void {
+    assertStillValid(caller);
+    const { access } = operation;
+    if (access === "operator") {
+      if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");
+    } else if (access !== "any" && !hasScope(caller, access)) {
+      throw new ApiError("forbidden", `This key lacks the scope ${access}. Use a key that has it.`);
+    }
+    if (operation.accountOnly && caller.projectBound) {
+      throw new ApiError("forbidden", "A key of one project may not do this. Use a key of the account.");
+    }
+    if (operation.grantsEverything && !caller.scopes.has("*")) {
+      throw new ApiError(
+        "forbidden",
+        "This key lacks the scope *, which the new key will have. Use a key that has it.",
+      );
+    }
+  }
+
+  /**
+   * Takes a token from the caller's bucket and one from that of its account; null for accounts without limits. What one
+   * of them refuses takes nothing from either.
+   */
+  takeToken(caller: Caller, operation: Operation): RateVerdict | null {
+    if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
+    const { ref, tier, tierSince } = caller.account;
+    const figures = this.tiers[tier];
+    const isSession = caller.session !== undefined;
+    const isMonitor = operation.limit === "monitor";
+    const credential = isSession ? SESSIONS_BUCKET : caller.credential;
+    const key = isMonitor ? `monitor/${credential}` : credential;
+    const general = isSession ? SESSION_REQUESTS_PER_MINUTE : figures.requestsPerMinute;
+    const capacity = isMonitor ? figures.monitorBurst : general;
+    const perMinute = isMonitor ? figures.monitorRequestsPerMinute : general;
+    const own = this.keys.take(key, capacity, perMinute, tierSince, ref);
+    if (!own.allowed) return own;
+    const ceiling = figures.accountRequestsPerMinute;
+    const shared = this.accounts.take(ref, ceiling, ceiling, tierSince);
+    if (shared.allowed) return own;
+    this.keys.giveBack(key, ref);
+    return { ...shared, overAllKeys: true };
+  }
+}
+
+/** A key from `X-API-Key`, as `Authorization` would have it. */
+function apiKeyHeader(headers: Headers): string | null {
+  const key = headers.get("x-api-key");
+  return key === null ? null : `Bearer ${key}`;
+}
+
+/** The rate-limit headers of an answer. */
+export function rateLimitHeaders(
+  verdict: Pick<RateVerdict, "limit" | "remaining" | "resetAt">,
+): Record<string, string> {
+  return {
+    "x-ratelimit-limit": String(verdict.limit),
+    "x-ratelimit-remaining": String(verdict.remaining),
+    "x-ratelimit-reset": String(verdict.resetAt),
+  };
+}
+
+/** The answer to a request that found its bucket empty. */
+export function rateLimitExceeded(verdict: RateVerdict): ApiError {
+  const { retryAfterSeconds, overAllKeys } = verdict;
+  const which = overAllKeys === true ? " over all keys of this account" : "";
+  const message = `Too many requests${which}. Try again in ${retryAfterSeconds} s.`;
+  return new ApiError("rate_limit_exceeded", message, {
+    retryAfterSeconds,
+    headers: rateLimitHeaders(verdict),
+  });
+}
+
+/** The digest of the key that a request carries. @throws ApiError `unauthorized` when it carries none. */
+export function keyDigestOf(request: Request): string {
+  return digestOf(request.headers.get("authorization") ?? "");
+}
+
+/** The digest of the key in a header. @throws ApiError `unauthorized` when there is no well-formed one. */
+function digestOf(header: string): string {
+  const key = BEARER.exec(header)?.[1];
+  if (key === undefined) throw unauthorized("The Authorization header must be: Bearer sm_….");
+  if (isBearerKey(key)) return keyDigestHex(key);
+  const prefix = keyPrefix(key);
+  throw unauthorized(
+    prefix === null
+      ? "This is not a platform key: check that it was copied whole (its checksum does not hold)."
+      : `This key begins with ${prefix}_, and keys that begin with ${PLATFORM_PREFIX}_ open this API: the platform key, and managed keys made with the prefix ${PLATFORM_PREFIX}.`,
+  );
+}
+
+function unauthorized(message: string): ApiError {
+  return new ApiError("unauthorized", message, { headers: { "www-authenticate": "Bearer" } });
+}

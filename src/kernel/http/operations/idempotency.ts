@@ -1,0 +1,211 @@
+import { createHash } from "node:crypto";
+import type { Housekeeping } from "../../background/housekeeping.ts";
+import { ApiError } from "../../errors.ts";
+import type { Vault } from "../../secrets/vault.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Tx } from "../../storage/tx.ts";
+import type { Caller } from "../access/caller.ts";
+import { type RenderedAnswer, ReplayedAnswer } from "../responses/response.ts";
+import type { FreeAnswers } from "./free-responses.ts";
+
+/** How long an answer is kept. */
+export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
+/** Rows removed in one step of the hourly housekeeping: a few milliseconds of the writer's time. */
+const PURGE_SLICE = 500;
+/** Longest answer that is kept where nothing was changed: refusals are far shorter. */
+export const REFUSAL_BYTES_MAX = 4 * 1024;
+/** What a repeat of a request that is still running is told to wait: its `Retry-After` tells it from other conflicts. */
+const STILL_RUNNING_RETRY_SECONDS = 1;
+/** 1 to 255 printable ASCII characters. */
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** A request under an `Idempotency-Key`. */
+export interface IdempotentRequest {
+  readonly key: string;
+  /** SHA-256 over method, path with query, and the exact body. */
+  readonly fingerprint: Uint8Array;
+  /** Whether the answer holds a secret. */
+  readonly secret: boolean;
+}
+
+interface Row {
+  fingerprint: Uint8Array;
+  credential: string;
+  secret: number;
+  answer: Uint8Array;
+  created_at: number;
+}
+
+/** An answer as it is kept. Version 0.1.0 did not note the project that it was given in. */
+interface KeptAnswer extends RenderedAnswer {
+  readonly project?: number;
+}
+
+/** Where the keys of an account's own credentials stand: they are the account's, whichever project is its default one. */
+const OF_ACCOUNT = 0;
+
+/** The answers kept under `Idempotency-Key`s, per project, sealed like secrets. */
+export class IdempotencyStore {
+  private readonly running = new Set<string>();
+  private readonly select;
+  private readonly insert;
+  private readonly deleteOld;
+
+  constructor(
+    db: Database,
+    private readonly vault: Vault,
+    private readonly free: FreeAnswers,
+  ) {
+    this.select = db.one<Row, [number, string, number]>(
+      "SELECT fingerprint, credential, secret, answer, created_at FROM idempotency WHERE account_ref = ? AND key = ? AND project_ref = ?",
+    );
+    this.insert = db.change<[number, string, number, Uint8Array, string, number, Uint8Array, number]>(
+      "INSERT OR REPLACE INTO idempotency (account_ref, key, project_ref, fingerprint, credential, secret, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.deleteOld = db.change<[number]>(
+      `DELETE FROM idempotency WHERE (account_ref, key, project_ref) IN (SELECT account_ref, key, project_ref FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ${PURGE_SLICE})`,
+    );
+  }
+
+  /**
+   * Lets a first request pass.
+   * @throws ReplayedAnswer for a repeat.
+   * @throws ApiError `conflict` when the key was used for another request, by another credential where the
+   *   answer holds a secret, or by one that is still running.
+   */
+  check(tx: Tx, caller: Caller, request: IdempotentRequest): void {
+    if (placesOf(caller).some((place) => this.running.has(runningKey(caller, request.key, place)))) {
+      const message = "The first request with this Idempotency-Key is still running. Try again shortly.";
+      throw new ApiError("conflict", message, { retryAfterSeconds: STILL_RUNNING_RETRY_SECONDS });
+    }
+    const row = this.find(tx, caller, request.key);
+    if (row === null) return;
+    if (Buffer.compare(row.fingerprint, request.fingerprint) !== 0) {
+      throw new ApiError("conflict", "This Idempotency-Key was used for another request. Use a new key.");
+    }
+    if (row.secret !== 0 && row.credential !== caller.credential) {
+      const message = "The answer under this Idempotency-Key holds a secret given to another key.";
+      throw new ApiError("conflict", message);
+    }
+    throw new ReplayedAnswer(this.answerIn(row, caller, request.key));
+  }
+
+  private find(tx: Tx, caller: Caller, key: string): Row | null {
+    for (const place of placesOf(caller)) {
+      const row = this.select(caller.account.ref, key, place);
+      if (row === null || row.created_at <= tx.now - IDEMPOTENCY_KEPT_MS) continue;
+      // What the account's credentials asked in an earlier default project is nothing to the keys of this one.
+      const project = caller.projectBound ? this.answerIn(row, caller, key).project : undefined;
+      if ((project ?? caller.project.ref) === caller.project.ref) return row;
+    }
+    return null;
+  }
+
+  private answerIn({ answer }: Row, caller: Caller, key: string): KeptAnswer {
+    return JSON.parse(this.vault.open(answer, sealContext(caller, key)));
+  }
+
+  /**
+   * For requests that cost nothing, or may be given back what they cost.
+   * @throws ApiError `rate_limit_exceeded` when the account has had as much kept for nothing as it may.
+   */
+  assertFreeRoom(tx: Tx, caller: Caller): void {
+    this.free.assertRoom(tx, caller.account);
+  }
+
+  /**
+   * Stores an answer that nobody paid for and that changed nothing, such as a refusal, if it is short and there is room.
+   * Without it, a repeat is looked at anew, which changes nothing either.
+   */
+  storeIfRoom(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer): void {
+    if (Buffer.byteLength(answer.text) > REFUSAL_BYTES_MAX || !this.free.hasRoom(tx, caller.account)) return;
+    this.store(tx, caller, request, answer, false);
+  }
+
+  /** Stores an answer within the unit of work that it belongs to. `paid`: whether it has cost something. */
+  store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer, paid: boolean): void {
+    const kept: KeptAnswer = { ...answer, project: caller.project.ref };
+    const sealed = this.vault.seal(JSON.stringify(kept), sealContext(caller, request.key));
+    const secret = request.secret ? 1 : 0;
+    this.insert(
+      tx,
+      caller.account.ref,
+      request.key,
+      ownPlaceOf(caller),
+      request.fingerprint,
+      caller.credential,
+      secret,
+      sealed,
+      tx.now,
+    );
+    if (!paid) this.free.add(tx, caller.account, sealed.length + request.key.length);
+  }
+
+  /** Marks a request as running between its two units of work. Returns how to unmark it. */
+  hold(caller: Caller, request: IdempotentRequest): () => void {
+    const key = runningKey(caller, request.key, ownPlaceOf(caller));
+    this.running.add(key);
+    return () => this.running.delete(key);
+  }
+
+  /** Registers the removal of expired responses. */
+  registerPurge(housekeeping: Housekeeping): void {
+    housekeeping.addPurge({
+      name: "idempotency",
+      rowsMax: PURGE_SLICE,
+      remove: (tx) => this.purge(tx),
+    });
+    housekeeping.addPurge({
+      name: "free responses",
+      rowsMax: Number.POSITIVE_INFINITY,
+      remove: (tx) => {
+        this.free.purge(tx);
+        return 0;
+      },
+    });
+  }
+
+  /** Removes a slice of the responses that have expired. Returns how many. */
+  purge(tx: Tx): number {
+    return this.deleteOld(tx, tx.now - IDEMPOTENCY_KEPT_MS);
+  }
+}
+
+/** @throws ApiError `validation_error` when the header is empty, too long or not printable. */
+export function assertIdempotencyKey(key: string): void {
+  if (KEY.test(key)) return;
+  throw new ApiError("validation_error", "Idempotency-Key must have 1 to 255 printable ASCII characters.", {
+    fields: { "Idempotency-Key": ["must have 1 to 255 printable ASCII characters"] },
+  });
+}
+
+/** The fingerprint of a request. */
+export function fingerprintOf(method: string, target: string, body: Uint8Array): Uint8Array {
+  return new Uint8Array(createHash("sha256").update(`${method}\n${target}\n`).update(body).digest());
+}
+
+/** Whether an answer with this status is stored (decisions: any but 401, 429 and 5xx). */
+export function isStorable(status: number): boolean {
+  return status < 500 && status !== 401 && status !== 429;
+}
+
+/** Where the responses to a caller are stored: in the project that a key is bound to, or that a session's request names. */
+function ownPlaceOf({ projectBound, project, account }: Caller): number {
+  return projectBound || project.ref !== account.defaultProject.ref ? project.ref : OF_ACCOUNT;
+}
+
+/** Where a caller's key may have been used: in its default project, the account's credentials share their keys with those of the project. */
+function placesOf(caller: Caller): readonly number[] {
+  const { project, account } = caller;
+  const own = ownPlaceOf(caller);
+  if (project.ref !== account.defaultProject.ref) return [own];
+  return [own, own === OF_ACCOUNT ? project.ref : OF_ACCOUNT];
+}
+
+function runningKey(caller: Caller, key: string, place: number): string {
+  return `${caller.account.ref}:${place}:${key}`;
+}
+
+function sealContext(caller: Caller, key: string): string {
+  return `idempotency:${caller.account.userId}:${key}`;
+}

@@ -1,0 +1,334 @@
+import type { AuditedRequest, AuditTrail, OperationAudit } from "../../audit/trail.ts";
+import { ApiError } from "../../errors.ts";
+import { isUnlimited } from "../../limits/tiers.ts";
+import type { ProjectActivity } from "../../projects/activity.ts";
+import type { Changes } from "../../projects/changes.ts";
+import type { Tx } from "../../storage/tx.ts";
+import type { Writer } from "../../storage/writer.ts";
+import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "../access/caller.ts";
+import { isKept, type RenderedAnswer, renderError, renderResult } from "../responses/response.ts";
+import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
+import type { OpenClaims } from "./open-claims.ts";
+
+/** What a unit of work needs to know of the request that it serves. */
+export interface Performer extends AuditedRequest {
+  readonly idempotency: IdempotentRequest | null;
+}
+
+/** Work that must talk to the network between two units of work. */
+export interface AcrossNetwork<Claim, Result, T extends object> {
+  /** First unit, with the charge: takes what the work needs. */
+  readonly claim: (tx: Tx) => Claim;
+  /** Between the units. An ApiError that it throws counts as the outcome. */
+  readonly outside: (claim: Claim) => Promise<Result>;
+  /**
+   * The answer that is true as soon as the claim is committed, for work whose effect stands whatever the network
+   * says. It is stored under the `Idempotency-Key` with the claim, and replaced by the outcome's: after a crash in
+   * between a repeat gets it, and an outcome that cannot be recorded is answered with it.
+   */
+  readonly interim?: (claim: Claim) => T;
+  /** Second unit: records the outcome. `refund` gives the charge back. */
+  readonly settle: (tx: Tx, claim: Claim, result: Result, refund: () => void) => T;
+}
+
+/** A failure that is committed: what it keeps (the charge, the stored answer) stays, and the caller gets the error. */
+class KeptFailure {
+  constructor(
+    readonly error: unknown,
+    /** Whether the request has been paid for all the same. */
+    readonly charged: boolean,
+  ) {}
+}
+
+/** Statuses that are paid when the work itself finds them: it was done. Others undo the charge. */
+const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
+/** How the codes end of what is over a limit of a tier or a project, which costs nothing. */
+const LIMIT_CODE = "_limit_exceeded";
+
+/** Joins charge, work and stored answer in one unit of work. */
+export class Performing {
+  /** `activity` is told of every change that a request makes in its caller's project. */
+  constructor(
+    private readonly writer: Writer,
+    private readonly charger: Charger,
+    private readonly answers: IdempotencyStore,
+    private readonly open: OpenClaims,
+    private readonly activity: ProjectActivity | null = null,
+    private readonly trail: AuditTrail | null = null,
+    private readonly changes: Changes | null = null,
+  ) {}
+
+  /**
+   * Replays a stored answer, or charges the operation's credits, runs `work` and stores the answer: all in one
+   * unit. What `work` returns is the answer.
+   *
+   * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else, and the limits of a
+   * tier, undo both. By its second argument the work says that it has changed nothing and costs nothing.
+   *
+   * @throws ReplayedAnswer for a repeat under an `Idempotency-Key`.
+   * @throws ApiError what the work threw, `insufficient_balance`, `conflict`, `service_unavailable`.
+   */
+  perform<T extends object>(performer: Performer, work: (tx: Tx, forNothing: () => void) => T): Promise<T> {
+    const { idempotency, caller, operation } = performer;
+    const audit = this.auditOf(performer);
+    const submitted = this.submit((tx) => {
+      tx.auditor = audit;
+      this.admit(tx, performer, operation.cost === 0);
+      let charged = true;
+      const forNothing = () => {
+        if (operation.cost > 0) this.charger.refund(tx, caller.account, operation.name, operation.cost);
+        charged = false;
+      };
+      const paidWork = () => this.chargeAndWork(tx, performer, (unit) => work(unit, forNothing), audit);
+      if (idempotency === null) return paidWork();
+      const outcome = storable(tx, paidWork);
+      this.remember(tx, performer, outcome, charged, !charged);
+      return outcome;
+    });
+    return submitted.then(unwrap);
+  }
+
+  /**
+   * The same for work that changes nothing. It does not wait for the disk: the charge is taken in memory, and written with
+   * the next batch. Under an `Idempotency-Key`, and while the disk fails, it is a unit of work like any other.
+   *
+   * @throws ApiError as {@link perform}.
+   */
+  read<T extends object>(performer: Performer, work: (tx: Tx) => T): T | Promise<T> {
+    const { writer } = this;
+    const isFree = performer.operation.cost === 0;
+    if (performer.idempotency !== null || !(isFree || writer.takesInMemory))
+      return this.perform(performer, work);
+    const done = writer.runInMemory((tx) => {
+      assertStillValid(performer.caller);
+      return this.chargeAndWork(tx, performer, work);
+    });
+    return unwrap(done);
+  }
+
+  /** The same for work across the network: see {@link AcrossNetwork}. In between, the `Idempotency-Key` counts as running. */
+  async performAcross<C, R, T extends object>(
+    performer: Performer,
+    phases: AcrossNetwork<C, R, T>,
+  ): Promise<T> {
+    const audit = this.auditOf(performer);
+    const claimed = await this.claim(performer, phases, audit);
+    try {
+      const result = await outcomeOf(phases.outside(claimed.value));
+      const settled = this.submit((tx) => {
+        tx.auditor = audit;
+        return this.settle(tx, performer, claimed.openId, (refund) => {
+          const value = phases.settle(tx, claimed.value, unwrap(result), refund);
+          audit?.assertSaid();
+          return value;
+        });
+      });
+      return unwrap(await settled.catch((error) => interimAnswer(phases, claimed.value, error)));
+    } finally {
+      claimed.release();
+    }
+  }
+
+  /** Gives back what an earlier run of the server charged for requests whose outcome it did not live to record. */
+  async refundAbandoned(accountOf: (accountRef: number) => CallerAccount): Promise<void> {
+    const takeSome = (tx: Tx): number => {
+      const claims = this.open.takeAbandoned(tx);
+      for (const { account_ref, operation, cost } of claims) {
+        this.charger.refund(tx, accountOf(account_ref), operation, cost);
+      }
+      return claims.length;
+    };
+    while ((await this.writer.submit(takeSome)) > 0);
+  }
+
+  /** The first unit. The key is checked before the charge: a repeat, or a conflict over the key, costs nothing. */
+  private async claim<C, R, T extends object>(
+    performer: Performer,
+    phases: AcrossNetwork<C, R, T>,
+    audit: OperationAudit | null,
+  ) {
+    const { idempotency, caller } = performer;
+    // Lets the `Idempotency-Key` go.
+    let release = () => {};
+    // The charge among those that have no outcome yet; null when it is not there.
+    let openId: number | null = null;
+    let claimed: C | KeptFailure;
+    // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
+    let checked = false;
+    try {
+      claimed = await this.submit<C>((tx) => {
+        tx.auditor = audit;
+        // Some give back what they cost, when it is too late to refuse them.
+        this.admit(tx, performer, true);
+        checked = true;
+        const value = this.chargeAndWork(tx, performer, phases.claim);
+        // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
+        if (value instanceof KeptFailure) this.remember(tx, performer, value);
+        else if (idempotency !== null) {
+          if (phases.interim === undefined) openId = this.openClaim(tx, performer);
+          else this.remember(tx, performer, phases.interim(value));
+          release = this.answers.hold(caller, idempotency);
+          tx.onRollback(release);
+        }
+        return value;
+      });
+    } catch (error) {
+      release();
+      if (checked && error instanceof ApiError) {
+        await this.storeAnswer(performer, renderError(error, performer.requestId));
+      }
+      throw error;
+    }
+    return { value: unwrap(claimed), openId, release };
+  }
+
+  /** With an interim answer the request counts as answered: its charge stands. */
+  private openClaim(tx: Tx, { operation, caller: { account } }: Performer): number | null {
+    const { name, cost } = operation;
+    return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, name, cost);
+  }
+
+  /** Stores the answer of a request that had no unit of work, or was refused before it. @throws ReplayedAnswer for a repeat. */
+  async storeAnswer(performer: Performer, answer: RenderedAnswer): Promise<void> {
+    const { idempotency, caller } = performer;
+    if (idempotency === null || !isStorable(answer.status)) return;
+    await this.writer.submit((tx) => {
+      this.answers.check(tx, caller, idempotency);
+      this.answers.storeIfRoom(tx, caller, idempotency, answer);
+    });
+  }
+
+  private submit<T>(work: (tx: Tx) => T | KeptFailure): Promise<T | KeptFailure> {
+    // The compiler cannot see that a generic value is no promise; the writer checks it when it runs.
+    return this.writer.submit<T | KeptFailure>(work as never);
+  }
+
+  /** Lets a request pass that is no repeat. `mayBeFree`: it costs nothing, or may be given back what it costs. */
+  private admit(tx: Tx, { idempotency, caller }: Performer, mayBeFree: boolean): void {
+    assertStillValid(caller);
+    if (idempotency === null) return;
+    this.answers.check(tx, caller, idempotency);
+    if (mayBeFree) this.answers.assertFreeRoom(tx, caller);
+  }
+
+  private auditOf(performer: Performer): OperationAudit | null {
+    return performer.operation.audit === "no" ? null : (this.trail?.of(performer) ?? null);
+  }
+
+  /** `audit`: null where the operation is not audited, or has a second unit to say what it changes. */
+  private chargeAndWork<T>(
+    tx: Tx,
+    performer: Performer,
+    work: (tx: Tx) => T,
+    audit: OperationAudit | null = null,
+  ): T | KeptFailure {
+    const { name, cost, changesProject } = performer.operation;
+    // Behind what is stored: who has lost the answer to a rotation gets it with the key that was rotated.
+    assertMayChangeKeys(performer.caller, performer.operation);
+    if (cost > 0) this.charger.charge(tx, performer.caller.account, name, cost);
+    try {
+      const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
+      audit?.assertSaid();
+      if (changesProject) this.noteChange(tx, performer);
+      return result;
+    } catch (error) {
+      if (cost > 0 && error instanceof ApiError && keepsCharge(error)) return new KeptFailure(error, true);
+      throw error;
+    }
+  }
+
+  private noteChange(tx: Tx, { operation, caller: { project } }: Performer): void {
+    this.activity?.changed(tx, project.ref);
+    // What is audited has been told of with its id.
+    if (operation.audit === "no") this.changes?.inProject(tx, project.ref, operation.area ?? "");
+  }
+
+  private settle<T extends object>(
+    tx: Tx,
+    performer: Performer,
+    openId: number | null,
+    work: (refund: () => void) => T,
+  ): T | KeptFailure {
+    const { name, cost } = performer.operation;
+    let charged = true;
+    const refund = () => {
+      this.charger.refund(tx, performer.caller.account, name, cost);
+      charged = false;
+    };
+    if (openId !== null) this.open.close(tx, openId);
+    let outcome: T | KeptFailure;
+    try {
+      outcome = tx.attempt(() => work(refund));
+    } catch (error) {
+      charged = true;
+      if (!(error instanceof ApiError && keepsCharge(error))) refund();
+      outcome = new KeptFailure(error, charged);
+    }
+    this.remember(tx, performer, outcome, charged);
+    return outcome;
+  }
+
+  /**
+   * Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored, and so may
+   * what changed nothing for nothing.
+   */
+  private remember(
+    tx: Tx,
+    performer: Performer,
+    outcome: object,
+    charged = true,
+    changedNothing = false,
+  ): void {
+    const { idempotency, caller, requestId, operation } = performer;
+    if (idempotency === null || !isKept(outcome)) return;
+    const failure = outcome instanceof KeptFailure ? outcome : null;
+    if (failure !== null && !(failure.error instanceof ApiError)) return;
+    const answer =
+      failure === null ? renderResult(outcome) : renderError(failure.error as ApiError, requestId);
+    if (!isStorable(answer.status)) return;
+    if (changedNothing || failure?.charged === false)
+      this.answers.storeIfRoom(tx, caller, idempotency, answer);
+    else this.answers.store(tx, caller, idempotency, answer, charged && operation.cost > 0);
+  }
+}
+
+/** Turns a refusal whose answer is to be stored into a kept failure, with everything else undone. */
+function storable<T extends object>(tx: Tx, run: () => T | KeptFailure): T | KeptFailure {
+  try {
+    return tx.attempt(run);
+  } catch (error) {
+    if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error, false);
+    throw error;
+  }
+}
+
+function keepsCharge({ status, code }: ApiError): boolean {
+  return KEEPS_CHARGE.has(status) && !code.endsWith(LIMIT_CODE);
+}
+
+function unwrap<T>(outcome: T | KeptFailure): T {
+  if (outcome instanceof KeptFailure) throw outcome.error;
+  return outcome;
+}
+
+/** The database could not be written any more after the claim: what the claim did stands. */
+function interimAnswer<C, R, T extends object>(phases: AcrossNetwork<C, R, T>, claim: C, error: unknown): T {
+  if (!(error instanceof ApiError)) throw error;
+  if (phases.interim !== undefined) return phases.interim(claim);
+  if (error.code !== "service_unavailable") throw error;
+  throw new ApiError(
+    "service_unavailable",
+    "The outcome of this request cannot be written now. What it did outside is done, and its charge stands: " +
+      "look before you send it again.",
+    // No Retry-After, and a mark for programs: unlike after other 503s, a repeat would do it again.
+    { extras: { carried_out: true } },
+  );
+}
+
+async function outcomeOf<R>(work: Promise<R>): Promise<R | KeptFailure> {
+  try {
+    return await work;
+  } catch (error) {
+    return new KeptFailure(error, true);
+  }
+}

@@ -1,0 +1,133 @@
+import { ApiError } from "../../errors.ts";
+import { monotonicMs, realTimeout } from "../../time/clock.ts";
+
+const MIB = 1024 * 1024;
+
+/** Limits on bodies that have begun to arrive and are not complete: each holds memory until it is. */
+export interface ProgressLimits {
+  /** Bytes of one account's bodies together; where no key is needed, of one network's. */
+  readonly senderBytesMax: number;
+  /** Bytes of all bodies together. */
+  readonly bytesMax: number;
+  /** Longest time from the first byte to the last, in milliseconds. */
+  readonly durationMsMax: number;
+}
+
+/** 64 of the largest bodies for one sender, and four times as many in all: no more memory than a small machine has. */
+export const PROGRESS_LIMITS: ProgressLimits = {
+  senderBytesMax: 64 * MIB,
+  bytesMax: 256 * MIB,
+  durationMsMax: 30_000,
+};
+
+/** How often bodies that take too long are looked for. */
+const SWEEP_MS = 500;
+
+/** Whose a body is: an account's number, or a network. */
+type Sender = number | string;
+
+/** The bodies that are being received. A body counts with the size that it declares, from the beginning. */
+export class BodiesInProgress {
+  private readonly bySender = new Map<Sender, number>();
+  private bytes = 0;
+  /** In the order in which they began. */
+  private readonly open = new Set<BodyInProgress>();
+  private isSweeping = false;
+
+  constructor(readonly limits: ProgressLimits = PROGRESS_LIMITS) {}
+
+  /** Begins a body. It counts nothing yet. */
+  begin(sender: Sender): BodyInProgress {
+    const body = new BodyInProgress(this, sender);
+    this.open.add(body);
+    this.sweepSoon();
+    return body;
+  }
+
+  /** Counts more bytes of a sender. @throws ApiError `service_unavailable` beyond a limit. */
+  add(sender: Sender, bytes: number): void {
+    const ofSender = (this.bySender.get(sender) ?? 0) + bytes;
+    if (ofSender > this.limits.senderBytesMax || this.bytes + bytes > this.limits.bytesMax) throw tooMany();
+    this.bySender.set(sender, ofSender);
+    this.bytes += bytes;
+  }
+
+  /** Ends a body that counted so many bytes. */
+  end(body: BodyInProgress, bytes: number): void {
+    this.open.delete(body);
+    const left = (this.bySender.get(body.sender) ?? 0) - bytes;
+    if (left > 0) this.bySender.set(body.sender, left);
+    else this.bySender.delete(body.sender);
+    this.bytes -= bytes;
+  }
+
+  /** One timer for all bodies: hardly any of them lasts until it runs. */
+  private sweepSoon(): void {
+    if (this.isSweeping) return;
+    this.isSweeping = true;
+    realTimeout(SWEEP_MS, () => {
+      this.isSweeping = false;
+      const latest = monotonicMs() - this.limits.durationMsMax;
+      for (const body of this.open) {
+        if (body.begunAt > latest) break;
+        body.giveUp();
+      }
+      if (this.open.size > 0) this.sweepSoon();
+    });
+  }
+}
+
+/** One body that is being received. */
+export class BodyInProgress {
+  readonly begunAt = monotonicMs();
+  private bytes = 0;
+  private reject: (reason: ApiError) => void = () => {};
+
+  constructor(
+    private readonly all: BodiesInProgress,
+    readonly sender: Sender,
+  ) {}
+
+  /** Counts more bytes. @throws ApiError `service_unavailable` beyond a limit. */
+  grow(bytes: number): void {
+    this.all.add(this.sender, bytes);
+    this.bytes += bytes;
+  }
+
+  /** The result of `reading`. @throws ApiError `timeout` when the body takes too long. */
+  within<T>(reading: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.reject = reject;
+      reading.then(resolve, reject);
+    });
+  }
+
+  /** Rejects what waits for it: it takes too long. */
+  giveUp(): void {
+    this.close();
+    this.reject(
+      new ApiError(
+        "timeout",
+        `The body was not complete within ${this.all.limits.durationMsMax / 1_000} s.`,
+        {
+          headers: { connection: "close" },
+        },
+      ),
+    );
+  }
+
+  /** Counts it no longer. */
+  close(): void {
+    this.all.end(this, this.bytes);
+    this.bytes = 0;
+  }
+}
+
+function tooMany(): ApiError {
+  const message =
+    "Too many request bodies are being received at the same time. Send fewer concurrently, and retry.";
+  return new ApiError("service_unavailable", message, {
+    retryAfterSeconds: 1,
+    headers: { connection: "close" },
+  });
+}

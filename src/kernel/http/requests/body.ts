@@ -1,0 +1,170 @@
+import { findExcess, JSON_LEVELS_MAX, JSON_VALUES_MAX } from "../../../json-text.ts";
+import { ApiError, invalidField } from "../../errors.ts";
+import { realDelay } from "../../time/clock.ts";
+import type { BodyInProgress } from "./bodies-in-progress.ts";
+
+/** Largest request body. Catch has its own rule for the same size. */
+export const BODY_BYTES_MAX = 1024 * 1024;
+/** Largest body where nothing large is to be said: parsing it takes a fraction of a millisecond. */
+export const SMALL_BODY_BYTES_MAX = 64 * 1024;
+
+/** What a body may be. */
+export interface BodyBounds {
+  readonly bytesMax: number;
+  /** Levels of objects and arrays, the body itself included. */
+  readonly levelsMax: number;
+}
+
+/** The bounds of most bodies. */
+export const SMALL_BODY: BodyBounds = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX };
+
+/** The bounds of bodies that carry the user's own data. `levelsAround` levels stand around data of {@link JSON_LEVELS_MAX}. */
+export function largeBody(levelsAround = 0): BodyBounds {
+  return { bytesMax: BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX + levelsAround };
+}
+
+/** How much of a body that is too large is read and discarded, so that its sender gets to read the response. */
+export const DISCARDED_BYTES_MAX = 16 * 1024 * 1024;
+/** How long that may take. */
+const DISCARDING_MS_MAX = 5_000;
+
+/** Bytes that a body without a length is given room for at first. */
+const CHUNKED_ROOM_BYTES = 16 * 1024;
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The exact bytes of a request's body, at most `bytesMax` of them. `progress` counts them while they arrive.
+ * @throws ApiError `request_too_large` when there are more, `timeout` when they take too long, `service_unavailable` when
+ *   too many bodies are being received.
+ */
+export function readBody(
+  request: Request,
+  bytesMax: number,
+  progress: BodyInProgress | null = null,
+): Promise<Uint8Array> {
+  const reading = startReading(request, bytesMax, progress);
+  return progress === null ? reading : reading.finally(() => progress.close());
+}
+
+async function startReading(
+  request: Request,
+  bytesMax: number,
+  progress: BodyInProgress | null,
+): Promise<Uint8Array> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null) {
+    if (Number(declared) > bytesMax) {
+      const canDiscard = Number(declared) <= DISCARDED_BYTES_MAX;
+      if (canDiscard && request.body !== null) await discardRest(request.body.getReader());
+      throw tooLarge(bytesMax);
+    }
+    progress?.grow(Number(declared));
+    const bytes = received(request.bytes());
+    return progress?.within(bytes) ?? bytes;
+  }
+  if (request.body === null) return new Uint8Array();
+  return readChunked(request.body.getReader(), bytesMax, progress);
+}
+
+type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
+
+/** Chunks are copied together as they come: kept one by one, a megabyte in chunks of a byte would take a hundred. */
+async function readChunked(
+  reader: BodyReader,
+  bytesMax: number,
+  progress: BodyInProgress | null,
+): Promise<Uint8Array> {
+  progress?.grow(CHUNKED_ROOM_BYTES);
+  let room = new Uint8Array(CHUNKED_ROOM_BYTES);
+  let size = 0;
+  for (;;) {
+    const next = received(reader.read());
+    const { done, value } = await (progress?.within(next) ?? next);
+    if (done) return room.subarray(0, size);
+    const total = size + value.length;
+    if (total > bytesMax) {
+      await discardRest(reader);
+      throw tooLarge(bytesMax);
+    }
+    if (total > room.length) {
+      const capacity = Math.min(bytesMax, Math.max(total, 2 * room.length));
+      progress?.grow(capacity - room.length);
+      const more = new Uint8Array(capacity);
+      more.set(room.subarray(0, size));
+      room = more;
+    }
+    room.set(value, size);
+    size = total;
+  }
+}
+
+/**
+ * Reads what is left of a body that is too large, and forgets it: a client that is still sending when the connection is
+ * closed may never read its 413. It ends at {@link DISCARDED_BYTES_MAX} and {@link DISCARDING_MS_MAX}.
+ */
+async function discardRest(reader: BodyReader): Promise<void> {
+  const overdue = realDelay(DISCARDING_MS_MAX).then(() => ({ done: true, value: undefined }) as const);
+  let discarded = 0;
+  for (;;) {
+    const next = reader.read().catch(() => ({ done: true, value: undefined }) as const);
+    const { done, value } = await Promise.race([next, overdue]);
+    if (done) break;
+    discarded += value.length;
+    if (discarded > DISCARDED_BYTES_MAX) break;
+  }
+  reader.cancel().catch(() => {});
+}
+
+/** A client that goes away in the middle of its body gets no answer; for the log it is a bad request, not a defect. */
+function received<T>(reading: Promise<T>): Promise<T> {
+  return reading.catch(() => {
+    throw invalidField("body", "ended before it was complete");
+  });
+}
+
+/**
+ * The text of a body.
+ * @throws ApiError `validation_error` when the bytes are not UTF-8.
+ */
+export function decodeBody(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw invalidField("body", "must be UTF-8 text");
+  }
+}
+
+/**
+ * Checks the text of a JSON body before it is parsed.
+ * @throws ApiError `validation_error` when it is nested too deeply, or has more than {@link JSON_VALUES_MAX} values.
+ */
+export function assertWithinBounds(text: string, { levelsMax }: BodyBounds): void {
+  const excess = findExcess(text, levelsMax);
+  if (excess === "levels") throw invalidField("body", `is nested deeper than ${levelsMax} levels`);
+  if (excess === "values") throw invalidField("body", `has more than ${JSON_VALUES_MAX} values`);
+}
+
+/**
+ * The JSON object in a body. No body counts as an empty object, so that its required fields are named.
+ * @throws ApiError `validation_error` when it is not JSON, or not an object.
+ */
+export function parseObject(text: string): Record<string, unknown> {
+  if (text === "") return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalidField("body", "is not JSON: it must be one JSON object");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalidField("body", "must be a JSON object");
+  }
+  return value as Record<string, unknown>;
+}
+
+function tooLarge(bytesMax: number): ApiError {
+  return new ApiError("request_too_large", `The body is larger than ${bytesMax} bytes.`, {
+    headers: { connection: "close" },
+  });
+}

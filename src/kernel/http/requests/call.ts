@@ -1,0 +1,416 @@
+import type { TObject } from "@sinclair/typebox";
+import type { RequestOrigin } from "../../audit/trail.ts";
+import { slices } from "../../background/time-slices.ts";
+import { ApiError, errorText, refusalBy } from "../../errors.ts";
+import type { Tx } from "../../storage/tx.ts";
+import { monotonicMs } from "../../time/clock.ts";
+import { networkOf } from "../access/addresses.ts";
+import { assertMayChangeKeys, type Caller, type Operation } from "../access/caller.ts";
+import { keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "../access/guard.ts";
+import type { Arrival } from "../access/peers.ts";
+import type { Endpoint, HttpDeps } from "../endpoint.ts";
+import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../operations/idempotency.ts";
+import type { AcrossNetwork, Performer } from "../operations/perform.ts";
+import { taggedAnswer } from "../responses/etag.ts";
+import {
+  ClientRefusal,
+  internalError,
+  isKept,
+  type RenderedAnswer,
+  ReplayedAnswer,
+  renderError,
+  renderResult,
+} from "../responses/response.ts";
+import { assertWithinBounds, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
+import { targetOf } from "./request-target.ts";
+import type { Validator } from "./validate.ts";
+
+/** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
+export interface Context {
+  readonly request: Request;
+  readonly params: Record<string, string>;
+  call?: OpenCall;
+  query: Record<string, unknown>;
+  body: Record<string, unknown>;
+}
+
+/** Methods that change nothing. */
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const NOTHING: Readonly<Record<string, never>> = {};
+
+/** What every answer has. A response copies its headers, and these in half the time of an object's: only the id is set anew. */
+const USUAL_HEADERS = new Headers({
+  "content-type": "application/json",
+  "x-request-id": "",
+  // What a user has stored, such as an inbound webhook, must not be taken for a page.
+  "x-content-type-options": "nosniff",
+});
+
+/** The same for requests under a key: no cache may hand what belongs to one caller to another. */
+const KEYED_HEADERS = new Headers([...USUAL_HEADERS, ["cache-control", "no-store"]]);
+
+/** A request on its way, from its id to its answer, and all that a handler needs of it. */
+export class OpenCall {
+  readonly requestId: string;
+  /** Headers that the answer gets whatever becomes of the request. */
+  headers: Record<string, string> | null = null;
+  /** The exact text of the body. */
+  bodyText = "";
+  private readonly startedAt = monotonicMs();
+
+  constructor(
+    protected readonly endpoint: Endpoint,
+    readonly request: Request,
+  ) {
+    this.requestId = endpoint.deps.ids.uuidV7();
+  }
+
+  /** Milliseconds since the epoch, when the request came in. */
+  get receivedAt(): number {
+    return this.deps.clock.now();
+  }
+
+  /** The address at the other end of the socket. */
+  get socketAddress(): string | null {
+    return this.deps.peers.socketAddress(this.request, this.deps.server());
+  }
+
+  /** The client's address, behind trusted proxies the one that they saw. */
+  get clientAddress(): string {
+    return this.deps.peers.clientAddress(this.request, this.deps.server());
+  }
+
+  /** The origin of this server's own pages, as the client reaches it. */
+  get origin(): string {
+    return this.deps.peers.origin(this.request, this.deps.server());
+  }
+
+  /** What URLs in responses begin with, such as `https://example.com/ninefold`. */
+  get baseUrl(): string {
+    return this.deps.peers.baseUrl(this.request, this.deps.server());
+  }
+
+  /** Where the request came from, for what is noted of it. */
+  get requestOrigin(): RequestOrigin {
+    const isOffline = this.deps.server() === null;
+    const ip = isOffline || this.socketAddress === null ? null : this.clientAddress;
+    return { ip, userAgent: this.request.headers.get("user-agent"), isOffline };
+  }
+
+  get deps(): HttpDeps {
+    return this.endpoint.deps;
+  }
+
+  get operation(): Operation {
+    return this.endpoint.operation;
+  }
+
+  /** Lets this request wait so many seconds without traffic instead of the server's own time-out; 0: for ever. */
+  setIdleTimeout(seconds: number): void {
+    this.deps.server()?.timeout(this.request, seconds);
+  }
+
+  /**
+   * The exact bytes of the body, for endpoints that take any. Once.
+   * @throws ApiError `request_too_large`, `timeout`, `service_unavailable`: see {@link readBody}.
+   */
+  readBytes(): Promise<Uint8Array> {
+    const { request, deps } = this;
+    const { headers } = request;
+    const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length")) > 0;
+    // What comes over no socket is there already.
+    const arrives = hasBody && deps.server() !== null;
+    return readBody(
+      request,
+      this.operation.bodyBounds.bytesMax,
+      arrives ? deps.bodies.begin(this.sender) : null,
+    );
+  }
+
+  /** Whose the body of this request is, as far as bodies in progress are counted. */
+  protected get sender(): number | string {
+    return networkOf(this.clientAddress);
+  }
+
+  /**
+   * Passes the gates, checks the request, and hands its input over; a promise only where a body has to come first.
+   * @throws ApiError
+   */
+  enter(context: Context): void | Promise<void> {
+    // What every attempt must pass, a malformed one too, before the body is looked at.
+    this.operation.admit?.(this.clientAddress);
+    if (this.endpoint.checks.body === null) return this.takeInput(context);
+    return this.readBytes().then((bytes) => this.takeBody(context, bytes));
+  }
+
+  /** The response to what a handler returned. */
+  answer(result: unknown): Response | Promise<Response> {
+    return this.send(renderResult(result));
+  }
+
+  /** The response to what was thrown on the way. */
+  refuse(error: unknown): Response | Promise<Response> {
+    return this.send(this.renderFailure(error));
+  }
+
+  /** Reads what a body says; a promise for a large one, whose steps take a few milliseconds each. */
+  protected takeBody(context: Context, bytes: Uint8Array): void | Promise<void> {
+    this.bodyText = decodeBody(bytes);
+    this.takeInput(context);
+    const { body } = this.endpoint.checks;
+    if (body === null) return;
+    if (bytes.length > SMALL_BODY_BYTES_MAX) return this.takeLargeBody(context, body);
+    assertWithinBounds(this.bodyText, this.operation.bodyBounds);
+    context.body = body(parseObject(this.bodyText));
+  }
+
+  private async takeLargeBody(context: Context, check: Validator<TObject>): Promise<void> {
+    assertWithinBounds(this.bodyText, this.operation.bodyBounds);
+    if (slices.isOver) await slices.next();
+    const parsed = parseObject(this.bodyText);
+    if (slices.isOver) await slices.next();
+    context.body = check(parsed);
+    if (slices.isOver) await slices.next();
+  }
+
+  /** Path parameters, which are checked where they stand, and query. */
+  protected takeInput(context: Context): void {
+    const { checks } = this.endpoint;
+    checks.params?.(context.params);
+    context.query = checks.query?.(this.request.url) ?? NOTHING;
+    context.body = NOTHING;
+  }
+
+  /** The response to an answer, with the headers that every answer has. */
+  send(answer: RenderedAnswer): Response {
+    const { status } = answer;
+    this.endpoint.requests.answered(status, monotonicMs() - this.startedAt);
+    const hasBody = status !== 204 && status !== 304;
+    const headers = this.headersOf(answer.headers, hasBody);
+    return new Response(hasBody ? (answer.bytes ?? answer.text) : null, { status, headers });
+  }
+
+  protected get usualHeaders(): Headers {
+    return USUAL_HEADERS;
+  }
+
+  private headersOf(own: RenderedAnswer["headers"], hasBody: boolean): Headers {
+    const { cors, stopping } = this.deps;
+    const { usualHeaders } = this;
+    const { secret } = this.operation;
+    usualHeaders.set("x-request-id", this.requestId);
+    const isUsual = hasBody && own === null && this.headers === null && !secret;
+    if (isUsual && !cors.isOn && !stopping.aborted) return usualHeaders;
+    const headers = new Headers(usualHeaders);
+    if (secret) headers.set("cache-control", "no-store");
+    // A browser may store what has a name and ask again each time: it is the caller's own copy.
+    else if (own?.["etag"] !== undefined && headers.has("cache-control"))
+      headers.set("cache-control", "private, no-cache");
+    // The connection ends with the process: its client must not send the next request on it.
+    if (stopping.aborted) headers.set("connection", "close");
+    for (const [name, value] of Object.entries({ ...own, ...this.headers })) headers.set(name, value);
+    cors.decorate(this.request, headers);
+    if (!hasBody) headers.delete("content-type");
+    return headers;
+  }
+
+  protected renderFailure(error: unknown): RenderedAnswer {
+    if (error instanceof ReplayedAnswer) {
+      this.headers = { ...this.headers, "idempotent-replayed": "true" };
+      return error.answer;
+    }
+    const known = error instanceof ApiError;
+    const defect = known ? error.details.cause : error;
+    if (!known || defect !== undefined) {
+      this.deps.log.error("a request failed", {
+        request_id: this.requestId,
+        method: this.request.method,
+        error: errorText(defect),
+        stack: defect instanceof Error ? defect.stack : undefined,
+      });
+    }
+    const shown = known ? error : internalError();
+    return renderError(shown, this.requestId, this.operation.refusalExtras?.(shown, this));
+  }
+}
+
+/**
+ * A request under a key. Its gates stand in the order 401, 403, 429, 400; then comes the work, which is paid and
+ * done in one unit ({@link perform}).
+ */
+export class Call extends OpenCall implements Performer {
+  idempotency: IdempotentRequest | null = null;
+  private authenticated: Caller | null = null;
+  /** The operation on the terms of this caller, where they are not everybody's. */
+  private ownTerms: Operation | null = null;
+  /** Whether the unit of work has been handed in: from there on that unit stores the answer. */
+  private performing = false;
+
+  /** @throws Error before the call was entered, which no handler can be. */
+  get caller(): Caller {
+    if (this.authenticated === null) throw new Error("this call has not been authenticated");
+    return this.authenticated;
+  }
+
+  override get operation(): Operation {
+    return this.ownTerms ?? this.endpoint.operation;
+  }
+
+  protected override get usualHeaders(): Headers {
+    return KEYED_HEADERS;
+  }
+
+  protected override get sender(): number | string {
+    return this.caller.account.ref;
+  }
+
+  /** SHA-256 (hex) of the key that the caller has, or that its session stands for. */
+  get keyDigest(): string {
+    return this.caller.session?.digest ?? keyDigestOf(this.request);
+  }
+
+  /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
+  perform<T extends object>(work: (tx: Tx, forNothing: () => void) => T): Promise<T> {
+    this.performing = true;
+    return this.deps.performing.perform(this, work);
+  }
+
+  /** Charges the operation and runs work that changes nothing, without waiting for the disk: see `Performing.read`. */
+  read<T extends object>(work: (tx: Tx) => T): T | Promise<T> {
+    this.performing = true;
+    return this.deps.performing.read(this, work);
+  }
+
+  /** The same as {@link perform} with the network in between: see `Performing.performAcross`. */
+  performAcross<C, R, T extends object>(phases: AcrossNetwork<C, R, T>): Promise<T> {
+    this.performing = true;
+    return this.deps.performing.performAcross(this, phases);
+  }
+
+  override enter(context: Context): void | Promise<void> {
+    const { honoursKey, checks } = this.endpoint;
+    const key = honoursKey ? this.request.headers.get("idempotency-key") : null;
+    if (key !== null) return this.enterOnce(context, key);
+    this.pass();
+    if (checks.body === null) return this.takeInput(context);
+    const startedAt = this.deps.clock.now();
+    return this.readBytes().then((bytes) => {
+      this.lookAgain(startedAt);
+      return this.takeBody(context, bytes);
+    });
+  }
+
+  protected override takeInput(context: Context): void {
+    super.takeInput(context);
+    const { cursors } = this.endpoint;
+    if (cursors !== null) context.query = cursors.open(context.query, this.caller);
+  }
+
+  override answer(result: unknown): Response | Promise<Response> {
+    const { cursors } = this.endpoint;
+    const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
+    const answer = this.operation.tagged === true ? taggedAnswer(rendered, this.request) : rendered;
+    if (this.idempotency === null || this.performing || !isKept(result)) return this.send(answer);
+    // An endpoint that changes nothing has no unit of work of its own to store its answer in.
+    const stored = this.deps.performing.storeAnswer(this, answer).then(() => answer);
+    return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
+  }
+
+  protected override renderFailure(error: unknown): RenderedAnswer {
+    if (error instanceof ClientRefusal) return error.answer;
+    const answer = super.renderFailure(error);
+    if (!this.operation.forProxies) return answer;
+    const code = error instanceof ApiError ? error.code : "internal_error";
+    this.deps.proxyFaults.note(code, { request_id: this.requestId, reason: errorText(error) });
+    const hidden = new ApiError(
+      "service_unavailable",
+      "Whether this request may pass cannot be found out now. The reason stands in the log of the server that was asked.",
+    );
+    return renderError(hidden, this.requestId);
+  }
+
+  override refuse(error: unknown): Response | Promise<Response> {
+    const storable = error instanceof ApiError && this.idempotency !== null && !this.performing;
+    if (!storable) return super.refuse(error);
+    return this.storedRefusal(error).then((stored) => super.refuse(stored));
+  }
+
+  /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
+  private async enterOnce(context: Context, key: string): Promise<void> {
+    const { guard, clock } = this.deps;
+    const { request, operation } = this;
+    const caller = this.identify();
+    const forbidden = refusalBy(() => guard.authorize(caller, operation));
+    // Storing a refusal costs a commit, so it takes a token too; without one the refusal goes out unstored.
+    if (forbidden === null) this.takeToken();
+    else if (guard.takeToken(caller, operation)?.allowed === false) throw forbidden;
+    assertIdempotencyKey(key);
+    const startedAt = clock.now();
+    const bytes = await this.readBytes();
+    if (forbidden === null) this.lookAgain(startedAt);
+    const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
+    this.idempotency = { key, fingerprint, secret: operation.secret };
+    if (forbidden !== null) throw forbidden;
+    await this.takeBody(context, bytes);
+  }
+
+  private pass(): void {
+    const { guard } = this.deps;
+    const caller = this.identify();
+    guard.authorize(caller, this.operation);
+    assertMayChangeKeys(caller, this.operation);
+    this.takeToken();
+  }
+
+  private identify(): Caller {
+    const caller = this.authenticate();
+    this.authenticated = caller;
+    // A page looks at everything again and again: what a session reads is free.
+    if (caller.session !== undefined && READS.has(this.request.method) && this.operation.cost > 0)
+      this.ownTerms = { ...this.operation, cost: 0 };
+    return caller;
+  }
+
+  private get arrival(): Arrival {
+    if (!this.operation.forProxies) return this;
+    const { request, origin } = this;
+    return { request, origin, clientAddress: this.socketAddress ?? "", byProxy: true };
+  }
+
+  private authenticate(): Caller {
+    return this.deps.guard.authenticate(this.arrival, this.operation.takesApiKeyHeader);
+  }
+
+  private takeToken(): void {
+    const verdict = this.deps.guard.takeToken(this.caller, this.operation);
+    if (verdict === null) return;
+    if (!verdict.allowed) throw rateLimitExceeded(verdict);
+    if (this.operation.limit === "monitor") this.headers = { ...this.headers, ...rateLimitHeaders(verdict) };
+  }
+
+  /**
+   * Looks once more whether the caller may do this: a body may take a minute, a stream hours, and the key may have ended,
+   * or its account been suspended, since then. `since`: when that was last known.
+   *
+   * @throws ApiError `unauthorized`, `forbidden`
+   */
+  lookAgain(since: number | null = null): void {
+    const { clock, guard } = this.deps;
+    if (clock.now() !== since) guard.authorize(this.authenticate(), this.operation);
+  }
+
+  /**
+   * Stores a refusal, and returns what is answered: what is kept under the key already, or why nothing can be stored,
+   * comes first. A 403 stands before both: it gives out nothing but the same 403.
+   */
+  private async storedRefusal(refusal: ApiError): Promise<unknown> {
+    try {
+      await this.deps.performing.storeAnswer(this, renderError(refusal, this.requestId));
+      return refusal;
+    } catch (found) {
+      const isReplay = found instanceof ReplayedAnswer;
+      if (refusal.status !== 403 || (isReplay && found.answer.status === 403)) return found;
+      return isReplay || found instanceof ApiError ? refusal : found;
+    }
+  }
+}

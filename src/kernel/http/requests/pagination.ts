@@ -1,0 +1,117 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { invalidField } from "../../errors.ts";
+import type { Vault } from "../../secrets/vault.ts";
+import type { Caller, Operation } from "../access/caller.ts";
+
+/** Largest page of every list. */
+export const PAGE_LIMIT_MAX = 100;
+/** Longest cursor that is looked at: ours are far shorter. */
+const CURSOR_LENGTH_MAX = 256;
+
+/** What stands beside the items of a page when there are more. */
+export const NextCursor = Type.Optional(
+  Type.String({
+    description: "Hand it in to get the next page. Absent on the last one.",
+    examples: ["eyJhIjo0Mn0"],
+  }),
+);
+
+/** The query of a list. `limitDefault` differs between lists. */
+export function pageQuery(limitDefault: number) {
+  return Type.Object({
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PAGE_LIMIT_MAX,
+        default: limitDefault,
+        errorMessage: `must be an integer from 1 to ${PAGE_LIMIT_MAX}`,
+        description: "How many items to return at most.",
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({ maxLength: CURSOR_LENGTH_MAX, description: "The `cursor` of the page before." }),
+    ),
+  });
+}
+
+/**
+ * Seals the cursors of a list on their way out, and opens them on their way in: positions are numbers of rows, which all
+ * accounts share. A cursor holds in the project and the list that it was given for, and nowhere else.
+ */
+export interface SealedCursors {
+  /** The query with its cursor opened, if it has one. @throws ApiError `validation_error` when it is not of this list. */
+  open(query: Record<string, unknown>, caller: Caller): Record<string, unknown>;
+  /** The answer with its cursor sealed, if it has one. */
+  seal(answer: object, caller: Caller): object;
+}
+
+/** What seals the cursors of an operation with this query; null when it is no list, or says that its cursors are open. */
+export function cursorsOf(
+  { name, openCursor }: Operation,
+  query: TObject | undefined,
+  vault: Vault,
+): SealedCursors | null {
+  if (query?.properties["cursor"] === undefined || openCursor) return null;
+  const contextFor = ({ account, project }: Caller) => `cursor:${name}:${account.ref}:${project.ref}`;
+  return {
+    open(query, caller) {
+      const { cursor } = query;
+      if (typeof cursor !== "string") return query;
+      const sealed = Buffer.from(cursor, "base64url");
+      // Decoding passes over characters that have no place there: one spelling per cursor is ours.
+      if (sealed.toString("base64url") !== cursor) throw badCursor();
+      try {
+        return { ...query, cursor: vault.open(sealed, contextFor(caller)) };
+      } catch {
+        throw badCursor();
+      }
+    },
+    seal(answer, caller) {
+      if (!("cursor" in answer) || typeof answer.cursor !== "string") return answer;
+      const sealed = vault.seal(answer.cursor, contextFor(caller));
+      return { ...answer, cursor: Buffer.from(sealed).toString("base64url") };
+    },
+  };
+}
+
+/** Where a page ends: the number of its last row. */
+export type Position = readonly [number];
+
+/** The cursor for a position, as it is before it is sealed: base64url of its JSON. */
+export function encodeCursor(position: Position): string {
+  return Buffer.from(JSON.stringify(position)).toString("base64url");
+}
+
+/**
+ * The number behind a cursor.
+ * @throws ApiError `validation_error` when the cursor is not one of ours.
+ */
+export function decodeNumberCursor(cursor: string): number {
+  const value = Number(Buffer.from(cursor, "base64url").toString("utf8").slice(1, -1));
+  // One spelling per position is ours: whatever else reads as a number does not come back as it was.
+  if (!Number.isSafeInteger(value) || encodeCursor([value]) !== cursor) throw badCursor();
+  return value;
+}
+
+/**
+ * The number below which a page of a list of falling numbers begins: the cursor's, or above all for the first page.
+ * @throws ApiError `validation_error` when the cursor is not one of ours.
+ */
+export function pageStart(cursor: string | undefined): number {
+  return cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+}
+
+/** A page out of `limit + 1` rows: the items, and the cursor when there are more. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  position: (row: Row) => Position,
+): { items: readonly Row[]; cursor?: string } {
+  const last = rows[limit - 1];
+  if (rows.length <= limit || last === undefined) return { items: rows };
+  return { items: rows.slice(0, limit), cursor: encodeCursor(position(last)) };
+}
+
+function badCursor() {
+  return invalidField("cursor", "is not a cursor of this list: use the one that the page before gave");
+}

@@ -1,0 +1,217 @@
+import { ApiError, echoed } from "../../errors.ts";
+
+/** Longest path that a near one is looked for: several times ours, with the ids that stand in them. */
+export const GUESSED_LENGTH_MAX = 200;
+/** The same in segments: ours have six. */
+export const GUESSED_SEGMENTS_MAX = 8;
+
+/** What it costs to get from the segments that were asked for to those of an endpoint. */
+const COSTS = {
+  /** Upper and lower case. */
+  spelling: 1,
+  /** Any value fits a parameter, so a word that fits comes before it. */
+  value: 1,
+  /** Nothing stands where the value should, as with a variable that is not set. */
+  noValue: 2,
+  /** One of the names that an area registered. */
+  otherName: 2,
+  typo: 4,
+  missing: 10,
+  surplus: 12,
+  /** More than a segment: who wants to change something is not led to what reads it. */
+  method: 13,
+} as const;
+/** Two segments and what was meant by a third: further away, a guess helps nobody. */
+const COST_MAX = 28;
+/** Shorter words have too many others at one edit's distance. */
+const TYPO_LENGTH_MIN = 3;
+
+/** The version of the API, which says nothing about what is meant. */
+const VERSION = "v1";
+const OTHERWISE = "GET /openapi.json lists every path.";
+
+interface Known {
+  readonly method: string;
+  /** With parameters as the API's description shows them, `/v1/meter/{meterId}/deduct`. */
+  readonly shown: string;
+  /** Parameters begin with a colon. */
+  readonly segments: readonly string[];
+}
+
+/** A segment as it was asked for: the words of ours that can be meant by it, each with what that costs. */
+interface Asked {
+  readonly text: string;
+  readonly meant: ReadonlyMap<string, number>;
+}
+
+/** Every path that may be named, and what is said of a path that is not there. */
+export class Paths {
+  private readonly known: Known[] = [];
+  /** What each word can stand for, itself included: a segment of paths, and the cost. */
+  private readonly words = new Map<string, Map<string, number>>();
+
+  /** Takes in an endpoint, its parameters in Elysia's form. */
+  add(method: string, path: string): void {
+    const segments = path.slice(1).split("/");
+    const shown = segments.map((segment) => (isParameter(segment) ? `{${segment.slice(1)}}` : segment));
+    this.known.push({ method, shown: `/${shown.join("/")}`, segments });
+    for (const segment of segments) if (!isParameter(segment)) this.addWord(segment, segment, 0);
+  }
+
+  /** Takes in what people call segments of paths, by the segment. */
+  addNames(names: Readonly<Record<string, readonly string[]>>): void {
+    for (const [segment, others] of Object.entries(names)) {
+      for (const other of others) this.addWord(other, segment, COSTS.otherName);
+    }
+  }
+
+  /** The refusal of a request to a path that is not there, or that does not exist for its caller. */
+  refusal(method: string, path: string): ApiError {
+    return new ApiError("not_found", `There is no ${method} ${echoed(path)}. ${this.advice(method, path)}`);
+  }
+
+  private addWord(word: string, segment: string, cost: number): void {
+    const meant = this.words.get(word) ?? new Map<string, number>();
+    this.words.set(word, meant.set(segment, Math.min(cost, meant.get(segment) ?? cost)));
+  }
+
+  /** What to do instead. The work has a bound, however long the path is. */
+  private advice(asked: string, path: string): string {
+    if (path.length > GUESSED_LENGTH_MAX) return OTHERWISE;
+    const method = asked === "HEAD" ? "GET" : asked;
+    const stem = withoutSlashes(path);
+    const given = stem.slice(1).split("/");
+    if (given.length > GUESSED_SEGMENTS_MAX) return OTHERWISE;
+    const methods = this.methodsOf(given);
+    if (methods.includes(method)) return stem === path ? OTHERWISE : "Leave out the slash at the end.";
+    if (methods.length > 0) {
+      return `This path takes ${listed(methods)}${stem === path ? "" : ", without the slash at the end"}.`;
+    }
+    const nearest = this.nearest(method, given);
+    if (nearest === null) return OTHERWISE;
+    const meant =
+      nearest.method === method
+        ? `${method} ${nearest.shown}`
+        : `${nearest.shown}, which takes ${listed(this.methodsAt(nearest.shown))}`;
+    return `Did you mean ${meant}?${given.includes("") ? " A part of this path is empty." : ""}`;
+  }
+
+  /** The methods of exactly this path; where a word and a parameter fit, those of the word. */
+  private methodsOf(given: readonly string[]): string[] {
+    const fitting = this.known.filter(({ segments }) => fits(segments, given));
+    const fewest = Math.min(...fitting.map(parametersOf));
+    return fitting.filter((known) => parametersOf(known) === fewest).map(({ method }) => method);
+  }
+
+  private methodsAt(shown: string): string[] {
+    return this.known.filter((known) => known.shown === shown).map(({ method }) => method);
+  }
+
+  /** The endpoint at the least distance; of several the one that was declared first. */
+  private nearest(method: string, given: readonly string[]): Known | null {
+    const asked = given.map((text) => ({ text, meant: this.meantBy(text) }));
+    const related = new Set(asked.flatMap(({ meant }) => [...meant.keys()]));
+    related.delete(VERSION);
+    related.delete("");
+    let found: Known | null = null;
+    let least: number = COST_MAX + 1;
+    for (const known of this.known) {
+      const { segments } = known;
+      const otherMethod = known.method === method ? 0 : COSTS.method;
+      if (countDistance(segments.length, asked.length) + otherMethod >= least) continue;
+      // Of values alone nobody can tell what was meant.
+      if (!segments.some((segment) => related.has(segment))) continue;
+      const cost = distance(segments, asked) + otherMethod;
+      if (cost >= least) continue;
+      found = known;
+      least = cost;
+    }
+    return found;
+  }
+
+  private meantBy(text: string): ReadonlyMap<string, number> {
+    const exact = this.words.get(text);
+    if (exact !== undefined) return exact;
+    const word = text.toLowerCase();
+    const spelt = this.words.get(word);
+    const meant = new Map<string, number>();
+    for (const [segment, cost] of spelt ?? []) meant.set(segment, cost + COSTS.spelling);
+    if (spelt !== undefined) return meant;
+    for (const [known, segments] of this.words) {
+      if (!isTypo(known, word)) continue;
+      for (const segment of segments.keys()) meant.set(segment, COSTS.typo);
+    }
+    return meant;
+  }
+}
+
+/** What the numbers of segments cost by themselves, whatever these are. */
+function countDistance(segments: number, asked: number): number {
+  return segments > asked ? (segments - asked) * COSTS.missing : (asked - segments) * COSTS.surplus;
+}
+
+/** The least cost of getting from what was asked for to the segments of an endpoint, one by one. */
+function distance(segments: readonly string[], asked: readonly Asked[]): number {
+  let above = [0, ...asked.map((_, index) => (index + 1) * COSTS.surplus)];
+  for (const segment of segments) {
+    let before = (above[0] ?? 0) + COSTS.missing;
+    const row = [before];
+    for (let index = 0; index < asked.length; index += 1) {
+      const instead = (above[index] ?? 0) + costOf(segment, asked[index]);
+      before = Math.min(instead, (above[index + 1] ?? 0) + COSTS.missing, before + COSTS.surplus);
+      row.push(before);
+    }
+    above = row;
+  }
+  return above.at(-1) ?? 0;
+}
+
+/** What it costs to take one segment for another; infinite when they have nothing in common. */
+function costOf(segment: string, asked: Asked | undefined): number {
+  if (isParameter(segment)) return asked?.text === "" ? COSTS.noValue : COSTS.value;
+  return asked?.meant.get(segment) ?? Number.POSITIVE_INFINITY;
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith(":");
+}
+
+function parametersOf({ segments }: Known): number {
+  return segments.filter(isParameter).length;
+}
+
+function fits(segments: readonly string[], given: readonly string[]): boolean {
+  return (
+    segments.length === given.length &&
+    segments.every((segment, index) =>
+      isParameter(segment) ? given[index] !== "" : given[index] === segment,
+    )
+  );
+}
+
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (end > 1 && path.endsWith("/", end)) end -= 1;
+  return path.slice(0, end);
+}
+
+/** Whether one letter was added, left out or taken for another, or two neighbours changed places. In one pass. */
+function isTypo(name: string, word: string): boolean {
+  if (name.length < TYPO_LENGTH_MIN || Math.abs(name.length - word.length) > 1) return false;
+  const shorter = Math.min(name.length, word.length);
+  let start = 0;
+  while (start < shorter && name[start] === word[start]) start += 1;
+  let end = 0;
+  while (end < shorter - start && name.at(-1 - end) === word.at(-1 - end)) end += 1;
+  const left = name.slice(start, name.length - end);
+  const right = word.slice(start, word.length - end);
+  if (left.length <= 1 && right.length <= 1) return true;
+  return left.length === 2 && right.length === 2 && left[0] === right[1] && left[1] === right[0];
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+function listed(methods: readonly string[]): string {
+  const sorted = methods.toSorted((a, b) => METHODS.indexOf(a) - METHODS.indexOf(b));
+  return sorted.length === 1 ? `${sorted[0]}` : `${sorted.slice(0, -1).join(", ")} and ${sorted.at(-1)}`;
+}

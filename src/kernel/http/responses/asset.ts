@@ -1,0 +1,71 @@
+import { hash } from "node:crypto";
+import { accepts, names } from "./etag.ts";
+import type { RenderedAnswer } from "./response.ts";
+
+/** A file that the executable carries. Nothing of it is read before somebody asks for it. */
+export interface AssetSource {
+  readonly contentType: string;
+  /** Whether its path changes with its content, so that browsers need never ask again. */
+  readonly immutable: boolean;
+  /** Headers beyond the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>;
+  read(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** The content codings that files are stored in, the smallest first. */
+const CODINGS = ["zstd", "gzip"] as const;
+/** A file is compressed once, and beside the event loop: half as large again as the largest level, in a tenth of its time. */
+const ZSTD_LEVEL = 12;
+
+/** What is stored of a file: its compressed forms, and what its name is made of. */
+interface Prepared {
+  readonly name: string;
+  readonly compressed: Readonly<Record<(typeof CODINGS)[number], Uint8Array<ArrayBuffer>>>;
+}
+
+/** A year in seconds: as long as a cache may keep anything. */
+const KEPT_FOR_EVER = "public, max-age=31536000, immutable";
+/** Kept, and asked about each time: an answer of 304 costs nothing. */
+const KEPT_AND_ASKED = "no-cache";
+
+/** Returns what responds with a file: compressed as the client accepts it, or 304 where it has the file already. */
+export function asset(source: AssetSource): (call: { readonly request: Request }) => Promise<RenderedAnswer> {
+  let prepared: Promise<Prepared> | null = null;
+  return async ({ request: { headers: sent } }) => {
+    // A file that could not be read is read again by the next request.
+    prepared ??= prepare(source).catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
+    const { name, compressed } = await prepared;
+    const accepted = sent.get("accept-encoding");
+    const coding = CODINGS.find((one) => accepts(accepted, one));
+    const etag = coding === undefined ? `"${name}"` : `"${name}-${coding}"`;
+    const headers = {
+      "cache-control": source.immutable ? KEPT_FOR_EVER : KEPT_AND_ASKED,
+      etag,
+      vary: "Accept-Encoding",
+      ...source.headers,
+    };
+    if (names(sent.get("if-none-match"), etag)) return { status: 304, text: "", headers };
+    const coded = coding === undefined ? {} : { "content-encoding": coding };
+    return {
+      status: 200,
+      text: "",
+      bytes: coding === undefined ? await source.read() : compressed[coding],
+      headers: { "content-type": source.contentType, ...headers, ...coded },
+    };
+  };
+}
+
+async function prepare(source: AssetSource): Promise<Prepared> {
+  const bytes = await source.read();
+  const gzip = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
+  return {
+    name: hash("sha256", bytes, "base64url"),
+    compressed: {
+      gzip: new Uint8Array(await new Response(gzip).arrayBuffer()),
+      zstd: new Uint8Array(await Bun.zstdCompress(bytes, { level: ZSTD_LEVEL })),
+    },
+  };
+}

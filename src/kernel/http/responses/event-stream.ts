@@ -1,0 +1,208 @@
+import { ApiError } from "../../errors.ts";
+import type { Cancel } from "../../time/clock.ts";
+import { SharedPlaces } from "../access/connection-slots.ts";
+import type { OpenCall } from "../requests/call.ts";
+
+/** Headers of every stream of events. */
+export const EVENT_STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  // Proxies of nginx's kind would keep messages back until there are many.
+  "x-accel-buffering": "no",
+};
+
+/**
+ * Bytes that a reader may be behind, beside what the system holds for its socket. One that takes none is cut off, and
+ * reads anew when it comes back.
+ */
+export const WAITING_BYTES_MAX = 64 * 1024;
+/** Seconds that a reader has to take what waits for it once its stream has ended; then its connection is closed. */
+const LAST_BYTES_SECONDS = 10;
+
+const UTF8 = new TextEncoder();
+
+/** What streams of one kind have in common. */
+export interface EventStreamTerms {
+  /** Streams of the server: each holds a connection, and some kilobytes. */
+  readonly streamsMax: number;
+  /** Streams of one credential. */
+  readonly perCredentialMax: number;
+  /** A comment goes out so often, and the credential is looked at again: proxies close what stays silent. */
+  readonly heartbeatMs: number;
+  /** That comment. */
+  readonly heartbeat: string;
+  /** By which time heartbeats go. */
+  readonly after: (delayMs: number, run: () => void) => Cancel;
+  /** When somebody who found no room may come back. */
+  readonly retryAfterSeconds: number;
+}
+
+/** Somebody who is about to listen. */
+export interface EventReader {
+  readonly credential: string;
+  /** The account that the stream counts for. */
+  readonly accountRef: number;
+  /** What its stream begins with. */
+  readonly begin: string;
+  /** Looks whether it may still listen. @throws ApiError */
+  readonly lookAgain: () => void;
+  /** Hands over the stream once it is open. Returns what is to be done when it has ended. */
+  readonly attach: (stream: EventStream) => () => void;
+}
+
+/** The open streams of one kind: Server-Sent Events. */
+export class EventStreams {
+  private readonly open = new Set<EventStream>();
+  private readonly counts = new Map<string, number>();
+  private readonly places: SharedPlaces;
+  private isStopping = false;
+
+  constructor(private readonly terms: EventStreamTerms) {
+    const { streamsMax, retryAfterSeconds } = terms;
+    this.places = new SharedPlaces({ placesMax: streamsMax, held: "streams", retryAfterSeconds });
+  }
+
+  /** Streams that are open. */
+  get size(): number {
+    return this.open.size;
+  }
+
+  /**
+   * The body of an answer that stays open.
+   * @throws ApiError `rate_limit_exceeded`, `service_unavailable` when the server stops.
+   */
+  begin(call: OpenCall, reader: EventReader): ReadableStream<Uint8Array> | string {
+    if (this.isStopping) throw new ApiError("service_unavailable", "The server is shutting down.");
+    // Nobody would ever read it.
+    if (call.request.method === "HEAD") return "";
+    this.assertSpace(reader);
+    // A silent answer would be cut.
+    call.setIdleTimeout(0);
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => this.add(call, reader, controller),
+        // What it was cancelled by has been told by the request's signal, but for what never began.
+        cancel: () => {},
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES_MAX }),
+    );
+  }
+
+  /** Ends all streams, and begins no others: the server stops. */
+  stop(): void {
+    this.isStopping = true;
+    for (const stream of [...this.open]) stream.end();
+  }
+
+  private add(call: OpenCall, reader: EventReader, controller: Controller): void {
+    const { credential, accountRef } = reader;
+    const release = this.places.take(accountRef);
+    const stream = new EventStream(this.terms, call, controller, reader, () => {
+      release();
+      this.open.delete(stream);
+      const left = this.countOf(credential) - 1;
+      if (left > 0) this.counts.set(credential, left);
+      else this.counts.delete(credential);
+    });
+    this.open.add(stream);
+    this.counts.set(credential, this.countOf(credential) + 1);
+    try {
+      stream.begin();
+    } catch (error) {
+      stream.end();
+      throw error;
+    }
+  }
+
+  private assertSpace({ credential, accountRef }: EventReader): void {
+    const { perCredentialMax, retryAfterSeconds } = this.terms;
+    this.places.assertFree(accountRef);
+    if (this.countOf(credential) < perCredentialMax) return;
+    throw new ApiError(
+      "rate_limit_exceeded",
+      "Too many streams of this key or session are open. Close one first.",
+      { retryAfterSeconds },
+    );
+  }
+
+  private countOf(credential: string): number {
+    return this.counts.get(credential) ?? 0;
+  }
+}
+
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
+/** One client that listens. */
+export class EventStream {
+  private cancelHeartbeat: Cancel | null = null;
+  private leave: (() => void) | null = null;
+  private isOver = false;
+
+  constructor(
+    private readonly terms: EventStreamTerms,
+    private readonly call: OpenCall,
+    private readonly controller: Controller,
+    private readonly reader: EventReader,
+    private readonly onEnd: () => void,
+  ) {}
+
+  /** Whether nobody listens any more. */
+  get hasEnded(): boolean {
+    return this.isOver;
+  }
+
+  /** Sends what it begins with, and listens from then on. */
+  begin(): void {
+    this.call.request.signal.addEventListener("abort", () => this.end(), { once: true });
+    this.heartbeatLater();
+    this.send(this.reader.begin);
+    const leave = this.reader.attach(this);
+    // What it was told at once may have ended it.
+    if (this.isOver) leave();
+    else this.leave = leave;
+  }
+
+  /** Sends a piece of text. A reader that is too far behind is cut off instead. */
+  send(text: string): void {
+    if (this.isOver) return;
+    const { desiredSize } = this.controller;
+    if (desiredSize !== null && desiredSize >= 0) this.controller.enqueue(UTF8.encode(text));
+    else this.end();
+  }
+
+  /** Ends it when its credential has: revoked, say, or its account suspended. Returns whether it goes on. */
+  lookAgain(): boolean {
+    if (this.isOver) return false;
+    try {
+      this.reader.lookAgain();
+      return true;
+    } catch {
+      // Also when a failing disk keeps the answer back: the client comes back, and reads why.
+      this.end();
+      return false;
+    }
+  }
+
+  /** Ends it. What has been sent still goes out. */
+  end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.cancelHeartbeat?.();
+    this.leave?.();
+    this.onEnd();
+    this.call.setIdleTimeout(LAST_BYTES_SECONDS);
+    try {
+      this.controller.close();
+    } catch {
+      // The client has closed it already.
+    }
+  }
+
+  private heartbeatLater(): void {
+    const { after, heartbeatMs, heartbeat } = this.terms;
+    this.cancelHeartbeat = after(heartbeatMs, () => {
+      this.heartbeatLater();
+      if (this.lookAgain()) this.send(heartbeat);
+    });
+  }
+}

@@ -1,0 +1,181 @@
+import { ElysiaCustomStatusResponse } from "elysia";
+import { ApiError } from "../../errors.ts";
+
+/** An answer with a status of its own, which its route's schemas must name; a plain one is a 200. */
+export class Reply<const Status extends number, T> extends ElysiaCustomStatusResponse<Status, T> {
+  constructor(
+    status: Status,
+    body: T,
+    readonly headers: Readonly<Record<string, string>> | null = null,
+    /** Whether it may be stored under an `Idempotency-Key`. */
+    readonly isKept = true,
+  ) {
+    super(status, body);
+  }
+}
+
+/** Answers 200 with what a repeat under the same `Idempotency-Key` is to find out anew. */
+export function unkept<T>(body: T): Reply<200, T> {
+  return new Reply(200, body, null, false);
+}
+
+/** Whether what a handler returned may be stored under an `Idempotency-Key`. */
+export function isKept(result: unknown): boolean {
+  return !(result instanceof Reply) || result.isKept;
+}
+
+/** Answers with a status other than 200, with headers of its own, or with a text that is no JSON. */
+export function reply<const Status extends number, T>(
+  status: Status,
+  body: T,
+  headers?: Readonly<Record<string, string>>,
+): Reply<Status, T> {
+  return new Reply(status, body, headers);
+}
+
+/**
+ * Responds with an object and one more member, whose JSON text goes out as it is stored: parsing and writing a megabyte
+ * of numbers takes too long.
+ */
+export function withJson<const Status extends number, T extends object, Name extends keyof T & string>(
+  status: Status,
+  body: Omit<T, Name>,
+  name: Name,
+  json: string | null,
+): Reply<Status, T> {
+  const text = `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(name)}:${json}}`;
+  return new Reply(status, text as never);
+}
+
+/** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
+export interface RenderedAnswer {
+  readonly status: number;
+  /** JSON text, unless `headers` name another content type; not sent with 204 and 304. */
+  readonly text: string;
+  /** Instead of the text, for files and streams. Such an answer is never stored. */
+  readonly bytes?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+  /** Headers beyond the usual ones. */
+  readonly headers: Readonly<Record<string, string>> | null;
+}
+
+/** Leaves a unit of work (or a handler) with the stored answer of an earlier request. */
+export class ReplayedAnswer extends Error {
+  constructor(readonly answer: RenderedAnswer) {
+    super("answered before");
+  }
+}
+
+/** Leaves a handler with a refusal that a reverse proxy is to hand to its own client, ready as it goes out. */
+export class ClientRefusal extends Error {
+  constructor(readonly answer: RenderedAnswer) {
+    super("refused");
+  }
+}
+
+/** Renders what a handler returned. */
+export function renderResult(result: unknown): RenderedAnswer {
+  if (result instanceof Reply) {
+    const { response, headers } = result;
+    if (response instanceof ReadableStream || response instanceof Uint8Array)
+      return {
+        status: Number(result.code),
+        text: "",
+        bytes: response as NonNullable<RenderedAnswer["bytes"]>,
+        headers,
+      };
+    const text = typeof response === "string" ? response : JSON.stringify(response);
+    return { status: Number(result.code), text, headers };
+  }
+  return { status: 200, text: JSON.stringify(result), headers: null };
+}
+
+/** Renders an error: one body for both documented shapes, nested and flat. `more`: what its operation adds. */
+export function renderError(
+  error: ApiError,
+  requestId: string,
+  more?: Readonly<Record<string, string>>,
+): RenderedAnswer {
+  const { extras, fields, retryAfterSeconds, headers } = error.details;
+  const text = JSON.stringify({
+    error: { code: error.code, message: error.message },
+    code: error.code,
+    request_id: requestId,
+    ...extras,
+    ...(fields === undefined ? {} : { fields }),
+    ...more,
+  });
+  const retry = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  return { status: error.status, text, headers: { ...headers, ...retry } };
+}
+
+/** What callers read of anything that is not an ApiError. */
+export function internalError(): ApiError {
+  return new ApiError("internal_error", "Something went wrong on our side. Nothing was charged; try again.");
+}
+
+/** Answers browsers of the origins that the operator lists; everyone else gets no CORS headers at all. */
+export interface Cors {
+  /** Whether any origin is listed. */
+  readonly isOn: boolean;
+  /** Adds the headers of an answer to a listed origin. */
+  decorate(request: Request, headers: Headers): void;
+  /** The answer to a preflight request of a listed origin, or null. */
+  preflight(request: Request): RenderedAnswer | null;
+}
+
+/** How long a browser may remember a preflight answer, in seconds. */
+const PREFLIGHT_KEPT_SECONDS = "600";
+const ALLOWED = [
+  "authorization",
+  "content-type",
+  "idempotency-key",
+  "if-none-match",
+  "x-api-key",
+  "last-event-id",
+  "cache-control",
+].join(", ");
+const EXPOSED = [
+  "etag",
+  "x-request-id",
+  "retry-after",
+  "x-ratelimit-limit",
+  "x-ratelimit-remaining",
+  "x-ratelimit-reset",
+  "idempotent-replayed",
+  "x-witness-status",
+  "x-next-cursor",
+].join(", ");
+
+/** CORS for the listed origins (exact, such as `https://app.example.com`). */
+export function createCors(origins: readonly string[]): Cors {
+  if (origins.length === 0) return { isOn: false, decorate: () => {}, preflight: () => null };
+  const listed = new Set(origins);
+  const allowed = (request: Request): string | null => {
+    const origin = request.headers.get("origin");
+    return origin !== null && listed.has(origin) ? origin : null;
+  };
+  return {
+    isOn: true,
+    decorate(request, headers) {
+      // Caches must not hand one origin's answer to another, whether this one is listed or not.
+      headers.append("vary", "Origin");
+      const origin = allowed(request);
+      if (origin === null) return;
+      headers.set("access-control-allow-origin", origin);
+      headers.set("access-control-expose-headers", EXPOSED);
+    },
+    preflight(request) {
+      const wanted = request.headers.get("access-control-request-method");
+      if (request.method !== "OPTIONS" || wanted === null || allowed(request) === null) return null;
+      return {
+        status: 204,
+        text: "",
+        headers: {
+          "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+          "access-control-allow-headers": ALLOWED,
+          "access-control-max-age": PREFLIGHT_KEPT_SECONDS,
+        },
+      };
+    },
+  };
+}

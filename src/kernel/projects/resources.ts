@@ -1,0 +1,16 @@
+import type { Tx } from "../storage/tx.ts";
+
+/** A kind of resource that an area keeps in projects: an overview counts it, and it goes with a deleted project. */
+export interface ProjectResources {
+  /** Its name under `resources` in the overview. */
+  readonly name: string;
+  /** How many there are now. `defaultOf`: the account whose default project it is; null for any other project. */
+  count(projectRef: number, defaultOf: number | null): number;
+  /** Runs in the unit of work that deletes the project: stops what is active in it. */
+  projectDeleted?(tx: Tx, projectRef: number): void;
+  /**
+   * Removes at most `rowsMax` rows of a deleted project. Returns how many it removed: fewer than `rowsMax` when
+   * nothing is left.
+   */
+  removeRows(tx: Tx, projectRef: number, rowsMax: number): number;
+}

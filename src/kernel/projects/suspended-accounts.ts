@@ -1,0 +1,41 @@
+import type { Tx } from "../storage/tx.ts";
+
+/** Learns of a suspension in its unit of work. */
+export type SuspensionListener = (tx: Tx, accountRef: number) => void;
+
+/**
+ * Accounts for which nothing runs: no monitors, pings, alerts, schedules, deliveries or buckets. Nothing of theirs is
+ * deleted. The scheduler keeps the jobs in their lanes waiting; what needs more asks here. Answered from memory.
+ */
+export class SuspendedAccounts {
+  private refs = new Set<number>();
+  private readonly listeners: SuspensionListener[] = [];
+
+  /** Sets the accounts that are suspended at the start. */
+  load(refs: Iterable<number>): void {
+    this.refs = new Set(refs);
+  }
+
+  has(accountRef: number): boolean {
+    return this.refs.has(accountRef);
+  }
+
+  /** Notes that an account is suspended, or no longer is. */
+  set(tx: Tx, accountRef: number, suspended: boolean): void {
+    const was = this.refs.has(accountRef);
+    if (was === suspended) return;
+    this.put(accountRef, suspended);
+    tx.onRollback(() => this.put(accountRef, was));
+    if (suspended) for (const listener of this.listeners) listener(tx, accountRef);
+  }
+
+  /** Calls `listener` with each account that is suspended from now on. */
+  onSuspended(listener: SuspensionListener): void {
+    this.listeners.push(listener);
+  }
+
+  private put(accountRef: number, suspended: boolean): void {
+    if (suspended) this.refs.add(accountRef);
+    else this.refs.delete(accountRef);
+  }
+}

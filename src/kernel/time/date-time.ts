@@ -1,0 +1,55 @@
+import { invalidField } from "../errors.ts";
+
+/** What a field that takes a moment says when it gets none. */
+export const MOMENT_WANTED = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
+
+/** Largest moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z. */
+const LATEST_MS = 253_402_300_799_999;
+
+const DATE_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/**
+ * The moment that an RFC 3339 date-time names, epoch milliseconds, or null when the text is none. Any offset is
+ * read; what is finer than a millisecond is cut off.
+ */
+export function parseDateTime(text: string): number | null {
+  const parts = DATE_TIME.exec(text);
+  if (parts === null) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  const date = new Date(0);
+  // Not Date.UTC, which takes the years 0 to 99 for those of the last century.
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second, Number((parts[7] ?? "").padEnd(3, "0").slice(0, 3)));
+  // A day that the month does not have has moved the date on.
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  const offsetHours = Number(parts[9] ?? 0);
+  const offsetMinutes = Number(parts[10] ?? 0);
+  if (offsetHours > 23 || offsetMinutes > 59) return null;
+  const offset = (offsetHours * 60 + offsetMinutes) * 60_000 * (parts[8] === "-" ? -1 : 1);
+  const moment = date.getTime() - offset;
+  return moment > LATEST_MS ? null : moment;
+}
+
+/** The moment that a field of the input names. @throws ApiError `validation_error`, saying what is wanted. */
+export function momentOf(field: string, text: string, wanted = MOMENT_WANTED): number {
+  const moment = parseDateTime(text);
+  if (moment === null) throw invalidField(field, wanted);
+  return moment;
+}
+
+/** The same for a field of the query, where a `+` that was not encoded arrives as a space. */
+export function momentOfQuery(field: string, text: string, wanted = MOMENT_WANTED): number {
+  return momentOf(field, text.replace(/ (\d\d:\d\d)$/, "+$1"), wanted);
+}
+
+/** RFC 3339, UTC, with milliseconds. */
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** The same, or null for null. */
+export function isoTimeOrNull(epochMs: number | null): string | null {
+  return epochMs === null ? null : isoTime(epochMs);
+}

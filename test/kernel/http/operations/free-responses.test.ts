@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ApiError } from "../../../../src/kernel/errors.ts";
+import { FREE_ANSWER_BYTES, freeBytesMax } from "../../../../src/kernel/http/operations/free-responses.ts";
+import { REFUSAL_BYTES_MAX } from "../../../../src/kernel/http/operations/idempotency.ts";
+import type { AcrossNetwork } from "../../../../src/kernel/http/operations/perform.ts";
+import type { Tx } from "../../../../src/kernel/storage/tx.ts";
+import { CHARGED, callerOf, FREE, outcomeOf, PerformingBench } from "./performing.ts";
+
+/** What a request a minute may have kept: the tier of the bench. */
+const BOUND = freeBytesMax(1);
+const HOUR_MS = 60 * 60 * 1000;
+
+let bench: PerformingBench;
+let runs = 0;
+beforeEach(() => {
+  bench = new PerformingBench();
+  runs = 0;
+});
+afterEach(() => bench.close());
+
+/** Work that answers with about so many bytes. */
+const answering =
+  (bytes: number) =>
+  (_tx: Tx): object => {
+    runs += 1;
+    return { text: "x".repeat(bytes) };
+  };
+
+const perform = (operation: typeof FREE | typeof CHARGED, key: string, work = answering(1), ref = 1) =>
+  outcomeOf(bench.performing.perform(bench.request(operation, key, { caller: callerOf(ref) }), work));
+
+/** Fills an account's room to the brim: the last answer goes beyond it. */
+async function fill(): Promise<number> {
+  let count = 0;
+  for (let bytes = 0; bytes < BOUND; bytes += 100_000) {
+    count += 1;
+    expect(await perform(FREE, `fill ${count}`, answering(100_000))).not.toBeString();
+  }
+  return count;
+}
+
+describe("what an account has kept for nothing", () => {
+  test("is bounded by its tier: a day of usual answers at its pace", () => {
+    expect(BOUND).toBe(24 * 60 * FREE_ANSWER_BYTES);
+  });
+
+  test("past the bound a free request under a new key is refused before it is done, and may be sent without one", async () => {
+    const filled = await fill();
+    expect(await perform(FREE, "one more")).toBe("rate_limit_exceeded");
+    expect(runs).toBe(filled);
+    expect(await outcomeOf(bench.performing.perform(bench.request(FREE), answering(1)))).toEqual({
+      text: "x",
+    });
+    expect(await perform(FREE, "of another account", answering(1), 2)).toEqual({ text: "x" });
+  });
+
+  test("past the bound repeats still get their answers, and what is paid is kept as ever", async () => {
+    await fill();
+    const done = runs;
+    expect(await perform(FREE, "fill 1")).toMatchObject({ replayed: { status: 200 } });
+    expect(await perform(CHARGED, "paid")).toEqual({ text: "x" });
+    expect(await perform(CHARGED, "paid")).toMatchObject({ replayed: { status: 200 } });
+    expect(runs).toBe(done + 1);
+  });
+
+  test("past the bound refusals are no longer kept: a repeat is refused anew", async () => {
+    const refusing = (): object => {
+      runs += 1;
+      throw new ApiError("validation_error", "no");
+    };
+    expect(await perform(CHARGED, "kept", refusing)).toBe("validation_error");
+    expect(await perform(CHARGED, "kept", refusing)).toMatchObject({ replayed: { status: 400 } });
+    await fill();
+    runs = 0;
+    expect(await perform(CHARGED, "not kept", refusing)).toBe("validation_error");
+    expect(await perform(CHARGED, "not kept", refusing)).toBe("validation_error");
+    expect(runs).toBe(2);
+    expect(bench.balance).toBe(100);
+  });
+
+  test("past the bound a refusal that was paid for is kept all the same", async () => {
+    await fill();
+    const missing = (): object => {
+      throw new ApiError("not_found", "nobody");
+    };
+    expect(await perform(CHARGED, "404", missing)).toBe("not_found");
+    expect(await perform(CHARGED, "404", missing)).toMatchObject({ replayed: { status: 404 } });
+    expect(bench.balance).toBe(99);
+  });
+
+  test("counts what gave its price back, and refuses more of it before the network is used", async () => {
+    let calls = 0;
+    const phases: AcrossNetwork<null, null, object> = {
+      claim: () => null,
+      outside: async () => {
+        calls += 1;
+        return null;
+      },
+      settle: (tx, _claim, _result, refund) => {
+        refund();
+        return answering(100_000)(tx);
+      },
+    };
+    const across = (key: string) =>
+      outcomeOf(bench.performing.performAcross(bench.request(CHARGED, key), phases));
+    for (let bytes = 0; bytes < BOUND; bytes += 100_000) await across(`refunded ${bytes}`);
+    const done = calls;
+    expect(await across("one more")).toBe("rate_limit_exceeded");
+    expect(calls).toBe(done);
+    expect(bench.balance).toBe(100);
+  });
+
+  test("is forgotten when its answers are", async () => {
+    await fill();
+    await bench.storage.clock.advance(24 * HOUR_MS);
+    expect(await perform(FREE, "too early")).toBe("rate_limit_exceeded");
+    await bench.storage.clock.advance(HOUR_MS);
+    expect(await perform(FREE, "in time")).toEqual({ text: "x" });
+    await bench.storage.writer.submit((tx) => bench.free.purge(tx));
+    expect(bench.storage.rows("SELECT 1 FROM free_answers")).toHaveLength(1);
+  });
+
+  test("an account without limits has no bound, and nothing is counted", async () => {
+    const caller = callerOf(1);
+    const operator = { ...caller, account: { ...caller.account, tier: "unlimited" as const } };
+    for (let bytes = 0; bytes < 2 * BOUND; bytes += 100_000) {
+      const request = bench.request(FREE, `key ${bytes}`, { caller: operator });
+      expect(await outcomeOf(bench.performing.perform(request, answering(100_000)))).not.toBeString();
+    }
+    expect(bench.storage.rows("SELECT 1 FROM free_answers")).toHaveLength(0);
+  });
+});
+
+describe("the length of a refusal", () => {
+  const refusing = (length: number) => (): object => {
+    throw new ApiError("validation_error", "x".repeat(length));
+  };
+  const around = JSON.stringify({
+    error: { code: "validation_error", message: "" },
+    code: "validation_error",
+    request_id: "request-1",
+  }).length;
+
+  test(`${REFUSAL_BYTES_MAX} bytes are kept, one more is not`, async () => {
+    await perform(CHARGED, "short", refusing(REFUSAL_BYTES_MAX - around));
+    expect(bench.stored).toBe(1);
+    await perform(CHARGED, "long", refusing(REFUSAL_BYTES_MAX - around + 1));
+    expect(bench.stored).toBe(1);
+    expect(await perform(CHARGED, "long", refusing(1))).toBe("validation_error");
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "bun:test";
+import { ApiError } from "../../../../src/kernel/errors.ts";
+import {
+  BodiesInProgress,
+  PROGRESS_LIMITS,
+} from "../../../../src/kernel/http/requests/bodies-in-progress.ts";
+import { rejection, thrown } from "../../support.ts";
+
+const MIB = 1024 * 1024;
+
+function code(run: () => unknown): string | null {
+  const error = thrown(run);
+  return error instanceof ApiError ? error.code : null;
+}
+
+describe("bodies in progress", () => {
+  test("of one sender have 64 MiB together, and hold up nobody else", () => {
+    expect(PROGRESS_LIMITS.senderBytesMax).toBe(64 * MIB);
+    const all = new BodiesInProgress();
+    const bodies = Array.from({ length: 64 }, () => all.begin(1));
+    for (const body of bodies) body.grow(MIB);
+    expect(code(() => all.begin(1).grow(1))).toBe("service_unavailable");
+    all.begin(2).grow(MIB);
+    bodies[0]?.close();
+    all.begin(1).grow(MIB);
+    expect(code(() => all.begin(1).grow(1))).toBe("service_unavailable");
+  });
+
+  test("of all senders have 256 MiB together", () => {
+    const all = new BodiesInProgress();
+    const bodies = Array.from({ length: 4 }, (_, sender) => all.begin(sender));
+    for (const body of bodies) body.grow(64 * MIB);
+    expect(code(() => all.begin("203.0.113.7").grow(1))).toBe("service_unavailable");
+    bodies[3]?.close();
+    all.begin("203.0.113.7").grow(64 * MIB);
+  });
+
+  test("that take too long are given up, and free what they held", async () => {
+    const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1 });
+    const body = all.begin(1);
+    body.grow(10);
+    const error = await rejection(body.within(new Promise(() => {})));
+    expect(error).toMatchObject({ code: "timeout", details: { headers: { connection: "close" } } });
+    all.begin(1).grow(10);
+  });
+});

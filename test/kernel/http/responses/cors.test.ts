@@ -1,0 +1,68 @@
+import { describe, expect, test } from "bun:test";
+import { createCors } from "../../../../src/kernel/http/responses/response.ts";
+
+const APP = "https://app.example.com";
+const OTHER = "http://localhost:5173";
+
+function decorated(origins: readonly string[], headers: Record<string, string>): Record<string, string> {
+  const answer = new Headers({ "content-type": "application/json" });
+  createCors(origins).decorate(new Request("http://localhost/", { headers }), answer);
+  return Object.fromEntries(answer);
+}
+
+function preflight(origins: readonly string[], headers: Record<string, string>, method = "OPTIONS") {
+  return createCors(origins).preflight(new Request("http://localhost/", { method, headers }));
+}
+
+const ASKING = { "access-control-request-method": "POST" };
+
+describe("without listed origins", () => {
+  test("nobody gets CORS headers, and there are no preflight answers", () => {
+    expect(decorated([], { origin: APP })).toEqual({ "content-type": "application/json" });
+    expect(preflight([], { origin: APP, ...ASKING })).toBeNull();
+  });
+});
+
+describe("with listed origins", () => {
+  test.each([APP, OTHER])("%s gets its own name back, and may read our headers", (origin) => {
+    expect(decorated([APP, OTHER], { origin })).toEqual({
+      "content-type": "application/json",
+      vary: "Origin",
+      "access-control-allow-origin": origin,
+      "access-control-expose-headers":
+        "etag, x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, x-witness-status, x-next-cursor",
+    });
+  });
+
+  test.each([
+    ["another origin", { origin: "https://evil.example.com" }],
+    ["the same name on another scheme", { origin: "http://app.example.com" }],
+    ["the same name on another port", { origin: "https://app.example.com:8443" }],
+    ["a name that ends in it", { origin: "https://evil-app.example.com" }],
+    ["a name that begins with it", { origin: "https://app.example.com.evil.com" }],
+    ["the opaque origin", { origin: "null" }],
+    ["no origin at all", {}],
+  ])("%s gets no CORS headers, only the note for caches", (_, headers) => {
+    const answer = decorated([APP, OTHER], headers as Record<string, string>);
+    expect(answer).toEqual({ "content-type": "application/json", vary: "Origin" });
+    expect(preflight([APP, OTHER], { ...(headers as Record<string, string>), ...ASKING })).toBeNull();
+  });
+
+  test("a preflight request of a listed origin is answered 204, with what it may send", () => {
+    expect(preflight([APP], { origin: APP, ...ASKING })).toEqual({
+      status: 204,
+      text: "",
+      headers: {
+        "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+        "access-control-allow-headers":
+          "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
+        "access-control-max-age": "600",
+      },
+    });
+  });
+
+  test("an OPTIONS request that asks for nothing, or another method, is no preflight request", () => {
+    expect(preflight([APP], { origin: APP })).toBeNull();
+    expect(preflight([APP], { origin: APP, ...ASKING }, "POST")).toBeNull();
+  });
+});

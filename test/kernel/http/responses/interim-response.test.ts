@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ApiError } from "../../../../src/kernel/errors.ts";
+import type { AcrossNetwork } from "../../../../src/kernel/http/operations/perform.ts";
+import { CHARGED, outcomeOf, PerformingBench } from "../operations/performing.ts";
+
+// Work across the network whose effect stands with its claim: what is stored and answered when the outcome is lost.
+
+let bench: PerformingBench;
+beforeEach(() => {
+  bench = new PerformingBench();
+});
+afterEach(() => bench.close());
+
+type Phases = AcrossNetwork<string, string, { result: string }>;
+
+const INTERIM = { result: "claimed, and not settled yet" };
+
+function across(changes: Partial<Phases> = {}, key = "k"): Promise<unknown> {
+  const phases: Phases = {
+    claim: (tx) => {
+      bench.note(tx, "claimed");
+      return "claim";
+    },
+    interim: () => INTERIM,
+    outside: async () => "answer",
+    settle: (tx, _claim, result) => {
+      bench.note(tx, "settled");
+      return { result };
+    },
+    ...changes,
+  };
+  return outcomeOf(bench.performing.performAcross(bench.request(CHARGED, key), phases));
+}
+
+/** A network during which the disk fills up. */
+const fillsDisk = async (): Promise<string> => {
+  bench.storage.db.fault = "stays-open";
+  return "answer";
+};
+
+describe("an outcome that cannot be recorded", () => {
+  test("is answered with the interim answer, and so is its repeat", async () => {
+    expect(await across({ outside: fillsDisk })).toEqual(INTERIM);
+    bench.storage.db.fault = "none";
+    expect(await across()).toEqual({ replayed: { status: 200, body: INTERIM } });
+    expect(bench.notes).toEqual(["claimed"]);
+    expect(bench.balance).toBe(99);
+  });
+
+  test("is a 503 where there is no interim answer", async () => {
+    const phases = { claim: () => "claim", outside: fillsDisk, settle: () => INTERIM };
+    const work = bench.performing.performAcross(bench.request(CHARGED), phases);
+    await expect(work).rejects.toMatchObject({
+      code: "service_unavailable",
+      message: expect.stringContaining("its charge stands"),
+      details: { extras: { carried_out: true } },
+    });
+  });
+});
+
+describe("the answer under an Idempotency-Key", () => {
+  test("is the interim one from the claim on, and the outcome's from its settling on", async () => {
+    let storedMeanwhile = -1;
+    const outside = async () => {
+      storedMeanwhile = bench.stored;
+      return "answer";
+    };
+    expect(await across({ outside })).toEqual({ result: "answer" });
+    expect(storedMeanwhile).toBe(1);
+    expect(await across()).toEqual({ replayed: { status: 200, body: { result: "answer" } } });
+    expect(bench.notes).toEqual(["claimed", "settled"]);
+  });
+
+  test("while the network is used, a repeat is still a conflict", async () => {
+    let repeat: unknown;
+    const outside = async () => {
+      repeat = await across();
+      return "answer";
+    };
+    await across({ outside });
+    expect(repeat).toBe("conflict");
+  });
+
+  test("is the refusal of a claim that was refused", async () => {
+    const claim = () => {
+      throw new ApiError("conflict", "There is nothing to claim.");
+    };
+    expect(await across({ claim })).toBe("conflict");
+    expect(await across()).toMatchObject({ replayed: { status: 409 } });
+  });
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { SLICE_MS, TimeSlices } from "../../../../src/kernel/background/time-slices.ts";
+import type { OpenCall } from "../../../../src/kernel/http/requests/call.ts";
+import { textStream } from "../../../../src/kernel/http/responses/text-stream.ts";
+import { monotonicMs } from "../../../../src/kernel/time/clock.ts";
+
+const PIECES = 20;
+// One by the stream whose turn it is, one before it checks for its slice, and one between two looks at the counter.
+const FEW = 3;
+
+test("other requests have their turn between the pieces of a text, however fast its reader is", async () => {
+  const request = new Request("http://127.0.0.1/");
+  const call = { request, setIdleTimeout: () => {} } as unknown as OpenCall;
+  const timeSlices = new TimeSlices();
+  let made = 0;
+  let inThisTurn = 0;
+  let mostInATurn = 0;
+  let ended = 0;
+  const source = {
+    next: () => {
+      if (made === PIECES) return null;
+      made += 1;
+      inThisTurn += 1;
+      mostInATurn = Math.max(mostInATurn, inThisTurn);
+      for (const end = monotonicMs() + SLICE_MS + 1; monotonicMs() < end; );
+      return "piece ";
+    },
+    end: () => {
+      ended += 1;
+    },
+  };
+  let isReading = true;
+  const text = new Response(textStream(call, source, timeSlices)).text().finally(() => {
+    isReading = false;
+  });
+  while (isReading) {
+    inThisTurn = 0;
+    await Bun.sleep(0);
+  }
+  expect(await text).toBe("piece ".repeat(PIECES));
+  expect(ended).toBe(1);
+  expect(mostInATurn).toBeLessThanOrEqual(FEW);
+});

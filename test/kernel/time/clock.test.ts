@@ -1,0 +1,388 @@
+import { afterEach, describe, expect, jest, setSystemTime, spyOn, test } from "bun:test";
+import {
+  createSystemClock,
+  INTERRUPTION_MS_MIN,
+  ManualClock,
+  monotonicMs,
+  realDelay,
+  realTimeout,
+  WALL_LOOK_MS,
+} from "../../../src/kernel/time/clock.ts";
+import { rejection } from "../support.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+describe("manual clock", () => {
+  test("stands still until it is told to move, and starts at the real time by default", async () => {
+    const clock = new ManualClock(1_000);
+    await realDelay(5);
+    expect(clock.now()).toBe(1_000);
+    expect(Math.abs(new ManualClock().now() - Date.now())).toBeLessThan(1_000);
+  });
+
+  test("runs what falls due in the order of time, each at its own time", async () => {
+    const clock = new ManualClock(1_000);
+    const ran: [string, number][] = [];
+    const note = (name: string) => () => {
+      ran.push([name, clock.now()]);
+    };
+    clock.at(1_300, note("at 1300"));
+    clock.after(100, note("after 100"));
+    clock.at(1_200, note("at 1200"));
+    clock.after(200, note("after 200"));
+    clock.at(1_501, note("at 1501"));
+    expect(await clock.advance(500)).toBe(1_500);
+    expect(ran).toEqual([
+      ["after 100", 1_100],
+      ["at 1200", 1_200],
+      ["after 200", 1_200],
+      ["at 1300", 1_300],
+    ]);
+    expect(await clock.advance(1)).toBe(1_501);
+    expect(ran.at(-1)).toEqual(["at 1501", 1_501]);
+  });
+
+  test("what was due before now runs at the next advance, even by 0, without time going back", async () => {
+    const clock = new ManualClock(1_000);
+    const ran: number[] = [];
+    clock.at(10, () => ran.push(clock.now()));
+    await realDelay(1);
+    expect(ran).toEqual([]);
+    expect(await clock.advance(0)).toBe(1_000);
+    expect(ran).toEqual([1_000]);
+  });
+
+  test("waits for tracked work before it moves on", async () => {
+    const clock = new ManualClock(0);
+    const events: string[] = [];
+    const work = async () => {
+      await realDelay(10);
+      events.push(`work ended at ${clock.now()}`);
+    };
+    clock.at(10, () => clock.track(work()));
+    clock.at(20, () => events.push(`timer at ${clock.now()}`));
+    await clock.advance(30);
+    expect(events).toEqual(["work ended at 10", "timer at 20"]);
+  });
+
+  test("work that tracks further work is waited for to its end; work that fails holds nothing up", async () => {
+    const clock = new ManualClock(0);
+    const events: string[] = [];
+    const second = async () => {
+      await realDelay(5);
+      events.push(`second at ${clock.now()}`);
+    };
+    const first = async () => {
+      await realDelay(5);
+      clock.track(second());
+      throw new Error("failed");
+    };
+    clock.at(10, () => clock.track(first()));
+    clock.at(11, () => events.push("timer"));
+    expect(await clock.advance(50)).toBe(50);
+    expect(events).toEqual(["second at 10", "timer"]);
+  });
+
+  test("timers set during an advance run within it when they fall due", async () => {
+    const clock = new ManualClock(0);
+    const ran: number[] = [];
+    const again = () => {
+      ran.push(clock.now());
+      clock.after(10, again);
+    };
+    clock.after(10, again);
+    await clock.advance(35);
+    expect(ran).toEqual([10, 20, 30]);
+    await clock.advance(5);
+    expect(ran).toEqual([10, 20, 30, 40]);
+  });
+
+  test("a timer set for now by another one runs in the same moment", async () => {
+    const clock = new ManualClock(0);
+    const ran: string[] = [];
+    clock.at(10, () => {
+      ran.push("first");
+      clock.at(clock.now(), () => ran.push("nested"));
+    });
+    clock.at(10, () => ran.push("second"));
+    clock.at(11, () => ran.push("later"));
+    await clock.advance(10);
+    expect(ran).toEqual(["first", "second", "nested"]);
+  });
+
+  test("equal times run in the order of their setting", async () => {
+    const clock = new ManualClock(0);
+    const ran: number[] = [];
+    for (let index = 0; index < 50; index += 1) clock.at(5, () => ran.push(index));
+    await clock.advance(5);
+    expect(ran).toEqual(Array.from({ length: 50 }, (_, index) => index));
+  });
+
+  test("a cancelled timer never runs, also when another one of the same moment cancels it", async () => {
+    const clock = new ManualClock(0);
+    const ran: string[] = [];
+    const cancelled = clock.at(5, () => ran.push("cancelled before"));
+    clock.at(10, () => {
+      ran.push("canceller");
+      cancelLater();
+    });
+    const cancelLater = clock.at(10, () => ran.push("cancelled in time"));
+    cancelled();
+    cancelled();
+    await clock.advance(20);
+    cancelLater();
+    expect(ran).toEqual(["canceller"]);
+  });
+
+  test("a wall clock that is set takes along what waits for it, and nothing that waits for a time to pass", async () => {
+    const clock = new ManualClock(10_000);
+    const ran: [string, number][] = [];
+    const note = (name: string) => () => {
+      ran.push([name, clock.monotonic()]);
+    };
+    clock.at(10_100, note("at 10100"));
+    clock.at(10_700, note("at 10700"));
+    clock.after(200, note("after 200"));
+    clock.at(10_150, note("cancelled"))();
+    const told: [number, number][] = [];
+    clock.onWallSet((before, now) => told.push([before, now]));
+    clock.setWall(-300);
+    expect([clock.now(), clock.monotonic(), clock.wallMoved()]).toEqual([9_700, 10_000, -300]);
+    expect(await clock.advance(500)).toBe(10_200);
+    expect(ran).toEqual([
+      ["after 200", 10_200],
+      ["at 10100", 10_400],
+    ]);
+    clock.setWall(+2_000);
+    await clock.advance(0);
+    expect(ran.at(-1)).toEqual(["at 10700", 10_500]);
+    expect(told).toEqual([
+      [0, -300],
+      [-300, 1_700],
+    ]);
+  });
+
+  test("advances queue up behind each other", async () => {
+    const clock = new ManualClock(0);
+    const seen: number[] = [];
+    clock.at(15, () => clock.track(realDelay(5).then(() => seen.push(clock.now()))));
+    const both = await Promise.all([clock.advance(20), clock.advance(20)]);
+    expect(both).toEqual([20, 40]);
+    expect(seen).toEqual([15]);
+  });
+
+  test("a timer that throws fails its advance and no later one", async () => {
+    const clock = new ManualClock(0);
+    clock.at(5, () => {
+      throw new Error("broken timer");
+    });
+    expect(await rejection(clock.advance(10))).toEqual(new Error("broken timer"));
+    expect(await clock.advance(10)).toBe(15);
+  });
+});
+
+/** A wall clock that runs, and can be set. */
+function settableWall(): { ahead: number } {
+  const wall = { ahead: 0 };
+  spyOn(Date, "now").mockImplementation(
+    () => Math.floor(performance.timeOrigin + performance.now()) + wall.ahead,
+  );
+  return wall;
+}
+
+describe("system clock", () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+    setSystemTime();
+  });
+
+  test("tells the wall clock's time in whole milliseconds", () => {
+    const before = Date.now();
+    const now = createSystemClock().now();
+    expect(Number.isInteger(now)).toBe(true);
+    expect(now - before).toBeGreaterThanOrEqual(0);
+    expect(now - before).toBeLessThan(1_000);
+  });
+
+  test("runs timers in order, never early, and none that was cancelled", async () => {
+    const clock = createSystemClock();
+    const start = clock.now();
+    const ran: [string, boolean][] = [];
+    clock.at(start + 25, () => ran.push(["at 25", clock.now() >= start + 25]));
+    const cancel = clock.at(start + 15, () => ran.push(["cancelled", false]));
+    clock.at(start + 10, () => ran.push(["at 10", clock.now() >= start + 10]));
+    cancel();
+    cancel();
+    await realDelay(60);
+    expect(ran).toEqual([
+      ["at 10", true],
+      ["at 25", true],
+    ]);
+  });
+
+  test("what is already past runs in a later turn, not within the call", async () => {
+    const clock = createSystemClock();
+    let ran = false;
+    clock.at(clock.now() - 5_000, () => {
+      ran = true;
+    });
+    expect(ran).toBe(false);
+    await realDelay(5);
+    expect(ran).toBe(true);
+  });
+
+  test("delays beyond the 24.8 days of setTimeout do not fire at once", async () => {
+    const clock = createSystemClock();
+    const asked = spyOn(globalThis, "setTimeout");
+    let fired = 0;
+    const cancels = [25, 30, 400].flatMap((days) => [
+      clock.at(clock.now() + days * DAY_MS, () => (fired += 1)),
+      clock.after(days * DAY_MS, () => (fired += 1)),
+    ]);
+    const sleeps = asked.mock.calls.map(([, delay]) => Number(delay));
+    expect(sleeps).toEqual([WALL_LOOK_MS, DAY_MS]);
+    await realDelay(20);
+    expect(fired).toBe(0);
+    for (const cancel of cancels) cancel();
+  });
+
+  test("a timer of 30 days is looked at twice a second, and runs on the thirtieth", () => {
+    const start = Date.UTC(2026, 0, 1);
+    setSystemTime(start);
+    let look: () => void = () => {};
+    const asked = spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void) => {
+      look = run;
+      return { unref: () => {} };
+    }) as unknown as typeof setTimeout);
+    const clock = createSystemClock();
+    let firedAt = 0;
+    clock.at(start + 30 * DAY_MS, () => {
+      firedAt = clock.now();
+    });
+    for (let day = 1; day <= 30; day += 1) {
+      expect(firedAt).toBe(0);
+      setSystemTime(start + day * DAY_MS);
+      look();
+    }
+    expect(firedAt).toBe(start + 30 * DAY_MS);
+    expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(WALL_LOOK_MS));
+  });
+
+  test("a wall clock that jumps forward makes nothing more than a second late, whatever was waited for", async () => {
+    const clock = createSystemClock();
+    const start = Date.now();
+    let ranAfter = Number.POSITIVE_INFINITY;
+    clock.at(start + 60 * 60 * 1000, () => {
+      ranAfter = monotonicMs() - jumpedAt;
+    });
+    await realDelay(10);
+    const jumpedAt = monotonicMs();
+    setSystemTime(start + 2 * 60 * 60 * 1000);
+    await realDelay(WALL_LOOK_MS + 200);
+    expect(ranAfter).toBeLessThan(WALL_LOOK_MS + 200);
+  });
+
+  test("a wall clock that is set is noticed by itself within a second, and at once by whoever looks", async () => {
+    const wall = settableWall();
+    const clock = createSystemClock();
+    const seen: [number, number][] = [];
+    const about = (ms: number) => Math.round(ms / 1_000);
+    const stop = clock.onWallSet((before, now) => seen.push([about(before), about(now)]));
+    expect(clock.wallMoved()).toBe(0);
+    wall.ahead = -3_600_000;
+    await realDelay(WALL_LOOK_MS + 200);
+    expect(seen).toEqual([[0, -3_600]]);
+    wall.ahead = 7_200_000;
+    expect(about(clock.wallMoved())).toBe(7_200);
+    expect(seen).toEqual([
+      [0, -3_600],
+      [-3_600, 7_200],
+    ]);
+    stop();
+    wall.ahead = 0;
+    await realDelay(WALL_LOOK_MS + 200);
+    expect(seen).toHaveLength(2);
+  });
+
+  test("a clock that is slewed was not set", () => {
+    const wall = settableWall();
+    const clock = createSystemClock();
+    const seen: number[] = [];
+    const stop = clock.onWallSet((_before, now) => seen.push(now));
+    for (; wall.ahead > -1_000; wall.ahead -= 50) clock.wallMoved();
+    stop();
+    expect(seen).toEqual([]);
+  });
+
+  test("`at` follows a wall clock that is set; `after` does not", async () => {
+    const clock = createSystemClock();
+    const start = Date.now();
+    const ran: string[] = [];
+    clock.at(start + 30, () => ran.push("at"));
+    clock.after(10, () => ran.push("after"));
+    // Set back by an hour: `at` now has an hour to go.
+    setSystemTime(start - 60 * 60 * 1000);
+    await realDelay(60);
+    expect(ran).toEqual(["after"]);
+    setSystemTime(start + 31);
+    // An earlier timer makes the clock look again.
+    clock.at(start, () => ran.push("look"));
+    await realDelay(20);
+    expect(ran).toEqual(["after", "look", "at"]);
+  });
+
+  test("a callback that throws does not take the timers after it along", () => {
+    let look: () => void = () => {};
+    spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void) => {
+      look = run;
+      return { unref: () => {} };
+    }) as unknown as typeof setTimeout);
+    const clock = createSystemClock();
+    let ran = false;
+    clock.at(1, () => {
+      throw new Error("broken timer");
+    });
+    clock.at(2, () => {
+      ran = true;
+    });
+    expect(look).toThrow("broken timer");
+    expect(ran).toBe(false);
+    look();
+    expect(ran).toBe(true);
+  });
+});
+
+describe("real time", () => {
+  test("monotonicMs never goes back; realTimeout can be cancelled", async () => {
+    const before = monotonicMs();
+    let ran = false;
+    const cancel = realTimeout(1, () => {
+      ran = true;
+    });
+    cancel();
+    await realDelay(10);
+    expect(ran).toBe(false);
+    expect(monotonicMs() - before).toBeGreaterThanOrEqual(9);
+  });
+});
+
+test("the system's clock notices that the process was stopped for more than a minute, and no shorter stop", () => {
+  const clock = createSystemClock();
+  const end = clock.onWallSet(() => undefined);
+  const [startedAt, wall] = [performance.now(), Date.now()];
+  const now = spyOn(performance, "now");
+  const afterMs = (ms: number): number => {
+    setSystemTime(new Date(wall + ms));
+    now.mockReturnValue(startedAt + ms);
+    return clock.runningSince() - startedAt;
+  };
+  try {
+    expect(afterMs(INTERRUPTION_MS_MIN - 1_000)).toBeLessThanOrEqual(0);
+    expect(afterMs(2 * INTERRUPTION_MS_MIN)).toBe(2 * INTERRUPTION_MS_MIN);
+    expect(afterMs(2 * INTERRUPTION_MS_MIN + 500)).toBe(2 * INTERRUPTION_MS_MIN);
+  } finally {
+    now.mockRestore();
+    setSystemTime();
+    end();
+  }
+});
