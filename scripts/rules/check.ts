@@ -4,7 +4,7 @@ import { checkUnusedExports, type Linked } from "./graph.ts";
 import { importsOf } from "./imports.ts";
 import { checkLayers } from "./layers.ts";
 import { type Module, parseModule, type SourceText, type Violation, violationAt } from "./model.ts";
-import { checkShape } from "./shape.ts";
+import { checkLiterals, checkShape } from "./shape.ts";
 import { checkSqlText } from "./sql.ts";
 import { checkCitations, checkWords } from "./words.ts";
 
@@ -37,6 +37,7 @@ function checkModule({ module, imports }: Linked): Violation[] {
     ...checkGlobals(module),
     ...checkSqlText(module),
     ...checkShape(module),
+    ...checkLiterals(module),
     ...checkExpressions(module),
   ];
 }

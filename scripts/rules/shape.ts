@@ -4,6 +4,18 @@ import { type Module, type Violation, violationAt, walk } from "./model.ts";
 /** Statements of one function, without those of the functions inside it: more than this does more than one thing. */
 export const STATEMENTS_MAX = 40;
 
+/** Literals are written in one piece: spreading one inside another only saves lines, which is the formatter's work. */
+export function checkLiterals(module: Module): Violation[] {
+  const found: Violation[] = [];
+  walk(module.root, (node, { parent }) => {
+    const isSpread = node.type === "SpreadElement" && parent?.type === "ObjectExpression";
+    if (!(isSpread || node.type === "JSXSpreadAttribute") || node.argument.type !== "ObjectExpression")
+      return;
+    found.push(violationAt(module, node.start, "literal-spread", "write the properties in one literal"));
+  });
+  return found;
+}
+
 /**
  * Rule 5: a function has a limited number of statements. Its length in lines is the formatter's work. Tests are sequences
  * of steps, which read best from top to bottom.

@@ -29,6 +29,13 @@ describe("statements", () => {
   });
 });
 
+test("a literal is written in one piece", () => {
+  const code =
+    "export const both = { ...{ a: 1, b: 2 }, c: 3 };\nexport const copy = { ...both, ...(both.a ? { d: 4 } : {}) };\n";
+  const main = { "src/main.ts": 'import { both, copy } from "./a.ts";\nboth();\ncopy();\n' };
+  expect(violationsIn({ ...main, "src/a.ts": code })).toEqual(["literal-spread src/a.ts:1"]);
+});
+
 describe("exports", () => {
   test("an export that nothing imports", () => {
     const main = { "src/main.ts": 'import { used } from "./a.ts";\nused();\n' };
