@@ -1,49 +1,123 @@
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { gunzipSync } from "node:zlib";
 import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { RENDERED_MS } from "../../../src/areas/monitors/status-pages/rendering.ts";
-import { startTestServer } from "../../support/server.ts";
+import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
 
-const MONITORS = 100;
-/** Ten times what it takes where nothing else runs: 20 ms, and 1 ms once it stands. */
+const GROUPS = 25;
+const GROUP_MONITORS = 50;
+const MONITORS = GROUPS * GROUP_MONITORS;
+/** Longest time that one request may hold the event loop. */
+const TURN_MS_MAX = 20;
+/** Ten times what a page of 100 monitors takes on an idle machine: 20 ms, and 1 ms from the cache. */
 const COLD_MS_MAX = 200;
-const KEPT_MS_MAX = 10;
-const TRIES = 10;
+const CACHED_MS_MAX = 10;
+const RUNS = 10;
 
-test("a page of 100 monitors and 90 days is there at once", async () => {
-  const server = await startTestServer({ manualClock: true });
-  try {
-    const groups: { name: string; monitor_ids: string[] }[] = [];
-    for (let at = 0; at < MONITORS; at += 1) {
-      const monitor = { url: "https://site.example.com/", interval: 300_000, name: `m${at}` };
-      const { body } = await server.operator.post("/v1/pulse", monitor);
-      if (at % 50 === 0) groups.push({ name: "G", monitor_ids: [] });
-      groups.at(-1)?.monitor_ids.push(String(body["id"]));
-    }
-    const { db, writer, clock } = server.server.kernel;
-    const insert = db.change<[number, number]>("INSERT INTO monitor_days VALUES (?, ?, 288, 287, 0, 0)");
-    await writer.submit((tx) => {
-      for (let ref = 1; ref <= MONITORS; ref += 1)
-        for (let day = 1; day < 90; day += 1) insert(tx, ref, dayOf(clock.now()) - day * DAY_MS);
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  const groups: { name: string; monitor_ids: string[] }[] = [];
+  for (let group = 0; group < GROUPS; group += 1) {
+    const created = await Promise.all(
+      Array.from({ length: GROUP_MONITORS }, (_, index) =>
+        server.operator.post("/v1/pulse", {
+          // No check runs while time is advanced.
+          type: "heartbeat",
+          period_ms: DAY_MS,
+          name: `monitor ${group}-${index}`,
+        }),
+      ),
+    );
+    groups.push({ name: `Group ${group}`, monitor_ids: created.map(({ body }) => String(body["id"])) });
+  }
+  const { db, writer, clock } = server.server.kernel;
+  const insert = db.change<[number, number]>("INSERT INTO monitor_days VALUES (?, ?, 288, 287, 0, 60000)");
+  await writer.submit((tx) => {
+    for (let ref = 1; ref <= MONITORS; ref += 1)
+      for (let day = 1; day < 90; day += 1) insert(tx, ref, dayOf(clock.now()) - day * DAY_MS);
+  });
+  for (const [slug, shown] of [
+    ["large", groups.slice(0, 2)],
+    ["largest", groups],
+  ] as const) {
+    const { status, text } = await server.operator.post("/v1/pulse/pages", {
+      slug,
+      title: "Large",
+      groups: shown,
     });
-    await server.operator.post("/v1/pulse/pages", { slug: "large", title: "Large", groups });
-    const cold: number[] = [];
-    const kept: number[] = [];
-    const took = async (times: number[]): Promise<void> => {
-      const startedAt = performance.now();
-      const headers = { "accept-encoding": "gzip" };
-      const answer = await fetch(`${server.url}/status/large`, { headers, decompress: false });
-      await answer.bytes();
-      times.push(performance.now() - startedAt);
-      expect([answer.status, answer.headers.get("content-encoding")]).toEqual([200, "gzip"]);
-    };
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      await server.clock.advance(RENDERED_MS);
-      await took(cold);
-      await took(kept);
-    }
-    expect(Math.min(...cold)).toBeLessThan(COLD_MS_MAX);
-    expect(Math.min(...kept)).toBeLessThan(KEPT_MS_MAX);
-  } finally {
-    await server.stop();
+    expect(status, text).toBe(201);
   }
 }, 60_000);
+afterAll(() => server.stop());
+
+test("a page of 100 monitors and 90 days responds immediately", async () => {
+  const cold: number[] = [];
+  const cached: number[] = [];
+  const measure = async (times: number[]): Promise<void> => {
+    const startedAt = performance.now();
+    const headers = { "accept-encoding": "gzip" };
+    const response = await fetch(`${server.url}/status/large`, { headers, decompress: false });
+    await response.bytes();
+    times.push(performance.now() - startedAt);
+    expect([response.status, response.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+  };
+  for (let run = 0; run < RUNS; run += 1) {
+    await server.clock.advance(RENDERED_MS);
+    await measure(cold);
+    await measure(cached);
+  }
+  expect(Math.min(...cold)).toBeLessThan(COLD_MS_MAX);
+  expect(Math.min(...cached)).toBeLessThan(CACHED_MS_MAX);
+}, 60_000);
+
+/** Requests a path without a socket, so that the work of a client does not count. */
+async function request(path: string, encoding: string): Promise<Uint8Array> {
+  const response = await server.server.app.http.answer(
+    new Request(server.url + path, { headers: { "accept-encoding": encoding } }),
+  );
+  expect(response.status).toBe(200);
+  return response.bytes();
+}
+
+test.each(["", ".json", "/feed.atom", "/badge/1250.svg", "/badge/1250.json"])(
+  "a page of 1,250 monitors does not hold the event loop: %s",
+  async (suffix) => {
+    for (const encoding of ["gzip", "identity"]) {
+      let best = Number.POSITIVE_INFINITY;
+      for (let run = 0; run < RUNS && best > TURN_MS_MAX; run += 1) {
+        await server.clock.advance(RENDERED_MS);
+        best = Math.min(best, await longestTurnMs(() => request(`/status/largest${suffix}`, encoding)));
+      }
+      expect(best, encoding).toBeLessThanOrEqual(TURN_MS_MAX);
+    }
+  },
+  60_000,
+);
+
+test("a large text is compressed off the event loop, once", async () => {
+  const random = crypto.getRandomValues(new Uint8Array(65_536));
+  const text = Buffer.from(random).toString("base64").repeat(32);
+  const sent = new Request(server.url, { headers: { "accept-encoding": "gzip" } });
+  let best = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < RUNS && best > TURN_MS_MAX; run += 1) {
+    const tagged = new TaggedText(text);
+    const responses: unknown[] = [];
+    const turn = await longestTurnMs(async () => {
+      const both = await Promise.all([tagged.answer(sent, {}), tagged.answer(sent, {})]);
+      responses.push(...both.map(({ response }) => response));
+    });
+    best = Math.min(best, turn);
+    expect(responses[0]).toBe(responses[1]);
+    expect(gunzipSync(responses[0] as Uint8Array).toString() === text).toBe(true);
+  }
+  expect(best).toBeLessThanOrEqual(TURN_MS_MAX);
+});
+
+test("a compressed page has the same bytes as the plain one", async () => {
+  const plain = await request("/status/largest", "identity");
+  const compressed = await request("/status/largest", "gzip");
+  expect(Buffer.compare(gunzipSync(compressed), plain)).toBe(0);
+});

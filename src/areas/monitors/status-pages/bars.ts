@@ -19,7 +19,10 @@ export function datesFrom(firstDay: number, days: number): readonly string[] {
   return Array.from({ length: days }, (_, index) => dayText(firstDay + index * DAY_MS));
 }
 
-/** A stroke for each day, and what it says. Only numbers and words of ours stand in it: nothing is to be escaped. */
+/**
+ * Draws a stroke for each day, with its date and uptime as a tooltip. Most days are good: their strokes have no class, since
+ * the markup of bars is most of a large page. It contains numbers and fixed words only, so nothing needs escaping.
+ */
 export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[]): Markup {
   let strokes = "";
   let failing = 0;
@@ -27,8 +30,9 @@ export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[
     const uptime = row === null ? null : percentOf(row.checks, row.up);
     const look = lookOf(uptime);
     if (look === "bad" || look === "fair") failing += 1;
-    const says = uptime === null ? "no data" : `${uptime}%${notesOf(row)}`;
-    strokes += `<path class="${look}" d="M${index} 0v9"><title>${dates[index]}: ${says}</title></path>\n`;
+    const tooltip = uptime === null ? "no data" : `${uptime}%${notesOf(row)}`;
+    const className = look === "good" ? "" : ` class="${look}"`;
+    strokes += `<path${className} d="M${index} 0v9"><title>${dates[index]}: ${tooltip}</title></path>`;
   }
   const failures = `${failing === 0 ? "no" : failing} ${failing < 2 ? "day" : "days"} with failures`;
   const label = days.every((row) => row === null) ? "no data" : failures;

@@ -9,7 +9,7 @@ import { bytesOf, TextBudget } from "./text-budget.ts";
 
 /** Days that the bars show. */
 export const DAYS_SHOWN = 90;
-/** Monitors of a page with bars, in its order: the bars of so many make a page of 2 MB. The rest has its figure alone. */
+/** Monitors of a page with bars, in its order: the bars of so many make a page of 1.6 MB. The rest has its figure alone. */
 export const BARS_MAX = 250;
 
 /** How something is, as pages say it. */
