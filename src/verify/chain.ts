@@ -11,10 +11,10 @@ import {
   verdictOf,
 } from "./receipt.ts";
 
-/** Levels of a receipt: those of its log, and its own. */
+/** Maximum nesting levels of a receipt: those of its log plus one. */
 export const RECEIPT_LEVELS_MAX = JSON_LEVELS_MAX + 1;
 
-/** Reads and checks the text of one receipt. A name that occurs twice, or a number that a parser would change, makes it invalid. */
+/** Parses and checks the text of one receipt. A duplicate name or a number that a parser would change makes it invalid. */
 export function verifyReceiptText(
   text: string,
   crypto: VerifierCrypto,
@@ -24,27 +24,27 @@ export function verifyReceiptText(
   try {
     receipt = JSON.parse(text);
   } catch {
-    return { receipt: null, verdict: unread("the receipt is not JSON") };
+    return { receipt: null, verdict: failed("the receipt is not JSON") };
   }
   const found = checkReceipt(receipt, crypto);
   reportInexactness(text, receipt, [], found);
   return { receipt, verdict: verdictOf(found) };
 }
 
-/** The verdict on a receipt that is nested too deeply to be looked at. */
+/** Returns the verdict on a receipt that is nested too deeply to be checked. */
 export function tooDeep(): Verdict {
-  return unread(`the log is nested deeper than ${JSON_LEVELS_MAX} levels`);
+  return failed(`the log is nested deeper than ${JSON_LEVELS_MAX} levels`);
 }
 
-function unread(problem: string): Verdict {
+function failed(problem: string): Verdict {
   const found = noFindings();
   reportEverywhere(found, problem);
   return verdictOf(found);
 }
 
 /**
- * Reports what a receipt's text says beyond its parsed value: in the log this puts the content in doubt, elsewhere
- * everything. `outside` names the members around the receipt in the text.
+ * Reports differences between a receipt's text and its parsed value. In the log, they fail the content check; elsewhere,
+ * all checks. `outside` is the path of the receipt in the text.
  */
 export function reportInexactness(
   text: string,
@@ -60,34 +60,33 @@ export function reportInexactness(
   else reportEverywhere(found, problem);
 }
 
-/** What is wrong in a chain, by receipt. */
+/** The problems of one receipt in a chain. */
 export interface ChainProblem {
-  /** Its `sequence_id`, if it has one. */
+  /** The receipt's `sequence_id`, or null. */
   readonly sequence: string | null;
   readonly problems: readonly string[];
 }
 
 const DIGITS = /^\d{1,20}$/;
 
-/** Checks the receipts of one chain in their order, each by itself and as the successor of the one before. */
+/** Checks the receipts of one chain in ascending order, each individually and as the successor of the previous one. */
 export class ChainVerifier {
-  /** Receipts checked. */
+  /** Number of receipts checked. */
   count = 0;
-  /** Receipts with problems. */
+  /** Number of receipts with problems. */
   invalid = 0;
   /** `sequence_id` of the first and the last receipt. */
   first: string | null = null;
   last: string | null = null;
   private previousHash: unknown = null;
 
-  /** `publicKey` is the `x` of the key that must have signed; without it, the first receipt's key must have signed all. */
+  /** `publicKey` is the `x` of the expected key. If it is null, all receipts must have the key of the first one. */
   constructor(
     private readonly crypto: VerifierCrypto,
-    /** The chain's public key: the one that was asked for, or else the first receipt's. */
     public publicKey: string | null = null,
   ) {}
 
-  /** Checks the next receipt. Returns its `sequence_id`, if it has one, and what is wrong. */
+  /** Checks the next receipt and returns its problems. */
   add(text: string): ChainProblem {
     const { receipt, verdict } = verifyReceiptText(text, this.crypto);
     const fields: Record<string, unknown> = isObject(receipt) ? receipt : {};
@@ -107,17 +106,17 @@ export class ChainVerifier {
     const key = publicKeyX(fields.public_key);
     if (key === null) return null;
     this.publicKey ??= key;
-    return key === this.publicKey ? null : "public_key is not the chain's";
+    return key === this.publicKey ? null : "public_key differs from the chain's key";
   }
 
   private orderProblem(fields: Record<string, unknown>, sequence: string | null): string | null {
     const { last } = this;
     if (last === null || sequence === null || !DIGITS.test(sequence) || !DIGITS.test(last)) return null;
     const step = BigInt(sequence) - BigInt(last);
-    if (step > 1n) return `sequence_id ${sequence} follows ${last}: receipts are missing in between`;
+    if (step > 1n) return `sequence_id ${sequence} follows ${last}: receipts between them are missing`;
     if (step < 1n)
       return `sequence_id ${sequence} follows ${last}: receipts are out of order, or the chain has a fork`;
     if (fields.prev_hash === this.previousHash) return null;
-    return "prev_hash is not the chain_hash of the receipt before: one was changed, or the chain has a fork";
+    return "prev_hash differs from the chain_hash of the previous receipt: one was changed, or the chain has a fork";
   }
 }

@@ -1,4 +1,4 @@
-// The package's entry `ninefold/verify`: receipts checked anywhere, without a server.
+// The package's entry `ninefold/verify`: checks receipts anywhere, without a server.
 import { isValueDeeper } from "../json-text.ts";
 import { type ChainProblem, ChainVerifier, RECEIPT_LEVELS_MAX, tooDeep, verifyReceiptText } from "./chain.ts";
 import { createPortableCrypto } from "./noble.ts";
@@ -8,8 +8,8 @@ export type { ChainProblem } from "./chain.ts";
 export type { Verdict } from "./receipt.ts";
 
 /**
- * Checks one receipt: signature, content, link. If you have its text, pass that: it shows what the parsed object does not, a
- * name that occurs twice or a number that a parser has rounded. Compare its `public_key` with the one that you know.
+ * Checks one receipt: signature, content and link. Pass its text if you have it: only the text shows duplicate names and
+ * numbers that a parser has rounded. Compare `public_key` with the key that you trust.
  */
 export function verifyReceipt(receipt: string | object): Verdict {
   const crypto = createPortableCrypto();
@@ -19,23 +19,25 @@ export function verifyReceipt(receipt: string | object): Verdict {
 
 /** The outcome of {@link verifyChain}. */
 export interface ChainVerdict {
-  /** Whether there was a receipt, and nothing was wrong with any. */
+  /** Whether there is at least one receipt and all are valid. */
   readonly valid: boolean;
-  /** Receipts looked at. */
+  /** Number of receipts checked. */
   readonly count: number;
-  /** The first and the last `sequence_id`. */
+  /** First `sequence_id`. */
   readonly first: string | null;
+  /** Last `sequence_id`. */
   readonly last: string | null;
-  /** The `x` of the chain's key. Compare it with the one that you know, unless you gave it. */
+  /** `x` of the chain's key. Compare it with the key that you trust, unless you passed it. */
   readonly publicKey: string | null;
+  /** Problems, by receipt. */
   readonly found: readonly ChainProblem[];
 }
 
 /**
- * Checks receipts of one chain, in ascending order: each by itself, and as the successor of the one before.
+ * Checks the receipts of one chain in ascending order, each individually and as the successor of the previous one.
  *
- * @param receipts their texts, or parsed.
- * @param publicKey the `x` of the key that must have signed; else the first receipt's must have signed all.
+ * @param receipts texts or parsed receipts.
+ * @param publicKey `x` of the expected key. If it is null, all receipts must have the key of the first one.
  */
 export function verifyChain(
   receipts: Iterable<string | object>,

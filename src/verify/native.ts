@@ -1,15 +1,15 @@
 import { createPublicKey, hash, type KeyObject, verify } from "node:crypto";
 import type { VerifierCrypto } from "./receipt.ts";
 
-/** The primitives of the runtime: some twenty times as fast as the portable ones. */
+/** Creates the primitives from the runtime's cryptography, about 20 times as fast as the portable ones. */
 export function createNativeCrypto(): VerifierCrypto {
-  // A chain has one key: reading it again for each receipt would cost half as much as the check.
-  let known: { readonly text: string; readonly key: KeyObject } | null = null;
+  // A chain has one key. Importing it for each receipt would cost half as much as the check.
+  let cached: { readonly text: string; readonly key: KeyObject } | null = null;
   const keyOf = (bytes: Uint8Array): KeyObject => {
     const text = Buffer.from(bytes).toString("base64url");
-    if (known?.text === text) return known.key;
+    if (cached?.text === text) return cached.key;
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: text }, format: "jwk" });
-    known = { text, key };
+    cached = { text, key };
     return key;
   };
   return {

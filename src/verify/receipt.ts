@@ -1,4 +1,4 @@
-// Checks receipts anywhere: browser, Bun, Node. Hashing and signatures are handed in.
+// Checks receipts in a browser, Bun or Node. The caller supplies hashing and signature verification.
 
 /** An Ed25519 public key as a JSON Web Key (RFC 8037). */
 export interface PublicKeyJwk {
@@ -11,11 +11,11 @@ export interface PublicKeyJwk {
 /** A receipt, version 1. Hashes are 64 lower-case hex digits. */
 export interface Receipt {
   readonly version: 1;
-  /** The position in the chain, from 1: a decimal string. */
+  /** Position in the chain, from 1, as a decimal string. */
   readonly sequence_id: string;
   /** SHA-256 of the UTF-8 of `JSON.stringify(log)`. */
   readonly content_hash: string;
-  /** The `chain_hash` of the receipt before; 64 zeros in the first one. */
+  /** `chain_hash` of the previous receipt; 64 zeros in the first one. */
   readonly prev_hash: string;
   /** SHA-256 of the raw prev_hash, the position as 8 bytes big-endian, and the raw content_hash. */
   readonly chain_hash: string;
@@ -30,14 +30,14 @@ export interface Receipt {
 /** The two primitives that a verifier needs. */
 export interface VerifierCrypto {
   sha256(bytes: Uint8Array): Uint8Array;
-  /** Whether a 64-byte signature over `message` is the key's. False, never an error, for anything malformed. */
+  /** Verifies a 64-byte signature over `message`. Returns false for malformed input and never throws. */
   verifyEd25519(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean;
 }
 
-/** What is wrong with a receipt, by the check that it fails. */
+/** Problems of a receipt, by check. */
 export type Findings = ReturnType<typeof noFindings>;
 
-/** The three checks, before they have found anything. */
+/** Returns empty findings. */
 export function noFindings() {
   return {
     signature_valid: [] as string[],
@@ -50,7 +50,7 @@ export function noFindings() {
 export interface Verdict {
   readonly valid: boolean;
   readonly checks: Readonly<Record<keyof Findings, boolean>>;
-  /** Left out when everything holds. */
+  /** Omitted if the receipt is valid. */
   readonly errors?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ const POSITION = /^[1-9][0-9]{0,19}$/;
 const POSITION_MAX = 2n ** 64n - 1n;
 const UTF8 = new TextEncoder();
 
-/** Runs all three checks on a parsed receipt, whatever it is. */
+/** Runs all three checks on a parsed receipt, which can be any value. */
 export function checkReceipt(value: unknown, crypto: VerifierCrypto): Findings {
   const found = noFindings();
   const receipt = isObject(value) ? value : {};
@@ -74,12 +74,12 @@ export function checkReceipt(value: unknown, crypto: VerifierCrypto): Findings {
   return found;
 }
 
-/** Adds a problem of the whole receipt to every check. */
+/** Adds a problem to every check. */
 export function reportEverywhere(found: Findings, problem: string): void {
   for (const problems of Object.values(found)) problems.push(problem);
 }
 
-/** Sums findings up. */
+/** Returns the verdict for findings. */
 export function verdictOf(found: Findings): Verdict {
   const checks = {
     signature_valid: found.signature_valid.length === 0,
@@ -93,8 +93,7 @@ export function verdictOf(found: Findings): Verdict {
 function checkContent(receipt: Record<string, unknown>, crypto: VerifierCrypto, problems: string[]): void {
   const { log, content_hash } = receipt;
   if (!isHash(content_hash)) problems.push("content_hash must be 64 lower-case hex digits");
-  if (!isObject(log) || Object.keys(log).length === 0)
-    problems.push("log must be an object that is not empty");
+  if (!isObject(log) || Object.keys(log).length === 0) problems.push("log must be a non-empty object");
   if (problems.length > 0) return;
   const text = textOf(log);
   if (text === null) problems.push("log is nested too deeply");
@@ -129,10 +128,10 @@ function checkSignature(receipt: Record<string, unknown>, crypto: VerifierCrypto
   if (!isHash(chain_hash)) problems.push("chain_hash must be 64 lower-case hex digits");
   if (key === null || bytes === null || !isHash(chain_hash)) return;
   if (!crypto.verifyEd25519(bytes, fromHex(chain_hash), key))
-    problems.push("signature is not the key's signature of chain_hash");
+    problems.push("signature is not a valid signature of chain_hash by public_key");
 }
 
-/** The raw chain hash: SHA-256 of prev_hash (32 bytes), the position (8 bytes big-endian) and content_hash (32 bytes). */
+/** Returns the raw chain hash: SHA-256 of prev_hash (32 bytes), the position (8 bytes big-endian) and content_hash (32 bytes). */
 export function chainHashOf(
   crypto: Pick<VerifierCrypto, "sha256">,
   previous: Uint8Array,
@@ -146,7 +145,7 @@ export function chainHashOf(
   return crypto.sha256(bytes);
 }
 
-/** The JSON text that a log's hash is taken over; null when it is nested too deeply for this engine. */
+/** Returns the JSON text that is hashed; null when the log is nested too deeply for this engine. */
 function textOf(log: unknown): string | null {
   try {
     return JSON.stringify(log);
@@ -156,12 +155,12 @@ function textOf(log: unknown): string | null {
   }
 }
 
-/** Whether a value is a `sequence_id`: 1 to 2^64−1, in a string without leading zeros. */
+/** Whether a value is a `sequence_id`: 1 to 2^64−1 as a string without leading zeros. */
 export function isPosition(value: unknown): value is string {
   return typeof value === "string" && POSITION.test(value) && BigInt(value) <= POSITION_MAX;
 }
 
-/** The `x` of an Ed25519 JSON Web Key; null when a value is no such key. */
+/** Returns the `x` of an Ed25519 JSON Web Key; null for any other value. */
 export function publicKeyX(value: unknown): string | null {
   return publicKeyBytes(value) === null ? null : (value as PublicKeyJwk).x;
 }
@@ -185,7 +184,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Bytes from lower-case hex digits, which have been checked. */
+/** Decodes valid lower-case hex digits. */
 function fromHex(hex: string): Uint8Array {
   const bytes = new Uint8Array(hex.length / 2);
   for (let at = 0; at < bytes.length; at += 1) {
@@ -194,27 +193,26 @@ function fromHex(hex: string): Uint8Array {
   return bytes;
 }
 
-/** The value of a lower-case hex digit: `0` to `9` begin at 48, `a` to `f` at 97. */
+/** Value of a lower-case hex digit. `0` has the code 48, `a` has 97. */
 function digitOf(code: number): number {
   return code < 58 ? code - 48 : code - 87;
 }
 
 const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** Lower-case hex digits of bytes. */
 function toHex(bytes: Uint8Array): string {
   let hex = "";
   for (const byte of bytes) hex += HEX_OF_BYTE[byte];
   return hex;
 }
 
-/** Exactly `length` bytes from their one base64url form, without padding; null for anything else. */
+/** Decodes `length` bytes from canonical base64url without padding; null for any other value. */
 function fromBase64Url(value: unknown, length: number): Uint8Array | null {
   if (typeof value !== "string" || value.length !== Math.ceil((length * 4) / 3)) return null;
   if (!/^[A-Za-z0-9_-]+$/.test(value)) return null;
   const binary = atob(value.replaceAll("-", "+").replaceAll("_", "/"));
-  const back = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  // Other texts decode to the same bytes (the last character has spare bits): only one is a receipt's.
-  if (back !== value) return null;
+  const encoded = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  // The last character has unused bits, so that several texts decode to the same bytes. Only one is canonical.
+  if (encoded !== value) return null;
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }

@@ -274,7 +274,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       [
         "failed   notary chains: 1 problem in 1 chain, 3 receipts",
         expect.stringMatching(
-          /^ {9}chain wc_\S{32}, receipt 2: its hash is not that of its log and of the receipt before$/,
+          /^ {9}chain wc_\S{32}, receipt 2: the hash does not match its log and the previous receipt$/,
         ) as unknown as string,
       ],
     ],
@@ -284,8 +284,8 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE receipts SET sequence = 3 WHERE sequence = 4",
       [
         "failed   notary chains: 2 problems in 1 chain, 3 receipts",
-        expect.stringMatching(/receipt 4: 3 was expected here$/) as unknown as string,
-        expect.stringMatching(/receipt 4: its hash is not that of its log/) as unknown as string,
+        expect.stringMatching(/receipt 4: expected 3 at this position$/) as unknown as string,
+        expect.stringMatching(/receipt 4: the hash does not match its log/) as unknown as string,
       ],
     ],
   ];

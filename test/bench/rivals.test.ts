@@ -183,7 +183,7 @@ describe("the ceiling", () => {
     const { text } = await send(rivals.ceiling.url, "receipt");
     const { problems } = verifier.add(text);
     // Its answer does not show its key.
-    expect(problems).toEqual(["signature is not the key's signature of chain_hash"]);
+    expect(problems).toEqual(["signature is not a valid signature of chain_hash by public_key"]);
   });
 
   test("judges keys", async () => {

@@ -17,12 +17,12 @@ function problemsOf(receipts: readonly (Receipt | undefined)[], publicKey?: stri
 
 describe("a chain", () => {
   test.each([
-    ["whole", chain, []],
+    ["complete", chain, []],
     ["a part of it", chain.slice(3, 6), []],
     [
       "with a receipt missing",
       [chain[0], chain[2]],
-      ["sequence_id 3 follows 1: receipts are missing in between"],
+      ["sequence_id 3 follows 1: receipts between them are missing"],
     ],
     [
       "out of order",
@@ -37,13 +37,15 @@ describe("a chain", () => {
     [
       "that goes over into a fork",
       [chain[0], sameKey[1]],
-      ["prev_hash is not the chain_hash of the receipt before: one was changed, or the chain has a fork"],
+      [
+        "prev_hash differs from the chain_hash of the previous receipt: one was changed, or the chain has a fork",
+      ],
     ],
     [
       "that goes over into another one",
       [chain[0], otherKey[0]],
       [
-        "public_key is not the chain's",
+        "public_key differs from the chain's key",
         "sequence_id 1 follows 1: receipts are out of order, or the chain has a fork",
       ],
     ],
@@ -51,19 +53,21 @@ describe("a chain", () => {
     expect(problemsOf(receipts)).toEqual(expected);
   });
 
-  test("signed by another key than the one asked for", () => {
+  test("signed by another key than the expected one", () => {
     expect(problemsOf([chain[0]], chain[0]?.public_key.x)).toEqual([]);
-    expect(problemsOf([chain[0]], otherKey[0]?.public_key.x)).toEqual(["public_key is not the chain's"]);
+    expect(problemsOf([chain[0]], otherKey[0]?.public_key.x)).toEqual([
+      "public_key differs from the chain's key",
+    ]);
   });
 
-  test("counts what it saw", () => {
+  test("counts receipts and invalid ones", () => {
     const verifier = new ChainVerifier(crypto);
     for (const receipt of [chain[2], chain[3], chain[5]]) verifier.add(JSON.stringify(receipt));
     verifier.add("{}");
     expect(verifier).toMatchObject({ count: 4, invalid: 2, first: "3", last: "6" });
   });
 
-  test("any order but the right one is found, and so is any receipt left out of its middle", () => {
+  test("any wrong order is detected, and any receipt missing in the middle", () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(chain, { minLength: 2 }), (picked) => {
         const positions = picked.map(({ sequence_id }) => Number(sequence_id));
@@ -73,7 +77,7 @@ describe("a chain", () => {
     );
   });
 
-  test("a fork at any place is found, whichever side the rest follows", () => {
+  test("a fork at any position is detected, on both branches", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 7 }), (at) => {
         expect(problemsOf([...chain.slice(0, at), ...sameKey.slice(at)])).toHaveLength(1);

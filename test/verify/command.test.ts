@@ -49,13 +49,13 @@ describe("ninefold verify", () => {
     expect(run(write(text))).toEqual({ code: 0, text: `valid: ${found}\npublic key: ${key}\n` });
   });
 
-  test("tells what fails, and where", () => {
+  test("reports each problem with its position", () => {
     const changed = [chain[0], { ...chain[1], log: { entry: 99 } }, chain[3]];
     expect(run(write(`${lines(changed)}no receipt\n`))).toEqual({
       code: 1,
       text: [
         "line 2, sequence_id 2: content_hash is not the hash of log",
-        "line 3, sequence_id 4: sequence_id 4 follows 2: receipts are missing in between",
+        "line 3, sequence_id 4: sequence_id 4 follows 2: receipts between them are missing",
         "line 4: the receipt is not JSON",
         "not valid: 3 of 4 receipts have problems",
         "",
@@ -63,16 +63,16 @@ describe("ninefold verify", () => {
     });
   });
 
-  test("wants the key that it was given", () => {
+  test("requires the key of --public-key", () => {
     const path = write(lines(chain.slice(0, 2)));
     expect(run(path, "--public-key", key).code).toBe(0);
     expect(run(path, "--public-key", "A".repeat(43))).toEqual({
       code: 1,
-      text: "line 1, sequence_id 1: public_key is not the chain's\nline 2, sequence_id 2: public_key is not the chain's\nnot valid: 2 of 2 receipts have problems\n",
+      text: "line 1, sequence_id 1: public_key differs from the chain's key\nline 2, sequence_id 2: public_key is not the chain's\nnot valid: 2 of 2 receipts have problems\n",
     });
   });
 
-  test("prints so many problems and counts the rest", () => {
+  test("prints problems up to a maximum and counts the others", () => {
     const broken = chain.slice(0, PROBLEMS_PRINTED_MAX).map((receipt) => ({ ...receipt, log: { a: 1 } }));
     expect(run(write(lines(broken))).text.split("\n")).toHaveLength(PROBLEMS_PRINTED_MAX + 2);
     const more = chain.slice(0, PROBLEMS_PRINTED_MAX + 1).map((receipt) => ({ ...receipt, log: { a: 1 } }));
@@ -85,7 +85,7 @@ describe("ninefold verify", () => {
     expect(run(write("\n\n"))).toEqual({ code: 1, text: "not valid: the file holds no receipt\n" });
   });
 
-  test("a line may be so long, and no longer", () => {
+  test("a line has a maximum length", () => {
     const receipt = JSON.stringify(chain[0]);
     const padded = (bytes: number): string => `${" ".repeat(bytes - receipt.length)}${receipt}`;
     expect(run(write(`${padded(LINE_BYTES_MAX)}\n${JSON.stringify(chain[1])}\n`)).code).toBe(0);
@@ -93,13 +93,13 @@ describe("ninefold verify", () => {
     expect(() => run(tooLong)).toThrow(`longer than ${LINE_BYTES_MAX} bytes`);
   });
 
-  test("bytes that are no UTF-8 are no receipt", () => {
+  test("a file that is not UTF-8 is rejected", () => {
     const bytes = Buffer.from(lines([chain[0]]));
     bytes[bytes.indexOf("entry")] = 0xff;
     expect(run(write(bytes)).code).toBe(1);
   });
 
-  test("a file that is not there, or is a folder, is said to be", () => {
+  test("a missing file and a folder are reported", () => {
     expect(() => run(join(folder, "missing"))).toThrow("There is no file");
     expect(() => run(folder)).toThrow("is not a file");
   });

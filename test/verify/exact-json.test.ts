@@ -59,7 +59,7 @@ describe("numbers", () => {
     );
   });
 
-  test("long ones are looked at in no more time than it takes to read them", () => {
+  test("long ones are checked in linear time", () => {
     const zeros = "0".repeat(200_000);
     const started = performance.now();
     expect(problemOf(`[1${zeros}1]`)).not.toBeNull();
@@ -109,7 +109,7 @@ describe("a path in a message", () => {
 });
 
 describe("a scope", () => {
-  test("looks at one member alone, and whether that stands twice", () => {
+  test("restricts the check to one member, including its duplicates", () => {
     expect(problemOf('{"other":{"a":1,"a":12345678901234567890},"log":{"a":1}}', "log")).toBeNull();
     expect(problemOf('{"other":1,"other":2,"log":{"a":1}}', "log")).toBeNull();
     expect(problemOf('{"log":{"a":1},"log":{"a":1}}', "log")).toBe("log stands twice in one object");
@@ -120,7 +120,7 @@ describe("a scope", () => {
 });
 
 describe("any JSON", () => {
-  test("that JSON.stringify wrote, however it is spaced, is exact", () => {
+  test("written by JSON.stringify is exact with any spacing", () => {
     fc.assert(
       fc.property(anyJson, fc.constantFrom(0, 1, "\t"), (value, space) => {
         const json = JSON.stringify(value, null, space);
@@ -129,7 +129,7 @@ describe("any JSON", () => {
     );
   });
 
-  test("with a member doubled somewhere is not", () => {
+  test("with a duplicate member is not exact", () => {
     const object = fc.dictionary(fc.string(), anyJson, { minKeys: 1, maxKeys: 5 });
     fc.assert(
       fc.property(object, fc.nat(), fc.array(fc.string(), { maxLength: 4 }), (members, pick, around) => {
@@ -143,7 +143,7 @@ describe("any JSON", () => {
     );
   });
 
-  test("a decimal is carried just when the double's shortest form has the same value", () => {
+  test("a decimal is exact if the shortest form of the double has the same value", () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
@@ -159,7 +159,7 @@ describe("any JSON", () => {
   });
 });
 
-/** Compares digits × 10^exponent with a decimal text, in whole numbers. */
+/** Compares digits × 10^exponent with a decimal text, with integers. */
 function sameValue(digits: bigint, exponent: number, text: string): boolean {
   const [mantissa = "", power = "0"] = text.split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");

@@ -4,7 +4,7 @@ import vectors from "../vectors/notary.json" with { type: "json" };
 
 const VERIFY = join(import.meta.dir, "../../src/verify");
 
-test("the portable verifier is a bundle that needs nothing of Node or Bun", async () => {
+test("the portable verifier is a bundle without dependencies on Node or Bun", async () => {
   const built = await Bun.build({
     entrypoints: [join(VERIFY, "chain.ts"), join(VERIFY, "noble.ts")],
     target: "browser",

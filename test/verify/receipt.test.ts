@@ -16,7 +16,7 @@ const [first, second] = makeChain([
   { b: [1.5, "é", null], a: { "10": 1e21 } },
 ]) as [Receipt, Receipt];
 
-/** The checks that fail, by the first letters of their names. */
+/** First letters of the names of the failed checks. */
 function failing(receipt: unknown): string {
   const { checks } = verdictOf(checkReceipt(receipt, native));
   return [
@@ -26,7 +26,7 @@ function failing(receipt: unknown): string {
   ].join("");
 }
 
-describe("a receipt that was changed", () => {
+describe("a changed receipt", () => {
   const base64Url = Buffer.from(second.signature, "hex").toString("base64url");
   test.each([
     ["nothing", {}, ""],
@@ -37,7 +37,7 @@ describe("a receipt that was changed", () => {
     ["its content hash", { content_hash: first.content_hash }, "cl"],
     ["its position", { sequence_id: "3" }, "l"],
     ["its position beyond 64 bits", { sequence_id: "18446744073709551616" }, "l"],
-    ["its position with a zero before", { sequence_id: "02" }, "l"],
+    ["its position with a leading zero", { sequence_id: "02" }, "l"],
     ["its position to a number", { sequence_id: 2 }, "l"],
     ["its predecessor", { prev_hash: "0".repeat(64) }, "l"],
     ["its chain hash", { chain_hash: first.chain_hash }, "sl"],
@@ -66,12 +66,12 @@ describe("a receipt that was changed", () => {
     );
   });
 
-  test("the first one has zeros before it", () => {
+  test("the first one has a prev_hash of zeros", () => {
     expect(failing(first)).toBe("");
     expect(failing({ ...first, prev_hash: second.prev_hash })).toBe("l");
   });
 
-  test("says what is wrong, each thing once", () => {
+  test("reports each problem once", () => {
     const { errors } = verdictOf(checkReceipt({ ...second, content_hash: "x", version: 2 }, native));
     expect(errors).toEqual(["version must be 1", "content_hash must be 64 lower-case hex digits"]);
   });
@@ -80,24 +80,24 @@ describe("a receipt that was changed", () => {
 describe("the text of a receipt", () => {
   const json = JSON.stringify(second);
   test.each([
-    ["as it was given", json, true],
+    ["unchanged", json, true],
     ["with spaces", JSON.stringify(second, null, 2), true],
     ["not JSON", `${json}}`, false],
     ["empty", "", false],
     ["null", "null", false],
-    ["with a name twice in the log", json.replace('"a":{', '"a":1,"a":{'), false],
-    ["with a field twice", json.replace('"version":1', '"version":1,"version":1'), false],
-    ["with digits that are lost", json.replace("1e+21", "1000000000000000000001"), false],
+    ["with a duplicate name in the log", json.replace('"a":{', '"a":1,"a":{'), false],
+    ["with a duplicate field", json.replace('"version":1', '"version":1,"version":1'), false],
+    ["with an inexact number", json.replace("1e+21", "1000000000000000000001"), false],
   ])("%s", (_, text, valid) => {
     expect(verifyReceiptText(text, native).verdict.valid).toBe(valid);
   });
 
-  test("a name twice in the log is in doubt as content alone", () => {
+  test("a duplicate name in the log fails only the content check", () => {
     const { checks } = verifyReceiptText(json.replace('"a":{', '"a":1,"a":{'), native).verdict;
     expect(checks).toEqual({ signature_valid: true, content_hash_matches: false, chain_link_valid: true });
   });
 
-  test("may be nested as deep as a log may, and no deeper", () => {
+  test("has the maximum nesting of a log", () => {
     const nested = (levels: number): Record<string, unknown> =>
       JSON.parse(`{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
     const verdictFor = (levels: number): boolean =>
@@ -108,7 +108,7 @@ describe("the text of a receipt", () => {
 });
 
 describe("any log", () => {
-  test("makes a receipt that both sets of primitives find valid", () => {
+  test("has a receipt that is valid with both sets of primitives", () => {
     fc.assert(
       fc.property(
         fc.array(anyLog, { minLength: 1, maxLength: 3 }),
@@ -125,13 +125,13 @@ describe("any log", () => {
     );
   });
 
-  test("with a single bit of its receipt changed is found, unless the value stays or only the time changes", () => {
+  test("with a single bit of its receipt changed is invalid, unless the value is the same or only the timestamp changes", () => {
     fc.assert(
       fc.property(anyLog, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }), (log, picks) => {
         const receipt = makeChain([{ before: true }, log])[1] as Receipt;
         for (const pick of picks) {
           const changed = withBitChanged(JSON.stringify(receipt), pick);
-          // The format leaves the time out of the signature; the server compares it with its own record.
+          // The signature does not cover the timestamp; the server compares it with its record.
           if (sameValue(changed, receipt)) continue;
           expect(verifyReceiptText(changed, native).verdict.valid).toBe(false);
         }
@@ -161,7 +161,7 @@ function withBitChanged(json: string, pick: number): string {
   return bytes.toString("utf8");
 }
 
-/** Whether a text still says the same but for the time, which must stay an integer. */
+/** Whether a text has the same value except for the timestamp, which must be an integer. */
 function sameValue(json: string, receipt: Receipt): boolean {
   try {
     const changed = JSON.parse(json);
@@ -174,7 +174,7 @@ function sameValue(json: string, receipt: Receipt): boolean {
 }
 
 describe("hostile input", () => {
-  test("whatever JSON it is, is not valid and not an error", () => {
+  test("any JSON is invalid and throws no error", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         expect(verdictOf(checkReceipt(value, native)).valid).toBe(false);
@@ -182,7 +182,7 @@ describe("hostile input", () => {
     );
   });
 
-  test("whatever a field becomes, both sets of primitives agree and nothing is thrown", () => {
+  test("with any field replaced, both sets of primitives agree and throw no error", () => {
     const field = fc.constantFrom(...Object.keys(second));
     fc.assert(
       fc.property(field, anyJson, (name, value) => {
@@ -205,19 +205,19 @@ describe("signatures that libraries disagree on", () => {
 
   test.each([
     ["an s that is not reduced", malleable, Buffer.from(second.chain_hash, "hex"), key],
-    ["nothing but zeros", Buffer.alloc(64), message, key],
+    ["only zeros", Buffer.alloc(64), message, key],
     ["a key that is no point", good, message, Buffer.alloc(32, 2)],
     ["a key that is not canonical", good, message, Buffer.alloc(32, 0xff)],
     ["an R that is not canonical", Buffer.concat([Buffer.alloc(32, 0xff), good.subarray(32)]), message, key],
     ["63 bytes", good.subarray(1), message, key],
     ["65 bytes", Buffer.concat([good, Buffer.of(0)]), message, key],
     ["a key of 31 bytes", good, message, key.subarray(1)],
-  ])("%s: both refuse", (_, signature, signed, publicKey) => {
+  ])("%s: both reject", (_, signature, signed, publicKey) => {
     expect(native.verifyEd25519(signature, signed, publicKey)).toBe(false);
     expect(portable.verifyEd25519(signature, signed, publicKey)).toBe(false);
   });
 
-  test("the good one: both accept", () => {
+  test("the valid one: both accept", () => {
     const signed = Buffer.from(second.chain_hash, "hex");
     expect(native.verifyEd25519(good, signed, key)).toBe(true);
     expect(portable.verifyEd25519(good, signed, key)).toBe(true);

@@ -23,11 +23,11 @@ describe.each(vectors.chains)("chain $chain_id", (chain) => {
     expect(verifier.count).toBe(chain.receipts.length);
   });
 
-  test("has the id of its account and project", () => {
+  test("has the id derived from its account and project", () => {
     expect(chainIdOf(chain.user_id, chain.project_id)).toBe(chain.chain_id);
   });
 
-  test("is what the server's own signing makes of its key", () => {
+  test("equals the output of the server's signing code", () => {
     const key = privateKeyOf(Buffer.from(chain.private_key_hex, "hex"));
     for (const { chain_hash, signature, public_key } of chain.receipts) {
       expect(publicXOf(key)).toBe(public_key.x);

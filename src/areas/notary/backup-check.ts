@@ -16,7 +16,7 @@ interface ChainRow {
   ref: number;
   chain_id: string;
   public_key: string;
-  /** 1 when its project is deleted: then its receipts are removed in any order. */
+  /** 1 if the project is deleted: its receipts are then removed in any order. */
   leaving: number;
 }
 
@@ -29,7 +29,7 @@ interface ReceiptRow {
 
 const UTF8 = new TextEncoder();
 
-/** Every notary chain: its positions have no gap from 1 on, its hashes are those of the logs, its signatures its own. */
+/** Checks every notary chain: positions without gaps from 1, hashes that match the logs, and valid signatures. */
 export const chainsCheck: BackupCheck = {
   name: "notary chains",
   async run(db, problems, onRows) {
@@ -37,16 +37,16 @@ export const chainsCheck: BackupCheck = {
       `SELECT chains.ref, chain_id, public_key, deleted_at IS NOT NULL AS leaving
        FROM chains LEFT JOIN projects ON projects.ref = project_ref ORDER BY chains.ref`,
     );
-    const kept = chains.filter(({ leaving }) => leaving === 0);
+    const active = chains.filter(({ leaving }) => leaving === 0);
     let receipts = 0;
-    for (const chain of kept) {
+    for (const chain of active) {
       receipts += await checkChain(db, chain, problems, (rows) => onRows(receipts + rows));
     }
     const orphan = db.get<{ id: number }>(
       "SELECT id FROM receipts WHERE chain_ref NOT IN (SELECT ref FROM chains) LIMIT 1",
     );
-    if (orphan !== null) problems.add(`receipt row ${orphan.id}: there is no such chain`);
-    return `${counted(kept.length, "chain")}, ${counted(receipts, "receipt")}`;
+    if (orphan !== null) problems.add(`receipt row ${orphan.id}: its chain does not exist`);
+    return `${counted(active.length, "chain")}, ${counted(receipts, "receipt")}`;
   },
 };
 
@@ -67,12 +67,12 @@ async function checkChain(
   );
   for (const { sequence, chain_hash, signature, log } of rows) {
     const name = `chain ${chain_id}, receipt ${sequence}`;
-    if (sequence !== expected) problems.add(`${name}: ${expected} was expected here`);
+    if (sequence !== expected) problems.add(`${name}: expected ${expected} at this position`);
     const hash = chainHashOf(crypto, previous, BigInt(sequence), crypto.sha256(UTF8.encode(log)));
     if (Buffer.compare(hash, chain_hash) !== 0)
-      problems.add(`${name}: its hash is not that of its log and of the receipt before`);
+      problems.add(`${name}: the hash does not match its log and the previous receipt`);
     if (!crypto.verifyEd25519(signature, chain_hash, key))
-      problems.add(`${name}: its signature is not the chain's`);
+      problems.add(`${name}: the signature does not match the chain's key`);
     previous = chain_hash;
     expected = sequence + 1;
     count += 1;
@@ -81,7 +81,7 @@ async function checkChain(
   return count;
 }
 
-/** Where the chains end that have receipts. */
+/** Reports the last receipt of each chain after a restore. */
 export const reportChainEnds: RestoreStep = (db) => {
   if (!db.hasTable("receipts")) return [];
   const ends = db.all<{ chain_id: string; sequence: number; at: number }>(
@@ -91,7 +91,7 @@ export const reportChainEnds: RestoreStep = (db) => {
   );
   if (ends.length === 0) return [];
   return [
-    `notary    ${ends.length === 1 ? "1 chain ends" : `${ends.length} chains end`} where the backup does: receipts handed out since then are not in it, and their sequence_ids are given again`,
+    `notary    ${ends.length === 1 ? "1 chain ends" : `${ends.length} chains end`} at the time of the backup: later receipts are lost, and their sequence_ids will be reused`,
     ...below(ends.map(({ chain_id, sequence, at }) => `${chain_id} ends at ${sequence} (${isoTime(at)})`)),
   ];
 };

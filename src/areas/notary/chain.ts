@@ -3,76 +3,76 @@ import { findInexactness, pathText } from "../../json-text.ts";
 import type { Actor } from "../../kernel/actors/registry.ts";
 import { invalidField } from "../../kernel/errors.ts";
 
-/** Bytes of an Ed25519 seed: what the private key is made from. */
+/** Bytes of an Ed25519 seed, from which the private key is derived. */
 export const SEED_BYTES = 32;
 
-/** Bytes of the digest that a chain id shows. */
+/** Bytes of the digest in a chain id. */
 const CHAIN_ID_BYTES = 24;
 
 /** The bytes before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410, section 7). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** A chain in memory: where it ends, and the key that signs what comes next. Its rows hold the same, so it is always idle. */
+/** A chain in memory: its head and its private key. It is always idle, because its rows hold the same data. */
 export interface ChainActor extends Actor {
   readonly ref: number;
-  /** The `x` of the public key. */
+  /** `x` of the public key. */
   readonly publicX: string;
   readonly privateKey: KeyObject;
-  /** The last position; 0 for an empty chain. */
+  /** Last position; 0 for an empty chain. */
   sequence: number;
-  /** The last chain hash; zeros for an empty chain. */
+  /** Last chain hash; zeros for an empty chain. */
   hash: Uint8Array;
-  /** The last receipt that is foreseen; null: none since one had another place than foreseen. */
-  foreseen: Foreseen | null;
+  /** Last predicted receipt; null after a wrong prediction. */
+  predicted: PredictedReceipt | null;
 }
 
-/** A receipt as it is expected to be, before its unit of work runs. */
-export interface Foreseen {
+/** Prediction of a receipt, before its unit of work runs. */
+export interface PredictedReceipt {
   readonly chain: ChainActor;
-  /** What the receipt before has as its chain hash: the very same bytes, or the receipt has another place. */
+  /** Chain hash of the previous receipt. Compared by identity to detect another position. */
   readonly prevHash: Uint8Array;
   readonly sequence: number;
   readonly hash: Uint8Array;
-  /** Null while it has not been made. */
+  /** Null until it is computed. */
   signature: Uint8Array | null;
 }
 
-/** The private key of a seed. It stays in memory. */
+/** Derives the private key from a seed. */
 export function privateKeyOf(seed: Uint8Array): KeyObject {
   const key = Buffer.concat([PKCS8_PREFIX, seed]);
   return createPrivateKey({ key, format: "der", type: "pkcs8" });
 }
 
-/** The `x` of a private key's public half, base64url. */
+/** Returns the `x` of a private key's public key, base64url. */
 export function publicXOf(privateKey: KeyObject): string {
   return String(createPublicKey(privateKey).export({ format: "jwk" }).x);
 }
 
-/** Ed25519 over a raw chain hash: 64 bytes. */
+/** Signs a raw chain hash with Ed25519. Returns 64 bytes. */
 export function signHash(privateKey: KeyObject, chainHash: Uint8Array): Uint8Array {
   return sign(null, chainHash, privateKey);
 }
 
-/** The public name of a project's chain: `wc_` and the start of a digest over account and project. */
+/** Returns the public id of a project's chain: `wc_` and the start of a digest over account and project. */
 export function chainIdOf(userId: string, projectId: string): string {
   const digest = hash("sha256", `${userId}:${projectId}`, "buffer");
   return `wc_${digest.subarray(0, CHAIN_ID_BYTES).toString("base64url")}`;
 }
 
-/** A log that may be signed: what its text says is what was sent. */
+/** A log whose serialized text is equivalent to the request's. */
 export interface LogEntry {
   readonly log: Readonly<Record<string, unknown>>;
-  /** `JSON.stringify(log)`: this is hashed, kept and given back. */
+  /** `JSON.stringify(log)`: the text that is hashed, stored and returned. */
   readonly text: string;
-  /** The raw SHA-256 of the text's UTF-8. */
+  /** Raw SHA-256 of the text's UTF-8. */
   readonly contentHash: Uint8Array;
 }
 
 /**
- * Takes the log out of a request's body. A notary signs exactly what it was given.
+ * Reads the log from a request body. The signed text must be equivalent to the text that was sent.
  *
- * @throws ApiError `validation_error` for a number that JSON readers cannot carry exactly, or a name that occurs twice in
- *   one object.
+ * @throws ApiError `validation_error` for a number that JSON parsers cannot represent exactly, or a duplicate name in an
+ *   object.
  */
 export function readLogEntry(body: { log: Readonly<Record<string, unknown>> }, bodyText: string): LogEntry {
   const inexact = findInexactness(bodyText, body, "log");
@@ -81,7 +81,7 @@ export function readLogEntry(body: { log: Readonly<Record<string, unknown>> }, b
   return { log: body.log, text, contentHash: contentHashOf(text) };
 }
 
-/** The raw SHA-256 of a log's text. */
+/** Returns the raw SHA-256 of a log's text. */
 export function contentHashOf(logText: string): Uint8Array {
   return hash("sha256", logText, "buffer");
 }

@@ -1,43 +1,48 @@
 import { invalidField } from "../../kernel/errors.ts";
 
-/** Longest prefix of object names: with the rest it stays far below the 1,024 bytes that S3 allows. */
+/** Maximum characters of an object prefix. The complete object name stays far below the 1,024 bytes that S3 allows. */
 export const PREFIX_LENGTH_MAX = 512;
 
-/** First and longest pause before buffered receipts are tried again: each is twice as long as the one before. */
+/**
+ * Copy destinations of one project over time. Each is a stored row, because receipts show where their copies are; a
+ * configuration changes rarely, and this limits the rows that free requests can create.
+ */
+export const DESTINATIONS_PER_PROJECT_MAX = 100;
+
+/** First and longest delay before buffered receipts are retried. Each delay is twice the one before. */
 const RETRY_FIRST_MS = 5_000;
 const RETRY_LONGEST_MS = 5 * 60 * 1000;
-/** How far a pause is moved at random, so that many chains do not come back at the same moment. */
+/** Random part of a delay, so that many chains do not retry at the same time. */
 const JITTER = 0.1;
 
-/** The name of the object that a receipt is copied to. */
+/** Returns the name of the object that a receipt is copied to. */
 export function objectKey(prefix: string, sequence: number): string {
   const folder = prefix === "" || prefix.endsWith("/") ? prefix : `${prefix}/`;
   return `${folder}witness/receipts/${sequence}.json`;
 }
 
 /**
- * Checks what a schema cannot say of a storage configuration.
+ * Validates the parts of a storage configuration that the schema cannot express.
  * @throws ApiError `validation_error`
  */
-export function assertStorable(config: { endpoint: string; bucket: string; prefix: string }): void {
+export function assertValidStorage(config: { endpoint: string; bucket: string; prefix: string }): void {
   const { search, hash } = new URL(config.endpoint);
   if (search !== "" || hash !== "" || config.endpoint.includes("?") || config.endpoint.includes("#")) {
     throw invalidField("endpoint", "must not have a query or a fragment");
   }
-  if (config.bucket.includes("..")) throw invalidField("bucket", "must not have two dots beside each other");
+  if (config.bucket.includes("..")) throw invalidField("bucket", "must not have two consecutive dots");
   const folders = config.prefix.replace(/\/$/, "").split("/");
   const isPath = config.prefix === "" || folders.every((folder) => !["", ".", ".."].includes(folder));
-  if (!isPath)
-    throw invalidField("prefix", "must be folder names with a slash between them, such as logs/2026");
+  if (!isPath) throw invalidField("prefix", "must be folder names separated by slashes, such as logs/2026");
 }
 
-/** A credential's name as it is shown: enough to tell two of them apart. */
+/** Masks an access key id. The first and the last four characters distinguish it from other ids. */
 export function masked(accessKeyId: string): string {
   return `${accessKeyId.slice(0, 4)}...${accessKeyId.slice(-4)}`;
 }
 
-/** The pause after so many failures in a row (1 for the first). `fraction` is a random number in [0, 1). */
+/** Delay in milliseconds after the given number of consecutive failures, from 1. `fraction` is random, in [0, 1). */
 export function retryDelayMs(failures: number, fraction: number): number {
-  const pause = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 30));
-  return Math.round(pause * (1 - JITTER + 2 * JITTER * fraction));
+  const delay = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 30));
+  return Math.round(delay * (1 - JITTER + 2 * JITTER * fraction));
 }

@@ -10,13 +10,13 @@ import { copyStore, notaryStore } from "./store.ts";
 import { registerUploadJob } from "./upload-job.ts";
 import { type ProjectOwners, Uploads } from "./uploads.ts";
 
-/** What the notary offers to the rest of the server. */
+/** Interface of the notary to the rest of the server. */
 export interface NotaryArea extends ApiArea {
   readonly card: OverviewCard;
   readonly resources: ProjectResources;
 }
 
-/** Builds the area: chains of signed receipts, one per project, and their copies in the projects' own storages. */
+/** Creates the area: chains of signed receipts, one per project, and their copies in the projects' storages. */
 export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: ProjectOwners): NotaryArea {
   const store = notaryStore(kernel.db);
   const notary = new NotaryService(store, kernel);
@@ -27,7 +27,7 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
       {
         name: "Notary",
         description:
-          "A chain of Ed25519-signed receipts for JSON log entries, which anyone can verify with the public key.",
+          "A chain of Ed25519-signed receipts for JSON log entries. Anyone can verify it with the public key.",
       },
     ],
     alsoCalled: { witness: ["notary", "audit"], log: ["logs"], pubkey: ["public-key"] },
@@ -35,7 +35,9 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
     card: {
       area: "witness",
       schema: figures(["receipts", "buffered"], {
-        buffered_since: waitingSince("When the oldest receipt was logged whose copy is not in the storage."),
+        buffered_since: waitingSince(
+          "Creation time of the oldest receipt that has not been copied to the storage.",
+        ),
       }),
       read: ({ project: { ref } }) => ({
         receipts: notary.chain(ref)?.sequence ?? 0,

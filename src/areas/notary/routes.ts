@@ -8,6 +8,7 @@ import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { readLogEntry } from "./chain.ts";
+import { DESTINATIONS_PER_PROJECT_MAX } from "./domain.ts";
 import {
   ChainCreated,
   ChainExists,
@@ -27,28 +28,28 @@ import type { NotaryService } from "./service.ts";
 import type { Appended, CopyStatus, Uploads } from "./uploads.ts";
 import { verifyAgainst } from "./verification.ts";
 
-/** Receipts on a page unless asked otherwise. */
+/** Default number of receipts on a page. */
 const RECEIPTS_LIMIT = 50;
 
-/** Declares chains, receipts, verification and public keys. */
+/** Declares the routes for chains, receipts, verification, public keys and storage. */
 export function notaryRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
   return [
-    writingRoutes(api, notary, uploads),
+    logRoutes(api, notary, uploads),
     verifyRoute(api, notary),
     receiptRoutes(api, notary, uploads),
     storageRoutes(api, uploads),
   ];
 }
 
-function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
+function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
   return new Elysia({ tags: ["Notary"] })
     .use(api)
     .post(
       "/v1/witness/sys/init",
       ({ call }) =>
         call.perform((tx) => {
-          const made = notary.init(tx, call.caller.account.userId, call.caller.project);
-          return made.success ? reply(201, made) : made;
+          const chain = notary.init(tx, call.caller.account.userId, call.caller.project);
+          return chain.success ? reply(201, chain) : chain;
         }),
       {
         op: {
@@ -56,9 +57,9 @@ function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
           audit: "yes",
           access: "witness:write",
           cost: 1,
-          summary: "Make the project's chain and its key pair",
+          summary: "Create the project's chain and its key pair",
           description:
-            "A project has one chain. A second call changes nothing and answers 200 with `success: false`.",
+            "A project has one chain. If it exists, nothing changes and the response is 200 with `success: false`.",
         },
         response: { 200: ChainExists, 201: ChainCreated },
       },
@@ -68,9 +69,9 @@ function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         name: "witness.log",
         access: "witness:write",
         cost: 1,
-        summary: "Witness a log entry: append a signed receipt to the chain",
+        summary: "Log an entry and append its signed receipt to the chain",
         description:
-          "The receipt's hash is taken over `JSON.stringify(log)`, which is also how `log` stands in the answer. A number that JSON readers cannot carry exactly, or a name that stands twice in an object, is refused. With a storage configured, 200 says that the copy has been delivered, and 202 (with `X-Witness-Status: buffered`) that it will be.",
+          "The content hash is computed over `JSON.stringify(log)`, the text that the response contains as `log`. A number that JSON parsers cannot represent exactly and a duplicate name in an object are rejected with 400. With a storage configured, 200 means that the copy has been delivered; 202 with the header `X-Witness-Status: buffered` means that its delivery is pending.",
         errors: ["conflict"],
         example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
         bodyBounds: largeBody(1),
@@ -82,24 +83,24 @@ function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
 
 function log(call: Call, body: Static<typeof LogBody>, notary: NotaryService, uploads: Uploads) {
   const entry = readLogEntry(body, call.bodyText);
-  const foreseen = notary.foresee(call.caller.project.ref, entry);
-  // The project is read within the unit of work: one queued before it may make another the default.
-  const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry, foreseen);
-  if (!uploads.isConfigured(call.caller.project.ref)) return call.perform((tx) => appendedAnswer(append(tx)));
+  const predicted = notary.predict(call.caller.project.ref, entry);
+  // The project is read within the unit of work: one that is queued earlier may change the default project.
+  const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry, predicted);
+  if (!uploads.isConfigured(call.caller.project.ref)) return call.perform((tx) => appendResponse(append(tx)));
   return call.performAcross({
     claim: append,
-    interim: appendedAnswer,
-    outside: (appended) => uploads.uploadAtOnce(appended),
+    interim: appendResponse,
+    outside: (appended) => uploads.uploadImmediately(appended),
     settle: (tx, { receipt, upload }, outcome) =>
-      upload === null ? receipt : copyAnswer(receipt, uploads.record(tx, upload, outcome)),
+      upload === null ? receipt : copyResponse(receipt, uploads.record(tx, upload, outcome)),
   });
 }
 
-function appendedAnswer({ receipt, upload }: Appended) {
-  return upload === null ? receipt : copyAnswer(receipt, { storage_status: "buffered" });
+function appendResponse({ receipt, upload }: Appended) {
+  return upload === null ? receipt : copyResponse(receipt, { storage_status: "buffered" });
 }
 
-function copyAnswer(receipt: Receipt, status: CopyStatus) {
+function copyResponse(receipt: Receipt, status: CopyStatus) {
   const body = { ...receipt, ...status };
   return status.storage_status === "delivered" ? body : reply(202, body, { "x-witness-status": "buffered" });
 }
@@ -114,9 +115,9 @@ function verifyRoute(api: Api, notary: NotaryService) {
         op: {
           name: "witness.verify",
           access: "witness:read",
-          summary: "Verify a receipt of the project's chain",
+          summary: "Verify a receipt against the project's chain",
           description:
-            "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
+            "All three checks always run. The response to an invalid receipt, including a malformed one, is 200 with `valid: false`.",
           example: {
             receipt: {
               version: 1,
@@ -154,7 +155,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
           name: "witness.receipts.list",
           access: "witness:read",
           summary: "List the project's receipts, newest first",
-          description: "A page ends early when its logs are large.",
+          description: "A page also ends when its logs exceed 512 KiB.",
         },
         query: pageQuery(RECEIPTS_LIMIT),
         response: ReceiptPage,
@@ -172,7 +173,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         op: {
           name: "witness.receipts.read",
           access: "witness:read",
-          summary: "Read one receipt",
+          summary: "Get a receipt",
           errors: ["not_found"],
         },
         params: ReceiptParams,
@@ -180,7 +181,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
       },
     )
     .get("/v1/witness/pubkey/:chainId", ({ params }) => notary.publicKey(params.chainId), {
-      open: { name: "witness.pubkey", summary: "Read a chain's public key", errors: ["not_found"] },
+      open: { name: "witness.pubkey", summary: "Get a chain's public key", errors: ["not_found"] },
       params: ChainParams,
       response: PublicKey,
     });
@@ -200,9 +201,8 @@ function storageRoutes(api: Api, uploads: Uploads) {
           name: "witness.config.set",
           audit: "yes",
           access: "witness:write",
-          summary: "Configure where receipts are copied to",
-          description:
-            "An S3-compatible server at a public https URL. Receipts made from then on are copied to `{prefix}/witness/receipts/{sequence_id}.json`; what is buffered goes there, too.",
+          summary: "Set the storage that receipts are copied to",
+          description: `The storage is an S3-compatible server at a public https URL. New receipts and those still buffered are copied to \`{prefix}/witness/receipts/{sequence_id}.json\`. A project can have ${DESTINATIONS_PER_PROJECT_MAX} destinations over time: a destination is a combination of endpoint, bucket and prefix, and each change from one to another counts.`,
           example: {
             endpoint: "https://s3.eu-central-1.amazonaws.com",
             bucket: "acme-receipts",
@@ -220,7 +220,7 @@ function storageRoutes(api: Api, uploads: Uploads) {
       op: {
         name: "witness.config.read",
         access: "witness:read",
-        summary: "Read the storage configuration, its secrets masked",
+        summary: "Get the storage configuration with masked credentials",
         errors: ["not_found"],
       },
       response: ReceiptStorage,

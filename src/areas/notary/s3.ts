@@ -7,9 +7,9 @@ import { monotonicMs } from "../../kernel/time/clock.ts";
 
 type Client = Pick<OutboundClient, "send">;
 
-/** A bucket on an S3-compatible server, and the keys to it. */
+/** A bucket on an S3-compatible server, with its credentials. */
 export interface S3Bucket {
-  /** Reference of the account that owns it; null when that is gone. */
+  /** Reference of the owner's account; null when the account is deleted. */
   readonly account: number | null;
   readonly endpoint: string;
   readonly bucket: string;
@@ -18,27 +18,27 @@ export interface S3Bucket {
   readonly secretAccessKey: string;
 }
 
-/** What became of a PUT: stored, refused for this one object, or the storage cannot be used now. */
+/** Outcome of a PUT: stored, in conflict with an existing object, or the storage is unavailable. */
 export type PutOutcome =
   | { readonly kind: "stored" }
-  | { readonly kind: "taken"; readonly problem: string }
+  | { readonly kind: "conflict"; readonly problem: string }
   | { readonly kind: "unavailable"; readonly problem: string };
 
-/** Bytes of an error document that are read: its code is near the beginning. */
+/** Bytes of an error document that are read. The code is near its beginning. */
 const ERROR_BYTES_MAX = 4_096;
 
-/** Around the code of an error document. Text in another form is no code, and is not repeated. */
+/** Delimiters of an error document's code. Text in any other form is not shown. */
 const [BEFORE_CODE, AFTER_CODE] = ["<Code>", "</Code>"];
 const ERROR_CODE = /^[A-Za-z0-9]{1,64}$/;
 
-/** The URL of an object, path style. Bucket and key hold only characters that stand for themselves. */
+/** Returns the URL of an object, path style. Bucket and key contain only characters that need no escaping. */
 export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "bucket">, key: string): string {
   return `${withoutTrailing(endpoint, "/")}/${bucket}/${key}`;
 }
 
 /**
- * Stores an object that is not there yet, with AWS Signature V4, through the guarded client. One that is there with the
- * same bytes counts as stored: an earlier attempt succeeded then, and its answer was lost.
+ * Stores an object with AWS Signature V4 through the guarded client, unless the object exists. An existing object with
+ * the same bytes counts as stored: an earlier attempt succeeded and its response was lost.
  */
 export async function putOnce(
   client: Client,
@@ -49,24 +49,24 @@ export async function putOnce(
 ): Promise<PutOutcome> {
   const startedAt = monotonicMs();
   const headers = { "content-type": "application/json", "if-none-match": "*" };
-  const bounds = { timeoutMs, bodyBytesMax: ERROR_BYTES_MAX };
-  const outcome = await send(client, bucket, key, { method: "PUT", headers, body, ...bounds });
+  const limits = { timeoutMs, bodyBytesMax: ERROR_BYTES_MAX };
+  const outcome = await send(client, bucket, key, { method: "PUT", headers, body, ...limits });
   if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return { kind: "stored" };
   if (!outcome.answered || outcome.status !== 412)
     return { kind: "unavailable", problem: problemOf(outcome) };
-  const there = await send(client, bucket, key, {
+  const existing = await send(client, bucket, key, {
     method: "GET",
     headers: {},
     body: null,
     timeoutMs: Math.max(1, timeoutMs - (monotonicMs() - startedAt)),
     bodyBytesMax: Math.max(body.length + 1, ERROR_BYTES_MAX),
   });
-  if (!there.answered || there.status !== 200) {
-    const problem = `${key} is there already and could not be read to compare it: ${problemOf(there)}`;
-    return { kind: "taken", problem };
+  if (!existing.answered || existing.status !== 200) {
+    const problem = `${key} already exists and could not be read for comparison: ${problemOf(existing)}`;
+    return { kind: "conflict", problem };
   }
-  if (Buffer.compare(there.body, body) === 0) return { kind: "stored" };
-  return { kind: "taken", problem: `${key} is there already, with other content` };
+  if (Buffer.compare(existing.body, body) === 0) return { kind: "stored" };
+  return { kind: "conflict", problem: `${key} already exists with different content` };
 }
 
 async function send(
@@ -79,7 +79,7 @@ async function send(
 ): Promise<OutboundOutcome> {
   const { method, body } = request;
   const url = objectUrl(bucket, key);
-  // The date of the signature is the machine's, even in tests: the storage compares it with its own clock.
+  // The signature has the machine's date, even in tests: the storage compares it with its own clock.
   const signed = await new AwsV4Signer({
     method,
     url,
@@ -103,13 +103,13 @@ async function send(
 }
 
 function problemOf(outcome: OutboundOutcome): string {
-  if (!outcome.answered) return `the storage did not answer: ${outcome.failure.message}`;
+  if (!outcome.answered) return `no response from the storage: ${outcome.failure.message}`;
   const { status, body } = outcome;
   const code = errorCode(Buffer.from(body).toString("utf8"));
-  const answer = `the storage answered ${status}${code === null ? "" : ` ${code}`}`;
+  const response = `the storage returned ${status}${code === null ? "" : ` ${code}`}`;
   return status >= 300 && status < 400
-    ? `${answer}: redirects are not followed; check endpoint and region`
-    : answer;
+    ? `${response}: redirects are not followed; check endpoint and region`
+    : response;
 }
 
 function errorCode(document: string): string | null {

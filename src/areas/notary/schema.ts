@@ -7,7 +7,6 @@ const HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 const Hash = Type.String({ pattern: "^[0-9a-f]{64}$", examples: [HASH] });
 const ChainId = Type.String({ examples: ["wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf"] });
 
-/** An Ed25519 public key, RFC 8037. */
 export const PublicKey = named(
   "PublicKey",
   {
@@ -15,30 +14,31 @@ export const PublicKey = named(
     crv: Type.Literal("Ed25519"),
     x: Type.String({ examples: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"] }),
   },
-  { description: "An Ed25519 public key as a JSON Web Key." },
+  { description: "Ed25519 public key as a JSON Web Key (RFC 8037)." },
 );
 
-/** A receipt, version 1, and where its copy is. */
+/** A receipt, version 1, with the location of its copy. */
 export const Receipt = named("Receipt", {
   version: Type.Literal(1),
-  sequence_id: Type.String({ description: "The position in the chain, from 1.", examples: ["1"] }),
+  sequence_id: Type.String({ description: "Position in the chain, from 1.", examples: ["1"] }),
   content_hash: Hash,
   prev_hash: Type.String({ ...Hash, examples: ["0".repeat(64)] }),
   chain_hash: Hash,
   signature: Type.String({ pattern: "^[0-9a-f]{128}$", examples: [HASH.repeat(2)] }),
-  timestamp: Type.Integer({ description: "Milliseconds since the epoch." }),
+  timestamp: Type.Integer({
+    description: "Time when the receipt was created, in milliseconds since the epoch.",
+  }),
   public_key: PublicKey,
   log: Type.Object({}, { additionalProperties: true }),
   storage_status: Type.Optional(oneOf(["delivered", "buffered"], {})),
   storage_location: Type.Optional(
     Type.String({
-      examples: ["https://s3.eu-central-1.amazonaws.com/receipts/witness/receipts/00000000000000000001.json"],
+      examples: ["https://s3.eu-central-1.amazonaws.com/receipts/witness/receipts/1.json"],
     }),
   ),
 });
 export type Receipt = Static<typeof Receipt>;
 
-/** Answer of an init. */
 export const ChainCreated = named("ChainCreated", {
   success: Type.Literal(true),
   publicKey: PublicKey,
@@ -47,11 +47,9 @@ export const ChainCreated = named("ChainCreated", {
 });
 export type ChainCreated = Static<typeof ChainCreated>;
 
-/** Answer of an init of a project that has its chain already. */
 export const ChainExists = named("ChainExists", { success: Type.Literal(false), chain_id: ChainId });
 export type ChainExists = Static<typeof ChainExists>;
 
-/** Body of a log. */
 export const LogBody = named("LogBody", {
   log: Type.Object(
     {},
@@ -59,17 +57,18 @@ export const LogBody = named("LogBody", {
       minProperties: 1,
       additionalProperties: true,
       errorMessage: "must be a JSON object with at least one member",
-      description: "What is to be witnessed. Numbers must be such that JSON readers carry them exactly.",
+      description: "Entry to log. Send numbers that JSON parsers cannot represent exactly as strings.",
     },
   ),
 });
 
-/** Body of a verification. */
 export const ReceiptVerifyBody = named("ReceiptVerifyBody", {
-  receipt: Type.Unknown({ description: "A receipt as it was given.", errorMessage: "must be a receipt" }),
+  receipt: Type.Unknown({
+    description: "Receipt as the server returned it.",
+    errorMessage: "must be a receipt",
+  }),
 });
 
-/** Answer of a verification. */
 export const ReceiptVerdict = named("ReceiptVerdict", {
   valid: Type.Boolean(),
   checks: Type.Object({
@@ -86,18 +85,16 @@ export const ReceiptVerdict = named("ReceiptVerdict", {
 });
 export type ReceiptVerdict = Static<typeof ReceiptVerdict>;
 
-/** A page of receipts. */
 export const ReceiptPage = named("ReceiptPage", { receipts: Type.Array(Receipt), cursor: NextCursor });
 export type ReceiptPage = Static<typeof ReceiptPage>;
 
 const characters = (pattern: string, errorMessage: string) => Type.String({ pattern, errorMessage });
 
-/** Body of a storage configuration. */
 export const StorageBody = named("StorageBody", {
   endpoint: Type.String({
     maxLength: 2_048,
     errorMessage: "must be a public https URL",
-    description: "The S3-compatible server. Objects are addressed path style.",
+    description: "URL of the S3-compatible server. Objects are addressed path style.",
   }),
   bucket: characters(
     "^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$",
@@ -117,32 +114,33 @@ export const StorageBody = named("StorageBody", {
       maxLength: PREFIX_LENGTH_MAX,
       pattern: "^[A-Za-z0-9._/-]*$",
       errorMessage: `must be at most ${PREFIX_LENGTH_MAX} letters, digits, dots, dashes, underscores and slashes`,
-      description: "Folders before `witness/receipts/`, so that two chains can share a bucket.",
+      description:
+        "Folders before `witness/receipts/` in object names. Chains that share a bucket need different prefixes.",
     }),
   ),
 });
 export type StorageBody = Static<typeof StorageBody>;
 
-/** Answer to a storage configuration that is now in force. */
 export const StorageConfigured = named("StorageConfigured", {
   success: Type.Literal(true),
   configured: Type.Literal(true),
 });
 export type StorageConfigured = Static<typeof StorageConfigured>;
 
-/** The storage configuration in force. */
 export const ReceiptStorage = named("ReceiptStorage", {
   endpoint: Type.String({ examples: ["https://s3.eu-central-1.amazonaws.com"] }),
   bucket: Type.String({ examples: ["receipts"] }),
   region: Type.String({ examples: ["eu-central-1"] }),
   prefix: Type.String({ examples: [""] }),
-  accessKeyId: Type.String({ description: "Masked.", examples: ["AKIA…MPLE"] }),
-  buffered: Type.Integer({ description: "Receipts that wait for their delivery.", examples: [0] }),
-  last_error: orNull(Type.String(), { examples: [null] }),
+  accessKeyId: Type.String({ description: "Access key id, masked.", examples: ["AKIA…MPLE"] }),
+  buffered: Type.Integer({ description: "Number of receipts pending delivery.", examples: [0] }),
+  last_error: orNull(Type.String(), {
+    description: "Error of the last delivery; null when no receipt is buffered.",
+    examples: [null],
+  }),
 });
 export type ReceiptStorage = Static<typeof ReceiptStorage>;
 
-/** Path of one receipt. */
 export const ReceiptParams = Type.Object({
   sequence_id: Type.String({
     pattern: "^[1-9][0-9]{0,19}$",
@@ -151,5 +149,4 @@ export const ReceiptParams = Type.Object({
   }),
 });
 
-/** Path of a public key. */
 export const ChainParams = Type.Object({ chainId: ChainId });

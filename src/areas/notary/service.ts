@@ -11,47 +11,47 @@ import {
   type ChainActor,
   chainIdOf,
   contentHashOf,
-  type Foreseen,
   type LogEntry,
+  type PredictedReceipt,
   privateKeyOf,
   publicXOf,
   SEED_BYTES,
   signHash,
 } from "./chain.ts";
 import type { ChainCreated, ChainExists, ReceiptPage } from "./schema.ts";
-import { ofForeseen, type SignBeside, SigningAhead } from "./signing-ahead.ts";
+import { matchingPrediction, type SignInBackground, SpeculativeSigner } from "./speculative-signing.ts";
 import type { ChainRow, NotaryStore, ReceiptRow } from "./store.ts";
 
-/** Chains kept in memory, about 2 KB each: a chain beyond that costs two indexed reads and the opening of its key. */
+/** Chains in memory, about 2 KB each. Any other chain costs two indexed reads and the decryption of its key. */
 const CHAINS_IN_MEMORY_MAX = 16_384;
 
 /**
- * Bytes of logs on one page of receipts, which are parsed and written in one step: a few milliseconds. A page ends with the
- * receipt that passes this.
+ * Bytes of logs on one page of receipts. A page is parsed and serialized in one step of a few milliseconds; it ends with
+ * the receipt that exceeds this size.
  */
 export const PAGE_LOG_BYTES_MAX = 512 * 1024;
 
-/** The end of an empty chain. */
+/** Head of an empty chain. */
 const NO_RECEIPT = { sequence: 0, chain_hash: new Uint8Array(32) };
 
 /** The chains of receipts, one per project. */
 export class NotaryService {
   private readonly crypto = createNativeCrypto();
   private readonly chains: ActorRegistry<number, ChainActor>;
-  private readonly signing: SigningAhead;
+  private readonly signing: SpeculativeSigner;
 
   constructor(
     private readonly store: NotaryStore,
     private readonly kernel: Pick<Kernel, "vault" | "ids" | "writer" | "cores">,
     inMemoryMax = CHAINS_IN_MEMORY_MAX,
-    beside?: SignBeside,
+    signInBackground?: SignInBackground,
   ) {
     const { writer, cores } = kernel;
     this.chains = new ActorRegistry(inMemoryMax);
-    this.signing = new SigningAhead(this.crypto, () => writer.queued, cores, beside);
+    this.signing = new SpeculativeSigner(this.crypto, () => writer.queued, cores, signInBackground);
   }
 
-  /** Makes a project's chain with a key pair of its own; a second time changes nothing. */
+  /** Creates a project's chain and its key pair. If the chain exists, this changes nothing. */
   init(tx: Tx, userId: string, project: CallerProject): ChainCreated | ChainExists {
     const existing = this.store.chainOf(project.ref);
     if (existing !== null) {
@@ -69,15 +69,15 @@ export class NotaryService {
     return { success: true, publicKey: jwkOf(public_key), createdAt: isoTime(tx.now), chain_id };
   }
 
-  /** Begins to sign a log's receipt where that pays. To be called just before the unit of work that appends it is queued. */
-  foresee(projectRef: number, entry: LogEntry): Foreseen | null {
+  /** Starts to sign a log's receipt in advance, if that saves time. Call it just before queuing the unit of work that appends it. */
+  predict(projectRef: number, entry: LogEntry): PredictedReceipt | null {
     const chain = this.chain(projectRef);
-    return chain === undefined ? null : this.signing.foresee(chain, entry.contentHash);
+    return chain === undefined ? null : this.signing.predict(chain, entry.contentHash);
   }
 
   /**
-   * Appends a receipt to the project's chain: position, hashes, signature and row are made in one synchronous step, but for
-   * what was foreseen rightly.
+   * Appends a receipt to the project's chain. Position, hashes, signature and row are created in one synchronous step; a
+   * correct prediction supplies the hash and the signature.
    *
    * @throws ApiError `conflict` before init.
    */
@@ -85,7 +85,7 @@ export class NotaryService {
     tx: Tx,
     projectRef: number,
     entry: LogEntry,
-    foreseen: Foreseen | null = null,
+    predicted: PredictedReceipt | null = null,
   ): { chain: ChainActor; receipt: Receipt } {
     const chain = this.chain(projectRef, tx);
     if (chain === undefined) {
@@ -93,9 +93,9 @@ export class NotaryService {
     }
     const { sequence: lastSequence, hash: lastHash } = chain;
     const sequence = lastSequence + 1;
-    const made = ofForeseen(foreseen, chain);
-    const chain_hash = made?.hash ?? chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
-    const signature = made?.signature ?? signHash(chain.privateKey, chain_hash);
+    const match = matchingPrediction(predicted, chain);
+    const chain_hash = match?.hash ?? chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
+    const signature = match?.signature ?? signHash(chain.privateKey, chain_hash);
     this.store.append(tx, chain.ref, sequence, tx.now, chain_hash, signature, entry.text);
     tx.onRollback(() => {
       chain.sequence = lastSequence;
@@ -107,7 +107,7 @@ export class NotaryService {
     return { chain, receipt: receiptOf(chain, row, entry.contentHash, entry.log) };
   }
 
-  /** The receipt at a position, or null. */
+  /** Returns the receipt at a position, or null. */
   receipt(projectRef: number, sequence: number): Receipt | null {
     const chain = this.chain(projectRef);
     if (chain === undefined) return null;
@@ -116,8 +116,8 @@ export class NotaryService {
   }
 
   /**
-   * A page of a project's receipts, newest first.
-   * @throws ApiError `validation_error` for a cursor that is not this list's.
+   * Returns a page of a project's receipts, newest first.
+   * @throws ApiError `validation_error` for a cursor of another list.
    */
   receipts(projectRef: number, limit: number, cursor: string | undefined): ReceiptPage {
     const chain = this.chain(projectRef);
@@ -130,7 +130,7 @@ export class NotaryService {
     if (chain === undefined) return { receipts };
     let logBytes = 0;
     while (sequence > 0 && receipts.length < limit && logBytes < PAGE_LOG_BYTES_MAX) {
-      // If a row is lost, its neighbours are still listed, and show the gap.
+      // If a row is lost, its neighbours are still listed and show the gap.
       const row = this.store.newestUpTo(chain.ref, sequence);
       if (row !== null) receipts.push(readReceipt(chain, row));
       logBytes += row?.log.length ?? 0;
@@ -139,32 +139,32 @@ export class NotaryService {
     return sequence <= 0 ? { receipts } : { receipts, cursor: encodeCursor([sequence]) };
   }
 
-  /** The public key of any account's chain. @throws ApiError `not_found` */
+  /** Returns the public key of a chain of any account. @throws ApiError `not_found` */
   publicKey(chainId: string): PublicKeyJwk {
-    const row = this.store.chainCalled(chainId);
+    const row = this.store.chainById(chainId);
     if (row === null) throw new ApiError("not_found", "No chain has this id.");
     return jwkOf(row.public_key);
   }
 
-  /** The project's chain, if it has one. Inside a unit of work, pass the unit. */
+  /** Returns the project's chain, if it has one. Inside a unit of work, pass the unit. */
   chain(projectRef: number, tx?: Tx): ChainActor | undefined {
     return this.chains.get(projectRef, () => {
       const row = this.store.chainOf(projectRef);
       if (row === null) return undefined;
-      // What a unit of work reads may have been written by its own batch, which may fail to commit.
+      // The row may have been written by the current batch, which may fail to commit.
       tx?.onRollback(() => this.chains.drop(projectRef));
       return this.activate(row);
     });
   }
 
-  /** Removes at most `rowsMax` receipts of a project, and with the last of them the chain. Returns how many rows. */
+  /** Removes at most `rowsMax` receipts of a project, and the chain after the last one. Returns the number of rows removed. */
   remove(tx: Tx, projectRef: number, rowsMax: number): number {
     const row = this.store.chainOf(projectRef);
     if (row === null) return 0;
     const removed = this.store.removeReceipts(tx, row.ref, rowsMax);
     if (removed === rowsMax) return removed;
     this.store.removeChain(tx, row.ref);
-    // Should this be taken back, it is read again.
+    // If this is rolled back, the chain is read again.
     this.chains.drop(projectRef);
     return removed + 1;
   }
@@ -174,7 +174,7 @@ export class NotaryService {
     const seed = Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
     const { sequence, chain_hash: hash } = this.store.head(ref) ?? NO_RECEIPT;
     const privateKey = privateKeyOf(seed);
-    return { recent: false, idle: true, ref, publicX, privateKey, sequence, hash, foreseen: null };
+    return { recent: false, idle: true, ref, publicX, privateKey, sequence, hash, predicted: null };
   }
 }
 

@@ -8,7 +8,7 @@ export interface ChainRow {
   private_key: Uint8Array;
 }
 
-/** A stored receipt, with the chain hash of the one before (null for the first). */
+/** A stored receipt with the chain hash of the previous one (null for the first). */
 export interface ReceiptRow {
   sequence: number;
   at: number;
@@ -30,7 +30,7 @@ export function notaryStore(db: Database) {
     chainOf: db.one<ChainRow, [projectRef: number]>(
       "SELECT ref, chain_id, public_key, private_key FROM chains WHERE project_ref = ?",
     ),
-    chainCalled: db.one<Pick<ChainRow, "public_key">, [chainId: string]>(
+    chainById: db.one<Pick<ChainRow, "public_key">, [chainId: string]>(
       "SELECT public_key FROM chains WHERE chain_id = ?",
     ),
     addChain: db.change<[Omit<ChainRow, "ref"> & { project_ref: number; now: number }]>(
@@ -38,16 +38,16 @@ export function notaryStore(db: Database) {
        VALUES ($project_ref, $chain_id, $public_key, $private_key, $now)`,
     ),
     removeChain: db.change<[ref: number]>("DELETE FROM chains WHERE ref = ?"),
-    // Every log runs it: positions are bound quicker than names.
+    // Hot path: positional parameters are faster than named ones.
     append: db.change<
       [chainRef: number, sequence: number, at: number, hash: Uint8Array, signature: Uint8Array, log: string]
     >("INSERT INTO receipts (chain_ref, sequence, at, chain_hash, signature, log) VALUES (?, ?, ?, ?, ?, ?)"),
     receipt: db.one<ReceiptRow, [chainRef: number, sequence: number]>(`${receipts} AND own.sequence = ?`),
-    /** The newest receipt at or before a position. */
+    /** Newest receipt at or before a position. */
     newestUpTo: db.one<ReceiptRow, [chainRef: number, sequence: number]>(
       `${receipts} AND own.sequence <= ? ORDER BY own.sequence DESC LIMIT 1`,
     ),
-    /** The end of a chain, or null when it is empty. */
+    /** Last receipt of a chain, or null when the chain is empty. */
     head: db.one<Pick<ReceiptRow, "sequence" | "chain_hash">, [chainRef: number]>(
       "SELECT sequence, chain_hash FROM receipts WHERE chain_ref = ? ORDER BY sequence DESC LIMIT 1",
     ),
@@ -67,22 +67,21 @@ export interface ReceiptStoreRow {
   access_key_id: string;
   /** Sealed. */
   secret_access_key: Uint8Array;
-  /** Why the last delivery failed; null when it succeeded. */
+  /** Error of the last delivery; null when it succeeded. */
   last_error: string | null;
 }
 
-/** A new store's row. */
 export type NewReceiptStore = Omit<ReceiptStoreRow, "ref" | "last_error">;
 
-/** Where in which store objects are. */
-export type Place = Pick<ReceiptStoreRow, "endpoint" | "bucket" | "prefix">;
+/** The fields that locate an object. */
+export type StoreLocation = Pick<ReceiptStoreRow, "endpoint" | "bucket" | "prefix">;
 
 export type CopyStore = ReturnType<typeof copyStore>;
 
-/** All SQL of the copies of receipts, and of the stores they are in. */
+/** All SQL of the copies of receipts and of the stores that hold them. */
 export function copyStore(db: Database) {
   return {
-    /** The store in force, or null when none is configured. */
+    /** The current store, or null when none is configured. */
     storeOf: db.one<ReceiptStoreRow, [projectRef: number]>(
       `SELECT ref, endpoint, bucket, region, prefix, access_key_id, secret_access_key, last_error
        FROM receipt_stores WHERE project_ref = ? ORDER BY ref DESC LIMIT 1`,
@@ -91,10 +90,12 @@ export function copyStore(db: Database) {
       `INSERT INTO receipt_stores (project_ref, endpoint, bucket, region, prefix, access_key_id, secret_access_key, created_at)
        VALUES ($project_ref, $endpoint, $bucket, $region, $prefix, $access_key_id, $secret_access_key, $now)`,
     ),
-    /** Gives a store other credentials. */
-    changeKeys: db.change<[NewReceiptStore & { ref: number }]>(
+    updateCredentials: db.change<[NewReceiptStore & { ref: number }]>(
       `UPDATE receipt_stores SET region = $region, access_key_id = $access_key_id,
          secret_access_key = $secret_access_key, last_error = NULL WHERE ref = $ref`,
+    ),
+    countStores: db.number<[projectRef: number]>(
+      "SELECT count(*) AS n FROM receipt_stores WHERE project_ref = ?",
     ),
     setLastError: db.change<[error: string | null, ref: number]>(
       "UPDATE receipt_stores SET last_error = ? WHERE ref = ?",
@@ -105,12 +106,12 @@ export function copyStore(db: Database) {
     buffer: db.change<[chainRef: number, sequence: number]>(
       "INSERT INTO receipt_copies (chain_ref, sequence, store_ref) VALUES (?, ?, NULL)",
     ),
-    /** Records that a buffered receipt is in a store now. Touches nothing when it was there already. */
+    /** Records the delivery of a buffered receipt. Changes no row if it is already recorded. */
     setDelivered: db.change<[storeRef: number, chainRef: number, sequence: number]>(
       "UPDATE receipt_copies SET store_ref = ? WHERE chain_ref = ? AND sequence = ? AND store_ref IS NULL",
     ),
-    /** Where the copy of a receipt is: nulls while it is buffered, and no row when it was made without a store. */
-    copy: db.one<Place | Record<keyof Place, null>, [chainRef: number, sequence: number]>(
+    /** Location of a receipt's copy: nulls while it is buffered, no row if no store was configured for it. */
+    copy: db.one<StoreLocation | Record<keyof StoreLocation, null>, [chainRef: number, sequence: number]>(
       `SELECT endpoint, bucket, prefix FROM receipt_copies
        LEFT JOIN receipt_stores ON receipt_stores.ref = receipt_copies.store_ref
        WHERE chain_ref = ? AND sequence = ?`,
@@ -118,7 +119,7 @@ export function copyStore(db: Database) {
     bufferedCount: db.number<[chainRef: number]>(
       "SELECT count(*) AS n FROM receipt_copies WHERE chain_ref = ? AND store_ref IS NULL",
     ),
-    /** When the oldest buffered receipt was made; 0 when none is buffered. */
+    /** Creation time of the oldest buffered receipt, epoch milliseconds; 0 when none is buffered. */
     bufferedSince: db.number<[chain: { readonly chainRef: number }]>(
       `SELECT at AS n FROM receipts WHERE chain_ref = $chainRef AND sequence =
          (SELECT min(sequence) FROM receipt_copies WHERE chain_ref = $chainRef AND store_ref IS NULL)`,

@@ -6,44 +6,48 @@ import type { PutOutcome } from "./s3.ts";
 import type { NotaryService } from "./service.ts";
 import { UPLOAD_JOB, type Upload, type Uploads } from "./uploads.ts";
 
-/** Projects whose buffered receipts are uploaded at once: a storage that hangs holds up its own project alone. */
-const PROJECTS_AT_ONCE = 16;
-/** Receipts of one project under way at once. */
-const RECEIPTS_AT_ONCE = 8;
-/** Receipts that one run of the job takes on, so that the process need not wait for a long backlog when it ends. */
+/** Projects with concurrent uploads. A storage that hangs delays only its own project. */
+const CONCURRENT_PROJECTS = 16;
+/** Concurrent uploads of one project. */
+const CONCURRENT_RECEIPTS = 8;
+/** Receipts per run of the job, so that a shutdown does not wait for a long backlog. */
 export const RECEIPTS_PER_RUN = 200;
-/** Time for one upload. */
+/** Timeout of one upload. */
 const UPLOAD_TIMEOUT_MS = 10_000;
 
-/** How far the job of a project is. */
+/** Progress of a project's job. */
 interface Progress {
-  /** It goes on after this position. */
+  /** The next run continues after this position. */
   readonly after: number;
-  /** Runs in a row in which some upload failed. */
+  /** Consecutive runs with a failed upload. */
   readonly failures: number;
 }
 
-/** What became of a run: whether the storage could be used, and whether every upload succeeded. */
-interface Run {
-  readonly usable: boolean;
-  readonly clean: boolean;
+/** Outcome of a run. */
+interface RunResult {
+  /** Whether the storage was available. */
+  readonly isAvailable: boolean;
+  /** Whether every upload succeeded. */
+  readonly isComplete: boolean;
 }
 
-/** Registers the job that uploads buffered receipts, oldest first, until none are left. */
+const UNAVAILABLE: RunResult = { isAvailable: false, isComplete: false };
+
+/** Registers the job that uploads buffered receipts, oldest first, until none is left. */
 export function registerUploadJob(kernel: Kernel, notary: NotaryService, uploads: Uploads): void {
   const { scheduler, writer, clock, ids } = kernel;
 
   const attempt = async (upload: Upload): Promise<PutOutcome | null> => {
     const receipt = notary.receipt(upload.projectRef, upload.sequence);
-    // Null: the project was removed meanwhile, or the log request itself is uploading it.
-    if (receipt === null || uploads.isUnderWay(upload)) return null;
+    // The project was removed meanwhile, or the log request is uploading the receipt.
+    if (receipt === null || uploads.isInFlight(upload)) return null;
     return uploads.upload(upload, receipt, UPLOAD_TIMEOUT_MS);
   };
 
-  const uploadAll = async (due: readonly Upload[]): Promise<Run> => {
-    let clean = true;
-    for (let start = 0; start < due.length; start += RECEIPTS_AT_ONCE) {
-      const group = due.slice(start, start + RECEIPTS_AT_ONCE);
+  const uploadAll = async (due: readonly Upload[]): Promise<RunResult> => {
+    let isComplete = true;
+    for (let start = 0; start < due.length; start += CONCURRENT_RECEIPTS) {
+      const group = due.slice(start, start + CONCURRENT_RECEIPTS);
       const outcomes = await Promise.all(group.map(attempt));
       await writer.submit((tx) => {
         for (const [index, upload] of group.entries()) {
@@ -51,13 +55,13 @@ export function registerUploadJob(kernel: Kernel, notary: NotaryService, uploads
           if (outcome) uploads.record(tx, upload, outcome);
         }
       });
-      if (outcomes.some((outcome) => outcome?.kind === "unavailable")) return { usable: false, clean: false };
-      if (outcomes.some((outcome) => outcome?.kind === "taken")) clean = false;
+      if (outcomes.some((outcome) => outcome?.kind === "unavailable")) return UNAVAILABLE;
+      if (outcomes.some((outcome) => outcome?.kind === "conflict")) isComplete = false;
     }
-    return { usable: true, clean };
+    return { isAvailable: true, isComplete };
   };
 
-  const again = (failures: number, after: number): JobOutcome => {
+  const retryLater = (failures: number, after: number): JobOutcome => {
     const retryAt = clock.now() + retryDelayMs(Math.max(1, failures), ids.fraction());
     return { retryAt, payload: { after, failures } satisfies Progress };
   };
@@ -66,22 +70,24 @@ export function registerUploadJob(kernel: Kernel, notary: NotaryService, uploads
     const projectRef = Number(job.key);
     const { after, failures } = job.payload as Progress;
     const due = uploads.due(projectRef, after, RECEIPTS_PER_RUN);
-    const { usable, clean } = await uploadAll(due).catch(whenUnwritable);
-    if (!usable) return again(failures + 1, after);
+    const { isAvailable, isComplete } = await uploadAll(due).catch(resultIfUnavailable);
+    if (!isAvailable) return retryLater(failures + 1, after);
     const last = due.at(-1);
     if (last !== undefined && due.length === RECEIPTS_PER_RUN) {
-      const payload: Progress = { after: last.sequence, failures: clean ? failures : failures + 1 };
+      const payload: Progress = { after: last.sequence, failures: isComplete ? failures : failures + 1 };
       return { retryAt: clock.now(), payload };
     }
-    // What is still buffered came in meanwhile, is under way, or conflicts with an object that is there.
-    return uploads.bufferedOf(projectRef) === 0 ? {} : again(clean && after === 0 ? 0 : failures + 1, 0);
+    // The remaining receipts are new, in flight, or in conflict with an existing object.
+    return uploads.buffered(projectRef) === 0
+      ? {}
+      : retryLater(isComplete && after === 0 ? 0 : failures + 1, 0);
   };
 
-  scheduler.register(UPLOAD_JOB, { concurrency: PROJECTS_AT_ONCE, run });
+  scheduler.register(UPLOAD_JOB, { concurrency: CONCURRENT_PROJECTS, run });
 }
 
-/** On a full disk the job is tried again later, as when a storage does not answer. */
-function whenUnwritable(error: unknown): Run {
-  if (isUnavailable(error)) return { usable: false, clean: false };
+/** A full disk retries the job later, like an unavailable storage. */
+function resultIfUnavailable(error: unknown): RunResult {
+  if (isUnavailable(error)) return UNAVAILABLE;
   throw error;
 }

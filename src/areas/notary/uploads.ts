@@ -5,32 +5,38 @@ import type { CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Foreseen, LogEntry } from "./chain.ts";
-import { assertStorable, masked, objectKey, retryDelayMs } from "./domain.ts";
+import type { LogEntry, PredictedReceipt } from "./chain.ts";
+import {
+  assertValidStorage,
+  DESTINATIONS_PER_PROJECT_MAX,
+  masked,
+  objectKey,
+  retryDelayMs,
+} from "./domain.ts";
 import { objectUrl, type PutOutcome, putOnce } from "./s3.ts";
 import type { Receipt, ReceiptStorage, StorageBody, StorageConfigured } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
-import type { CopyStore, NewReceiptStore, Place, ReceiptStoreRow } from "./store.ts";
+import type { CopyStore, NewReceiptStore, ReceiptStoreRow, StoreLocation } from "./store.ts";
 
-/** Time for the upload that a log request itself waits for. */
-export const UPLOAD_AT_ONCE_MS = 2_000;
+/** Timeout of the upload that a log request waits for, in milliseconds. */
+export const IMMEDIATE_UPLOAD_TIMEOUT_MS = 2_000;
 
 /**
- * Uploads that log requests wait for at once, all chains together: when a storage hangs, more would only pile up
- * connections. Beyond it a receipt is buffered right away.
+ * Concurrent uploads that log requests wait for, over all chains. It limits the connections when a storage hangs: above it,
+ * a receipt is buffered immediately.
  */
-export const UPLOADS_AT_ONCE_MAX = 256;
+export const CONCURRENT_UPLOADS_MAX = 256;
 
-/** The kind of the durable job that uploads what is buffered; one job per project, and its key is the project. */
+/** Kind of the durable job that uploads buffered receipts. Each project has one; its key is the project. */
 export const UPLOAD_JOB = "notary.deliver";
 
-/** Projects whose storage is kept in memory, about 1 KB each. */
+/** Storage configurations in memory, about 1 KB each. */
 const DESTINATIONS_IN_MEMORY_MAX = 16_384;
 
-/** A receipt that was appended, and its upload; null without a storage. */
+/** An appended receipt and its upload; null without a storage. */
 export type Appended = { readonly receipt: Receipt; readonly upload: Upload | null };
 
-/** A receipt that is to be copied to a store. */
+/** A receipt to copy to a store. */
 export interface Upload {
   readonly projectRef: number;
   readonly chainRef: number;
@@ -38,23 +44,22 @@ export interface Upload {
   readonly store: ReceiptStoreRow;
 }
 
-/** Where a copy is, as receipts show it. */
+/** Status and location of a copy, as receipts show them. */
 export type CopyStatus = Required<Pick<Receipt, "storage_status">> & Pick<Receipt, "storage_location">;
 
-/** The accounts that own projects. */
+/** Resolves the accounts that own projects. */
 export interface ProjectOwners {
-  /** The reference of a project's account; null once the project has been removed. */
+  /** Returns the reference of a project's account; null once the project has been removed. */
   accountOf(projectRef: number): number | null;
 }
 
-/** A project's storage in memory. Its rows hold the same, so it is always idle. */
+/** A project's storage in memory. It is always idle, because its rows hold the same data. */
 interface Destination extends Actor {
   store: ReceiptStoreRow | null;
-  /** Receipts that wait for their upload. While there are any, there is an upload job. */
+  /** Receipts pending upload. While there are any, the project has an upload job. */
   buffered: number;
 }
 
-/** What uploads are built on. */
 interface UploadDeps extends Pick<Kernel, "vault" | "scheduler" | "ids" | "changes"> {
   readonly notary: NotaryService;
   readonly store: CopyStore;
@@ -62,21 +67,25 @@ interface UploadDeps extends Pick<Kernel, "vault" | "scheduler" | "ids" | "chang
   readonly owners: ProjectOwners;
 }
 
-/** Copies receipts to the projects' own storages. The notary keeps the receipts themselves in any case. */
+/** Copies receipts to the projects' storages. The notary stores all receipts, copied or not. */
 export class Uploads {
   private readonly destinations = new ActorRegistry<number, Destination>(DESTINATIONS_IN_MEMORY_MAX);
-  /** Uploads whose request still waits: the job leaves these alone. */
-  private readonly underWay = new Set<string>();
+  /** Uploads that a log request is waiting for. The job skips them. */
+  private readonly inFlight = new Set<string>();
 
   constructor(private readonly deps: UploadDeps) {}
 
-  /** @throws ApiError `validation_error` when the configuration shows that nothing can be stored there, or may be. */
+  /** @throws ApiError `validation_error` if the configuration cannot work or its address is not allowed. */
   assertUsable(config: StorageBody): void {
     this.deps.outbound.policy.assertUrl("endpoint", config.endpoint, { requireHttps: true });
-    assertStorable({ prefix: "", ...config });
+    assertValidStorage({ prefix: "", ...config });
   }
 
-  /** Puts a storage in force. What is buffered goes there at once. */
+  /**
+   * Sets a project's storage. Buffered receipts are copied to it immediately.
+   *
+   * @throws ApiError `forbidden` for a new destination when the project has the maximum.
+   */
   configure(tx: Tx, project: CallerProject, config: StorageBody): StorageConfigured {
     const destination = this.destination(project.ref, tx);
     const { store: before } = destination;
@@ -92,19 +101,21 @@ export class Uploads {
     tx.audit({
       summary: `Receipts are copied to the storage bucket ${bucket}`,
       target: { type: "receipt_storage", id: project.id },
-      before: before && auditedPlace(before),
-      after: auditedPlace(given),
+      before: before && auditFields(before),
+      after: auditFields(given),
     });
-    // With other keys the place is still the same: what is there stays where it is.
-    if (before !== null && isSamePlace(before, given))
-      this.deps.store.changeKeys(tx, { ...given, ref: before.ref });
-    else this.deps.store.addStore(tx, { ...given, project_ref: project.ref, now: tx.now });
+    if (before !== null && isSameDestination(before, given)) {
+      this.deps.store.updateCredentials(tx, { ...given, ref: before.ref });
+    } else {
+      assertDestinationCount(this.deps.store.countStores(project.ref));
+      this.deps.store.addStore(tx, { ...given, project_ref: project.ref, now: tx.now });
+    }
     change(tx, destination, { store: this.deps.store.storeOf(project.ref) });
-    if (destination.buffered > 0) this.plan(tx, project.ref, tx.now);
+    if (destination.buffered > 0) this.scheduleUpload(tx, project.ref, tx.now);
     return { success: true, configured: true };
   }
 
-  /** The configuration in force, its secrets masked. @throws ApiError `not_found` without one. */
+  /** Returns the current configuration with masked credentials. @throws ApiError `not_found` without one. */
   view(projectRef: number): ReceiptStorage {
     const { store, buffered } = this.destination(projectRef);
     if (store === null) {
@@ -117,12 +128,12 @@ export class Uploads {
     return { endpoint, bucket, region, prefix, accessKeyId: masked(access_key_id), buffered, last_error };
   }
 
-  /** Receipts whose copies have not been delivered. */
+  /** Number of receipts that have not been copied to the storage. */
   buffered(projectRef: number): number {
     return this.destination(projectRef).buffered;
   }
 
-  /** When the oldest of them was made, epoch milliseconds; null when there is none. */
+  /** Creation time of the oldest buffered receipt, epoch milliseconds; null when there is none. */
   bufferedSince(projectRef: number): number | null {
     const chain = this.deps.notary.chain(projectRef);
     if (chain === undefined || this.buffered(projectRef) === 0) return null;
@@ -134,43 +145,43 @@ export class Uploads {
   }
 
   /**
-   * Appends a receipt and, where a storage is configured, buffers its copy. The first one that is buffered starts
-   * the upload job, so that a crash from here on delays a copy and loses none.
+   * Appends a receipt and, if a storage is configured, buffers its copy. The first buffered receipt starts the upload job,
+   * so that a crash delays copies and loses none.
    *
    * @throws ApiError `conflict` before init.
    */
-  append(tx: Tx, projectRef: number, entry: LogEntry, foreseen: Foreseen | null): Appended {
-    const { chain, receipt } = this.deps.notary.append(tx, projectRef, entry, foreseen);
+  append(tx: Tx, projectRef: number, entry: LogEntry, predicted: PredictedReceipt | null): Appended {
+    const { chain, receipt } = this.deps.notary.append(tx, projectRef, entry, predicted);
     const destination = this.destination(projectRef, tx);
     const { store } = destination;
     if (store === null) return { receipt, upload: null };
     this.deps.store.buffer(tx, chain.ref, chain.sequence);
     if (destination.buffered === 0)
-      this.plan(tx, projectRef, tx.now + retryDelayMs(1, this.deps.ids.fraction()));
+      this.scheduleUpload(tx, projectRef, tx.now + retryDelayMs(1, this.deps.ids.fraction()));
     change(tx, destination, { buffered: destination.buffered + 1 });
     return { receipt, upload: { projectRef, chainRef: chain.ref, sequence: chain.sequence, store } };
   }
 
-  /** The upload that a log request waits for. */
-  async uploadAtOnce({ receipt, upload }: Appended): Promise<PutOutcome> {
-    if (upload === null || this.underWay.size >= UPLOADS_AT_ONCE_MAX) {
-      return { kind: "unavailable", problem: "too many deliveries were under way" };
+  /** Runs the upload that a log request waits for. */
+  async uploadImmediately({ receipt, upload }: Appended): Promise<PutOutcome> {
+    if (upload === null || this.inFlight.size >= CONCURRENT_UPLOADS_MAX) {
+      return { kind: "unavailable", problem: "too many uploads were in flight" };
     }
     const key = uploadKey(upload);
-    this.underWay.add(key);
+    this.inFlight.add(key);
     try {
-      return await this.upload(upload, receipt, UPLOAD_AT_ONCE_MS);
+      return await this.upload(upload, receipt, IMMEDIATE_UPLOAD_TIMEOUT_MS);
     } finally {
-      this.underWay.delete(key);
+      this.inFlight.delete(key);
     }
   }
 
-  /** Whether a log request is uploading this receipt itself. */
-  isUnderWay(upload: Upload): boolean {
-    return this.underWay.has(uploadKey(upload));
+  /** Whether a log request is uploading this receipt. */
+  isInFlight(upload: Upload): boolean {
+    return this.inFlight.has(uploadKey(upload));
   }
 
-  /** Tries once to copy a receipt. */
+  /** Makes one attempt to copy a receipt. */
   upload({ projectRef, sequence, store }: Upload, receipt: Receipt, timeoutMs: number): Promise<PutOutcome> {
     const { endpoint, bucket: name, region, access_key_id: accessKeyId } = store;
     const secretAccessKey = this.deps.vault.open(store.secret_access_key, sealContext(projectRef));
@@ -180,13 +191,13 @@ export class Uploads {
     return putOnce(this.deps.outbound, bucket, objectKey(store.prefix, sequence), body, timeoutMs);
   }
 
-  /** Records what became of an upload. Returns where its receipt's copy is now. */
+  /** Records the outcome of an upload. Returns the status of the copy. */
   record(tx: Tx, upload: Upload, outcome: PutOutcome): CopyStatus {
     const { projectRef, chainRef, sequence, store } = upload;
     const destination = this.destination(projectRef, tx);
     this.deps.changes.inProject(tx, projectRef, "witness", String(sequence));
     if (outcome.kind !== "stored") {
-      // The error of a store that has been replaced meanwhile no longer matters.
+      // The error of a store that was replaced meanwhile is irrelevant.
       if (destination.store?.ref === store.ref) this.setError(tx, destination, outcome.problem);
       return { storage_status: "buffered" };
     }
@@ -196,7 +207,7 @@ export class Uploads {
     return { storage_status: "delivered", storage_location: locationOf(store, sequence) };
   }
 
-  /** A receipt, with where its copy is. */
+  /** Adds the status of its copy to a receipt. */
   withStatus(projectRef: number, receipt: Receipt): Receipt {
     const chain = this.isConfigured(projectRef) ? this.deps.notary.chain(projectRef) : undefined;
     if (chain === undefined) return receipt;
@@ -207,12 +218,7 @@ export class Uploads {
     return { ...receipt, storage_status: "delivered", storage_location: locationOf(copy, sequence) };
   }
 
-  /** Receipts that wait for their upload. */
-  bufferedOf(projectRef: number): number {
-    return this.destination(projectRef).buffered;
-  }
-
-  /** The next receipts of a project that are to be uploaded, after a position. */
+  /** Returns the next buffered receipts of a project after a position. */
   due(projectRef: number, after: number, limit: number): Upload[] {
     const chain = this.deps.notary.chain(projectRef);
     const { store } = this.destination(projectRef);
@@ -223,14 +229,14 @@ export class Uploads {
       .map(({ sequence }) => ({ projectRef, chainRef, sequence, store }));
   }
 
-  /** A deleted project's uploads stop at once. */
+  /** Cancels a deleted project's uploads. */
   stop(tx: Tx, projectRef: number): void {
     this.deps.scheduler.cancel(tx, UPLOAD_JOB, String(projectRef));
   }
 
-  /** Removes at most `rowsMax` rows of a project: its receipts, their copies, its chain, its stores. Returns how many. */
+  /** Removes at most `rowsMax` rows of a project: receipts, copies, chain and stores. Returns the number of rows removed. */
   remove(tx: Tx, projectRef: number, rowsMax: number): number {
-    // Should this be taken back, it is read again.
+    // If this is rolled back, the destination is read again.
     this.destinations.drop(projectRef);
     const chain = this.deps.notary.chain(projectRef, tx);
     let removed = chain === undefined ? 0 : this.deps.store.removeCopies(tx, chain.ref, rowsMax);
@@ -239,7 +245,7 @@ export class Uploads {
     return removed;
   }
 
-  private plan(tx: Tx, projectRef: number, dueAt: number): void {
+  private scheduleUpload(tx: Tx, projectRef: number, dueAt: number): void {
     this.deps.scheduler.enqueue(tx, UPLOAD_JOB, String(projectRef), dueAt, { after: 0, failures: 0 });
   }
 
@@ -252,7 +258,7 @@ export class Uploads {
 
   private destination(projectRef: number, tx?: Tx): Destination {
     return this.destinations.get(projectRef, () => {
-      // What a unit of work reads may have been written by its own batch, which may fail to commit.
+      // The row may have been written by the current batch, which may fail to commit.
       tx?.onRollback(() => this.destinations.drop(projectRef));
       const chain = this.deps.notary.chain(projectRef, tx);
       const buffered = chain === undefined ? 0 : this.deps.store.bufferedCount(chain.ref);
@@ -261,23 +267,32 @@ export class Uploads {
   }
 }
 
-/** Changes a destination in memory, until the unit of work is taken back. */
+/** Changes a destination in memory. A rollback of the unit of work undoes it. */
 function change(tx: Tx, destination: Destination, to: Partial<Destination>): void {
   const { store, buffered } = destination;
   tx.onRollback(() => Object.assign(destination, { store, buffered }));
   Object.assign(destination, to);
 }
 
-function locationOf(store: Place, sequence: number): string {
+/** @throws ApiError `forbidden` at the maximum. */
+function assertDestinationCount(count: number): void {
+  if (count < DESTINATIONS_PER_PROJECT_MAX) return;
+  throw new ApiError(
+    "forbidden",
+    `The project has had ${DESTINATIONS_PER_PROJECT_MAX} copy destinations, the maximum. You can still change the credentials of the current one; to copy to another destination, use another project.`,
+  );
+}
+
+function locationOf(store: StoreLocation, sequence: number): string {
   return objectUrl(store, objectKey(store.prefix, sequence));
 }
 
-function isSamePlace(one: Place, other: Place): boolean {
+function isSameDestination(one: StoreLocation, other: StoreLocation): boolean {
   return one.endpoint === other.endpoint && one.bucket === other.bucket && one.prefix === other.prefix;
 }
 
-/** A storage as the audit log is told of it, which takes out the secret. */
-function auditedPlace({ endpoint, bucket, region, prefix, ...keys }: NewReceiptStore): Fields {
+/** Returns a storage's fields for the audit log, which masks the secret. */
+function auditFields({ endpoint, bucket, region, prefix, ...keys }: NewReceiptStore): Fields {
   const { access_key_id, secret_access_key: secretAccessKey } = keys;
   return { endpoint, bucket, region, prefix, accessKeyId: masked(access_key_id), secretAccessKey };
 }

@@ -15,8 +15,8 @@ import type { NotaryService } from "./service.ts";
 const crypto = createNativeCrypto();
 
 /**
- * Runs the three checks on what a caller sent as a receipt: the portable ones, and against the notary's own record. All
- * of them run, whatever the first ones find.
+ * Runs the three checks on a receipt: the portable checks, and a comparison with the notary's record. All of them run,
+ * even if an earlier one fails.
  */
 export function verifyAgainst(
   notary: NotaryService,
@@ -38,11 +38,11 @@ function checkKey(chainX: string | undefined, fields: Record<string, unknown>, f
   const x = publicKeyX(fields.public_key);
   if (chainX === undefined) found.signature_valid.push("this project has no chain");
   else if (x !== null && x !== chainX)
-    found.signature_valid.push("public_key is not that of this project's chain");
+    found.signature_valid.push("public_key is not the key of this project's chain");
 }
 
-/** Of the log only the hash is compared: the content check finds a changed log. */
-const KEPT_FIELDS = ["content_hash", "prev_hash", "chain_hash", "timestamp"] as const;
+/** Fields compared with the record. The content check detects a changed log. */
+const RECORDED_FIELDS = ["content_hash", "prev_hash", "chain_hash", "timestamp"] as const;
 
 function checkRecord(
   receiptAt: (sequence: number) => Receipt | null,
@@ -51,16 +51,16 @@ function checkRecord(
 ): void {
   if (!isPosition(sequence_id)) return;
   const position = Number(sequence_id);
-  const kept = Number.isSafeInteger(position) ? receiptAt(position) : null;
-  if (kept === null) {
+  const stored = Number.isSafeInteger(position) ? receiptAt(position) : null;
+  if (stored === null) {
     found.chain_link_valid.push(`this project's chain has no receipt ${sequence_id}`);
     return;
   }
-  for (const field of KEPT_FIELDS.filter((name) => fields[name] !== kept[name]))
-    found.chain_link_valid.push(`${field} is not that of receipt ${sequence_id} as it was given`);
+  for (const field of RECORDED_FIELDS.filter((name) => fields[name] !== stored[name]))
+    found.chain_link_valid.push(`${field} differs from the stored receipt ${sequence_id}`);
 }
 
-/** What a verification says of the receipt beside its verdict; null where the receipt is malformed. */
+/** Returns the metadata of a verification; null for a malformed field. */
 function metadataOf(fields: Record<string, unknown>): ReceiptVerdict["metadata"] {
   const { sequence_id, timestamp, public_key } = fields;
   const x = publicKeyX(public_key);

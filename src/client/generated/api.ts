@@ -2185,7 +2185,7 @@ export interface Overview {
   witness?: {
     receipts: number;
     buffered: number;
-    /** When the oldest receipt was logged whose copy is not in the storage. */
+    /** Creation time of the oldest receipt that has not been copied to the storage. */
     buffered_since: string | null;
   };
   /** For the operator. */
@@ -2863,22 +2863,23 @@ export interface ReceiptStorage {
   bucket: string;
   region: string;
   prefix: string;
-  /** Masked. */
+  /** Access key id, masked. */
   accessKeyId: string;
-  /** Receipts that wait for their delivery. */
+  /** Number of receipts pending delivery. */
   buffered: number;
+  /** Error of the last delivery; null when no receipt is buffered. */
   last_error: string | null;
 }
 
 /** The body of `POST /v1/witness/config`. */
 export interface StorageBody {
-  /** The S3-compatible server. Objects are addressed path style. */
+  /** URL of the S3-compatible server. Objects are addressed path style. */
   endpoint: string;
   bucket: string;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** Folders before `witness/receipts/`, so that two chains can share a bucket. */
+  /** Folders before `witness/receipts/` in object names. Chains that share a bucket need different prefixes. */
   prefix?: string | undefined;
 }
 
@@ -2891,25 +2892,25 @@ export type ChainExists = { success: false; chain_id: string };
 /** What `POST /v1/witness/sys/init` answers. */
 export type ChainCreated = { success: true; publicKey: PublicKey; createdAt: string; chain_id: string };
 
-/** An Ed25519 public key as a JSON Web Key. */
+/** Ed25519 public key as a JSON Web Key (RFC 8037). */
 export type PublicKey = { kty: "OKP"; crv: "Ed25519"; x: string };
 
 /** The body of `POST /v1/witness/log`. */
 export interface LogBody {
-  /** What is to be witnessed. Numbers must be such that JSON readers carry them exactly. */
+  /** Entry to log. Send numbers that JSON parsers cannot represent exactly as strings. */
   log: object;
 }
 
 /** What `POST /v1/witness/log` answers. */
 export interface Receipt {
   version: 1;
-  /** The position in the chain, from 1. */
+  /** Position in the chain, from 1. */
   sequence_id: string;
   content_hash: string;
   prev_hash: string;
   chain_hash: string;
   signature: string;
-  /** Milliseconds since the epoch. */
+  /** Time when the receipt was created, in milliseconds since the epoch. */
   timestamp: number;
   public_key: PublicKey;
   log: Record<string, unknown>;
@@ -2926,7 +2927,7 @@ export interface ReceiptPage {
 
 /** The body of `POST /v1/witness/verify`. */
 export interface ReceiptVerifyBody {
-  /** A receipt as it was given. */
+  /** Receipt as the server returned it. */
   receipt: unknown;
 }
 

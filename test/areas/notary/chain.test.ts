@@ -11,10 +11,10 @@ afterAll(() => server.stop());
 
 const init = ({ account }: World): Promise<unknown> => account.post("/v1/witness/sys/init");
 
-/** A request under a key; used before by another one, it is a conflict that costs nothing. */
+/** A request with an Idempotency-Key. Reusing the key for another request is a conflict and free of charge. */
 const USED_KEY = { headers: { "idempotency-key": "used" } };
 
-/** Nothing listens there. */
+/** No server listens at this address. */
 const NOBODYS_STORAGE = {
   endpoint: "http://127.0.0.1:9",
   bucket: "receipts",
@@ -28,7 +28,7 @@ const CHAIN_ID = /^wc_[A-Za-z0-9_-]{32}$/;
 describe("POST /v1/witness/sys/init", () => {
   endpoint(() => server, "POST /v1/witness/sys/init", [
     {
-      name: "makes the chain and its key pair",
+      name: "creates the chain and its key pair",
       request: ["POST", "/v1/witness/sys/init"],
       status: 201,
       holds: { success: true, createdAt: new Date(TEST_START_MS).toISOString() },
@@ -36,17 +36,17 @@ describe("POST /v1/witness/sys/init", () => {
       after: async ({ account }, answer) => {
         expect(answer.body.chain_id).toMatch(CHAIN_ID);
         expect(Object.keys(answer.body)).toEqual(["success", "publicKey", "createdAt", "chain_id"]);
-        const again = await account.post("/v1/witness/sys/init");
-        expect(again.status).toBe(200);
-        expect(again.body).toEqual({ success: false, chain_id: answer.body.chain_id });
+        const retryLater = await account.post("/v1/witness/sys/init");
+        expect(retryLater.status).toBe(200);
+        expect(retryLater.body).toEqual({ success: false, chain_id: answer.body.chain_id });
         const key = await account.get(`/v1/witness/pubkey/${answer.body.chain_id}`);
         expect(key.body).toEqual(answer.body.publicKey as Record<string, unknown>);
-        // The second one, too, is a request that was worked for.
+        // The second request is charged as well.
         await account.post("/v1/meter/refill", { amount: 1 });
       },
     },
     {
-      name: "a second time changes nothing",
+      name: "a second call changes nothing",
       before: init,
       request: ["POST", "/v1/witness/sys/init"],
       status: 200,
@@ -62,7 +62,7 @@ describe("POST /v1/witness/sys/init", () => {
       code: "unauthorized",
     },
     {
-      name: "under a key that was used for another request",
+      name: "Idempotency-Key of another request",
       before: ({ account }) => account.post("/v1/witness/log", {}, USED_KEY),
       request: ["POST", "/v1/witness/sys/init"],
       ...USED_KEY,
@@ -77,7 +77,7 @@ describe("POST /v1/witness/sys/init", () => {
       code: "validation_error",
     },
     {
-      name: "no credits: no chain",
+      name: "without credits no chain is created",
       account: { balance: 0 },
       request: ["POST", "/v1/witness/sys/init"],
       status: 402,
@@ -90,7 +90,7 @@ describe("POST /v1/witness/sys/init", () => {
     },
   ] satisfies Scenario[]);
 
-  test("many at once make one chain", async () => {
+  test("concurrent requests create one chain", async () => {
     const account = await server.account();
     const answers = await Promise.all(Array.from({ length: 8 }, () => account.post("/v1/witness/sys/init")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
@@ -98,8 +98,8 @@ describe("POST /v1/witness/sys/init", () => {
   });
 });
 
-/** A log that is refused, and what is said of which field. */
-function refused(name: string, body: unknown, field: string, message: string | RegExp): Scenario {
+/** A rejected log, with the expected field and message. */
+function rejected(name: string, body: unknown, field: string, message: string | RegExp): Scenario {
   const text = typeof message === "string" ? message : expect.stringMatching(message);
   return {
     name,
@@ -114,8 +114,8 @@ function refused(name: string, body: unknown, field: string, message: string | R
   };
 }
 
-/** A log that is taken, and what it is taken as. */
-function taken(name: string, body: string, logText: string): Scenario {
+/** An accepted log, with the expected text of the receipt. */
+function accepted(name: string, body: string, logText: string): Scenario {
   return {
     name,
     before: init,
@@ -167,57 +167,57 @@ describe("POST /v1/witness/log", () => {
         expect(body.signature).toMatch(/^[0-9a-f]{128}$/);
       },
     },
-    taken(
+    accepted(
       "fields beside log are ignored, whatever they hold",
       '{"x":1,"x":12345678901234567890,"log":{"a":1}}',
       '{"a":1}',
     ),
-    taken("spaces and escapes do not matter", '{ "log" : { "\\u0061" : "\\u00e9\\/" } }', '{"a":"é/"}'),
-    taken(
+    accepted("spaces and escapes do not matter", '{ "log" : { "\\u0061" : "\\u00e9\\/" } }', '{"a":"é/"}'),
+    accepted(
       "numbers that are carried",
       '{"log":{"n":[1.0,1e2,-0,0.10,1E400,9007199254740991]}}'.replace("1E400", "1e21"),
       '{"n":[1,100,0,0.1,1e+21,9007199254740991]}',
     ),
-    taken(
+    accepted(
       "__proto__ is a name like any other",
       '{"log":{"__proto__":{"x":1},"constructor":2}}',
       '{"__proto__":{"x":1},"constructor":2}',
     ),
-    taken(
+    accepted(
       "names that look like indexes come first, as JSON.stringify has them",
       '{"log":{"b":1,"2":2,"1":3}}',
       '{"1":3,"2":2,"b":1}',
     ),
-    taken(
+    accepted(
       "line separators, lone surrogates and zeros",
       '{"log":{"t":"\u2028\\ud800\\u0000\u{1f680}"}}',
       '{"t":"\u2028\\ud800\\u0000\u{1f680}"}',
     ),
-    taken("an empty name", '{"log":{"":null}}', '{"":null}'),
-    taken("as many levels as are allowed", nested(JSON_LEVELS_MAX), nested(JSON_LEVELS_MAX).slice(7, -1)),
-    refused("one level more", nested(JSON_LEVELS_MAX + 1), "body", "is nested deeper than 501 levels"),
-    refused("no log", {}, "log", `is required: it ${EMPTY_LOG}`),
-    refused("an empty log", { log: {} }, "log", EMPTY_LOG),
-    refused("an array", { log: [1] }, "log", EMPTY_LOG),
-    refused("text", { log: "x" }, "log", EMPTY_LOG),
-    refused("null", { log: null }, "log", EMPTY_LOG),
-    refused(
+    accepted("an empty name", '{"log":{"":null}}', '{"":null}'),
+    accepted("as many levels as are allowed", nested(JSON_LEVELS_MAX), nested(JSON_LEVELS_MAX).slice(7, -1)),
+    rejected("one level more", nested(JSON_LEVELS_MAX + 1), "body", "is nested deeper than 501 levels"),
+    rejected("no log", {}, "log", `is required: it ${EMPTY_LOG}`),
+    rejected("an empty log", { log: {} }, "log", EMPTY_LOG),
+    rejected("an array", { log: [1] }, "log", EMPTY_LOG),
+    rejected("text", { log: "x" }, "log", EMPTY_LOG),
+    rejected("null", { log: null }, "log", EMPTY_LOG),
+    rejected(
       "a number with too many digits",
       '{"log":{"a":[0,{"b":12345678901234567890}]}}',
       "log.a.1.b",
       INEXACT,
     ),
-    refused("a number that is too large", '{"log":{"a":1e400}}', "log.a", INEXACT),
-    refused("a fraction that is cut", '{"log":{"a":0.1234567890123456789}}', "log.a", INEXACT),
-    refused("a name twice", '{"log":{"a":1,"b":2,"a":1}}', "log.a", "stands twice in one object"),
-    refused(
+    rejected("a number that is too large", '{"log":{"a":1e400}}', "log.a", INEXACT),
+    rejected("a fraction that is cut", '{"log":{"a":0.1234567890123456789}}', "log.a", INEXACT),
+    rejected("a name twice", '{"log":{"a":1,"b":2,"a":1}}', "log.a", "stands twice in one object"),
+    rejected(
       "a name twice, once escaped",
       '{"log":{"x":{"a":1,"\\u0061":2}}}',
       "log.x.a",
       "stands twice in one object",
     ),
-    refused("two logs", '{"log":{"a":1},"log":{"a":1}}', "log", "stands twice in one object"),
-    refused("not JSON", '{"log":{"a":1}', "body", /is not JSON/),
+    rejected("two logs", '{"log":{"a":1},"log":{"a":1}}', "log", "stands twice in one object"),
+    rejected("not JSON", '{"log":{"a":1}', "body", /is not JSON/),
     {
       name: "no key",
       as: "nobody",
@@ -237,7 +237,7 @@ describe("POST /v1/witness/log", () => {
       },
     },
     {
-      name: "buffers the copy when the storage does not answer",
+      name: "buffers the copy when the storage does not respond",
       before: async (world: World) => {
         await init(world);
         await world.account.post("/v1/witness/config", NOBODYS_STORAGE);
@@ -251,7 +251,7 @@ describe("POST /v1/witness/log", () => {
       },
     },
     {
-      name: "before init; the request was worked for",
+      name: "before init: rejected, and charged",
       request: ["POST", "/v1/witness/log", { log: { a: 1 } }],
       status: 409,
       code: "conflict",
@@ -259,7 +259,7 @@ describe("POST /v1/witness/log", () => {
     },
   ] satisfies Scenario[]);
 
-  test("each receipt follows the one before, with the time of its making", async () => {
+  test("each receipt follows the previous one and has its creation time", async () => {
     const account = await server.account();
     await account.post("/v1/witness/sys/init");
     const first = (await account.post("/v1/witness/log", { log: { n: 1 } })).body;
@@ -269,7 +269,7 @@ describe("POST /v1/witness/log", () => {
     expect(Number(second.timestamp) - Number(first.timestamp)).toBe(1_000);
   });
 
-  test("under an Idempotency-Key a repeat is the same receipt, byte by byte", async () => {
+  test("a repeated request with an Idempotency-Key returns the same receipt, byte for byte", async () => {
     const account = await server.account({ balance: 100 });
     await account.post("/v1/witness/sys/init");
     const send = () =>

@@ -10,7 +10,7 @@ let server: TestServer;
 
 const portable = createPortableCrypto();
 
-/** The whole chain in ascending order, as its list gives it. */
+/** The complete chain in ascending order, read from the list. */
 async function listed(client: Client): Promise<Record<string, unknown>[]> {
   const receipts: Record<string, unknown>[] = [];
   let cursor = "";
@@ -22,8 +22,8 @@ async function listed(client: Client): Promise<Record<string, unknown>[]> {
   }
 }
 
-/** Asserts that a chain has no gap and no fork, by the portable verifier alone. */
-function expectWhole(receipts: readonly unknown[]): void {
+/** Asserts with the portable verifier that a chain has no gap and no fork. */
+function expectComplete(receipts: readonly unknown[]): void {
   if (receipts.length === 0) return;
   const verifier = new ChainVerifier(portable);
   for (const receipt of receipts) expect(verifier.add(JSON.stringify(receipt)).problems).toEqual([]);
@@ -40,14 +40,14 @@ const steps = fc.array(
   { minLength: 1, maxLength: 6 },
 );
 
-// With few processors receipts are signed in their units of work; with more, beside the event loop.
+// With few processors receipts are signed in their units of work; with more, off the event loop.
 describe.each([2, 4])("a chain, on %i processors,", (cores) => {
   beforeAll(async () => {
     server = await startTestServer({ manualClock: true, parts: { cores } });
   });
   afterAll(() => server.stop());
 
-  test("has no gap and no fork, whatever clients send at once, and holds just what was acknowledged", async () => {
+  test("has no gap and no fork under concurrent requests, and contains exactly the acknowledged receipts", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
         const { key } = await server.account({ balance: 10_000 });
@@ -59,7 +59,7 @@ describe.each([2, 4])("a chain, on %i processors,", (cores) => {
           else if (step === "refused") {
             expect((await client().post("/v1/witness/log", '{"log":{"a":1e400}}')).status).toBe(400);
           } else if (step === "unpaid") {
-            // Logs that find no credits share their batches with logs that do.
+            // Logs of an account without credits share batches with other logs.
             const poor = await server.account({ balance: 1 });
             await poor.post("/v1/witness/sys/init");
             const [answer] = await Promise.all([
@@ -70,7 +70,7 @@ describe.each([2, 4])("a chain, on %i processors,", (cores) => {
           } else await Promise.all(step.logs.map((one) => log(client(), one, acknowledged)));
         }
         const receipts = await listed(client());
-        expectWhole(receipts);
+        expectComplete(receipts);
         expect(receipts).toHaveLength(acknowledged.size);
         for (const receipt of receipts)
           expect(receipt).toEqual(acknowledged.get(String(receipt.sequence_id)) as never);
@@ -79,7 +79,7 @@ describe.each([2, 4])("a chain, on %i processors,", (cores) => {
     );
   }, 20_000);
 
-  test("is gapless under a burst on one connection pool, and across accounts", async () => {
+  test("has no gaps under a burst on one connection pool and across accounts", async () => {
     const accounts = await Promise.all(Array.from({ length: 4 }, () => server.account()));
     await Promise.all(accounts.map((account) => account.post("/v1/witness/sys/init")));
     await Promise.all(
@@ -88,7 +88,7 @@ describe.each([2, 4])("a chain, on %i processors,", (cores) => {
     for (const account of accounts) {
       const receipts = await listed(account);
       expect(receipts).toHaveLength(50);
-      expectWhole(receipts);
+      expectComplete(receipts);
     }
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { PREFIX_LENGTH_MAX } from "../../../src/areas/notary/domain.ts";
+import { DESTINATIONS_PER_PROJECT_MAX, PREFIX_LENGTH_MAX } from "../../../src/areas/notary/domain.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
@@ -23,15 +23,15 @@ const good = {
   secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
 };
 
-const taken = (name: string, change: object): Scenario => ({
+const accepted = (name: string, change: object): Scenario => ({
   name,
   request: ["POST", CONFIG, { ...good, ...change }],
   status: 200,
   body: { success: true, configured: true },
 });
 
-/** A configuration that is refused for one field, and leaves nothing behind. */
-const refused = (name: string, change: object, field: string, message?: string): Scenario => ({
+/** A configuration that is rejected for one field and not stored. */
+const rejected = (name: string, change: object, field: string, message?: string): Scenario => ({
   name: `${field}: ${name}`,
   request: ["POST", CONFIG, { ...good, ...change }],
   status: 400,
@@ -48,76 +48,71 @@ const SECRET = "must be 16 to 256 printable characters without spaces";
 
 describe("POST /v1/witness/config", () => {
   endpoint(() => server, `POST ${CONFIG}`, [
-    taken("a storage", {}),
-    taken("a path after the host", { endpoint: "https://example.supabase.co/storage/v1/s3" }),
-    taken("a port and a slash at the end", { endpoint: "https://s3.example.com:9000/" }),
-    taken("the shortest names", {
+    accepted("a storage", {}),
+    accepted("a path after the host", { endpoint: "https://example.supabase.co/storage/v1/s3" }),
+    accepted("a port and a slash at the end", { endpoint: "https://s3.example.com:9000/" }),
+    accepted("the shortest names", {
       bucket: "abc",
       region: "a",
       accessKeyId: "A".repeat(16),
       secretAccessKey: "s".repeat(16),
     }),
-    taken("the longest names", {
+    accepted("the longest names", {
       bucket: "b".repeat(63),
       region: "r".repeat(64),
       accessKeyId: "A".repeat(128),
       secretAccessKey: "s".repeat(256),
       prefix: "p".repeat(PREFIX_LENGTH_MAX),
     }),
-    taken("no chain is needed, nor a prefix", { prefix: "" }),
-    refused("plain HTTP", { endpoint: "http://s3.example.com" }, "endpoint", "must be an https URL"),
-    refused("another scheme", { endpoint: "ftp://s3.example.com" }, "endpoint"),
-    refused("no URL", { endpoint: "s3.example.com" }, "endpoint"),
-    refused("localhost", { endpoint: "https://localhost" }, "endpoint", PRIVATE),
-    refused("loopback", { endpoint: "https://127.0.0.1:9000" }, "endpoint", PRIVATE),
-    refused("a private address", { endpoint: "https://10.0.0.1" }, "endpoint", PRIVATE),
-    refused("a private address in disguise", { endpoint: "https://[::ffff:10.0.0.1]" }, "endpoint", PRIVATE),
-    refused("the metadata service", { endpoint: "https://169.254.169.254" }, "endpoint", PRIVATE),
-    refused("credentials in it", { endpoint: "https://user:secret@s3.example.com" }, "endpoint"),
-    refused(
+    accepted("without a chain and a prefix", { prefix: "" }),
+    rejected("plain HTTP", { endpoint: "http://s3.example.com" }, "endpoint", "must be an https URL"),
+    rejected("another scheme", { endpoint: "ftp://s3.example.com" }, "endpoint"),
+    rejected("no URL", { endpoint: "s3.example.com" }, "endpoint"),
+    rejected("localhost", { endpoint: "https://localhost" }, "endpoint", PRIVATE),
+    rejected("loopback", { endpoint: "https://127.0.0.1:9000" }, "endpoint", PRIVATE),
+    rejected("a private address", { endpoint: "https://10.0.0.1" }, "endpoint", PRIVATE),
+    rejected("a private address in disguise", { endpoint: "https://[::ffff:10.0.0.1]" }, "endpoint", PRIVATE),
+    rejected("the metadata service", { endpoint: "https://169.254.169.254" }, "endpoint", PRIVATE),
+    rejected("credentials in it", { endpoint: "https://user:secret@s3.example.com" }, "endpoint"),
+    rejected(
       "a query",
       { endpoint: "https://s3.example.com/?a=1" },
       "endpoint",
       "must not have a query or a fragment",
     ),
-    refused(
+    rejected(
       "an empty fragment",
       { endpoint: "https://s3.example.com/#" },
       "endpoint",
       "must not have a query or a fragment",
     ),
-    refused("too long", { endpoint: `https://s3.example.com/${"a".repeat(2_048)}` }, "endpoint"),
-    refused("missing", { endpoint: undefined }, "endpoint", "is required: it must be a public https URL"),
-    refused("2 characters", { bucket: "ab" }, "bucket"),
-    refused("64 characters", { bucket: "b".repeat(64) }, "bucket"),
-    refused("a slash", { bucket: "a/b" }, "bucket"),
-    refused("the folder above", { bucket: "a..b" }, "bucket", "must not have two dots beside each other"),
-    refused("dots alone", { bucket: "..." }, "bucket"),
-    refused("a number", { bucket: 123 }, "bucket"),
-    refused("empty", { region: "" }, "region"),
-    refused("65 characters", { region: "r".repeat(65) }, "region"),
-    refused("a slash", { region: "a/b" }, "region"),
-    refused("15 characters", { accessKeyId: "A".repeat(15) }, "accessKeyId"),
-    refused("129 characters", { accessKeyId: "A".repeat(129) }, "accessKeyId"),
-    refused("a line end", { accessKeyId: `${"A".repeat(16)}\r\nX: y` }, "accessKeyId"),
-    refused("a slash", { accessKeyId: `${"A".repeat(16)}/x` }, "accessKeyId"),
-    refused("a comma", { accessKeyId: `${"A".repeat(16)},x` }, "accessKeyId"),
-    refused("15 characters", { secretAccessKey: "s".repeat(15) }, "secretAccessKey", SECRET),
-    refused("257 characters", { secretAccessKey: "s".repeat(257) }, "secretAccessKey", SECRET),
-    refused("missing", { secretAccessKey: undefined }, "secretAccessKey", `is required: it ${SECRET}`),
-    refused("one character too many", { prefix: "p".repeat(PREFIX_LENGTH_MAX + 1) }, "prefix"),
+    rejected("too long", { endpoint: `https://s3.example.com/${"a".repeat(2_048)}` }, "endpoint"),
+    rejected("missing", { endpoint: undefined }, "endpoint", "is required: it must be a public https URL"),
+    rejected("2 characters", { bucket: "ab" }, "bucket"),
+    rejected("64 characters", { bucket: "b".repeat(64) }, "bucket"),
+    rejected("a slash", { bucket: "a/b" }, "bucket"),
+    rejected("the folder above", { bucket: "a..b" }, "bucket", "must not have two consecutive dots"),
+    rejected("dots alone", { bucket: "..." }, "bucket"),
+    rejected("a number", { bucket: 123 }, "bucket"),
+    rejected("empty", { region: "" }, "region"),
+    rejected("65 characters", { region: "r".repeat(65) }, "region"),
+    rejected("a slash", { region: "a/b" }, "region"),
+    rejected("15 characters", { accessKeyId: "A".repeat(15) }, "accessKeyId"),
+    rejected("129 characters", { accessKeyId: "A".repeat(129) }, "accessKeyId"),
+    rejected("a line end", { accessKeyId: `${"A".repeat(16)}\r\nX: y` }, "accessKeyId"),
+    rejected("a slash", { accessKeyId: `${"A".repeat(16)}/x` }, "accessKeyId"),
+    rejected("a comma", { accessKeyId: `${"A".repeat(16)},x` }, "accessKeyId"),
+    rejected("15 characters", { secretAccessKey: "s".repeat(15) }, "secretAccessKey", SECRET),
+    rejected("257 characters", { secretAccessKey: "s".repeat(257) }, "secretAccessKey", SECRET),
+    rejected("missing", { secretAccessKey: undefined }, "secretAccessKey", `is required: it ${SECRET}`),
+    rejected("one character too many", { prefix: "p".repeat(PREFIX_LENGTH_MAX + 1) }, "prefix"),
     ...["/a", "a//b", "..", "a/../b", "./a", "a/.", "/"].map((prefix) =>
-      refused(
-        prefix,
-        { prefix },
-        "prefix",
-        "must be folder names with a slash between them, such as logs/2026",
-      ),
+      rejected(prefix, { prefix }, "prefix", "must be folder names separated by slashes, such as logs/2026"),
     ),
-    ...["a b", "a%2fb", "ü", "a?b", "a#b"].map((prefix) => refused(prefix, { prefix }, "prefix")),
+    ...["a b", "a%2fb", "ü", "a?b", "a#b"].map((prefix) => rejected(prefix, { prefix }, "prefix")),
     { name: "no key", as: "nobody", request: ["POST", CONFIG, good], status: 401, code: "unauthorized" },
     {
-      name: "under an Idempotency-Key that was used for another request",
+      name: "Idempotency-Key of another request",
       before: ({ account }: World) => account.post(CONFIG, good, { headers: { "idempotency-key": "k" } }),
       request: ["POST", CONFIG, { ...good, bucket: "other" }],
       headers: { "idempotency-key": "k" },
@@ -126,14 +121,29 @@ describe("POST /v1/witness/config", () => {
     },
   ]);
 
-  test("addresses that the operator permits may be local, and plain HTTP", async () => {
+  test("addresses that the operator allows can be local and use plain HTTP", async () => {
     const account = await permissive.account();
     const { status } = await account.post(CONFIG, { ...good, endpoint: "http://127.0.0.1:9000" });
     expect(status).toBe(200);
     expect((await account.post(CONFIG, { ...good, endpoint: "http://10.0.0.1" })).status).toBe(400);
   });
 
-  test("the keys are nowhere in the database file", async () => {
+  test("a project has a maximum of destinations; the credentials of the last one can still change", async () => {
+    const account = await server.account();
+    for (let n = 1; n <= DESTINATIONS_PER_PROJECT_MAX; n += 1) {
+      const { status } = await account.post(CONFIG, { ...good, prefix: `p${n}` });
+      expect(status).toBe(200);
+      if (n % 50 === 0) await server.clock.advance(60_000);
+    }
+    const last = { ...good, prefix: `p${DESTINATIONS_PER_PROJECT_MAX}` };
+    const { status, body } = await account.post(CONFIG, { ...good, prefix: "p1" });
+    expect({ status, body }).toMatchObject({ status: 403, body: { code: "forbidden" } });
+    expect((await account.get(CONFIG)).body.prefix).toBe(last.prefix);
+    expect((await account.post(CONFIG, { ...last, accessKeyId: "B".repeat(16) })).status).toBe(200);
+    expect((await account.get(CONFIG)).body.accessKeyId).toBe("BBBB...BBBB");
+  });
+
+  test("the database file contains no key in plain text", async () => {
     const account = await server.account();
     const secretAccessKey = `secret-${crypto.randomUUID()}`;
     await account.post(CONFIG, { ...good, secretAccessKey });
@@ -154,7 +164,7 @@ describe("POST /v1/witness/config", () => {
 describe("GET /v1/witness/config", () => {
   endpoint(() => server, `GET ${CONFIG}`, [
     {
-      name: "what is in force, its secrets masked",
+      name: "the current configuration with masked credentials",
       before: ({ account }: World) => account.post(CONFIG, { ...good, prefix: "a/b" }),
       request: ["GET", CONFIG],
       status: 200,
@@ -170,7 +180,7 @@ describe("GET /v1/witness/config", () => {
       lacks: [good.accessKeyId, good.secretAccessKey, "secretAccessKey"],
     },
     {
-      name: "the newest one",
+      name: "the newest configuration",
       before: async ({ account }: World) => {
         await account.post(CONFIG, good);
         await account.post(CONFIG, { ...good, bucket: "other" });

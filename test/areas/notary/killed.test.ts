@@ -22,7 +22,7 @@ function start(): Promise<ServerProcess> {
   return ServerProcess.start({ command: NINEFOLD_COMMAND, args });
 }
 
-test("killed between the commit and the delivery: the receipt is there once, its answer too, and it is delivered", async () => {
+test("after a kill between commit and delivery the receipt exists once, its response is stored, and its copy is delivered", async () => {
   const first = await start();
   const key = String(first.key);
   const before = new Client(first.url, key);

@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A megabyte of numbers that are exact, though `JSON.stringify` writes them otherwise. */
+/** A megabyte of exact numbers that `JSON.stringify` writes in another form. */
 const MEGABYTE = `[${"1.0,".repeat(262_000)}1]`;
 
-/** The CPU time of the process in milliseconds, which a busy machine does not lengthen: the least of some runs. */
+/** Minimum CPU time of several runs in milliseconds, which is independent of the machine's load. */
 function cpuMs(work: () => unknown): number {
   const runs = Array.from({ length: 5 }, () => {
     const before = process.cpuUsage();
@@ -28,7 +28,7 @@ function cpuMs(work: () => unknown): number {
 }
 
 describe("a megabyte of numbers", () => {
-  test("is rejected before anything is made of it, by a log as by a verification", async () => {
+  test("is rejected before it is parsed, in a log and in a verification", async () => {
     for (const [path, body] of [
       ["/v1/witness/log", `{"log":{"a":${MEGABYTE}}}`],
       ["/v1/witness/verify", `{"receipt":${MEGABYTE}}`],
@@ -39,13 +39,13 @@ describe("a megabyte of numbers", () => {
   });
 });
 
-describe("as many numbers as a body may have", () => {
+describe("the maximum of numbers in a body", () => {
   const most = (number: string): string =>
     `{"log":{"a":[${Array(JSON_VALUES_MAX - 3)
       .fill(number)
       .join()}]}}`;
 
-  test("are witnessed, and the receipt is verified", async () => {
+  test("is logged, and its receipt is verified", async () => {
     const { status, body } = await account.post("/v1/witness/log", most("1.0"));
     expect(status).toBe(200);
     expect((body.log as { a: number[] }).a).toHaveLength(JSON_VALUES_MAX - 3);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A project of an account, and a client with a key of its own. */
+/** Creates a project of an account and a client with a key of the project. */
 async function projectOf(account: Client, name: string): Promise<{ id: string; client: Client }> {
   const { id } = (await account.post("/v1/projects", { name })).body;
   const body = { prefix: "sm", name: "notary", scopes: ["witness:*"] };
@@ -17,7 +17,7 @@ async function projectOf(account: Client, name: string): Promise<{ id: string; c
   return { id: String(id), client: server.client(String(key.body.secret)) };
 }
 
-test("every project has a chain of its own, and sees no other", async () => {
+test("every project has its own chain and cannot access others", async () => {
   const account = await server.account({ balance: 100 });
   const { id, client } = await projectOf(account, "Second");
   const [own, other] = [
@@ -35,7 +35,7 @@ test("every project has a chain of its own, and sees no other", async () => {
   expect(body.resources).toMatchObject({ chains: 1 });
 });
 
-test("a deleted project's key is refused at once, and its chain goes with its rows", async () => {
+test("a deleted project's key is rejected immediately, and its chain is removed with its rows", async () => {
   const account = await server.account({ balance: 100 });
   const { id, client } = await projectOf(account, "Short-lived");
   const { chain_id } = (await client.post("/v1/witness/sys/init")).body;
@@ -46,7 +46,7 @@ test("a deleted project's key is refused at once, and its chain goes with its ro
   expect((await account.get(`/v1/witness/pubkey/${chain_id}`)).status).toBe(404);
 });
 
-test("a key does what its scopes say", async () => {
+test("a key can do what its scopes allow", async () => {
   const account = await server.account({ balance: 100 });
   await account.post("/v1/witness/sys/init");
   const keyWith = async (scope: string): Promise<Client> => {

@@ -27,13 +27,13 @@ describe("GET /v1/witness/receipts", () => {
   });
   endpoint(() => server, "GET /v1/witness/receipts", [
     {
-      name: "without a chain there are none",
+      name: "empty without a chain",
       request: ["GET", "/v1/witness/receipts"],
       status: 200,
       body: { receipts: [] },
     },
     {
-      name: "of an empty chain there are none",
+      name: "empty for an empty chain",
       before: ({ account }: World) => logs(account, 0),
       request: ["GET", "/v1/witness/receipts"],
       status: 200,
@@ -54,7 +54,7 @@ describe("GET /v1/witness/receipts", () => {
     },
   ]);
 
-  test("are listed newest first, exactly as they were given, page by page", async () => {
+  test("are listed newest first, page by page, equal to the log responses", async () => {
     const account = await server.account();
     const given = await logs(account, 7);
     for (const limit of [1, 2, 3, 7, 100]) {
@@ -72,7 +72,7 @@ describe("GET /v1/witness/receipts", () => {
     }
   });
 
-  test("a page has 50 unless asked otherwise", async () => {
+  test("a page has 50 receipts by default", async () => {
     const account = await server.account();
     await logs(account, 51);
     const { body } = await account.get("/v1/witness/receipts");
@@ -80,7 +80,7 @@ describe("GET /v1/witness/receipts", () => {
     expect((await account.get(`/v1/witness/receipts?cursor=${body.cursor}`)).body.receipts).toHaveLength(1);
   });
 
-  test("a page ends with the receipt that passes its size", async () => {
+  test("a page ends with the receipt that exceeds its size", async () => {
     const account = await server.account();
     await logs(account, 1);
     const text = "x".repeat(PAGE_LOG_BYTES_MAX / 4);
@@ -105,7 +105,7 @@ describe("GET /v1/witness/receipts/{sequence_id}", () => {
   const at = (position: string) => ["GET", `/v1/witness/receipts/${position}`] as const;
   endpoint(() => server, "GET /v1/witness/receipts/{sequence_id}", [
     {
-      name: "one as it was given",
+      name: "equal to the log response",
       before: async (world: World) => {
         given = (await logs(world.account, 3))[1];
       },
@@ -123,7 +123,12 @@ describe("GET /v1/witness/receipts/{sequence_id}", () => {
       code: "not_found",
     },
     { name: "without a chain", request: at("1"), status: 404, code: "not_found" },
-    { name: "past what is counted", request: at("99999999999999999999"), status: 404, code: "not_found" },
+    {
+      name: "a number above the largest position",
+      request: at("99999999999999999999"),
+      status: 404,
+      code: "not_found",
+    },
     { name: "zero", request: at("0"), status: 400, code: "validation_error" },
     { name: "a leading zero", request: at("01"), status: 400, code: "validation_error" },
     { name: "a word", request: at("last"), status: 400, code: "validation_error" },
@@ -134,7 +139,7 @@ describe("GET /v1/witness/receipts/{sequence_id}", () => {
 });
 
 describe("GET /v1/witness/pubkey/{chainId}", () => {
-  test("200 public: nobody needs a key", async () => {
+  test("200 without a key", async () => {
     const account = await server.account();
     const { chain_id, publicKey } = (await account.post("/v1/witness/sys/init")).body;
     const answer = await server.client(null).get(`/v1/witness/pubkey/${chain_id}`);
@@ -147,7 +152,7 @@ describe("GET /v1/witness/pubkey/{chainId}", () => {
 });
 
 describe("accounts", () => {
-  test("see their own receipts alone, numbered on their own", async () => {
+  test("see only their own receipts, numbered separately", async () => {
     const [one, other] = [await server.account(), await server.account()];
     await logs(one, 3);
     await logs(other, 1);

@@ -4,7 +4,7 @@ import { NotaryService } from "../../../src/areas/notary/service.ts";
 import { type NotaryStore, notaryStore } from "../../../src/areas/notary/store.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
-// The service alone, on a real database: what a batch that fails leaves behind, and what few chains in memory do.
+// The service on a real database: state after a failed batch, and with few chains in memory.
 
 let server: TestServer;
 let store: NotaryStore;
@@ -25,7 +25,7 @@ function project(ref: number) {
 }
 
 describe("a unit of work that fails", () => {
-  test("leaves the chain where it was", async () => {
+  test("leaves the chain unchanged", async () => {
     const { writer } = server.server.kernel;
     const notary = service();
     await writer.submit((tx) => notary.init(tx, "usr_x", project(900)));
@@ -54,7 +54,7 @@ describe("a unit of work that fails", () => {
     expect(notary.receipt(900, 3)?.prev_hash).toBe(String(notary.receipt(900, 2)?.chain_hash));
   });
 
-  test("leaves no chain that it made, and none that another unit read meanwhile", async () => {
+  test("leaves no chain that it created or that another unit read meanwhile", async () => {
     const { writer } = server.server.kernel;
     const notary = service();
     const outcomes = await Promise.allSettled([
@@ -72,8 +72,8 @@ describe("a unit of work that fails", () => {
   });
 });
 
-describe("chains that do not fit into memory", () => {
-  test("are read again, also within the batch that wrote them", async () => {
+describe("chains above the limit in memory", () => {
+  test("are read again, even within the batch that wrote them", async () => {
     const { writer } = server.server.kernel;
     const notary = service(1);
     for (const ref of [901, 902, 903]) await writer.submit((tx) => notary.init(tx, "usr_x", project(ref)));
@@ -101,7 +101,7 @@ describe("the chain of a deleted project", () => {
     for (let n = 0; n < 5; n += 1) await writer.submit((tx) => notary.append(tx, 900, entry(n)));
     const remove = async (rowsMax: number): Promise<[number, boolean]> => [
       await writer.submit((tx) => notary.remove(tx, 900, rowsMax)),
-      store.chainCalled(made.chain_id) !== null,
+      store.chainById(made.chain_id) !== null,
     ];
     expect(await remove(2)).toEqual([2, true]);
     expect(await remove(2)).toEqual([2, true]);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createNotary } from "../../../src/areas/notary/index.ts";
-import { UPLOAD_AT_ONCE_MS } from "../../../src/areas/notary/uploads.ts";
+import { IMMEDIATE_UPLOAD_TIMEOUT_MS } from "../../../src/areas/notary/uploads.ts";
 import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
 import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import type { Client } from "../../support/client.ts";
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => s3.stop());
 
-/** Longer than the first pause before a buffered receipt is tried again, whatever the jitter. */
+/** Longer than the first delay before a retry, including jitter. */
 const FIRST_RETRY_MS = 6_000;
 
 async function configure(
@@ -34,16 +34,16 @@ async function configure(
 
 const log = (n: number, client: Client = account) => client.post("/v1/witness/log", { log: { n } });
 
-/** What the configuration shows of the deliveries. */
+/** The delivery fields of the configuration. */
 async function deliveries(client: Client = account): Promise<unknown> {
   const { buffered, last_error } = (await client.get("/v1/witness/config")).body;
   return { buffered, last_error };
 }
 
-const NOTHING_WAITS = { buffered: 0, last_error: null };
+const NOTHING_BUFFERED = { buffered: 0, last_error: null };
 
-describe("a storage that works", () => {
-  test("has the receipt when the log is answered", async () => {
+describe("an available storage", () => {
+  test("has the receipt before the log request returns", async () => {
     await configure();
     const { status, headers, body } = await log(1);
     const location = `${s3.endpoint}/receipts/witness/receipts/1.json`;
@@ -56,18 +56,18 @@ describe("a storage that works", () => {
     expect((await account.get("/v1/witness/receipts/1")).body).toEqual(body);
     expect((await account.get("/v1/witness/receipts")).body.receipts).toEqual([body]);
     expect((await account.post("/v1/witness/verify", { receipt: body })).body.valid).toBe(true);
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
     expect((await account.get("/v1/meter/balance")).body.balance).toBe(998);
   });
 
-  test("is asked nothing more once everything is there", async () => {
+  test("gets no further requests when everything is delivered", async () => {
     await configure();
     await log(1);
     await server.clock.advance(24 * 60 * 60 * 1000);
     expect(s3.requests).toHaveLength(1);
   });
 
-  test("gets the receipts made from its configuration on, and no earlier ones", async () => {
+  test("gets the receipts created after its configuration, and no earlier ones", async () => {
     const before = (await log(1)).body;
     await configure();
     await log(2);
@@ -88,27 +88,27 @@ describe("a storage that works", () => {
     expect(await s3.object(key)).not.toBeNull();
   });
 
-  test("takes many at once", async () => {
+  test("gets concurrent receipts", async () => {
     await configure();
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => log(n)));
     expect(answers.every(({ body }) => body.storage_status === "delivered")).toBe(true);
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
   });
 });
 
-describe("a storage that does not work", () => {
+describe("an unavailable storage", () => {
   test.each([
-    ["down", "the storage answered 503 SlowDown"],
-    ["redirecting", "the storage answered 307: redirects are not followed; check endpoint and region"],
-    ["hanging", /^the storage did not answer: /],
-  ] as const)("%s: the receipt is buffered and delivered when it works again", async (mode, error) => {
+    ["down", "the storage returned 503 SlowDown"],
+    ["redirecting", "the storage returned 307: redirects are not followed; check endpoint and region"],
+    ["hanging", /^no response from the storage: /],
+  ] as const)("%s: the receipt is buffered and delivered when the storage recovers", async (mode, error) => {
     await configure();
     s3.mode = mode;
     const startedAt = performance.now();
     const { status, headers, body } = await log(1);
     const tookMs = performance.now() - startedAt;
-    expect(tookMs >= UPLOAD_AT_ONCE_MS - 50).toBe(mode === "hanging");
-    expect(tookMs).toBeLessThan(UPLOAD_AT_ONCE_MS + 1_500);
+    expect(tookMs >= IMMEDIATE_UPLOAD_TIMEOUT_MS - 50).toBe(mode === "hanging");
+    expect(tookMs).toBeLessThan(IMMEDIATE_UPLOAD_TIMEOUT_MS + 1_500);
     expect({ status, header: headers.get("x-witness-status") }).toEqual({ status: 202, header: "buffered" });
     expect(body.storage_status).toBe("buffered");
     expect(body.storage_location).toBeUndefined();
@@ -122,7 +122,7 @@ describe("a storage that does not work", () => {
     const { storage_status, ...receipt } = body;
     expect(await s3.object("witness/receipts/1.json")).toBe(JSON.stringify(receipt));
     expect((await account.get("/v1/witness/receipts/1")).body).toMatchObject({ storage_status: "delivered" });
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
   });
 
   test("a redirect is not followed", async () => {
@@ -132,7 +132,7 @@ describe("a storage that does not work", () => {
     expect(s3.requests.map(({ path }) => path)).toEqual(["/receipts/witness/receipts/1.json"]);
   });
 
-  test("is tried again after 5, 10, 20, … seconds, at most 5 minutes, for as long as it takes", async () => {
+  test("is retried after 5, 10, 20, … seconds, at most every 5 minutes, without an end", async () => {
     await configure();
     s3.mode = "down";
     await log(1);
@@ -154,20 +154,20 @@ describe("a storage that does not work", () => {
     }
     s3.mode = "up";
     await server.clock.advance(331_000);
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
   });
 
-  test("all of a backlog arrives, oldest first, also after a restart", async () => {
+  test("a backlog is delivered completely, oldest first, also after a restart", async () => {
     await configure();
     s3.mode = "down";
     for (let n = 1; n <= 30; n += 1) await log(n);
     await server.restart();
     account = server.client(account.key);
-    expect(await deliveries()).toEqual({ buffered: 30, last_error: "the storage answered 503 SlowDown" });
+    expect(await deliveries()).toEqual({ buffered: 30, last_error: "the storage returned 503 SlowDown" });
     s3.mode = "up";
     s3.requests.length = 0;
     await server.clock.advance(FIRST_RETRY_MS);
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
     const order = s3.requests.map(({ path }) => Number(/(\d+)\.json$/.exec(path)?.[1]));
     expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
     expect(order.slice(0, 8).every((sequence) => sequence <= 8)).toBe(true);
@@ -175,20 +175,20 @@ describe("a storage that does not work", () => {
       expect(await s3.object(`witness/receipts/${n}.json`)).toContain(`"n":${n}}`);
   });
 
-  test("wrong keys leave receipts buffered until the right ones are given", async () => {
+  test("wrong credentials leave receipts buffered until they are corrected", async () => {
     await configure({ ...s3.config(), secretAccessKey: "wrong+secret/wrong+secret" });
     expect((await log(1)).status).toBe(202);
     expect(await deliveries()).toEqual({
       buffered: 1,
-      last_error: "the storage answered 403 SignatureDoesNotMatch",
+      last_error: "the storage returned 403 SignatureDoesNotMatch",
     });
     await configure();
     await server.clock.advance(1);
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
     expect(await s3.object("witness/receipts/1.json")).not.toBeNull();
   });
 
-  test("another storage gets what is buffered; what was delivered stays where it is", async () => {
+  test("another storage gets the buffered receipts; delivered copies stay in place", async () => {
     await configure();
     await log(1);
     s3.mode = "down";
@@ -208,7 +208,7 @@ describe("a storage that does not work", () => {
   });
 });
 
-describe("an object that is there already", () => {
+describe("an existing object", () => {
   test("with the same bytes counts as delivered", async () => {
     await configure();
     s3.mode = "down";
@@ -216,18 +216,18 @@ describe("an object that is there already", () => {
     s3.mode = "up";
     await s3.place("witness/receipts/1.json", JSON.stringify(receipt));
     await server.clock.advance(FIRST_RETRY_MS);
-    expect(await deliveries()).toEqual(NOTHING_WAITS);
+    expect(await deliveries()).toEqual(NOTHING_BUFFERED);
     expect(s3.requests.at(-1)?.method).toBe("GET");
   });
 
-  test("with other bytes is left alone, and the receipt stays buffered; others go on", async () => {
+  test("with other bytes is not changed, its receipt stays buffered, and others are delivered", async () => {
     await configure();
     await s3.place("witness/receipts/1.json", "someone else's");
     expect((await log(1)).status).toBe(202);
     expect((await log(2)).status).toBe(200);
     const conflict = {
       buffered: 1,
-      last_error: "witness/receipts/1.json is there already, with other content",
+      last_error: "witness/receipts/1.json already exists with different content",
     };
     expect(await deliveries()).toEqual(conflict);
     await server.clock.advance(60_000);
@@ -235,7 +235,7 @@ describe("an object that is there already", () => {
     expect(await s3.object("witness/receipts/1.json")).toBe("someone else's");
   });
 
-  test("so many of them do not hold up what comes after", async () => {
+  test("many of them do not delay later receipts", async () => {
     await configure();
     s3.mode = "down";
     for (let n = 1; n <= 9; n += 1) {
@@ -253,7 +253,7 @@ describe("an object that is there already", () => {
 describe("under an Idempotency-Key", () => {
   const keyed = { headers: { "idempotency-key": "k" } };
 
-  test("a repeat gets the first answer, delivered or buffered", async () => {
+  test("a repeated request gets the first response, delivered or buffered", async () => {
     await configure();
     const first = await account.post("/v1/witness/log", { log: { n: 1 } }, keyed);
     const repeat = await account.post("/v1/witness/log", { log: { n: 1 } }, keyed);
@@ -262,13 +262,16 @@ describe("under an Idempotency-Key", () => {
     const other = { headers: { "idempotency-key": "other" } };
     const buffered = await account.post("/v1/witness/log", { log: { n: 2 } }, other);
     s3.mode = "up";
-    const again = await account.post("/v1/witness/log", { log: { n: 2 } }, other);
-    expect({ status: again.status, text: again.text }).toEqual({ status: 202, text: buffered.text });
-    expect(again.headers.get("x-witness-status")).toBe("buffered");
+    const retryLater = await account.post("/v1/witness/log", { log: { n: 2 } }, other);
+    expect({ status: retryLater.status, text: retryLater.text }).toEqual({
+      status: 202,
+      text: buffered.text,
+    });
+    expect(retryLater.headers.get("x-witness-status")).toBe("buffered");
     expect((await account.get("/v1/witness/receipts")).body.receipts).toHaveLength(2);
   });
 
-  test("a repeat while the storage is being waited for is a conflict", async () => {
+  test("a repeated request during the upload is a conflict", async () => {
     await configure();
     s3.mode = "hanging";
     const first = account.post("/v1/witness/log", { log: { n: 1 } }, keyed);
@@ -279,7 +282,7 @@ describe("under an Idempotency-Key", () => {
 });
 
 describe("the storage of a deleted project", () => {
-  test("gets nothing more, and every row goes", async () => {
+  test("gets no further receipts, and every row is removed", async () => {
     await configure();
     await log(1);
     s3.mode = "down";
@@ -287,7 +290,7 @@ describe("the storage of a deleted project", () => {
     s3.mode = "up";
     const sent = s3.requests.length;
     const { kernel } = server.server;
-    // A second notary on the same file, as the projects' clean-up would use the first.
+    // A second notary on the same file, used like the first one by the removal of projects.
     const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
     const { resources } = createNotary({ ...kernel, scheduler }, new OutboundClient([]), {
       accountOf: () => null,
@@ -304,7 +307,7 @@ describe("the storage of a deleted project", () => {
       rows = await kernel.writer.submit((tx) => resources.removeRows(tx, ref, 2));
       removed.push(rows);
     }
-    // Two copies; two receipts; the chain and the storage; nothing.
+    // Two copies; two receipts; the chain and the storage; none.
     expect(removed).toEqual([2, 2, 2, 0]);
     expect(resources.count(ref, null)).toBe(0);
     const left =

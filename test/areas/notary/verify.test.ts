@@ -55,7 +55,7 @@ describe("POST /v1/witness/verify", () => {
       holds: { fields: { receipt: ["is required: it must be a receipt"] } },
     },
     {
-      name: "under an Idempotency-Key that was used for another request",
+      name: "Idempotency-Key of another request",
       before: ({ account }) => account.post(VERIFY, { receipt: 1 }, { headers: { "idempotency-key": "k" } }),
       request: ["POST", VERIFY, { receipt: 2 }],
       headers: { "idempotency-key": "k" },
@@ -110,21 +110,16 @@ describe("a receipt of the chain", () => {
       "content_hash",
       { content_hash: zeros },
       "content_hash_matches chain_link_valid",
-      "content_hash is not that of receipt 2 as it was given",
+      "content_hash differs from the stored receipt 2",
     ],
-    [
-      "prev_hash",
-      { prev_hash: zeros },
-      "chain_link_valid",
-      "prev_hash is not that of receipt 2 as it was given",
-    ],
+    ["prev_hash", { prev_hash: zeros }, "chain_link_valid", "prev_hash differs from the stored receipt 2"],
     [
       "chain_hash",
       { chain_hash: zeros },
       "signature_valid chain_link_valid",
-      "signature is not the key's signature of chain_hash",
+      "signature is not a valid signature of chain_hash by public_key",
     ],
-    ["timestamp", { timestamp: 1 }, "chain_link_valid", "timestamp is not that of receipt 2 as it was given"],
+    ["timestamp", { timestamp: 1 }, "chain_link_valid", "timestamp differs from the stored receipt 2"],
     ["sequence_id", { sequence_id: "9" }, "chain_link_valid", "this project's chain has no receipt 9"],
     [
       "sequence_id, past what is counted",
@@ -136,7 +131,7 @@ describe("a receipt of the chain", () => {
       "signature",
       { signature: "0".repeat(128) },
       "signature_valid",
-      "signature is not the key's signature of chain_hash",
+      "signature is not a valid signature of chain_hash by public_key",
     ],
     ["version", { version: 2 }, "signature_valid content_hash_matches chain_link_valid", "version must be 1"],
   ])("with another %s", async (_, change, failing, error) => {
@@ -148,18 +143,18 @@ describe("a receipt of the chain", () => {
     expect(errors).toContain(error);
   });
 
-  test("of another key pair is refused, however well it is made", async () => {
+  test("signed with another key pair is invalid", async () => {
     const forged = makeChain([{ n: 1 }])[0];
     expect(await verify(forged)).toMatchObject({
       valid: false,
       checks: { signature_valid: false, content_hash_matches: true, chain_link_valid: false },
       errors: expect.arrayContaining([
-        "public_key is not that of this project's chain",
+        "public_key is not the key of this project's chain",
       ]) as unknown as string[],
     });
   });
 
-  test("is not one of another account's chain, nor of none", async () => {
+  test("is invalid for another account's chain and without a chain", async () => {
     const other = await server.account();
     const verdict = async (): Promise<Fields> => (await other.post(VERIFY, { receipt })).body;
     expect(await verdict()).toMatchObject({
@@ -175,7 +170,7 @@ describe("a receipt of the chain", () => {
     });
   });
 
-  test("with a name twice in its log, or digits that are lost, is in doubt as content", async () => {
+  test("with a duplicate name or an inexact number in its log fails the content check", async () => {
     const text = JSON.stringify({ receipt });
     for (const [from, to] of [
       ['"n":2', '"n":1,"n":2'],
@@ -194,7 +189,7 @@ describe("a receipt of the chain", () => {
     expect(twice.body.checks).toEqual(malformed.checks);
   });
 
-  test("with any single bit changed is found, the time's too", async () => {
+  test("with any single bit changed is invalid, including the timestamp", async () => {
     const json = JSON.stringify(receipt);
     await fc.assert(
       fc.asyncProperty(fc.nat(Buffer.byteLength(json) * 8 - 1), async (bit) => {
@@ -208,10 +203,10 @@ describe("a receipt of the chain", () => {
     );
   });
 
-  test("whatever JSON a field becomes, the answer is a verdict", async () => {
+  test("any JSON as a field gets a verdict", async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.keys(receipt)), anyJson, async (field, value) => {
-        // By chance it may be the field's own value.
+        // The random value may equal the original.
         fc.pre(!Bun.deepEquals(value, (receipt as unknown as Record<string, unknown>)[field]));
         const { status, body } = await account.post(VERIFY, { receipt: { ...receipt, [field]: value } });
         expect({ status, valid: body.valid }).toEqual({ status: 200, valid: false });
@@ -220,7 +215,7 @@ describe("a receipt of the chain", () => {
     );
   });
 
-  test("whatever JSON a receipt is, the answer is a verdict", async () => {
+  test("any JSON as a receipt gets a verdict", async () => {
     await fc.assert(
       fc.asyncProperty(anyJson, async (value) => {
         const { status, body } = await account.post(VERIFY, { receipt: value });
@@ -230,7 +225,7 @@ describe("a receipt of the chain", () => {
     );
   });
 
-  test("nested as deep as a receipt can be is a verdict, a level more is refused", async () => {
+  test("nested to the maximum depth gets a verdict; one level more is rejected", async () => {
     const nested = (levels: number): string =>
       `{"receipt":{"log":{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}}}`;
     const { status, body } = await account.post(VERIFY, nested(JSON_LEVELS_MAX));

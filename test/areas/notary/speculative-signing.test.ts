@@ -2,7 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { sign } from "node:crypto";
 import { readLogEntry } from "../../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../../src/areas/notary/service.ts";
-import { SIGNED_AHEAD_MAX, type SignBeside } from "../../../src/areas/notary/signing-ahead.ts";
+import {
+  SIGNATURES_IN_FLIGHT_MAX,
+  type SignInBackground,
+} from "../../../src/areas/notary/speculative-signing.ts";
 import { notaryStore } from "../../../src/areas/notary/store.ts";
 import type { Writer } from "../../../src/kernel/storage/writer.ts";
 import { ChainVerifier } from "../../../src/verify/chain.ts";
@@ -13,38 +16,38 @@ const PROJECT = 900;
 
 let server: TestServer;
 let writer: Writer;
-/** What the thread that signs was given, and has not signed yet. */
-let begun: (() => void)[];
+/** Signatures started and not finished. */
+let started: (() => void)[];
 beforeEach(async () => {
   server = await startTestServer({ manualClock: true });
   writer = server.server.kernel.writer;
-  begun = [];
+  started = [];
 });
 afterEach(() => server.stop());
 
-const later: SignBeside = (key, hash, done) => begun.push(() => done(sign(null, hash, key)));
-/** A signature that is none: where it is taken, the chain shows it. */
+const later: SignInBackground = (key, hash, done) => started.push(() => done(sign(null, hash, key)));
+/** An invalid signature that shows where a prediction is used. */
 const MARK = new Uint8Array(64).fill(7);
-const marked: SignBeside = (_key, _hash, done) => begun.push(() => done(MARK));
+const marked: SignInBackground = (_key, _hash, done) => started.push(() => done(MARK));
 
-async function notaryWith(beside: SignBeside, cores = 4): Promise<NotaryService> {
+async function notaryWith(signInBackground: SignInBackground, cores = 4): Promise<NotaryService> {
   const { kernel } = server.server;
-  const notary = new NotaryService(notaryStore(kernel.db), { ...kernel, cores }, undefined, beside);
+  const notary = new NotaryService(notaryStore(kernel.db), { ...kernel, cores }, undefined, signInBackground);
   await writer.submit((tx) => notary.init(tx, "usr_x", { ref: PROJECT, id: "proj_x" }));
   return notary;
 }
 
-/** As a request does: foresees its receipt, then queues its unit of work. */
+/** Like a request: predicts the receipt, then queues its unit of work. */
 function log(notary: NotaryService, n: number, fails = false): Promise<string> {
   const entry = readLogEntry({ log: { n } }, `{"log":{"n":${n}}}`);
-  const foreseen = notary.foresee(PROJECT, entry);
+  const predicted = notary.predict(PROJECT, entry);
   return writer.submit((tx) => {
-    if (fails) throw new Error("refused");
-    return notary.append(tx, PROJECT, entry, foreseen).receipt.signature;
+    if (fails) throw new Error("rejected");
+    return notary.append(tx, PROJECT, entry, predicted).receipt.signature;
   });
 }
 
-function expectWhole(notary: NotaryService, length: number): void {
+function expectComplete(notary: NotaryService, length: number): void {
   const verifier = new ChainVerifier(createPortableCrypto());
   const { receipts } = notary.receipts(PROJECT, 1_000, undefined);
   for (const receipt of receipts.reverse())
@@ -52,72 +55,72 @@ function expectWhole(notary: NotaryService, length: number): void {
   expect(verifier).toMatchObject({ first: "1", last: String(length) });
 }
 
-describe("a receipt that waits for a commit", () => {
-  test("is signed beside the event loop, but for the first, whose commit may come at once", async () => {
+describe("a receipt pending commit", () => {
+  test("is signed off the event loop, except for the first, which may be committed immediately", async () => {
     const notary = await notaryWith(marked);
     const receipts = [log(notary, 1), log(notary, 2), log(notary, 3)];
-    expect(begun).toHaveLength(2);
-    for (const done of begun) done();
+    expect(started).toHaveLength(2);
+    for (const done of started) done();
     const mark = MARK.toHex();
     expect((await Promise.all(receipts)).map((signature) => signature === mark)).toEqual([false, true, true]);
   });
 
-  test("is signed within its unit of work when the signature is late, or fails", async () => {
+  test("is signed within its unit of work when the signature is late or fails", async () => {
     const notary = await notaryWith((_key, _hash, done) => done(null));
     await Promise.all([1, 2, 3].map((n) => log(notary, n)));
-    expectWhole(notary, 3);
+    expectComplete(notary, 3);
   });
 
-  test("is signed anew when one before it was refused; the next batch is foreseen again", async () => {
+  test("is signed again when an earlier one was rejected; the next batch is predicted again", async () => {
     const notary = await notaryWith(later);
     const first = [log(notary, 1), log(notary, 2), log(notary, 3, true), log(notary, 4), log(notary, 5)];
-    for (const done of begun.splice(0)) done();
+    for (const done of started.splice(0)) done();
     const outcomes = await Promise.allSettled(first);
     expect(outcomes.map(({ status }) => status)).toEqual([
       ...["fulfilled", "fulfilled", "rejected", "fulfilled", "fulfilled"],
     ] as never);
-    expectWhole(notary, 4);
+    expectComplete(notary, 4);
     const chain = notary.chain(PROJECT);
     await log(notary, 6);
-    expect(chain?.foreseen?.hash).toBe(chain?.hash as never);
-    expectWhole(notary, 5);
+    expect(chain?.predicted?.hash).toBe(chain?.hash as never);
+    expectComplete(notary, 5);
   });
 
-  test("is signed anew when the last ones of a batch were refused", async () => {
+  test("is signed again when the last ones of a batch were rejected", async () => {
     const notary = await notaryWith(later);
     await Promise.allSettled([log(notary, 1), log(notary, 2, true), log(notary, 3, true)]);
-    // These are foreseen behind the refused ones; what comes after them is not.
+    // These were predicted to follow the rejected ones; later receipts are not.
     await Promise.all([log(notary, 4), log(notary, 5)]);
     await log(notary, 6);
     const chain = notary.chain(PROJECT);
-    expect(chain?.foreseen?.hash).toBe(chain?.hash as never);
-    expectWhole(notary, 4);
+    expect(chain?.predicted?.hash).toBe(chain?.hash as never);
+    expectComplete(notary, 4);
   });
 
-  test("takes nothing from a chain that was removed and made again meanwhile", async () => {
+  test("ignores predictions for a chain that was removed and created again", async () => {
     const notary = await notaryWith(marked);
     const before = readLogEntry({ log: { n: 1 } }, '{"log":{"n":1}}');
-    const foreseen = notary.foresee(PROJECT, before);
-    if (foreseen !== null) foreseen.signature = MARK;
+    const predicted = notary.predict(PROJECT, before);
+    if (predicted !== null) predicted.signature = MARK;
     await writer.submit((tx) => notary.remove(tx, PROJECT, 100));
     await writer.submit((tx) => notary.init(tx, "usr_x", { ref: PROJECT, id: "proj_x" }));
-    await writer.submit((tx) => notary.append(tx, PROJECT, before, foreseen).receipt.sequence_id);
-    expectWhole(notary, 1);
+    await writer.submit((tx) => notary.append(tx, PROJECT, before, predicted).receipt.sequence_id);
+    expectComplete(notary, 1);
   });
 });
 
-test("no more signatures are begun than the threads may have before them", async () => {
+test("signatures in flight have a limit", async () => {
   const notary = await notaryWith(later);
-  // The first one is not begun.
-  const receipts = Array.from({ length: 1 + SIGNED_AHEAD_MAX + 5 }, (_, n) => log(notary, n));
-  expect(begun).toHaveLength(SIGNED_AHEAD_MAX);
+  // The first one is not started.
+  const receipts = Array.from({ length: 1 + SIGNATURES_IN_FLIGHT_MAX + 5 }, (_, n) => log(notary, n));
+  expect(started).toHaveLength(SIGNATURES_IN_FLIGHT_MAX);
   await Promise.all(receipts);
-  // Threads that hang hold up nobody.
+  // Hanging threads delay no receipt.
   await Promise.all([log(notary, 1), log(notary, 2)]);
-  expect(begun).toHaveLength(SIGNED_AHEAD_MAX);
-  begun[0]?.();
+  expect(started).toHaveLength(SIGNATURES_IN_FLIGHT_MAX);
+  started[0]?.();
   await Promise.all([log(notary, 1), log(notary, 2)]);
-  expect(begun).toHaveLength(SIGNED_AHEAD_MAX + 1);
+  expect(started).toHaveLength(SIGNATURES_IN_FLIGHT_MAX + 1);
 });
 
 test.each([
@@ -127,6 +130,6 @@ test.each([
 ])("on %i processors %i of three are signed beside the event loop", async (cores, count) => {
   const notary = await notaryWith(later, cores);
   await Promise.all([1, 2, 3].map((n) => log(notary, n)));
-  expect(begun).toHaveLength(count);
-  expectWhole(notary, 3);
+  expect(started).toHaveLength(count);
+  expectComplete(notary, 3);
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { RECEIPTS_PER_RUN } from "../../../src/areas/notary/upload-job.ts";
-import { UPLOADS_AT_ONCE_MAX } from "../../../src/areas/notary/uploads.ts";
+import { CONCURRENT_UPLOADS_MAX } from "../../../src/areas/notary/uploads.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { S3Server } from "../../support/s3-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -20,28 +20,28 @@ afterEach(async () => {
   await s3.stop();
 });
 
-/** Logs `count` entries at once. */
+/** Logs `count` entries concurrently. */
 const logs = (count: number) =>
   Promise.all(Array.from({ length: count }, (_, n) => account.post("/v1/witness/log", { log: { n } })));
 
-describe("log requests that wait for a storage that hangs", () => {
-  test("are so many at once; the next one is buffered right away", async () => {
+describe("log requests while a storage hangs", () => {
+  test("wait up to the limit; the next one is buffered immediately", async () => {
     s3.mode = "hanging";
-    const waiting = logs(UPLOADS_AT_ONCE_MAX);
-    while (s3.requests.length < UPLOADS_AT_ONCE_MAX) await Bun.sleep(5);
-    // Past this runtime's own fetch, which makes 256 requests at once.
+    const waiting = logs(CONCURRENT_UPLOADS_MAX);
+    while (s3.requests.length < CONCURRENT_UPLOADS_MAX) await Bun.sleep(5);
+    // Sent without fetch, which is limited to 256 concurrent requests.
     const body = '{"log":{"next":true}}';
     const head = `POST /v1/witness/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${account.key}\r\n`;
     const next = await sendRaw(server.url, [`${head}Content-Length: ${body.length}\r\n\r\n${body}`]);
     expect(next?.body).toMatchObject({ storage_status: "buffered" });
-    expect(s3.requests).toHaveLength(UPLOADS_AT_ONCE_MAX);
+    expect(s3.requests).toHaveLength(CONCURRENT_UPLOADS_MAX);
     expect((await waiting).every(({ status }) => status === 202)).toBe(true);
-    expect((await account.get("/v1/witness/config")).body.buffered).toBe(UPLOADS_AT_ONCE_MAX + 1);
+    expect((await account.get("/v1/witness/config")).body.buffered).toBe(CONCURRENT_UPLOADS_MAX + 1);
   });
 });
 
 describe("a backlog longer than one run of the job", () => {
-  test("is delivered whole", async () => {
+  test("is delivered completely", async () => {
     s3.mode = "down";
     await logs(RECEIPTS_PER_RUN + 1);
     s3.mode = "up";
@@ -50,7 +50,7 @@ describe("a backlog longer than one run of the job", () => {
     expect(await s3.object(`witness/receipts/${RECEIPTS_PER_RUN + 1}.json`)).not.toBeNull();
   });
 
-  test("is delivered whole although as many objects as one run takes are someone else's", async () => {
+  test("is delivered completely although the objects of a whole run exist with different content", async () => {
     s3.mode = "down";
     await logs(RECEIPTS_PER_RUN + 1);
     for (let n = 1; n <= RECEIPTS_PER_RUN; n += 1)
