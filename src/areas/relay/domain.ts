@@ -1,5 +1,4 @@
 import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
-import { isoTime } from "../../kernel/time/date-time.ts";
 import type { RelayBody, RelayFailure, RelayKind } from "./deliveries/schema.ts";
 
 const codes = registerErrors({
@@ -182,47 +181,4 @@ function retryAfterMs(value: string | undefined, now: number): number {
     ? Math.max(...seconds.map(Number)) * 1_000
     : Date.parse(value) - now;
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(0, ms), RETRY_AFTER_MS_MAX);
-}
-
-/** Numbers that JSON.parse may not give back as they were. */
-const RISKY_NUMBER = /\d{16}|\d[eE]|\.\d/;
-
-type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown;
-interface RawJson {
-  parse(text: string, reviver: Reviver): unknown;
-  rawJSON(text: string): unknown;
-}
-
-/**
- * The JSON text of the member `payload` of a request, compact; of an empty object where it is left out. Numbers keep the digits that they were sent with:
- * 12345678901234567890 must not become 12345678901234567000 on its way.
- */
-export function payloadText(bodyText: string, payload: object | undefined): string {
-  if (payload === undefined) return "{}";
-  if (!RISKY_NUMBER.test(bodyText)) return JSON.stringify(payload);
-  return JSON.stringify(exactJson<{ payload: object }>(bodyText).payload);
-}
-
-/** What a JSON text says, to be written again; null where it has no numbers that need care. */
-export function exactly(text: string): unknown {
-  return RISKY_NUMBER.test(text) ? exactJson(text) : null;
-}
-
-/** What a JSON text says, to be written again: its numbers keep their digits. */
-function exactJson<T extends object>(text: string): T {
-  const json = JSON as unknown as RawJson;
-  return json.parse(text, (_key, value, { source }) =>
-    typeof value === "number" && source !== undefined && String(value) !== source
-      ? json.rawJSON(source)
-      : value,
-  ) as T;
-}
-
-/** The body of a message's delivery: the same for every attempt. `payload` is JSON. */
-export function messageBody(
-  format: "envelope" | "raw",
-  { event_type, created_at, payload }: { event_type: string; created_at: number; payload: string },
-): string {
-  if (format === "raw") return payload;
-  return `{"type":${JSON.stringify(event_type)},"timestamp":"${isoTime(created_at)}","data":${payload}}`;
 }

@@ -3,11 +3,9 @@ import {
   type AttemptResult,
   afterAttempt,
   DELAY_MS_MAX,
-  payloadText,
   RETRY_AFTER_MS_MAX,
   readDelay,
 } from "../../../src/areas/relay/domain.ts";
-import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 
 const NOW = Date.UTC(2026, 2, 10, 12);
 
@@ -124,37 +122,6 @@ describe("after an attempt", () => {
     test(`Retry-After: ${value} waits ${waitMs} ms`, () => {
       const step = afterAttempt("scheduled", 1, result(503, value), 0.5);
       expect(step.kind === "retry" ? step.at - NOW : null).toBe(waitMs);
-    });
-  }
-});
-
-describe("payloads", () => {
-  const bodyOf = (payload: string): string => `{"other":"[[{{\\"[","payload":${payload}}`;
-
-  test(`may have ${JSON_LEVELS_MAX} levels`, () => {
-    const payload = `{"a":${"[".repeat(JSON_LEVELS_MAX - 2)}[0.10]${"]".repeat(JSON_LEVELS_MAX - 2)}}`;
-    expect(payloadText(bodyOf(payload), JSON.parse(payload))).toBe(payload);
-  });
-
-  test("brackets within texts are no levels", () => {
-    const payload = `{"text":${JSON.stringify('["{'.repeat(1_000))}}`;
-    expect(payloadText(bodyOf(payload), JSON.parse(payload))).toBe(payload);
-  });
-
-  const kept: readonly (readonly [payload: string, sent: string])[] = [
-    ['{ "a": 1,\n "b": [true, null] }', '{"a":1,"b":[true,null]}'],
-    ['{"id":12345678901234567890}', '{"id":12345678901234567890}'],
-    ['{"price":1.0,"small":1e-7,"big":1E400}', '{"price":1.0,"small":1e-7,"big":1E400}'],
-    ['{"nested":{"deep":[0.10]}}', '{"nested":{"deep":[0.10]}}'],
-    ['{"text":"12345678901234567890.0"}', '{"text":"12345678901234567890.0"}'],
-    ['{"__proto__":{"a":1.50}}', '{"__proto__":{"a":1.50}}'],
-    ['{"é":"\\u00e9"}', '{"é":"é"}'],
-    ["{}", "{}"],
-  ];
-  for (const [payload, sent] of kept) {
-    test(`${payload.replaceAll("\n", " ")}`, () => {
-      const body = `{"payload":${payload}}`;
-      expect(payloadText(body, JSON.parse(body).payload)).toBe(sent);
     });
   }
 });

@@ -31,8 +31,8 @@ export function relayRoutes(api: Api, relays: RelayService) {
     .use(api)
     .post(
       "/v1/relay",
-      ({ call, body }) => {
-        const ready = relays.prepare(body, call.bodyText);
+      async ({ call, body }) => {
+        const ready = await relays.prepare(body, call.bodyText);
         return call.perform((tx, forNothing) => relays.schedule(tx, call.caller, ready, forNothing));
       },
       {

@@ -7,9 +7,10 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DEDUPLICATED_MS, DELIVER, dueAt, payloadText, readWaits } from "../domain.ts";
+import { DEDUPLICATED_MS, DELIVER, dueAt, readWaits } from "../domain.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import type { Messages } from "../messages/messages.ts";
+import { payloadText } from "../payload.ts";
 import type { ResendStore } from "../resends/store.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { attemptView } from "./exchange.ts";
@@ -55,7 +56,7 @@ export interface MessageRefs {
 }
 
 /** A delivery that a caller asks for, checked and made ready. */
-type PreparedRelay = ReturnType<RelayService["prepare"]>;
+type PreparedRelay = Awaited<ReturnType<RelayService["prepare"]>>;
 
 /** The use cases of deliveries. */
 export class RelayService {
@@ -79,7 +80,7 @@ export class RelayService {
   }
 
   /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
-  prepare(given: RelayBody, bodyText: string) {
+  async prepare(given: RelayBody, bodyText: string) {
     const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = given;
     const { url } = this.deps.policy.assertUrl("target_url", target_url);
     const hasText = method !== "GET" && body_base64 === undefined;
@@ -87,7 +88,7 @@ export class RelayService {
       host: url.host,
       dueAt: dueAt(given),
       custom: ownHeadersLeftOut(given.headers ?? {}),
-      relay: { target_url, method, body: hasText ? payloadText(bodyText, given.payload) : null },
+      relay: { target_url, method, body: hasText ? await payloadText(bodyText, given.payload) : null },
       extras: extrasOf(given),
       deduplicationId,
     };

@@ -8,15 +8,9 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "../deliveries/store.ts";
-import {
-  type AttemptResult,
-  afterEndpointAttempt,
-  DELIVER,
-  DUE_HEADER,
-  messageBody,
-  type NextStep,
-} from "../domain.ts";
+import { type AttemptResult, afterEndpointAttempt, DELIVER, DUE_HEADER, type NextStep } from "../domain.ts";
 import type { MessageStore } from "../messages/store.ts";
+import { messageBody } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { EndpointHealth } from "./health.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, keepsOrder } from "./registry.ts";

@@ -9,7 +9,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { WALKED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
 import type { RelayStore } from "../deliveries/store.ts";
-import { DEDUPLICATED_MS, dueAt, exactly, RELAYS_KEPT_MS } from "../domain.ts";
+import { DEDUPLICATED_MS, dueAt, RELAYS_KEPT_MS } from "../domain.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
 import {
@@ -19,6 +19,7 @@ import {
   OWN_TYPES,
 } from "../endpoints/registry.ts";
 import { CLOSED, DISABLED } from "../endpoints/store.ts";
+import { messagePayloadTexts, payloadText } from "../payload.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import {
   BATCH_DELIVERIES_MAX,
@@ -122,17 +123,19 @@ export class Messages {
 
   /** Checks what a caller sends, and finds the endpoints that take it. @throws ApiError `validation_error` naming the field. */
   async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
-    const exact = exactly(bodyText) as { payload: object } | null;
-    const message = prepared(given, exact?.payload ?? given.payload);
+    const message = prepared(given, await payloadText(bodyText, given.payload));
     await this.select(caller, [message], [given]);
     return { messages: [message], placeOf: () => "", unfinished: [] };
   }
 
   /** The same for many: an error in one rejects all. */
   async prepareMany(caller: Caller, { messages }: RelayMessagesBody, bodyText: string): Promise<Sending> {
-    const exact = exactly(bodyText) as RelayMessagesBody | null;
+    const payloads = await messagePayloadTexts(
+      bodyText,
+      messages.map(({ payload }) => payload),
+    );
     const all = messages.map((given, at) =>
-      within(placeInBatch(at), () => prepared(given, exact?.messages[at]?.payload ?? given.payload)),
+      within(placeInBatch(at), () => prepared(given, payloads[at] ?? "{}")),
     );
     await this.select(caller, all, messages);
     return { messages: all, placeOf: placeInBatch, unfinished: [] };
@@ -477,14 +480,14 @@ export class Messages {
   }
 }
 
-function prepared(given: RelayMessageBody, payload: object): Prepared {
+function prepared(given: RelayMessageBody, payload: string): Prepared {
   const { event_type: type, channels = [], message_id, deduplication_id, delay, at } = given;
   assertUsersType(type);
   return {
     message: {
       type,
       channels,
-      payload: JSON.stringify(payload),
+      payload,
       messageId: message_id ?? null,
       deduplicationId: deduplication_id ?? null,
     },

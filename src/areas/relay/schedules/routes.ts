@@ -27,8 +27,8 @@ function changeRoutes(api: Api, schedules: Schedules) {
     .use(api)
     .post(
       "/v1/relay/schedules",
-      ({ call, body }) => {
-        const change = schedules.prepare(body, call.bodyText);
+      async ({ call, body }) => {
+        const change = await schedules.prepare(body, call.bodyText);
         return call.perform((tx) => schedules.create(tx, call.caller, body, change));
       },
       {
@@ -54,8 +54,8 @@ function changeRoutes(api: Api, schedules: Schedules) {
     )
     .patch(
       "/v1/relay/schedules/:schedule_id",
-      ({ call, params, body }) => {
-        const change = schedules.prepare(body, call.bodyText);
+      async ({ call, params, body }) => {
+        const change = await schedules.prepare(body, call.bodyText);
         return call.perform((tx) =>
           schedules.update(tx, call.caller.project.ref, params.schedule_id, change),
         );

@@ -1,4 +1,5 @@
 import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
+import { SIDE_BYTES_MAX } from "../../../kernel/audit/redaction.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
 import type { Caller } from "../../../kernel/http/access/caller.ts";
@@ -49,7 +50,7 @@ export class Schedules {
   }
 
   /** Checks what a caller gives. @throws ApiError `validation_error` naming the field. */
-  prepare(given: ScheduleUpdateBody, bodyText: string): ScheduleChange {
+  prepare(given: ScheduleUpdateBody, bodyText: string): Promise<ScheduleChange> {
     return changeOf(given, bodyText, this.deps.policy);
   }
 
@@ -187,12 +188,21 @@ export class Schedules {
   /** What the audit log keeps: all that users set. */
   private audited(row: ScheduleRow): NonNullable<AuditChange["after"]> {
     const { headers, ...settings } = settingsOf(row);
-    return { ...settings, headers: this.deps.runs.headersOf(row), payload: JSON.parse(row.payload) };
+    return { ...settings, headers: this.deps.runs.headersOf(row), payload: auditedPayload(row.payload) };
   }
 }
 
 function about({ schedule_id, name, cron }: ScheduleRow, what: string) {
   return { summary: `Schedule ${name ?? cron} ${what}`, target: { type: "schedule", id: schedule_id } };
+}
+
+/** A payload that is too long for an entry of the audit log is recorded by its size and SHA-256. */
+function auditedPayload(payload: string): unknown {
+  if (payload.length <= SIDE_BYTES_MAX) return JSON.parse(payload);
+  return {
+    bytes: Buffer.byteLength(payload),
+    sha256: new Bun.CryptoHasher("sha256").update(payload).digest("hex"),
+  };
 }
 
 /** What users set, without what runs make of it. */

@@ -3,8 +3,9 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import { ownHeadersLeftOut } from "../deliveries/reserved-headers.ts";
-import { payloadText, readWaits } from "../domain.ts";
+import { readWaits } from "../domain.ts";
 import { assertUsersType } from "../messages/messages.ts";
+import { payloadText } from "../payload.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
 import type { ScheduleSettings } from "./store.ts";
 
@@ -34,11 +35,11 @@ export const UNLESS_GIVEN: Omit<ScheduleSettings, "cron"> = {
 const TIMING = ["cron", "time_zone", "starts_at", "ends_at"] as const;
 
 /** Checks each field that a caller gives. @throws ApiError `validation_error` naming the field. */
-export function changeOf(
+export async function changeOf(
   given: ScheduleUpdateBody,
   bodyText: string,
   policy: Pick<TargetPolicy, "assertUrl">,
-): ScheduleChange {
+): Promise<ScheduleChange> {
   const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
   if (target_url !== undefined && event_type !== undefined)
     throw invalidField("event_type", "is given instead of target_url: leave one of them out");
@@ -51,7 +52,7 @@ export function changeOf(
     // One takes the place of the other.
     ...(target_url === undefined ? {} : { target_url, event_type: null }),
     ...(event_type === undefined ? {} : { event_type, target_url: null }),
-    ...(payload === undefined ? {} : { payload: payloadText(bodyText, payload) }),
+    ...(payload === undefined ? {} : { payload: await payloadText(bodyText, payload) }),
     ...(headers === undefined ? {} : { headers: ownHeadersLeftOut(headers) }),
     ...(waits === undefined ? {} : { retry_schedule: waits }),
   };
