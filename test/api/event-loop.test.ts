@@ -232,8 +232,6 @@ afterAll(() => server.stop());
 function isLeftOut({ operation: { name, monitoring, answerTypes } }: DeclaredRoute): boolean {
   // The test clock works through all that falls due; it exists on throw-away servers only.
   if (name === "admin.clock.advance") return true;
-  // A payload of up to 1 MiB is checked, copied and stored in one step, which takes up to 40 ms.
-  if (name === "relay.schedule" || name.startsWith("relay.schedules.")) return true;
   return monitoring || answerTypes?.includes("text/event-stream") === true;
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { REPLAYS_RUNNING_MAX } from "../../../src/areas/catch/forwarding/replays.ts";
+import { REPLAYS_RUNNING_MAX, REPLAYS_STORED_MAX } from "../../../src/areas/catch/forwarding/replays.ts";
 import { REPLAYS_KEPT_MS } from "../../../src/areas/catch/index.ts";
 import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull/schema.ts";
 import { PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
@@ -324,4 +324,31 @@ test("it can be read for 7 days, and goes with its bucket", async () => {
   await server.clock.advance(2 * 3_600_000);
   const path = `/v1/catch/${made.bucketId}/replays/${made.replayId}`;
   expectError(await account.get(path), "not_found");
+});
+
+test(`a bucket stores its ${REPLAYS_STORED_MAX} newest bulk replays`, async () => {
+  const account = await server.account();
+  await failed(account, 1);
+  const nothing = { event_type: "none" };
+  await begin(account, nothing);
+  const first = made.replayId;
+  const { db, writer } = server.server.kernel;
+  const copy = db.change<[id: string, of: string]>(
+    `INSERT INTO catch_replays SELECT bucket_ref, ?1, status, filters, per_second, after_ref, through_ref, matched, more, resent, delivered, failed,
+     invalid, error, created_at, finished_at FROM catch_replays WHERE replay_id = ?2`,
+  );
+  const stored = db.number<[id: string]>(
+    "SELECT count(*) AS n FROM catch_replays WHERE bucket_ref = (SELECT bucket_ref FROM catch_replays WHERE replay_id = ?)",
+  );
+  await writer.submit((tx) => {
+    for (let n = 1; n <= REPLAYS_STORED_MAX - 2; n += 1)
+      copy(tx, `${first.slice(0, -12)}${"f".repeat(8)}${n.toString(16).padStart(4, "0")}`, first);
+  });
+  await server.clock.advance(1);
+  await begin(account, nothing);
+  expect(stored(first)).toBe(REPLAYS_STORED_MAX);
+  await begin(account, nothing);
+  expect(stored(made.replayId)).toBe(REPLAYS_STORED_MAX);
+  expectError(await account.get(`/v1/catch/${made.bucketId}/replays/${first}`), "not_found");
+  expect((await read(account))["status"]).toBe("done");
 });

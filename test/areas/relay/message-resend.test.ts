@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { RESEND_UNIT } from "../../../src/areas/relay/messages/resends.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";
@@ -21,6 +23,8 @@ const advance = (ms: number) => stage.server.clock.advance(ms);
 describe("sent again", () => {
   const resend = (id: string, body: object = {}) =>
     stage.account.post(`/v1/relay/messages/${id}/resend`, body);
+
+  const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 
   test("where it failed; or to one endpoint, delivered or not", async () => {
     const [a, b] = [await messaging.endpoint("/a"), await messaging.endpoint("/b", { retry_schedule: [] })];
@@ -45,6 +49,52 @@ describe("sent again", () => {
     expectError(await resend("again-1", { endpoint_id: b }), "conflict");
     await stage.account.delete(`/v1/relay/endpoints/${a}`);
     expectError(await resend("again-1", { endpoint_id: a }), "conflict");
+  });
+
+  test(`in units of ${RESEND_UNIT}, each charged for what it sends`, async () => {
+    const count = 2 * RESEND_UNIT + 50;
+    const tries = { retry_schedule: [] };
+    for (let made = 0; made < count; made += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, at) => messaging.endpoint(`/${made + at}`, tries)));
+    stage.sink.answersBy(() => 500);
+    await messaging.send({ n: 1 }, { message_id: "many" });
+    await messaging.settle();
+    stage.sink.answersBy(() => 200);
+    stage.sink.take();
+    const units: number[] = [];
+    const { writer } = stage.server.server.kernel;
+    const submit = writer.submit.bind(writer);
+    const spy = spyOn(writer, "submit").mockImplementation(((work: (tx: Tx) => unknown) =>
+      submit((tx) => {
+        const before = pending();
+        const result = work(tx);
+        units.push(pending() - before);
+        return result as object;
+      })) as typeof writer.submit);
+    const pending = stage.server.server.kernel.db.number(
+      "SELECT count(*) AS n FROM relays WHERE status = 1 AND attempts > 0",
+    );
+    const before = await balance();
+    const answer = await resend("many").finally(() => spy.mockRestore());
+    expect([answer.status, answer.body]).toEqual([202, { resent: count }]);
+    expect(units.filter((sent) => sent > 0)).toEqual([RESEND_UNIT, RESEND_UNIT, 50]);
+    expect(before - (await balance())).toBe(count);
+    await messaging.settle();
+    expect(messaging.takenPaths()).toHaveLength(count);
+  }, 60_000);
+
+  test("not at all when the credits do not suffice", async () => {
+    // Four credits for the message, and two of the three that a resend costs.
+    stage.account = await stage.server.account({ balance: 6 });
+    for (const path of ["/a", "/b", "/c"]) await messaging.endpoint(path, { retry_schedule: [] });
+    stage.sink.answersBy(() => 500);
+    await messaging.send({ n: 1 }, { message_id: "poor" });
+    await messaging.settle();
+    stage.sink.take();
+    expectError(await resend("poor"), "insufficient_balance");
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual([]);
+    expect(await balance()).toBe(2);
   });
 
   test("by one job: not by those that it waited with before as well", async () => {

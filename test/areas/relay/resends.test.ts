@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
-import { RESENDS_RUNNING_MAX } from "../../../src/areas/relay/resends/resends.ts";
+import { RESENDS_RUNNING_MAX, RESENDS_STORED_MAX } from "../../../src/areas/relay/resends/resends.ts";
 import { BULK_MAX, LOOKED_AT_MAX, PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
@@ -289,3 +289,39 @@ describe("/v1/relay/resends/{resend_id}", () => {
     expect(rows()).toBe(0);
   });
 });
+
+test(`a project stores its ${RESENDS_STORED_MAX} newest bulk resends, and those that run`, async () => {
+  await stage.failed(2);
+  const running = String((await begin({ since: 0, per_second: 1 }))["resend_id"]);
+  await stage.server.clock.advance(1);
+  const nothing = { since: 0, until: 1 };
+  const first = String((await begin(nothing))["resend_id"]);
+  const { db, writer } = stage.server.server.kernel;
+  const copy = db.change<[id: string, of: string]>(
+    `INSERT INTO relay_resends SELECT project_ref, ?1, account_ref, status, filters, per_second, after_ref, through_ref, matched, more, resent,
+     error, created_at, finished_at FROM relay_resends WHERE resend_id = ?2`,
+  );
+  const stored = db.number<[id: string]>(
+    "SELECT count(*) AS n FROM relay_resends WHERE project_ref = (SELECT project_ref FROM relay_resends WHERE resend_id = ?)",
+  );
+  await writer.submit((tx) => {
+    for (let n = 1; n <= RESENDS_STORED_MAX - 3; n += 1) copy(tx, laterId(first, n), first);
+  });
+  await stage.server.clock.advance(1);
+  await begin(nothing);
+  expect(stored(running)).toBe(RESENDS_STORED_MAX);
+  await begin(nothing);
+  // The oldest one runs.
+  expect(stored(running)).toBe(RESENDS_STORED_MAX + 1);
+  expect((await readResend(first))["status"]).toBe("done");
+  await begin(nothing);
+  expect(stored(running)).toBe(RESENDS_STORED_MAX + 1);
+  expectError(await stage.account.get(`/v1/relay/resends/${first}`), "not_found");
+  await stage.server.clock.advance(5_000);
+  expect((await readResend(running))["status"]).toBe("done");
+});
+
+/** An id that was given after `id`, in the same millisecond. */
+function laterId(id: string, n: number): string {
+  return `${id.slice(0, -12)}${"f".repeat(8)}${n.toString(16).padStart(4, "0")}`;
+}

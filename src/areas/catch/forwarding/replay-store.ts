@@ -36,6 +36,11 @@ export function replayStore(db: Database) {
       `UPDATE catch_replays SET status = $status, after_ref = $after_ref, resent = $resent, delivered = $delivered, failed = $failed,
        error = $error, finished_at = $finished_at WHERE bucket_ref = $bucket_ref AND replay_id = $replay_id`,
     ),
+    /** Removes the oldest finished replays of a bucket beyond the `storedMax` newest ones. */
+    removeExcess: db.change<[bucketRef: number, storedMax: number]>(
+      `DELETE FROM catch_replays WHERE bucket_ref = ?1 AND finished_at IS NOT NULL AND replay_id <= (SELECT replay_id
+       FROM catch_replays WHERE bucket_ref = ?1 ORDER BY replay_id DESC LIMIT 1 OFFSET ?2)`,
+    ),
     removeOld: db.change<[before: number, limit: number]>(
       "DELETE FROM catch_replays WHERE (bucket_ref, replay_id) IN (SELECT bucket_ref, replay_id FROM catch_replays WHERE finished_at < ? ORDER BY finished_at LIMIT ?)",
     ),

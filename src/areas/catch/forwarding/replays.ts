@@ -31,6 +31,8 @@ const REPLAYS = "catch.replays";
 const REPLAY = "catch.replay";
 /** Replays of many that run in a bucket at once. */
 export const REPLAYS_RUNNING_MAX = 10;
+/** Bulk replays that are stored for a bucket: starting one costs nothing, so the oldest finished ones are removed. */
+export const REPLAYS_STORED_MAX = 1_000;
 /** The operation whose credits are charged for each. */
 const CHARGED_AS = "catch.events.replay";
 
@@ -144,6 +146,7 @@ export class Replays {
           finished_at: isDone ? tx.now : null,
         };
         this.deps.replays.insert(tx, row);
+        this.deps.replays.removeExcess(tx, bucket.ref, REPLAYS_STORED_MAX);
         if (!isDone) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
         const { dry_run: _, ...asked } = body;
         tx.audit({

@@ -12,6 +12,7 @@ import type { RelayStore } from "../deliveries/store.ts";
 import { RELAYS_KEPT_MS } from "../domain.ts";
 import { FanOut } from "../messages/fan-out.ts";
 import { Messages } from "../messages/messages.ts";
+import { MessageResends } from "../messages/resends.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { messageStore } from "../messages/store.ts";
 import { EndpointDeliveries } from "./deliveries.ts";
@@ -65,6 +66,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
   const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });
   const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });
   const messages = new Messages({ ...common, messages: messageRows, deliveries, fanOut });
+  const resends = new MessageResends({ ...common, messages });
   const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
   kernel.housekeeping.addPurge({
     name: "relay.messages.purge",
@@ -78,7 +80,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
   return {
     deliveries,
     messages,
-    routes: (api: Api) => [endpointRoutes(api, endpoints), messageRoutes(api, messages)] as const,
+    routes: (api: Api) => [endpointRoutes(api, endpoints), messageRoutes(api, messages, resends)] as const,
     /** What lists of deliveries are narrowed to; 0 for what is not there. */
     refs: {
       endpoint: (projectRef: number, id: string) => endpoints.refOf(projectRef, id),

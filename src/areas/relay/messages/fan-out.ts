@@ -134,6 +134,7 @@ export class FanOut {
     return all.slice(stored).map((endpointRef, at) => ({
       ref: first_ref + stored + at,
       relay_id: uuidToBytes(idOf(uuid, first_ref + stored + at)),
+      endpointRef,
       endpoint_id: endpoints.find(endpointRef)?.endpoint_id ?? "",
       status: 1,
       attempts: 0,

@@ -28,8 +28,6 @@ import {
   type RelayMessageBody,
   type RelayMessagePage,
   type RelayMessageQuery,
-  type RelayMessageResendBody,
-  type RelayMessageResent,
   type RelayMessageSent,
   type RelayMessagesBody,
   type RelayMessagesSent,
@@ -94,7 +92,6 @@ type Sent = RelayMessagesSent["messages"][number];
 /** The operations whose credits are charged for deliveries. */
 const SEND = "relay.messages.send";
 const BATCH = "relay.messages.batch";
-const RESEND = "relay.messages.resend";
 const NOTICE = "relay.endpoints.notice";
 
 /** The use cases of messages. */
@@ -392,55 +389,27 @@ export class Messages {
     return withJson(200, shown, "payload", payload);
   }
 
-  /**
-   * Sends a message again, to the endpoints where it failed, or to one.
-   * @throws ApiError `not_found`, `conflict` where the payload is gone, or that delivery has not ended.
-   */
-  resend(
-    tx: Tx,
-    caller: Caller,
-    messageId: string,
-    { endpoint_id }: RelayMessageResendBody,
-    forNothing: () => void,
-  ): Reply<202, RelayMessageResent> {
-    const row = this.find(caller.project.ref, messageId);
-    if (row.has_payload === 0)
-      throw new ApiError("conflict", "The payload of this message is gone: its time is over.");
-    const all = this.deliveriesOf(row);
-    const wanted =
-      endpoint_id === undefined
-        ? all.filter(({ status }) => RELAY_STATUSES[status - 1] === "failed")
-        : [deliveryTo(all, endpoint_id)];
-    const resent = wanted.filter((one) => this.sendAgain(tx, one.ref)).length;
-    if (endpoint_id !== undefined && resent === 0)
-      throw new ApiError("conflict", "This endpoint is disabled or deleted: enable it first.");
-    if (resent === 0) forNothing();
-    else this.charge(tx, caller, RESEND, resent - 1);
-    const target = { type: "message", id: row.message_id };
-    tx.audit(
-      resent === 0
-        ? null
-        : { summary: "Message resent", target, before: null, after: { resent, endpoint_id } },
-    );
-    return reply(202, { resent });
-  }
-
-  /** Begins a delivery that has ended anew. @returns whether it can be sent now. */
+  /** Sends a finished delivery again, due now. Returns whether it is finished, and can be sent. */
   sendAgain(tx: Tx, ref: number): boolean {
     const { store, deliveries } = this.deps;
     const row = store.request(ref);
-    const endpoint = row === null ? null : this.endpointFor(row);
-    if (row === null || endpoint === null) return false;
+    const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
+    if (endpoint === null) return false;
     store.again(tx, tx.now, ref);
     deliveries.enqueue(tx, endpoint, ref, tx.now);
     return true;
   }
 
-  /** Where a delivery of a message can go now; null where its endpoint is disabled or deleted, or its payload gone. */
+  /** Where a delivery of a message can go now; null where its endpoint is disabled or deleted, or its payload is deleted. */
   endpointFor({ endpointRef, messageRef }: { endpointRef: number | null; messageRef: number | null }) {
+    const hasPayload = this.deps.messages.find(messageRef ?? 0)?.has_payload === 1;
+    return hasPayload ? this.enabledEndpoint(endpointRef) : null;
+  }
+
+  /** An endpoint; null where it is disabled or deleted. */
+  enabledEndpoint(endpointRef: number | null): Endpoint | null {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
-    const isThere = this.deps.messages.find(messageRef ?? 0)?.has_payload === 1;
-    return isThere && endpoint?.health.state !== DISABLED ? endpoint : null;
+    return isEnabled(endpoint) ? endpoint : null;
   }
 
   /**
@@ -468,12 +437,14 @@ export class Messages {
     return this.deps.messages.hasOpenDeliveries(first_ref, deliveries, ref) === 1;
   }
 
-  private deliveriesOf(row: MessageRow): MessageDelivery[] {
+  /** The deliveries of a message, those that are not stored yet included. */
+  deliveriesOf(row: MessageRow): MessageDelivery[] {
     const stored = this.deps.messages.deliveries(row.first_ref, row.deliveries, row.ref);
     return [...stored, ...this.deps.fanOut.pending(row)];
   }
 
-  private find(projectRef: number, messageId: string): MessageRow {
+  /** @throws ApiError `not_found` */
+  find(projectRef: number, messageId: string): MessageRow {
     const row = this.deps.messages.findById(projectRef, messageId);
     if (row !== null) return row;
     throw new ApiError("not_found", "There is no message with this message_id in this project.");
@@ -522,13 +493,6 @@ function within<T>(place: string, part: () => T): T {
 
 function ownerOf({ account, project }: Caller): MessageOwner {
   return { accountRef: account.ref, projectRef: project.ref };
-}
-
-function deliveryTo(all: readonly MessageDelivery[], endpointId: string): MessageDelivery {
-  const found = all.find(({ endpoint_id }) => endpoint_id === endpointId);
-  if (found === undefined) throw new ApiError("not_found", "This message has no delivery to this endpoint.");
-  if (found.finished_at !== null) return found;
-  throw new ApiError("conflict", "This delivery has not ended: only one that has can be sent again.");
 }
 
 function named({ relay_id, endpoint_id }: MessageDelivery) {

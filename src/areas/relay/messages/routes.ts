@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { Messages } from "./messages.ts";
+import type { MessageResends } from "./resends.ts";
 import {
   RelayMessage,
   RelayMessageBody,
@@ -19,7 +20,7 @@ import {
 const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042", amount: 120 } };
 
 /** Declares messages: each goes to every endpoint that takes it. */
-export function messageRoutes(api: Api, messages: Messages) {
+export function messageRoutes(api: Api, messages: Messages, resends: MessageResends) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
     .post(
@@ -70,11 +71,11 @@ export function messageRoutes(api: Api, messages: Messages) {
         response: { 201: RelayMessagesSent },
       },
     )
-    .use(sentRoutes(api, messages));
+    .use(sentRoutes(api, messages, resends));
 }
 
 /** What is seen of messages that were sent, and done with them. */
-function sentRoutes(api: Api, messages: Messages) {
+function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
     .get("/v1/relay/messages", ({ call, query }) => messages.list(call.caller.project.ref, query), {
@@ -98,10 +99,7 @@ function sentRoutes(api: Api, messages: Messages) {
     )
     .post(
       "/v1/relay/messages/:message_id/resend",
-      ({ call, params, body }) =>
-        call.perform((tx, forNothing) =>
-          messages.resend(tx, call.caller, params.message_id, body, forNothing),
-        ),
+      ({ call, params, body }) => call.performAcross(resends.start(call.caller, params.message_id, body)),
       {
         op: {
           name: "relay.messages.resend",

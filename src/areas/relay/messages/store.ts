@@ -39,6 +39,7 @@ export type NewMessage = Omit<MessageContent, "has_payload"> & {
 export type MessageDelivery = {
   readonly ref: number;
   readonly relay_id: Uint8Array;
+  readonly endpointRef: number;
   readonly endpoint_id: string;
   readonly status: number;
   readonly attempts: number;
@@ -97,7 +98,7 @@ export function messageStore(db: Database) {
     ),
     /** Of a message, in the order of its endpoints. */
     deliveries: db.all<MessageDelivery, [firstRef: number, count: number, ref: number]>(
-      `SELECT ref, relay_id, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id, status, attempts,
+      `SELECT ref, relay_id, endpoint_ref AS endpointRef, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id, status, attempts,
        response_status, error, finished_at FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 ORDER BY ref`,
     ),
     /** Whether a message has deliveries. */

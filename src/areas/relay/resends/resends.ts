@@ -29,6 +29,8 @@ import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
 const RESENDS = "relay.resends";
 /** Resends of many that run in a project at once. */
 export const RESENDS_RUNNING_MAX = 10;
+/** Bulk resends that are stored for a project: starting one costs nothing, so the oldest finished ones are removed. */
+export const RESENDS_STORED_MAX = 1_000;
 /** The operation whose credits are charged for each. */
 const CHARGED_AS = "relay.resend";
 
@@ -124,6 +126,7 @@ export class Resends {
           finished_at: isDone ? tx.now : null,
         };
         this.deps.resends.insert(tx, row);
+        this.deps.resends.removeExcess(tx, project.ref, RESENDS_STORED_MAX);
         if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
         const asked = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
         const after = { ...matched, per_second, ...asked };

@@ -63,6 +63,11 @@ export function resendStore(db: Database) {
        AND ($endpoint IS NULL OR endpoint_ref IS $endpoint) AS matches
        FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
     ),
+    /** Removes the oldest finished resends of a project beyond the `storedMax` newest ones. */
+    removeExcess: db.change<[projectRef: number, storedMax: number]>(
+      `DELETE FROM relay_resends WHERE project_ref = ?1 AND finished_at IS NOT NULL AND resend_id <= (SELECT resend_id
+       FROM relay_resends WHERE project_ref = ?1 ORDER BY resend_id DESC LIMIT 1 OFFSET ?2)`,
+    ),
     removeOld: db.change<[before: number, limit: number]>(
       "DELETE FROM relay_resends WHERE (project_ref, resend_id) IN (SELECT project_ref, resend_id FROM relay_resends WHERE finished_at < ? ORDER BY finished_at LIMIT ?)",
     ),

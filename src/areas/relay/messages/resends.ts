@@ -1,0 +1,117 @@
+import { ApiError } from "../../../kernel/errors.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { RELAY_STATUSES } from "../deliveries/schema.ts";
+import type { Messages } from "./messages.ts";
+import type { RelayMessageResendBody, RelayMessageResent } from "./schema.ts";
+import type { MessageDelivery } from "./store.ts";
+
+/** Deliveries resent in one unit of work: a few milliseconds. */
+export const RESEND_UNIT = 100;
+
+/** The operation that credits are charged for. */
+const RESEND = "relay.messages.resend";
+
+/** Deliveries to resend, by reference. */
+interface Selected {
+  readonly messageId: string;
+  readonly refs: readonly number[];
+}
+
+/** Resends messages to the endpoints where they failed, or to a chosen endpoint. */
+export class MessageResends {
+  constructor(
+    private readonly deps: Pick<Kernel, "writer"> & {
+      readonly messages: Messages;
+      readonly charger: Charger;
+    },
+  ) {}
+
+  /**
+   * Resends a message's failed deliveries, or its delivery to `endpoint_id`, in units of {@link RESEND_UNIT}. Each unit
+   * charges its own deliveries: after a crash, the same request resends the rest.
+   * @throws ApiError, from its parts: `not_found`; `conflict` where the payload is deleted, or that delivery is not finished;
+   * `insufficient_balance`.
+   */
+  start(
+    caller: Caller,
+    messageId: string,
+    { endpoint_id }: RelayMessageResendBody,
+  ): AcrossNetwork<Selected, number, Reply<202, RelayMessageResent>> {
+    const { account, project } = caller;
+    return {
+      claim: (tx) => {
+        const selected = this.select(project.ref, messageId, endpoint_id);
+        this.assertAffordable(tx, account, selected.refs.length - 1);
+        return selected;
+      },
+      outside: ({ refs }) => this.resendAll(account, refs),
+      settle: (tx, selected, resent, refund) => {
+        if (resent === 0) refund();
+        const target = { type: "message", id: selected.messageId };
+        const after = { resent, endpoint_id };
+        tx.audit(resent === 0 ? null : { summary: "Message resent", target, before: null, after });
+        return reply(202, { resent });
+      },
+    };
+  }
+
+  private select(projectRef: number, messageId: string, endpointId: string | undefined): Selected {
+    const { messages } = this.deps;
+    const message = messages.find(projectRef, messageId);
+    if (message.has_payload === 0)
+      throw new ApiError("conflict", "The payload of this message is deleted: its retention is over.");
+    const all = messages.deliveriesOf(message);
+    const chosen = endpointId === undefined ? all.filter(isFailed) : [deliveryTo(all, endpointId)];
+    const sendable = chosen.filter(({ endpointRef }) => messages.enabledEndpoint(endpointRef) !== null);
+    if (endpointId !== undefined && sendable.length === 0)
+      throw new ApiError("conflict", "This endpoint is disabled or deleted: enable it first.");
+    return { messageId: message.message_id, refs: sendable.map(({ ref }) => ref) };
+  }
+
+  /** Rejects a request that cannot be paid before any of its deliveries is sent. */
+  private assertAffordable(tx: Tx, account: CallerAccount, cost: number): void {
+    if (cost <= 0) return;
+    this.deps.charger.charge(tx, account, RESEND, cost);
+    this.deps.charger.refund(tx, account, RESEND, cost);
+  }
+
+  private async resendAll(account: CallerAccount, refs: readonly number[]): Promise<number> {
+    let resent = 0;
+    for (let from = 0; from < refs.length; from += RESEND_UNIT) {
+      const unit = refs.slice(from, from + RESEND_UNIT);
+      const isFirst = resent === 0;
+      try {
+        resent += await this.deps.writer.submit((tx) => this.resendUnit(tx, account, unit, isFirst));
+      } catch (error) {
+        // Other requests have spent the credits in the meantime: those that were sent count.
+        if (isFirst || !(error instanceof ApiError) || error.code !== "insufficient_balance") throw error;
+        break;
+      }
+    }
+    return resent;
+  }
+
+  /** `isFirst`: the request itself has paid for one delivery. */
+  private resendUnit(tx: Tx, account: CallerAccount, refs: readonly number[], isFirst: boolean): number {
+    const { messages, charger } = this.deps;
+    const resent = refs.filter((ref) => messages.sendAgain(tx, ref)).length;
+    const cost = isFirst ? resent - 1 : resent;
+    if (cost > 0) charger.charge(tx, account, RESEND, cost);
+    return resent;
+  }
+}
+
+function isFailed({ status }: MessageDelivery): boolean {
+  return RELAY_STATUSES[status - 1] === "failed";
+}
+
+function deliveryTo(all: readonly MessageDelivery[], endpointId: string): MessageDelivery {
+  const found = all.find(({ endpoint_id }) => endpoint_id === endpointId);
+  if (found === undefined) throw new ApiError("not_found", "This message has no delivery to this endpoint.");
+  if (found.finished_at !== null) return found;
+  throw new ApiError("conflict", "This delivery is not finished. Wait until it is delivered or failed.");
+}
