@@ -213,7 +213,7 @@ function createAreas(
     publicUrl: config.publicUrl,
   });
   const notary = createNotary(kernel, outbound, directory);
-  const authenticator = keys.authenticatorBeside(accounts.authenticator);
+  const authenticator = keys.authenticatorWith(accounts.authenticator);
   const sessions = createSessions(kernel, {
     keys: authenticator,
     findProject: directory.find,
@@ -368,7 +368,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   for (const area of list) http.use(area);
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
-  keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
+  keys.setRequiredScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
   endWaiting(http, areas, changes);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
-import { ROTATION_ROOM } from "../../src/areas/keys/domain.ts";
+import { ROTATION_LIMIT_FACTOR } from "../../src/areas/keys/domain.ts";
 import { DEFAULT_TIERS, TIER_NAMES } from "../../src/kernel/limits/tiers.ts";
 import { makeKey, termsOf, verdictOf } from "../areas/keys/support.ts";
 import type { Answer, Client } from "../support/client.ts";
@@ -184,7 +184,7 @@ describe("keys", () => {
       expect(status, text).toBe(200);
       newest.push(String(body.new_key_id));
     }
-    expect(newest).toHaveLength((ROTATION_ROOM - 1) * DEFAULT_TIERS.free.keys);
+    expect(newest).toHaveLength((ROTATION_LIMIT_FACTOR - 1) * DEFAULT_TIERS.free.keys);
     await server.clock.advance(60_000);
     const again = `/v1/keys/${newest[0]}/rotate`;
     expectError(await account.post(again, {}), "key_limit_exceeded");

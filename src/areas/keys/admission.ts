@@ -5,20 +5,20 @@ import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, nextRefillAt, remainingAt } from "./allowance.ts";
 import {
   coversScope,
-  type KeyEnd,
+  type InactiveReason,
   type KeyError,
   OUTCOMES,
   type Outcome,
-  USER_AGENT_KEPT,
+  USER_AGENT_LENGTH_MAX,
 } from "./domain.ts";
 import type { ClientMeta, KeyUses } from "./key-uses.ts";
-import type { KeyLimits, LimitsLook, NamedLimit } from "./limits.ts";
+import type { KeyLimits, LimitsCheck, NamedLimit } from "./rate-limits.ts";
 import type { ActiveKey, KeyRegistry } from "./registry.ts";
 import type { KeyStore } from "./store.ts";
 import type { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
 
-/** The verdict on a secret that is no key of the caller's. */
-const UNKNOWN: KeyVerdict = {
+/** The verdict on a secret that is not a key of the caller. */
+const UNKNOWN_KEY: KeyVerdict = {
   valid: false,
   key_id: null,
   project_id: null,
@@ -36,60 +36,64 @@ const UNKNOWN: KeyVerdict = {
   retry_after_seconds: null,
 };
 
-const NO_KEY: Examined = {
+const NO_KEY: Evaluation = {
   error: "invalid_key",
-  facts: UNKNOWN,
-  verdict: UNKNOWN,
-  take: () => UNKNOWN,
+  facts: UNKNOWN_KEY,
+  verdict: UNKNOWN_KEY,
+  take: () => UNKNOWN_KEY,
   refuse: () => {},
 };
 
-const COST = 1;
+const DEFAULT_COST = 1;
 const NO_LIMITS: readonly NamedLimit[] = [];
 
-/** What is asked about a key. */
-export interface Asked {
-  /** SHA-256 of the secret, hex; null for a text that is no key. */
+/** A parsed verification: the key, its client, and what the key must allow. */
+export interface AdmissionRequest {
+  /** SHA-256 of the secret, hex; null for a text that does not have the form of a key. */
   readonly digest: string | null;
   readonly client: ClientMeta;
-  /** Null: nothing. */
+  /** Required scopes; null for none. */
   readonly require: readonly string[] | null;
-  /** Uses that it takes. */
+  /** Number of uses to take. */
   readonly cost: number;
   readonly ratelimits: readonly NamedLimit[];
-  /** Whether keys of projects other than the caller's are unknown, to keys of the account as well. */
+  /** If true, keys of projects other than the caller's are unknown, even if the caller's key is of the account. */
   readonly inProject?: true;
 }
 
-/** Reads what a body asks. */
-export function askedOf({ secret, meta, require, cost, ratelimits }: KeyVerifyBody): Asked {
+export function admissionRequestOf({
+  secret,
+  meta,
+  require,
+  cost,
+  ratelimits,
+}: KeyVerifyBody): AdmissionRequest {
   return {
     digest: hasValidChecksum(secret) ? keyDigestHex(secret) : null,
     client: clientOf(meta),
     require: require ?? null,
-    cost: cost ?? COST,
-    ratelimits: ratelimits?.map(({ name, cost }) => ({ name, cost: cost ?? COST })) ?? NO_LIMITS,
+    cost: cost ?? DEFAULT_COST,
+    ratelimits: ratelimits?.map(({ name, cost }) => ({ name, cost: cost ?? DEFAULT_COST })) ?? NO_LIMITS,
   };
 }
 
-/** A key that was looked at. Until {@link take} nothing has been taken from it, and nothing been noted. */
-export interface Examined {
-  /** Why it is refused; null for a valid one. */
+/** The evaluation of a key. It takes no tokens or uses and records nothing before {@link take} or {@link refuse}. */
+export interface Evaluation {
+  /** Why the key is rejected; null if it is valid. */
   readonly error: KeyError | null;
-  /** What is told of the key whatever is asked of it: its figures are those of a key without bounds. */
+  /** The key's own fields, independent of the request: a valid verdict without limits. */
   readonly facts: KeyVerdict;
-  /** The whole answer of a verification, as things stand. Made when it is asked for: who takes needs none. */
+  /** The complete verdict as of now. Computed on first access. */
   readonly verdict: KeyVerdict;
   /**
-   * Takes tokens and uses and notes a valid use, within the same unit of work; only for a valid verdict. With uses to take
-   * the unit must be one that writes. Returns the verdict with what is left.
+   * Takes tokens and uses and records a valid use, in the same unit of work; only for a valid verdict. If the request
+   * costs limited uses, the unit must be one that writes. Returns the verdict with the remaining numbers.
    */
   take(tx: Tx): KeyVerdict;
-  /** Notes that the key was refused: for its verdict's error, unless it was for something else. */
+  /** Records the rejection: with the verdict's error, unless another outcome is given. */
   refuse(tx: Tx, outcome?: Outcome): void;
 }
 
-/** What admission is built on. */
 interface AdmissionParts {
   readonly store: KeyStore;
   readonly registry: KeyRegistry;
@@ -97,41 +101,41 @@ interface AdmissionParts {
   readonly limits: KeyLimits;
 }
 
-/** Judges whether a key lets a request in. Nothing is taken unless everything passes. */
+/** Decides whether a key admits a request. Tokens and uses are taken only if every check passes. */
 export class Admission {
   constructor(private readonly parts: AdmissionParts) {}
 
-  /** Whether a valid key would lose uses: then the judgement must be durable before it is told. */
-  takesUses(caller: Caller, asked: Asked): boolean {
-    if (asked.cost === 0) return false;
-    const key = this.find(caller, asked);
+  /** Whether a valid key would lose uses: then the verdict must be durable before it is returned. */
+  takesUses(caller: Caller, request: AdmissionRequest): boolean {
+    if (request.cost === 0) return false;
+    const key = this.find(caller, request);
     return key !== undefined && this.parts.registry.hasAllowance(key);
   }
 
   /**
-   * Judges, and takes what it costs when the key is valid.
+   * Evaluates a key and, if it is valid, takes what the request costs.
    * @throws ApiError `validation_error` for limits that the key does not have.
    */
-  verify(tx: Tx, caller: Caller, asked: Asked): KeyVerdict {
-    const examined = this.examine(tx, caller, asked);
-    if (examined.error === null) return examined.take(tx);
-    examined.refuse(tx);
-    return examined.verdict;
+  verify(tx: Tx, caller: Caller, request: AdmissionRequest): KeyVerdict {
+    const evaluation = this.examine(tx, caller, request);
+    if (evaluation.error === null) return evaluation.take(tx);
+    evaluation.refuse(tx);
+    return evaluation.verdict;
   }
 
   /**
-   * Judges alone. Keys that the caller does not see are unknown.
+   * Evaluates a key. Keys that the caller cannot see are unknown.
    * @throws ApiError `validation_error` for limits that the key does not have.
    */
-  examine(tx: Tx, caller: Caller, asked: Asked): Examined {
+  examine(tx: Tx, caller: Caller, request: AdmissionRequest): Evaluation {
     const { registry } = this.parts;
-    const key = this.find(caller, asked);
-    const end = key === undefined ? "invalid_key" : registry.errorOf(key, tx.now);
-    if (key === undefined || end === "invalid_key") return NO_KEY;
-    return new Examination(this.parts, key, end, asked, tx.now);
+    const key = this.find(caller, request);
+    const inactiveReason = key === undefined ? "invalid_key" : registry.inactiveReasonOf(key, tx.now);
+    if (key === undefined || inactiveReason === "invalid_key") return NO_KEY;
+    return new KeyEvaluation(this.parts, key, inactiveReason, request, tx.now);
   }
 
-  private find(caller: Caller, { digest, inProject }: Asked): ActiveKey | undefined {
+  private find(caller: Caller, { digest, inProject }: AdmissionRequest): ActiveKey | undefined {
     const key = digest === null ? undefined : this.parts.registry.find(digest);
     if (key === undefined || key.accountRef !== caller.account.ref) return undefined;
     if (inProject && key.project !== null && key.project.ref !== caller.project.ref) return undefined;
@@ -139,93 +143,93 @@ export class Admission {
   }
 }
 
-/** The judgement on a key that is there. */
-class Examination implements Examined {
+/** The evaluation of a known key. */
+class KeyEvaluation implements Evaluation {
   readonly error: KeyError | null;
   readonly facts: KeyVerdict;
   private readonly allowance: AllowanceRow | null;
-  private readonly look: LimitsLook | null;
-  private made: KeyVerdict | null = null;
+  private readonly check: LimitsCheck | null;
+  private cached: KeyVerdict | null = null;
 
   constructor(
     private readonly parts: AdmissionParts,
     private readonly key: ActiveKey,
-    end: KeyEnd | null,
-    private readonly asked: Asked,
+    inactiveReason: InactiveReason | null,
+    private readonly request: AdmissionRequest,
     private readonly now: number,
   ) {
     const { store, registry } = parts;
     this.allowance = registry.hasAllowance(key) ? store.allowance(key.allowanceRef) : null;
-    const error = end ?? refusalOf(key, asked);
-    // A key that is refused for another reason is told how its limits stand, none of them having taken part.
-    this.look = error === null ? this.lookAtLimits() : null;
-    this.error = error ?? this.shortage();
-    this.facts = this.factsOfKey();
+    const error = inactiveReason ?? rejectionOf(key, request);
+    // If the key is rejected for another reason, its limits are not applied.
+    this.check = error === null ? this.checkLimits() : null;
+    this.error = error ?? this.exceededLimit();
+    this.facts = this.baseVerdict();
   }
 
   get verdict(): KeyVerdict {
-    this.made ??= this.told();
-    return this.made;
+    this.cached ??= this.completeVerdict();
+    return this.cached;
   }
 
   take(tx: Tx): KeyVerdict {
-    const { parts, key, asked, allowance, look, facts } = this;
-    tx.afterCommit(() => parts.uses.note(key, tx.now, asked.client));
-    if (allowance === null && look === null) return facts;
-    look?.take(tx);
-    const left = allowance === null ? null : remainingAt(allowance, tx.now) - asked.cost;
-    if (left !== null && asked.cost > 0) parts.store.setRemaining(tx, left, tx.now, key.allowanceRef);
-    return { ...facts, uses_remaining: left, ratelimits: look?.states() ?? [] };
+    const { parts, key, request, allowance, check, facts } = this;
+    tx.afterCommit(() => parts.uses.recordUse(key, tx.now, request.client));
+    if (allowance === null && check === null) return facts;
+    check?.take(tx);
+    const remaining = allowance === null ? null : remainingAt(allowance, tx.now) - request.cost;
+    if (remaining !== null && request.cost > 0)
+      parts.store.setRemaining(tx, remaining, tx.now, key.allowanceRef);
+    return { ...facts, uses_remaining: remaining, ratelimits: check?.states() ?? [] };
   }
 
   refuse(tx: Tx, outcome?: Outcome): void {
     const { parts, key } = this;
-    const noted = outcome ?? OUTCOMES.find((one) => one === this.error);
-    // Nothing is kept of the keys of a deleted project.
-    if (noted !== undefined) tx.afterCommit(() => parts.uses.noteRefusal(key, tx.now, noted));
+    const counted = outcome ?? OUTCOMES.find((one) => one === this.error);
+    // `deleted` is no outcome: nothing is stored for keys of a deleted project.
+    if (counted !== undefined) tx.afterCommit(() => parts.uses.recordRejection(key, tx.now, counted));
   }
 
-  private lookAtLimits(): LimitsLook | null {
+  private checkLimits(): LimitsCheck | null {
     const { limits } = this.key;
-    const { ratelimits } = this.asked;
+    const { ratelimits } = this.request;
     return limits.length === 0 && ratelimits.length === 0
       ? null
-      : this.parts.limits.look(this.key, ratelimits, this.now);
+      : this.parts.limits.check(this.key, ratelimits, this.now);
   }
 
-  /** What there is too little of. */
-  private shortage(): KeyError | null {
-    const { allowance, look, asked, now } = this;
-    if (look !== null && look.waitMs > 0) return "rate_limited";
-    if (allowance !== null && remainingAt(allowance, now) < asked.cost) return "usage_exceeded";
+  private exceededLimit(): KeyError | null {
+    const { allowance, check, request, now } = this;
+    if (check !== null && check.waitMs > 0) return "rate_limited";
+    if (allowance !== null && remainingAt(allowance, now) < request.cost) return "usage_exceeded";
     return null;
   }
 
-  private told(): KeyVerdict {
-    const { key, allowance, look, parts, error, facts, now } = this;
-    if (error === null && allowance === null && look === null) return facts;
-    const untaken = error === null || look !== null || key.limits.length === 0 ? null : parts.limits;
+  private completeVerdict(): KeyVerdict {
+    const { key, allowance, check, parts, error, facts, now } = this;
+    if (error === null && allowance === null && check === null) return facts;
+    const unusedLimits = error === null || check !== null || key.limits.length === 0 ? null : parts.limits;
     return {
       ...facts,
       valid: error === null,
       error,
       uses_remaining: allowance && remainingAt(allowance, now),
-      ratelimits: look?.states() ?? untaken?.states(key, now) ?? [],
+      ratelimits: check?.states() ?? unusedLimits?.states(key, now) ?? [],
       retry_after_seconds: this.retryAfter(),
     };
   }
 
-  /** Whole seconds after which another try may pass; null where waiting does not help. */
+  /** Whole seconds after which a retry can succeed; null if waiting does not help. */
   private retryAfter(): number | null {
-    const { allowance, look, asked, error, now } = this;
+    const { allowance, check, request, error, now } = this;
     const exceeded = error === "usage_exceeded" ? allowance : null;
-    const refill = exceeded && nextRefillAt(exceeded, now, asked.cost);
-    const waitMs = error === "rate_limited" ? (look?.waitMs ?? 0) : refill && refill - now;
+    const refill = exceeded && nextRefillAt(exceeded, now, request.cost);
+    const waitMs = error === "rate_limited" ? (check?.waitMs ?? 0) : refill && refill - now;
     return waitMs && Math.max(1, Math.ceil(waitMs / 1000));
   }
 
-  /** What is told of the key where nothing is wrong with it, and nothing bounds it: made once. */
-  private factsOfKey(): KeyVerdict {
+  /** The verdict on the valid key without its limits. Cached with the key unless its metadata is long. */
+  private baseVerdict(): KeyVerdict {
     const { key, parts } = this;
     if (key.verdict !== null) return key.verdict;
     const metadata = key.metadata === undefined ? parts.store.metadataOf(key.ref)?.metadata : key.metadata;
@@ -251,8 +255,8 @@ class Examination implements Examined {
   }
 }
 
-/** What is wrong with a key that has not ended, before its limits are looked at. */
-function refusalOf(key: ActiveKey, { client, require }: Asked): KeyError | null {
+/** Why an active key is rejected, before its limits are checked; null if it is not. */
+function rejectionOf(key: ActiveKey, { client, require }: AdmissionRequest): KeyError | null {
   if (!key.isEnabled) return "disabled";
   if (key.allowedIps !== null && !(client.ip !== null && key.allowedIps.includes(client.ip)))
     return "ip_not_allowed";
@@ -261,15 +265,17 @@ function refusalOf(key: ActiveKey, { client, require }: Asked): KeyError | null 
   return hasAll ? null : "insufficient_scope";
 }
 
-/** The client that a verification names. */
 function clientOf(meta: KeyVerifyBody["meta"]): ClientMeta {
   const { ip = null, user_agent = null } = meta ?? {};
-  return { ip, ua: user_agent === null ? null : kept(user_agent) };
+  return { ip, ua: user_agent === null ? null : cutUserAgent(user_agent) };
 }
 
-/** Cut so that no character is halved, and lone surrogates replaced: the file cannot hold them. */
-function kept(agent: string): string {
-  const whole = agent.toWellFormed();
-  if (whole.length <= USER_AGENT_KEPT) return whole;
-  return [...whole.slice(0, 2 * USER_AGENT_KEPT)].slice(0, USER_AGENT_KEPT).join("").toWellFormed();
+/** Cuts between characters and replaces lone surrogates, which SQLite cannot store. */
+function cutUserAgent(userAgent: string): string {
+  const wellFormed = userAgent.toWellFormed();
+  if (wellFormed.length <= USER_AGENT_LENGTH_MAX) return wellFormed;
+  return [...wellFormed.slice(0, 2 * USER_AGENT_LENGTH_MAX)]
+    .slice(0, USER_AGENT_LENGTH_MAX)
+    .join("")
+    .toWellFormed();
 }

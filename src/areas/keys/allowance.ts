@@ -1,40 +1,40 @@
 import type { Uses } from "./schema.ts";
 
-/** The uses that a key has left, as they are stored. */
+/** The uses that a key has left, as a stored row. */
 export type AllowanceRow = {
   readonly remaining: number;
-  /** Null: nothing comes back. */
+  /** Null: no refill. */
   readonly every: string | null;
   readonly amount: number | null;
-  /** Of the month. */
+  /** Day of the month. */
   readonly day: number | null;
-  /** Refills up to here are in `remaining`. Epoch milliseconds. */
+  /** `remaining` includes the refills until this time. Epoch milliseconds. */
   readonly refilled_at: number;
 };
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The columns of what a body says of a key's uses, from now on. */
+/** The row of the uses in a body, starting now. */
 export function allowanceOf({ remaining, refill }: UsesTerms, now: number): AllowanceRow {
   const { every = null, amount = null, day = 1 } = refill ?? {};
   return { remaining, every, amount, day: every === "month" ? day : null, refilled_at: now };
 }
 
-/** Uses, as a body says them. */
+/** Uses as given in a body. */
 export type UsesTerms = Omit<Uses, "refill"> & { readonly refill?: Uses["refill"] | null };
 
-/** The uses left at a moment. A refill raises them to its amount, and lowers nothing; those of a long pause count once. */
+/** The uses left at `now`. A refill raises them to its amount and never lowers them; several missed refills count once. */
 export function remainingAt(row: AllowanceRow, now: number): number {
   const isDue = row.every !== null && refillAt(row, now, 0) > row.refilled_at;
   return isDue ? Math.max(row.remaining, row.amount ?? 0) : row.remaining;
 }
 
-/** When the next refill comes, if it leaves `needed` uses at least; null when none does. */
+/** The time of the next refill, if it provides at least `needed` uses; otherwise null. */
 export function nextRefillAt(row: AllowanceRow, now: number, needed: number): number | null {
   return row.every === null || (row.amount ?? 0) < needed ? null : refillAt(row, now, 1);
 }
 
-/** The same as an answer shows it. */
+/** The uses as shown in a response. */
 export function usesView(row: AllowanceRow, now: number): Uses {
   const { every, amount, day } = row;
   const remaining = remainingAt(row, now);
@@ -53,7 +53,7 @@ function refillAt({ every, day }: AllowanceRow, now: number, step: 0 | 1): numbe
   return monthlyAt(year, month + step - (isPast ? 0 : 1), day ?? 1);
 }
 
-/** The day of a month, or its last one where it is shorter. Months count on over the ends of years. */
+/** 00:00 UTC on the day of a month, or on its last day if it is shorter. `month` may be below 0 or above 11. */
 function monthlyAt(year: number, month: number, day: number): number {
   const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
   return Date.UTC(year, month, Math.min(day, last));

@@ -7,24 +7,24 @@ import { TierBound } from "../../kernel/limits/tier-limits.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { Admission, askedOf } from "./admission.ts";
-import { keyCard } from "./card.ts";
-import { grantableScopes, RETENTION_MS, USAGE_KEPT_MS } from "./domain.ts";
+import { Admission, admissionRequestOf } from "./admission.ts";
+import { grantableScopes, RETENTION_MS, USAGE_RETENTION_MS } from "./domain.ts";
 import { hourOf, KeyUses } from "./key-uses.ts";
-import { KeyLimits } from "./limits.ts";
+import { keyCard } from "./overview-card.ts";
+import { KeyLimits } from "./rate-limits.ts";
 import { type KeyParts, KeyRegistry, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
-import { type KeyStore, keyStore, type LeavingKey } from "./store.ts";
-import { ASKED, KeyVerdict } from "./verify-schema.ts";
+import { type KeyStore, keyStore, type RemovableKey } from "./store.ts";
+import { KeyVerdict, VERIFY_FIELDS } from "./verify-schema.ts";
 
-/** Hours of usage removed in one unit of work: under a millisecond. */
+/** Rows of usage removed in one unit of work: under a millisecond. */
 const USAGE_ROWS_PURGED = 500;
 
 const DESCRIPTION =
-  "Rotation of the platform key, and managed keys with scopes, for this API or for your own: created, rotated, revoked at once, verified.";
+  "Managed keys with scopes, for this API or for your own: create, rotate, revoke and verify them. Rotation of the platform key.";
 
-/** Builds the area: keys that accounts make, for this API or for their own. */
+/** Builds the area: keys that accounts create, for this API or for their own. */
 export function createKeys(
   kernel: Kernel,
   ports: Pick<KeyParts, "accounts" | "projects"> & { tiers: Tiers },
@@ -38,64 +38,64 @@ export function createKeys(
   const service = new KeyService({ ...parts, registry, bound, limits });
   const admission = new Admission({ store, registry, uses, limits });
 
-  /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */
-  const remove = (tx: Tx, leaving: readonly LeavingKey[], take: (ref: number) => void): number => {
-    for (const { ref, digest, allowance_ref } of leaving) {
-      take(ref);
+  /** Removes keys from memory, and from the database by `removeRow`. Returns their number. */
+  const remove = (tx: Tx, keys: readonly RemovableKey[], removeRow: (ref: number) => void): number => {
+    for (const { ref, digest, allowance_ref } of keys) {
+      removeRow(ref);
       store.removeUse(tx, ref);
       store.removeUnusedAllowance(tx, allowance_ref ?? ref);
       registry.drop(tx, digest);
       uses.forget(ref);
     }
-    return leaving.length;
+    return keys.length;
   };
-  const removeEnded = (tx: Tx, rowsMax: number) =>
+  const purgeKeys = (tx: Tx, rowsMax: number) =>
     remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref));
-  registerPurges(kernel, store, removeEnded);
+  registerPurges(kernel, store, purgeKeys);
   const resources: ProjectResources = {
     name: "keys",
-    // Keys that work in the project and are not revoked: its own, in the default project also the account's.
+    // Keys of the project that are not revoked; in the default project also those of the account.
     count: (project, defaultOf) =>
       store.countOfProject(project) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
-    // Emptied rather than removed: for 30 days verify says `deleted`, and a request with one gets 403.
+    // Cleared rather than removed: for 30 days verify reports `deleted`, and a request with the key gets 403.
     removeRows: (tx, projectRef, rowsMax) =>
-      remove(tx, store.someOfProject(projectRef, rowsMax), (ref) =>
+      remove(tx, store.batchOfProject(projectRef, rowsMax), (ref) =>
         store.empty(tx, tx.now + RETENTION_MS, ref),
       ),
   };
   return {
-    /** Puts managed keys beside the platform keys as credentials. */
-    authenticatorBeside: (platformKeys: Authenticator): Authenticator => ({
-      // Memory first, so that a managed key in use does not cost a look for a platform key in the file.
+    /** An authenticator of both managed and platform keys. */
+    authenticatorWith: (platformKeys: Authenticator): Authenticator => ({
+      // Memory first, so that a recently used managed key does not cost a lookup among the platform keys.
       authenticate: (digest) =>
         registry.authenticateActive(digest) ??
         platformKeys.authenticate(digest) ??
         registry.authenticate(digest),
     }),
     resources,
-    /** Judges the keys that requests come with, for whoever lets them in: what can be asked, and the judgement. */
+    /** Evaluates the keys of end users for other areas: the fields of a request, and the evaluation. */
     admission: admissionOf(admission),
     card: keyCard(store),
-    /** The key behind a credential, for the audit log; null when that is no managed key. */
+    /** The key behind a credential, for the audit log; null if it is not a managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
     keyNames: keyNames(store),
-    /** Says which scopes operations ask for. */
-    knowScopes: (asked: Iterable<string>) => {
-      service.knownScopes = grantableScopes(asked);
+    /** Sets the scopes that operations require, which limits the scopes that keys can have. */
+    setRequiredScopes: (required: Iterable<string>) => {
+      service.knownScopes = grantableScopes(required);
     },
     parts: [{ name: "Keys", description: DESCRIPTION }],
     alsoCalled: { keys: ["api-keys", "apikeys"], verify: ["validate"] },
     routes: (api: Api) => keyRoutes(api, service, admission),
-    /** Writes down what is only in memory. For the end of the process. */
+    /** Writes what is only in memory. Call before the process exits. */
     finish: () => uses.finish(),
   };
 }
 
 function admissionOf(admission: Admission) {
   return {
-    fields: ASKED,
+    fields: VERIFY_FIELDS,
     facts: KeyVerdict.properties,
-    askedOf,
+    askedOf: admissionRequestOf,
     takesUses: admission.takesUses.bind(admission),
     examine: admission.examine.bind(admission),
   };
@@ -103,7 +103,7 @@ function admissionOf(admission: Admission) {
 
 function keyNames(store: KeyStore) {
   return {
-    /** What names the key behind a credential for ever; null where that is no managed key. */
+    /** A permanent name of the key behind a credential; null if it is not a managed key. */
     nameOf: (credential: string): Uint8Array | null => {
       const ref = managedRef(credential);
       return ref === null ? null : (store.withRef(ref)?.id ?? null);
@@ -116,18 +116,18 @@ function keyNames(store: KeyStore) {
   };
 }
 
-/** `removeEnded` removes so many keys whose retention is over. */
+/** `purgeKeys` removes at most `rowsMax` keys whose retention has passed. */
 function registerPurges(
   kernel: Kernel,
   store: KeyStore,
-  removeEnded: (tx: Tx, rowsMax: number) => number,
+  purgeKeys: (tx: Tx, rowsMax: number) => number,
 ): void {
-  // Between the end of their retention and the purge, keys are answered as if they were gone.
-  kernel.housekeeping.addPurge({ name: "keys.purge", rowsMax: 100, remove: removeEnded });
+  // Keys whose retention has passed are treated as removed even before this purge.
+  kernel.housekeeping.addPurge({ name: "keys.purge", rowsMax: 100, remove: purgeKeys });
   kernel.housekeeping.addPurge({
     name: "keys.usage.purge",
     rowsMax: USAGE_ROWS_PURGED,
-    remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_KEPT_MS), rowsMax),
+    remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_RETENTION_MS), rowsMax),
   });
 }
 

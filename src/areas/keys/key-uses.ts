@@ -4,41 +4,40 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { OUTCOMES, type Outcome } from "./domain.ts";
 import type { HourRow, KeyStore, KeyUseRow } from "./store.ts";
 
-/** Keys used since the last round after which a round begins: bounds what is held in memory for it. */
+/** Number of used keys at which they are written immediately: limits the memory that they take. */
 export const USES_WAITING_MAX = 50_000;
-/** Longest wait for a round: what a crash can lose of the last uses. */
+/** Longest time until a use is written: what a crash can lose. */
 const WRITE_AFTER_MS = 5_000;
 /** Rows written in one unit of work: under a millisecond. */
 const ROWS_PER_UNIT = 100;
 
 const HOUR_MS = 60 * 60 * 1000;
 const VALID = OUTCOMES.indexOf("valid");
-/** Cells of one hour: at least as many as there are outcomes. */
+/** Counters per hour: at least as many as there are outcomes. */
 const CELLS = 16;
 
-/** The last use of a key, and how often it was used, as far as it is not written yet. What is null has not been said: what is stored stays. */
+/** The last use of a key and its counts that are not written yet. An `ip` or `ua` of null keeps the stored one. */
 export interface KeyUse extends WrittenLater, KeyUseRow {
-  /** Set when the key's row is gone: nothing is written for it. */
-  gone: boolean;
+  /** True once the key's row has been removed: nothing is written for it. */
+  isRemoved: boolean;
   /** The hour and outcome that were counted last, as one number. */
   cell: number;
   count: number;
-  /** Counts of other cells; null while there are none. */
+  /** Counts of other hours and outcomes; null while there are none. */
   others: Map<number, number> | null;
 }
 
-/** What a caller says of the client that showed the key. */
+/** The client that sent the key, as the caller reported it. */
 export type ClientMeta = Pick<KeyUseRow, "ip" | "ua">;
 
-const NOTHING_SAID: ClientMeta = { ip: null, ua: null };
+const DEFAULTS: ClientMeta = { ip: null, ua: null };
 
-/** A key, as far as its uses are noted. */
 interface UsedKey {
   readonly ref: number;
   use: KeyUse | null;
 }
 
-/** When and how often keys were used. A use costs no write: it is noted in memory, and the rows follow in {@link Rounds}. */
+/** Records when and how often keys were used. A use is recorded in memory and written in the background. */
 export class KeyUses extends Rounds<KeyUse> {
   constructor(
     private readonly store: KeyStore,
@@ -55,8 +54,8 @@ export class KeyUses extends Rounds<KeyUse> {
     });
   }
 
-  /** Notes a use of a key. */
-  note(key: UsedKey, at: number, { ip, ua }: ClientMeta = NOTHING_SAID): void {
+  /** Records a valid use. */
+  recordUse(key: UsedKey, at: number, { ip, ua }: ClientMeta = DEFAULTS): void {
     const use = this.useOf(key);
     use.at = at;
     use.ip = ip ?? use.ip;
@@ -64,53 +63,53 @@ export class KeyUses extends Rounds<KeyUse> {
     count(use, cellOf(at, VALID));
   }
 
-  /** Notes that a key was refused: no use, but counted. */
-  noteRefusal(key: UsedKey, at: number, outcome: Outcome): void {
+  /** Counts a rejected use: it does not change the last use. */
+  recordRejection(key: UsedKey, at: number, outcome: Outcome): void {
     count(this.useOf(key), cellOf(at, OUTCOMES.indexOf(outcome)));
   }
 
-  /** The last use of a key, written or not; null when it was never used. */
-  lastOf(ref: number): KeyUseRow | null {
+  /** The last use of a key, written or not; null if it was never used. */
+  lastUseOf(ref: number): KeyUseRow | null {
     const stored = this.store.use(ref);
     const use = this.held(ref);
     if (use === undefined || use.at === 0) return stored;
     return { at: use.at, ip: use.ip ?? stored?.ip ?? null, ua: use.ua ?? stored?.ua ?? null };
   }
 
-  /** How often a key was used in each hour from one to before another, written or not: an hour may stand there twice. */
+  /** The counts of the hours from `fromHour` until before `toHour`, written or not. An hour and outcome can occur twice. */
   hoursOf(ref: number, fromHour: number, toHour: number): HourRow[] {
     const use = this.held(ref);
-    const waiting = use === undefined ? [] : cellsOf(use);
+    const unwritten = use === undefined ? [] : cellsOf(use);
     return [
       ...this.store.usage(ref, fromHour, toHour),
-      ...waiting.filter(({ hour }) => hour >= fromHour && hour < toHour),
+      ...unwritten.filter(({ hour }) => hour >= fromHour && hour < toHour),
     ];
   }
 
-  /** Forgets a key whose row is going. */
+  /** Discards what is not written of a key that is removed. */
   forget(ref: number): void {
     const use = this.held(ref);
-    if (use !== undefined) use.gone = true;
+    if (use !== undefined) use.isRemoved = true;
   }
 
   private useOf(key: UsedKey): KeyUse {
     const { use } = key;
     if (use !== null && this.isDue(use)) return use;
-    // Marked once per key and round, so that a round begins after as many keys, not uses.
-    const due = this.held(key.ref) ?? freshUse(key.ref);
+    // Marked once per key, so that the number of keys triggers a write, not the number of uses.
+    const due = this.held(key.ref) ?? newUse(key.ref);
     this.mark(due);
     key.use = due;
     return due;
   }
 }
 
-function freshUse(ref: number): KeyUse {
+function newUse(ref: number): KeyUse {
   return {
     ref,
     at: 0,
     ip: null,
     ua: null,
-    gone: false,
+    isRemoved: false,
     dueInRound: 0,
     cell: 0,
     count: 0,
@@ -118,7 +117,7 @@ function freshUse(ref: number): KeyUse {
   };
 }
 
-/** The hour of a moment, since 1970. */
+/** The hour of a time, counted from 1970. */
 export function hourOf(at: number): number {
   return Math.floor(at / HOUR_MS);
 }
@@ -149,10 +148,10 @@ function cellsOf({ cell, count, others }: KeyUse): HourRow[] {
   }));
 }
 
-/** Writes a use within a unit of work: counts are added to what is stored, so they go from memory with it. */
+/** Writes a use. Its counts are added to the stored ones, so they are cleared in memory. */
 function writeUse(tx: Tx, store: KeyStore, use: KeyUse): void {
-  const { ref, at, ip, ua, gone, count, others } = use;
-  if (gone) return;
+  const { ref, at, ip, ua, isRemoved, count, others } = use;
+  if (isRemoved) return;
   if (at > 0) store.saveUse(tx, ref, at, ip, ua);
   for (const row of cellsOf(use)) store.addUsage(tx, ref, row.hour, row.outcome, row.count);
   use.count = 0;

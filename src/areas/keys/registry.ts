@@ -5,41 +5,39 @@ import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { BEARER_PREFIX, errorOf, type KeyEnd } from "./domain.ts";
+import { BEARER_PREFIX, type InactiveReason, inactiveReasonOf } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
-import { type KeyLimit, keyLimits } from "./limits.ts";
+import { type KeyLimit, keyLimits } from "./rate-limits.ts";
 import type { KeyRow, KeyStore, VerifiedKeyRow } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
-/** Keys kept in memory, about a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
+/** Recently used keys in memory, about a kilobyte each. Any other key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
-/** Lists of scopes, and of limits, that keys share. When there are more, the sharing starts again. */
+/** Lists of scopes, and of limits, that keys share. At this number the lists are cleared and shared afresh. */
 const LISTS_SHARED_MAX = 4_096;
 
-/** Longest metadata, as JSON, that is kept in memory with its key; longer ones are read when they are answered. */
-const METADATA_HELD_MAX = 512;
+/** Longest metadata, in characters of JSON, that is in memory with its key; longer metadata is read when needed. */
+const METADATA_IN_MEMORY_MAX = 512;
 
-/** The account that a key belongs to, live until it is passivated. */
+/** The account of a key, up to date until it is passivated. */
 interface KeyAccount extends CallerAccount {
-  /** Set when it has left the memory: then it must be read again. */
+  /** True once the account has been dropped from memory: then it must be read again. */
   readonly passivated: boolean;
 }
 
-/** The accounts, as far as keys need them. */
+/** What keys need of the accounts. */
 export interface KeyAccounts {
   account(accountRef: number): KeyAccount;
 }
 
-/** The projects, as far as keys need them. */
+/** What keys need of the projects. */
 export interface KeyProjects {
   /** The account's project with this id; null when there is none or it is deleted. */
   find(accountRef: number, id: string): CallerProject | null;
-  /** Whether a project has been deleted. */
   isDeleted(projectRef: number): boolean;
   readonly activity: ProjectActivity;
 }
 
-/** What keys are built on. */
 export interface KeyParts extends Pick<Kernel, "clock" | "ids"> {
   readonly store: KeyStore;
   readonly accounts: KeyAccounts;
@@ -47,7 +45,6 @@ export interface KeyParts extends Pick<Kernel, "clock" | "ids"> {
   readonly uses: KeyUses;
 }
 
-/** The scopes of a key. */
 interface Scopes {
   readonly list: readonly string[];
   readonly set: ReadonlySet<string>;
@@ -55,7 +52,7 @@ interface Scopes {
 
 const NO_LIMITS: readonly KeyLimit[] = [];
 
-/** What many keys have alike, each list once: the scopes and the limits of a plan. */
+/** Shares equal lists of scopes and of limits between keys, since many keys have those of the same plan. */
 class KeyLists {
   private readonly scopes = new Map<string, Scopes>();
   private readonly limits = new Map<string, readonly KeyLimit[]>();
@@ -81,7 +78,7 @@ function shared<List>(lists: Map<string, List>, json: string, read: () => List):
   return list;
 }
 
-/** A key in memory, as far as verifying it and calling with it need it. */
+/** A key in memory, with what verifications and requests need of it. */
 export type ActiveKey = ReturnType<typeof activeKey>;
 
 function activeKey(row: VerifiedKeyRow, lists: KeyLists) {
@@ -92,28 +89,28 @@ function activeKey(row: VerifiedKeyRow, lists: KeyLists) {
     ref: row.ref,
     id: bytesToUuid(row.id),
     accountRef: row.account_ref,
-    /** The only project that it works in; null for a key of the account. */
+    /** The only project in which it works; null for a key of the account. */
     project: ref === null || id === null ? null : { ref, id },
     isBearer: row.prefix === BEARER_PREFIX,
-    /** The key whose allowance it draws on. */
+    /** The key that owns its allowance. */
     allowanceRef: row.allowance_ref ?? row.ref,
-    /** Whether that has limited uses, as it was last looked up: see {@link KeyRegistry.hasAllowance}. */
+    /** Whether its uses are limited, as of `allowanceVersion`: see {@link KeyRegistry.hasAllowance}. */
     hasAllowance: false,
-    allowanceSeen: -1,
+    allowanceVersion: -1,
     revoked_at: row.revoked_at,
     purge_at: row.purge_at,
-    /** Whether its row says that its project has been deleted. */
+    /** Whether its row was cleared because its project was deleted. */
     isEmptied: row.deleted !== 0,
     use: null as KeyUse | null,
     caller: null as ManagedCaller | null,
-    ...changeableOf(row, lists),
+    ...updatableFields(row, lists),
   };
 }
 
-/** What of a key in memory a change of its row changes. */
-function changeableOf(row: VerifiedKeyRow, lists: KeyLists) {
+/** The fields of a key in memory that an update of its row can change. */
+function updatableFields(row: VerifiedKeyRow, lists: KeyLists) {
   const { name, environment, metadata, expires_at, owner_id, meter_id, enabled, allowed_ips } = row;
-  const isHeld = metadata === null || metadata.length <= METADATA_HELD_MAX;
+  const isInMemory = metadata === null || metadata.length <= METADATA_IN_MEMORY_MAX;
   return {
     scopes: lists.scopesOf(row.scopes),
     name,
@@ -121,25 +118,24 @@ function changeableOf(row: VerifiedKeyRow, lists: KeyLists) {
     expires_at,
     owner_id,
     meter_id,
-    /** As JSON; undefined where it is too long to be held. */
-    metadata: isHeld ? metadata : undefined,
+    /** As JSON; undefined if it is too long to be in memory. */
+    metadata: isInMemory ? metadata : undefined,
     isEnabled: enabled !== 0,
     allowedIps: allowed_ips === null ? null : AddressRanges.of(allowed_ips),
     limits: lists.limitsOf(row.ratelimits),
-    /** What verify answers where nothing bounds the key; null until it is asked. */
+    /** Cached verdict on the valid key without its limits; null until the first verification. */
     verdict: null as KeyVerdict | null,
   };
 }
 
-/** How the credentials of managed keys begin. */
+/** Prefix of the credentials of managed keys. */
 const MANAGED = "managed:";
 
-/** The reference of the managed key that a credential names; null when it names none. */
+/** The reference of a credential's managed key; null for other credentials. */
 export function managedRef(credential: string): number | null {
   return credential.startsWith(MANAGED) ? Number(credential.slice(MANAGED.length)) : null;
 }
 
-/** The caller behind a managed key. */
 class ManagedCaller implements Caller {
   readonly credential: string;
   readonly superseded = false;
@@ -179,12 +175,12 @@ class ManagedCaller implements Caller {
   }
 }
 
-/** The keys in memory, found by the digest of their secret: one map look-up for a key in use. */
+/** The keys in memory by the digest of their secret: one map lookup for a recently used key. */
 export class KeyRegistry implements Authenticator {
   private readonly active: ActorRegistry<string, ActiveKey>;
   private readonly lists = new KeyLists();
-  /** Rises whenever an allowance is made or goes: what keys know of theirs is looked up again. */
-  private allowancesKnown = 0;
+  /** Increases whenever an allowance is created or removed, which invalidates `hasAllowance` of all keys. */
+  private allowancesVersion = 0;
 
   constructor(
     private readonly deps: KeyParts,
@@ -193,7 +189,7 @@ export class KeyRegistry implements Authenticator {
     this.active = new ActorRegistry(inMemoryMax);
   }
 
-  /** The key of a digest (hex), or undefined when there is none. */
+  /** The key of a digest (hex); undefined when there is none. */
   find(digest: string): ActiveKey | undefined {
     return this.active.get(digest, () => {
       const row = this.deps.store.withDigest(Buffer.from(digest, "hex"));
@@ -205,45 +201,44 @@ export class KeyRegistry implements Authenticator {
     return this.callerOf(this.find(digest));
   }
 
-  /** The same for keys in memory alone: null also for one that would have to be read. */
+  /** Like {@link authenticate}, but without reading: null for a key that is not in memory. */
   authenticateActive(digest: string): Caller | null {
     return this.callerOf(this.active.get(digest, () => undefined));
   }
 
-  /** Whether a key's project has been deleted. */
   isDeleted({ isEmptied, project }: ActiveKey): boolean {
     return isEmptied || (project !== null && this.deps.projects.isDeleted(project.ref));
   }
 
-  /** What has ended a key by a moment; null when nothing has. */
-  errorOf(key: ActiveKey, now: number): KeyEnd | null {
-    const error = errorOf(key, now);
+  /** Why a key no longer works at `now`; null if it does. */
+  inactiveReasonOf(key: ActiveKey, now: number): InactiveReason | null {
+    const error = inactiveReasonOf(key, now);
     return (error === null || error === "expired") && this.isDeleted(key) ? "deleted" : error;
   }
 
-  /** Whether the uses of a key are limited: one comparison, but for the first time after some key's came or went. */
+  /** Whether the uses of a key are limited. One comparison, unless an allowance was created or removed since the last time. */
   hasAllowance(key: ActiveKey): boolean {
-    if (key.allowanceSeen !== this.allowancesKnown) {
+    if (key.allowanceVersion !== this.allowancesVersion) {
       key.hasAllowance = this.deps.store.allowance(key.allowanceRef) !== null;
-      key.allowanceSeen = this.allowancesKnown;
+      key.allowanceVersion = this.allowancesVersion;
     }
     return key.hasAllowance;
   }
 
-  /** Notes that an allowance has come or gone: several keys may draw on it. */
+  /** Call after an allowance is created or removed: several keys may share it. */
   allowancesChanged(tx: Tx): void {
-    this.allowancesKnown += 1;
+    this.allowancesVersion += 1;
     tx.onRollback(() => {
-      this.allowancesKnown += 1;
+      this.allowancesVersion += 1;
     });
   }
 
-  /** Changes a key in memory to what its row now is. */
+  /** Updates a key in memory from its changed row. */
   update(tx: Tx, row: KeyRow): void {
-    this.change(tx, row.digest, changeableOf(row, this.lists));
+    this.change(tx, row.digest, updatableFields(row, this.lists));
   }
 
-  /** Changes a key in memory within the unit of work that changes its row. */
+  /** Updates fields of a key in memory, within the unit of work that changes its row. */
   change(tx: Tx, digest: Uint8Array, change: Partial<ActiveKey>): void {
     const name = Buffer.from(digest).toString("hex");
     const key = this.active.peek(name);
@@ -251,31 +246,31 @@ export class KeyRegistry implements Authenticator {
       const before = Object.fromEntries(
         Object.keys(change).map((field) => [field, key[field as keyof ActiveKey]]),
       );
-      // What was answered for it holds no longer.
+      // The cached verdict is out of date.
       Object.assign(key, change, { verdict: null });
       tx.onRollback(() => Object.assign(key, before, { verdict: null }));
     }
-    // A later unit of the batch may read the row as this one leaves it: a rollback drops what it read. The key itself
-    // stays: requests under way hold it, and must see what the second run of the batch makes of it.
+    // A later unit of the batch may read the row as this one leaves it: a rollback drops what that unit read. The key that
+    // was in memory stays: requests in flight refer to it and must see the result of the second run of the batch.
     tx.onRollback(() => {
       if (key === undefined || this.active.peek(name) !== key) this.active.drop(name);
     });
   }
 
-  /** Drops a key whose row goes, or has lost what it held. */
+  /** Drops a key whose row is removed or cleared. */
   drop(tx: Tx, digest: Uint8Array): void {
     const name = Buffer.from(digest).toString("hex");
     this.active.drop(name);
     tx.onRollback(() => this.active.drop(name));
   }
 
-  /** A revoked or expired key has no caller; one of a deleted project has, so that the guard can say so. */
+  /** A revoked or expired key has no caller. A key of a deleted project has one, so that the guard can report that. */
   private callerOf(key: ActiveKey | undefined): Caller | null {
     if (key === undefined || !key.isBearer) return null;
     const { clock, uses, accounts } = this.deps;
     const now = clock.now();
-    if (errorOf(key, now) !== null || !key.isEnabled) return null;
-    uses.note(key, now);
+    if (inactiveReasonOf(key, now) !== null || !key.isEnabled) return null;
+    uses.recordUse(key, now);
     if (key.caller === null || key.caller.account.passivated) {
       key.caller = new ManagedCaller(key, accounts.account(key.accountRef), this);
     }

@@ -4,8 +4,8 @@ import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unkept } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { momentOf } from "../../kernel/time/date-time.ts";
-import { type Admission, askedOf } from "./admission.ts";
-import { GRACE_HOURS_DEFAULT, REVOKED_AT_ONCE_MAX } from "./domain.ts";
+import { type Admission, admissionRequestOf } from "./admission.ts";
+import { GRACE_HOURS_DEFAULT, REVOKED_PER_REQUEST_MAX } from "./domain.ts";
 import {
   KEYS_LIMIT,
   Key,
@@ -28,7 +28,7 @@ import type { KeyService } from "./service.ts";
 import { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
 
 const READ = { access: "keys:read", cost: 1 } as const;
-/** Which project changes is the service's to say. */
+/** `changesProject` is false because the service records the activity: it knows the project of the key. */
 const CHANGE = { access: "keys:write", cost: 1, changesProject: false } as const;
 const CREATE = {
   ...CHANGE,
@@ -36,7 +36,7 @@ const CREATE = {
   example: { prefix: "acme_live", name: "Warehouse", scopes: ["orders:read"], environment: "live" },
 } as const;
 const CREATE_DESCRIPTION =
-  "The secret is in this answer and never again. A key with the prefix `sm` is a Bearer credential of this API and carries only scopes that the caller's key has; with any other prefix it is for verify alone, with scopes of your own. A key that ends makes none that ends later.";
+  "Only this response contains the secret. A key with the prefix `sm` is a Bearer credential of this API and can only have scopes that your key has. A key with any other prefix works with verify only and can have any scopes. A key that expires can only create keys that expire no later.";
 
 /** Declares the endpoints of managed keys. */
 export function keyRoutes(api: Api, keys: KeyService, admission: Admission) {
@@ -48,7 +48,7 @@ export function keyRoutes(api: Api, keys: KeyService, admission: Admission) {
 
 function createRoutes(api: Api, keys: KeyService) {
   const create = (call: Call, body: KeyCreateBody, projectId: string | null = null) => {
-    const terms = keys.termsOf(body, call.receivedAt);
+    const terms = keys.parseCreation(body, call.receivedAt);
     return call.perform((tx) => reply(201, keys.create(tx, call.caller, terms, projectId)));
   };
   return new Elysia({ tags: ["Keys"] })
@@ -59,7 +59,7 @@ function createRoutes(api: Api, keys: KeyService) {
         name: "keys.create",
         audit: "yes",
         summary: "Create a managed key",
-        description: `${CREATE_DESCRIPTION} A key of one project makes keys of that project.`,
+        description: `${CREATE_DESCRIPTION} A key of one project creates keys of that project.`,
         errors: ["key_limit_exceeded"],
       },
       body: KeyCreateBody,
@@ -71,7 +71,7 @@ function createRoutes(api: Api, keys: KeyService) {
         name: "projects.keys.create",
         audit: "yes",
         summary: "Create a managed key for one project",
-        description: `${CREATE_DESCRIPTION} It works in that project only. A project other than the caller's own takes the scope \`*\`.`,
+        description: `${CREATE_DESCRIPTION} It works in this project only. For a project other than your key's own, the scope \`*\` is required.`,
         errors: ["not_found", "key_limit_exceeded"],
       },
       params: KeyProjectParams,
@@ -86,9 +86,8 @@ function readRoutes(api: Api, keys: KeyService) {
     .get(
       "/v1/keys",
       ({ call, query: { limit = KEYS_LIMIT, cursor, ...filter } }) => {
-        // The last `created_at` of the page before.
-        const wanted = "must be the next_cursor of the page before, a date-time";
-        const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : momentOf("cursor", cursor, wanted);
+        const message = "must be the next_cursor of the previous page, a date-time";
+        const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : momentOf("cursor", cursor, message);
         return call.read((tx) => keys.list(call.caller, tx.now, limit, before, filter));
       },
       {
@@ -97,7 +96,7 @@ function readRoutes(api: Api, keys: KeyService) {
           name: "keys.list",
           summary: "List managed keys, newest first",
           description:
-            "A key of one project sees the keys of that project. With `environment`, and with large keys, a page may have fewer keys than `limit`, or none, and `has_more` all the same.",
+            "A key of one project lists the keys of that project. With `environment`, and if keys are large, a page can have fewer keys than `limit`, or none, although `has_more` is true.",
           openCursor: true,
         },
         query: KeysQuery,
@@ -105,7 +104,7 @@ function readRoutes(api: Api, keys: KeyService) {
       },
     )
     .get("/v1/keys/:id", ({ call, params }) => call.read((tx) => keys.get(call.caller, params.id, tx.now)), {
-      op: { ...READ, name: "keys.get", summary: "Read a managed key", errors: ["not_found"] },
+      op: { ...READ, name: "keys.get", summary: "Get a managed key", errors: ["not_found"] },
       params: KeyParams,
       response: Key,
     })
@@ -116,9 +115,9 @@ function readRoutes(api: Api, keys: KeyService) {
         op: {
           ...READ,
           name: "keys.usage",
-          summary: "Read how often a managed key was used",
+          summary: "Get the usage of a managed key",
           description:
-            "Verifications by outcome, and requests with a key of the prefix `sm`. Kept for 90 days; after a crash the last few seconds may be missing.",
+            "Counts verifications by outcome, and for a key with the prefix `sm` its requests. Usage is stored for 90 days. After a crash, the last few seconds can be missing.",
           errors: ["not_found"],
         },
         params: KeyParams,
@@ -143,7 +142,7 @@ function changeRoutes(api: Api, keys: KeyService) {
           secret: true,
           summary: "Rotate a managed key",
           description:
-            "Makes a key like this one, with a new id and secret. The old key works until its grace has passed, or its own end if that comes first. The caller's key needs its scopes, and must not end before it; a key of a project other than the caller's own takes the scope `*`.",
+            "Creates a copy of the key with a new id and secret. The old key works until the grace period has passed, or until its own `expires_at` if that is earlier. Your key must have the scopes of the key and must not expire before it. For a key of a project other than your key's own, the scope `*` is required.",
           errors: ["not_found", "conflict", "key_limit_exceeded"],
           example: { grace_hours: 48 },
         },
@@ -154,15 +153,15 @@ function changeRoutes(api: Api, keys: KeyService) {
     )
     .patch(
       "/v1/keys/:id",
-      ({ call, params, body }) => call.perform((tx) => keys.patch(tx, call.caller, params.id, body)),
+      ({ call, params, body }) => call.perform((tx) => keys.update(tx, call.caller, params.id, body)),
       {
         op: {
           ...CHANGE,
           name: "keys.patch",
           audit: "yes",
-          summary: "Change a managed key",
+          summary: "Update a managed key",
           description:
-            "What is left out stays as it is, null clears it. Holds for the very next request; the secret stays. The caller's key needs the key's scopes, those of before and those of after, and must not end before it.",
+            "Omitted fields keep their value; null clears a field. The update applies from the next request. The secret does not change. Your key must have the scopes of the key before and after the update, and must not expire before it.",
           errors: ["not_found", "conflict"],
           example: { name: "Warehouse 2", enabled: true },
         },
@@ -186,7 +185,7 @@ function revokeRoutes(api: Api, keys: KeyService) {
           audit: "yes",
           summary: "Revoke a managed key",
           description:
-            "Works for the very next request. The record is kept for 30 days. The caller's key needs the scopes of the revoked one.",
+            "Applies from the next request. The record is stored for 30 days. Your key must have the scopes of the revoked key.",
           errors: ["not_found"],
         },
         params: KeyParams,
@@ -202,7 +201,7 @@ function revokeRoutes(api: Api, keys: KeyService) {
           name: "keys.revoke_owned",
           audit: "yes",
           summary: "Revoke all keys of an owner",
-          description: `Those that the caller's key sees, ${REVOKED_AT_ONCE_MAX} at most: with \`more\`, call again. When it lacks a scope of one of them, none is revoked.`,
+          description: `Revokes the keys of the owner that your key can see, at most ${REVOKED_PER_REQUEST_MAX}. If \`more\` is true, send the request again. If your key lacks a scope of one of them, none is revoked.`,
           example: { owner_id: "acme" },
         },
         body: KeysRevokeBody,
@@ -215,13 +214,13 @@ function verifyRoutes(api: Api, admission: Admission) {
   return new Elysia({ tags: ["Keys"] }).use(api).post(
     "/v1/keys/verify",
     ({ call, body }) => {
-      const asked = askedOf(body);
-      const judge = (tx: Tx) => {
+      const asked = admissionRequestOf(body);
+      const evaluate = (tx: Tx) => {
         const verdict = admission.verify(tx, call.caller, asked);
-        // Stored, a refusal would go on for a day after what caused it has ended.
+        // If it were stored, a rejection would be repeated for a day after its cause is gone.
         return verdict.valid ? verdict : unkept(verdict);
       };
-      return admission.takesUses(call.caller, asked) ? call.perform(judge) : call.read(judge);
+      return admission.takesUses(call.caller, asked) ? call.perform(evaluate) : call.read(evaluate);
     },
     {
       op: {
@@ -229,7 +228,7 @@ function verifyRoutes(api: Api, admission: Admission) {
         name: "keys.verify",
         summary: "Verify the secret of a managed key",
         description:
-          "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone. Tokens and uses are taken only when everything passes. A refusal is not stored under an `Idempotency-Key`.",
+          "Returns 200 for every valid request, whether the key is valid or not. A secret that is not a key of your account is `invalid_key`; a key of one project knows only the keys of that project. Tokens and uses are taken only if every check passes. A rejection is not stored under an `Idempotency-Key`.",
         example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
       },
       body: KeyVerifyBody,

@@ -22,30 +22,28 @@ import {
   SCOPES_MAX,
 } from "./domain.ts";
 
-/** Longest id that is looked up: ours are far shorter. */
+/** Longest id in a path: a longer one is rejected before a lookup. */
 const ID_LENGTH_MAX = 64;
-/** A project's id, as examples show it. */
+/** Project id for examples. */
 export const PROJECT_ID = "proj_8Zk2vQ1mX7cB4nL9pS3t";
-/** Longest text that is read as a date. */
+/** Longest text that is parsed as a date. */
 const DATE_TIME_LENGTH_MAX = 64;
 
-/** Keys on a page unless asked otherwise. */
+/** Default number of keys per page. */
 export const KEYS_LIMIT = 20;
 
-/** A moment in an answer. */
+/** A timestamp in a response. */
 export const DateTime = Type.String({ format: "date-time" });
 
-/** May be left out; null means the same. */
+/** An optional field; null means the same as omitting it. */
 export function optional<Schema extends TSchema>(schema: Schema, options?: SchemaOptions) {
   return Type.Optional(orNull(schema, options));
 }
 
-/** Path of a key. */
 export const KeyParams = Type.Object({
   id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be the id of a key, a UUID" }),
 });
 
-/** Path of a project's keys. */
 export const KeyProjectParams = Type.Object({
   id: Type.String({
     maxLength: ID_LENGTH_MAX,
@@ -64,20 +62,19 @@ const MeterId = Type.String({
   errorMessage: "must be 1 to 64 letters, digits, dashes or underscores",
   examples: ["acme"],
 });
-/** What a rate limit is called. */
 export const RatelimitName = Type.String({
   pattern: `^[a-z0-9_.-]{1,${RATELIMIT_NAME_LENGTH_MAX}}$`,
   errorMessage: `must be 1 to ${RATELIMIT_NAME_LENGTH_MAX} lower-case letters, digits or characters of _.-`,
   examples: ["requests"],
 });
 
-/** An integer in bounds, with the words that say so. */
+/** An integer from `minimum` to `maximum`; the error message names both. */
 export function integer(minimum: number, maximum: number, options: SchemaOptions = {}) {
   const errorMessage = `must be an integer from ${minimum} to ${maximum}`;
   return Type.Integer({ minimum, maximum, errorMessage, ...options });
 }
 
-/** A list of at most so many. */
+/** A list of at most `maxItems` items; the error message names the limit. */
 export function listOf<Schema extends TSchema>(
   schema: Schema,
   maxItems: number,
@@ -88,15 +85,19 @@ export function listOf<Schema extends TSchema>(
 
 const RATELIMIT = {
   name: RatelimitName,
-  limit: integer(1, RATELIMIT_MAX, { description: "Tokens of a full bucket.", examples: [100] }),
+  limit: integer(1, RATELIMIT_MAX, { description: "Number of tokens in a full bucket.", examples: [100] }),
   duration_ms: integer(DURATION_MS_MIN, DURATION_MS_MAX, {
-    description: "How long an empty bucket takes to fill; it fills continuously.",
+    description: "Time that an empty bucket takes to fill, in milliseconds. It fills continuously.",
     examples: [60_000],
   }),
 };
-const AUTO = { description: "Whether every verification takes a token; else only one that names the limit." };
+const AUTO = {
+  description:
+    "Whether every verification takes a token. If false, only verifications that name the limit do.",
+};
 const SHARED = {
-  description: "With `owner`, all keys of the owner in the key's project draw on one bucket.",
+  description:
+    "`owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own.",
   errorMessage: "must be key or owner",
 };
 const Ratelimit = named("KeyRatelimit", {
@@ -109,40 +110,48 @@ export type Ratelimit = Static<typeof Ratelimit>;
 const REFILL = {
   every: oneOf(["day", "month"], { errorMessage: "must be day or month", examples: ["month"] }),
   amount: integer(1, Number.MAX_SAFE_INTEGER, {
-    description: "What the uses left are raised to, where fewer are left.",
+    description: "Number of uses after a refill. A refill does not lower a higher number.",
     examples: [10_000],
   }),
   day: Type.Optional(
     integer(1, 31, {
-      description: "Of the month, its last one if it is shorter; 1 unless given. Not with `day`.",
+      description:
+        "Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed with `every: day`.",
       examples: [1],
     }),
   ),
 };
 const Uses = named("KeyUses", {
-  remaining: integer(0, Number.MAX_SAFE_INTEGER, { examples: [10_000] }),
-  refill: Type.Optional(Type.Object(REFILL, { description: "At 00:00 UTC." })),
+  remaining: integer(0, Number.MAX_SAFE_INTEGER, {
+    description: "Number of uses left.",
+    examples: [10_000],
+  }),
+  refill: Type.Optional(
+    Type.Object(REFILL, { description: "Recurring refill of the uses, at 00:00 UTC. Without it, none." }),
+  ),
 });
 export type Uses = Static<typeof Uses>;
 
-/** What can be said of a key at its creation, and changed later. */
+/** Optional fields of a creation, which an update can also change. */
 const CHANGEABLE = {
   environment: optional(text({ min: 1, max: ENVIRONMENT_LENGTH_MAX }), {
     errorMessage: `must be a text of 1 to ${ENVIRONMENT_LENGTH_MAX} characters`,
+    description: "Tag by which keys can be listed.",
     examples: ["live"],
   }),
   metadata: optional(Type.Record(Type.String(), Type.String()), {
     errorMessage: "must be an object of texts",
-    description: `At most ${METADATA_LENGTH_MAX} characters as JSON.`,
+    description: `Your own data: strings by name, at most ${METADATA_LENGTH_MAX} characters as JSON.`,
     examples: [{ customer: "42" }],
   }),
   expires_at: optional(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
     errorMessage: MOMENT_WANTED,
+    description: "Time at which the key expires. Null: never.",
   }),
-  owner_id: optional(OwnerId, { description: "Your customer, whose key it is." }),
-  meter_id: optional(MeterId, { description: "The meter that uses of the key are paid from." }),
+  owner_id: optional(OwnerId, { description: "Id of your customer who owns the key." }),
+  meter_id: optional(MeterId, { description: "Id of the meter that is charged for uses of the key." }),
   enabled: optional(Type.Boolean({ errorMessage: "must be true or false" }), {
-    description: "False pauses the key; true unless said otherwise.",
+    description: "Whether the key works. False pauses it. Default true.",
     examples: [true],
   }),
   ratelimits: optional(
@@ -154,15 +163,15 @@ const CHANGEABLE = {
       }),
       RATELIMITS_MAX,
     ),
-    { description: "Token buckets, kept in memory: full after a restart." },
+    { description: "Rate limits of the key. The token buckets are in memory and full after a restart." },
   ),
   uses: optional(Type.Object({ ...Uses.properties, refill: optional(Type.Object(REFILL)) }), {
-    description: "How often the key can still be used; null for any number of times.",
+    description: "Number of times the key can be used. Null: unlimited.",
   }),
   allowed_ips: optional(
     listOf(text({ min: 1, max: CLIENT_IP_LENGTH_MAX }), ALLOWED_IPS_MAX, { examples: [["203.0.113.0/24"]] }),
     {
-      description: "Addresses and ranges (CIDR) that it may be used from; none for any.",
+      description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
     },
   ),
 };
@@ -175,12 +184,11 @@ const Scopes = Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
   examples: [["orders:read"]],
 });
 
-/** Body of a key's creation. */
 export const KeyCreateBody = named("KeyCreateBody", {
   prefix: Type.String({
     pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
     errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
-    description: "What the secret begins with. With `sm` the key works as a Bearer credential of this API.",
+    description: "Start of the secret. A key with the prefix `sm` is a Bearer credential of this API.",
     examples: ["acme_live"],
   }),
   name: Name,
@@ -189,7 +197,7 @@ export const KeyCreateBody = named("KeyCreateBody", {
 });
 export type KeyCreateBody = Static<typeof KeyCreateBody>;
 
-/** Body of a change: what is left out stays as it is. */
+/** Body of an update: omitted fields keep their value. */
 export const KeyPatchBody = named("KeyPatchBody", {
   name: Type.Optional(Name),
   scopes: Type.Optional(Scopes),
@@ -197,17 +205,17 @@ export const KeyPatchBody = named("KeyPatchBody", {
 });
 export type KeyPatchBody = Static<typeof KeyPatchBody>;
 
-/** Body of a revocation by owner. */
 export const KeysRevokeBody = named("KeysRevokeBody", { owner_id: OwnerId });
 
-/** Answer to a revocation by owner. */
 export const KeysRevoked = named("KeysRevoked", {
-  revoked: Type.Integer({ description: "Keys that this call has ended.", examples: [3] }),
-  more: Type.Boolean({ description: "Whether there are more: then call again.", examples: [false] }),
+  revoked: Type.Integer({ description: "Number of keys that this request revoked.", examples: [3] }),
+  more: Type.Boolean({
+    description: "Whether the owner has more keys. If true, send the request again.",
+    examples: [false],
+  }),
 });
 export type KeysRevoked = Static<typeof KeysRevoked>;
 
-/** Body of a rotation. */
 export const KeyRotateBody = named("KeyRotateBody", {
   grace_hours: Type.Optional(
     Type.Number({
@@ -215,19 +223,19 @@ export const KeyRotateBody = named("KeyRotateBody", {
       maximum: GRACE_HOURS_MAX,
       default: GRACE_HOURS_DEFAULT,
       errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
-      description: "How long the old key still works.",
+      description: "Hours for which the old key continues to work.",
     }),
   ),
 });
 
 const TERMS = {
-  prefix: Type.String({ examples: ["sm"] }),
+  prefix: Type.String({ description: "Start of the secret.", examples: ["sm"] }),
   name: Type.String({ examples: ["Checkout service"] }),
   scopes: Type.Array(Type.String({ examples: ["meter:write"] })),
   environment: Type.Optional(Type.String({ examples: ["production"] })),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
   project_id: orNull(Type.String({ examples: [PROJECT_ID] }), {
-    description: "The only project that the key works in; null for a key of the account.",
+    description: "Id of the only project in which the key works. Null for a key of the account.",
   }),
   created_at: DateTime,
   expires_at: orNull(DateTime),
@@ -235,38 +243,48 @@ const TERMS = {
   meter_id: orNull(Type.String({ examples: ["acme"] })),
   enabled: Type.Boolean(),
   ratelimits: Type.Array(Ratelimit),
-  uses: orNull(Uses, { description: "Null: any number of times." }),
+  uses: orNull(Uses, { description: "Number of times the key can be used. Null: unlimited." }),
   allowed_ips: Type.Array(Type.String({ examples: ["203.0.113.0/24"] }), {
-    description: "Empty: any address.",
+    description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
   }),
 };
 
-/** A new key with its secret. */
 export const KeyCreated = named("KeyCreated", {
   key_id: Type.String({ format: "uuid" }),
-  secret: Type.String({ description: "Shown here and never again.", examples: ["sm_4fJ9…_1c2d3e4f"] }),
+  secret: Type.String({
+    description: "Secret of the key. Only this response contains it.",
+    examples: ["sm_4fJ9…_1c2d3e4f"],
+  }),
   ...TERMS,
 });
 export type KeyCreated = Static<typeof KeyCreated>;
 
 const ITEM = {
   id: Type.String({ format: "uuid" }),
-  masked_secret: Type.String({ examples: ["sm_..."] }),
-  last4: Type.String({ description: "The secret's last four characters.", examples: ["3e4f"] }),
+  masked_secret: Type.String({ description: "Prefix of the secret.", examples: ["sm_..."] }),
+  last4: Type.String({ description: "Last four characters of the secret.", examples: ["3e4f"] }),
   ...TERMS,
   revoked_at: orNull(DateTime, { examples: [null] }),
   last_used_at: orNull(DateTime),
 };
 
-/** A key in a list. */
 export const KeyItem = named("KeyItem", ITEM);
 export type KeyItem = Static<typeof KeyItem>;
 
-/** One key. */
 export const Key = named("Key", {
   ...ITEM,
-  last_used_ip: Type.Optional(Type.String({ description: "As given to verify.", examples: ["203.0.113.7"] })),
-  last_used_ua: Type.Optional(Type.String({ description: "As given to verify.", examples: ["curl/8.5.0"] })),
+  last_used_ip: Type.Optional(
+    Type.String({
+      description: "Client address of the last valid verification, from its `meta.ip`.",
+      examples: ["203.0.113.7"],
+    }),
+  ),
+  last_used_ua: Type.Optional(
+    Type.String({
+      description: "User agent of the last valid verification, from its `meta.user_agent`.",
+      examples: ["curl/8.5.0"],
+    }),
+  ),
 });
 export type Key = Static<typeof Key>;
 
@@ -275,23 +293,24 @@ export const KeyPage = named("KeyPage", {
   keys: Type.Array(KeyItem),
   has_more: Type.Boolean({ examples: [false] }),
   next_cursor: orNull(DateTime, {
-    description: "The `created_at` of the last item. Null on the last page.",
+    description: "Cursor of the next page: the `created_at` of the last item. Null on the last page.",
     examples: [null],
   }),
 });
 export type KeyPage = Static<typeof KeyPage>;
 
-/** Answer to a rotation. */
 export const KeyRotated = named("KeyRotated", {
   new_key_id: Type.String({ format: "uuid" }),
-  new_secret: Type.String({ description: "Shown here and never again.", examples: ["sm_7hK2…_5a6b7c8d"] }),
+  new_secret: Type.String({
+    description: "Secret of the new key. Only this response contains it.",
+    examples: ["sm_7hK2…_5a6b7c8d"],
+  }),
   old_key_id: Type.String({ format: "uuid" }),
-  old_expires_at: DateTime,
+  old_expires_at: Type.String({ format: "date-time", description: "Time at which the old key expires." }),
   grace_hours: Type.Number({ examples: [24] }),
 });
 export type KeyRotated = Static<typeof KeyRotated>;
 
-/** Answer to a revocation. */
 export const KeyRevoked = named("KeyRevoked", {
   key_id: Type.String({ format: "uuid" }),
   revoked_at: DateTime,
@@ -299,40 +318,44 @@ export const KeyRevoked = named("KeyRevoked", {
 });
 export type KeyRevoked = Static<typeof KeyRevoked>;
 
-/** The query of a key's usage. */
 export const KeyUsageQuery = Type.Object({
   from: Type.Optional(
     Type.String({
       maxLength: DATE_TIME_LENGTH_MAX,
-      description: "Cut to the beginning of its hour or day, UTC; 24 hours before `to` unless given.",
+      description:
+        "Start of the range, rounded down to the hour or day (UTC). Default: 24 hours before `to`.",
     }),
   ),
   to: Type.Optional(
-    Type.String({ maxLength: DATE_TIME_LENGTH_MAX, description: "Exclusive; now unless given." }),
+    Type.String({
+      maxLength: DATE_TIME_LENGTH_MAX,
+      description: "End of the range, exclusive. Default: now.",
+    }),
   ),
   granularity: Type.Optional(
     oneOf(["hour", "day"], { errorMessage: "must be hour or day", default: "hour" }),
   ),
 });
 
-/** How often a key was used. */
 export const KeyUsage = named("KeyUsage", {
   from: DateTime,
   to: DateTime,
   granularity: oneOf(["hour", "day"], {}),
   data: Type.Array(
     Type.Object({
-      from: DateTime,
-      total: Type.Integer({ examples: [12] }),
-      valid: Type.Integer({ examples: [9] }),
-      errors: Type.Record(Type.String(), Type.Integer(), { examples: [{ rate_limited: 3 }] }),
+      from: Type.String({ format: "date-time", description: "Start of the hour or day, UTC." }),
+      total: Type.Integer({ description: "Number of verifications and requests.", examples: [12] }),
+      valid: Type.Integer({ description: "Number of valid ones.", examples: [9] }),
+      errors: Type.Record(Type.String(), Type.Integer(), {
+        description: "Number of rejected ones, by `error`.",
+        examples: [{ rate_limited: 3 }],
+      }),
     }),
-    { description: "Hours or days with uses, oldest first." },
+    { description: "Hours or days in which the key was used, oldest first." },
   ),
 });
 export type KeyUsage = Static<typeof KeyUsage>;
 
-/** The query of the list: a page, of some keys. */
 export const KeysQuery = Type.Object({
   ...pageQuery(KEYS_LIMIT).properties,
   owner_id: Type.Optional(OwnerId),

@@ -11,19 +11,19 @@ import type { Writer } from "../../kernel/storage/writer.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, allowanceOf, type UsesTerms } from "./allowance.ts";
 import {
-  assertInUse,
+  assertActive,
   assertMayChange,
   assertMayGrant,
   assertMayRevoke,
-  endOfGrace,
+  EXPIRED_FREED_MAX,
   type Granter,
-  hasCome,
-  LET_GO_MAX,
+  graceExpiryOf,
+  hasPassed,
   RETENTION_MS,
-  REVOKED_AT_ONCE_MAX,
-  ROTATION_ROOM,
+  REVOKED_PER_REQUEST_MAX,
+  ROTATION_LIMIT_FACTOR,
 } from "./domain.ts";
-import { type KeyLimits, limitedOf } from "./limits.ts";
+import { type KeyLimits, limitedOf } from "./rate-limits.ts";
 import type { KeyParts, KeyRegistry } from "./registry.ts";
 import type {
   Key,
@@ -39,34 +39,32 @@ import type {
 } from "./schema.ts";
 import type { KeyRow, KeyWalk, NewKeyRow, RevocableKey } from "./store.ts";
 import {
-  assertTogether,
-  changedTerms,
+  assertConsistent,
   createdTerms,
   type KeyTerms,
-  type SaidTerms,
+  type ParsedTerms,
   termsView,
+  updatedTerms,
 } from "./terms.ts";
 import { type UsageSpan, usageOf } from "./usage.ts";
 
 const LAST_CHARACTERS = 4;
-/** Keys that a page of a list looks at: there may be a million that it does not show, and other requests wait. */
-export const KEYS_LOOKED_AT_MAX = 1_000;
-/** Characters of JSON after which a page of a list ends: keys can have 16 KiB of metadata, and as much of scopes. */
+/** Keys that one page of a list scans, at most: it may have to skip a million, and other requests wait meanwhile. */
+export const KEYS_SCANNED_MAX = 1_000;
+/** Characters of JSON after which a page of a list ends: one key can have 16 KiB of metadata and 25 KiB of scopes. */
 const PAGE_BYTES_MAX = 512 * 1024;
-/** Keys that one unit of work revokes: a few milliseconds of the writer's time, also where each is large. */
+/** Keys that one unit of work revokes: a few milliseconds of the writer's time, even if each key is large. */
 export const REVOKED_PER_UNIT = 100;
 
-/** Keys of one owner that are to be revoked. */
+/** Keys of one owner to revoke. */
 interface OwnedKeys {
   readonly keys: readonly RevocableKey[];
-  /** Whether there are more than one request revokes. */
+  /** Whether the owner has more than one request revokes. */
   readonly more: boolean;
 }
 
-/** What a key is to be, with whose it is to be. */
 type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref">;
 
-/** Which keys a list has. */
 export interface KeyFilter {
   readonly owner_id?: string;
   readonly environment?: string;
@@ -74,7 +72,7 @@ export interface KeyFilter {
 
 /** The use cases of managed keys. */
 export class KeyService {
-  /** The scopes that a credential can carry: known once all areas have declared their endpoints. */
+  /** The scopes that a credential can have: set once all areas have declared their endpoints. */
   knownScopes: ReadonlySet<string> = new Set();
   private nextRef: number;
 
@@ -90,18 +88,19 @@ export class KeyService {
   }
 
   /** Checks a creation's body beyond its schema, before the unit of work. @throws ApiError `validation_error` */
-  termsOf(body: KeyCreateBody, now: number): SaidTerms<KeyTerms> {
+  parseCreation(body: KeyCreateBody, now: number): ParsedTerms<KeyTerms> {
     return createdTerms(body, now, this.knownScopes);
   }
 
   /**
-   * Makes a key of a project, or where none is named of the account: of the caller's project when it has only that.
+   * Creates a key of a project. With `projectId` null it is a key of the account, or of the caller's project if the caller
+   * is bound to one.
    * @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded`
    */
   create(
     tx: Tx,
     caller: Caller,
-    { columns, uses }: SaidTerms<KeyTerms>,
+    { columns, uses }: ParsedTerms<KeyTerms>,
     projectId: string | null,
   ): KeyCreated {
     const { account, projectBound } = caller;
@@ -120,19 +119,19 @@ export class KeyService {
   }
 
   /**
-   * A page of the keys that the caller sees, made before a time, newest first. It looks at a limited number of keys, and
-   * ends early where that is reached: keys that are to be purged, belong to a deleted project or are in another environment
-   * count, too.
+   * A page of the keys that the caller can see, created before a time, newest first. It scans a limited number of keys,
+   * including those that it does not show (purged soon, of a deleted project, or of another environment), and ends early
+   * when it reaches that number.
    */
   list(caller: Caller, now: number, limit: number, before: number, filter: KeyFilter = {}): KeyPage {
     const { environment = null } = filter;
     const walk = this.walkOf(caller, filter.owner_id);
-    const end = walk.endOf({ before, rows: KEYS_LOOKED_AT_MAX });
+    const scanEnd = walk.endOfScan({ before, rows: KEYS_SCANNED_MAX });
     const keys: KeyItem[] = [];
     let position = before;
     let bytes = 0;
-    for (let isThrough = false; !isThrough; ) {
-      const rows = walk.page({ before: position, end, environment, limit: limit + 1 });
+    for (let isDone = false; !isDone; ) {
+      const rows = walk.page({ before: position, scanEnd, environment, limit: limit + 1 });
       for (const listed of rows) {
         position = listed.created_at;
         if (!this.isVisible(caller, listed, now)) continue;
@@ -144,11 +143,11 @@ export class KeyService {
         bytes += row.scopes.length + (row.metadata?.length ?? 0) + (row.ratelimits?.length ?? 0);
         keys.push(this.itemView(row, now));
       }
-      isThrough = rows.length <= limit;
+      isDone = rows.length <= limit;
     }
-    return end === 0
+    return scanEnd === 0
       ? { keys, has_more: false, next_cursor: null }
-      : { keys, has_more: true, next_cursor: isoTime(end) };
+      : { keys, has_more: true, next_cursor: isoTime(scanEnd) };
   }
 
   /** @throws ApiError `not_found` */
@@ -157,57 +156,57 @@ export class KeyService {
   }
 
   /**
-   * Changes a key: what is not said stays as it is.
+   * Updates a key: omitted fields keep their value.
    * @throws ApiError `not_found`, `forbidden`, `conflict`, `validation_error`
    */
-  patch(tx: Tx, caller: Caller, id: string, body: KeyPatchBody): Key {
+  update(tx: Tx, caller: Caller, id: string, body: KeyPatchBody): Key {
     const { store, registry, limits } = this.deps;
     const row = this.visible(caller, id, tx.now);
-    assertInUse(row, tx.now, "changed");
-    const { columns, uses } = changedTerms(body, tx.now);
-    const changedRow: KeyRow = { ...row, ...columns };
-    assertTogether(changedRow, uses, this.knownScopes);
+    assertActive(row, tx.now, "changed");
+    const { columns, uses } = updatedTerms(body, tx.now);
+    const updatedRow: KeyRow = { ...row, ...columns };
+    assertConsistent(updatedRow, uses, this.knownScopes);
     const granter = granterOf(caller);
     assertMayChange(row, granter);
-    assertMayGrant(changedRow, granter);
+    assertMayGrant(updatedRow, granter);
     const before = this.view(row, tx.now);
-    if (changedRow.ratelimits !== row.ratelimits) limits.settle(limitedOf(row), tx.now);
-    store.update(tx, changedRow);
-    registry.update(tx, changedRow);
+    if (updatedRow.ratelimits !== row.ratelimits) limits.settle(limitedOf(row), tx.now);
+    store.update(tx, updatedRow);
+    registry.update(tx, updatedRow);
     if (uses !== undefined) this.setUses(tx, row.allowance_ref ?? row.ref, uses);
-    const after = this.view(changedRow, tx.now);
-    const change = changed({ ...aboutKey(before.id, changedRow, "changed"), before, after });
+    const after = this.view(updatedRow, tx.now);
+    const change = changed({ ...aboutKey(before.id, updatedRow, "changed"), before, after });
     tx.audit(change);
-    if (change !== null) this.touch(tx, caller, row.project_ref);
+    if (change !== null) this.recordActivity(tx, caller, row.project_ref);
     return after;
   }
 
   /**
-   * Makes a key like another; that one works until its grace has passed.
+   * Creates a copy of a key with a new id and secret; the old key works until its grace period has passed.
    * @throws ApiError `not_found`, `forbidden`, `conflict`, `key_limit_exceeded`
    */
   rotate(tx: Tx, caller: Caller, id: string, graceHours: number): KeyRotated {
     const row = this.visible(caller, id, tx.now);
-    assertInUse(row, tx.now, "rotated");
+    assertActive(row, tx.now, "rotated");
     assertMayGrant(row, granterOf(caller));
-    this.assertRoom(tx, caller.account, ROTATION_ROOM);
-    const expires_at = endOfGrace(row.expires_at, graceHours, tx.now);
+    this.assertRoom(tx, caller.account, ROTATION_LIMIT_FACTOR);
+    const expires_at = graceExpiryOf(row.expires_at, graceHours, tx.now);
     this.deps.store.setRotated(tx, tx.now, expires_at, row.ref);
     this.deps.registry.change(tx, row.digest, { expires_at });
-    // Both draw on one allowance, also where it is given only later.
-    const made = this.insert(tx, caller, { ...row, allowance_ref: row.allowance_ref ?? row.ref });
-    const after = { new_key_id: made.key_id, expires_at: isoTime(expires_at) };
-    tx.audit({ ...aboutKey(bytesToUuid(row.id), row, "rotated"), before: lastsUntil(row), after });
+    // Both keys share one allowance, even if it is set only later.
+    const created = this.insert(tx, caller, { ...row, allowance_ref: row.allowance_ref ?? row.ref });
+    const after = { new_key_id: created.key_id, expires_at: isoTime(expires_at) };
+    tx.audit({ ...aboutKey(bytesToUuid(row.id), row, "rotated"), before: expiryOf(row), after });
     return {
-      new_key_id: made.key_id,
-      new_secret: made.secret,
+      new_key_id: created.key_id,
+      new_secret: created.secret,
       old_key_id: bytesToUuid(row.id),
       old_expires_at: isoTime(expires_at),
       grace_hours: graceHours,
     };
   }
 
-  /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found`, `forbidden` */
+  /** Revokes a key; a second revocation changes nothing. @throws ApiError `not_found`, `forbidden` */
   revoke(tx: Tx, caller: Caller, id: string): KeyRevoked {
     const row = this.visible(caller, id, tx.now);
     assertMayRevoke(row, granterOf(caller));
@@ -215,14 +214,14 @@ export class KeyService {
     const about = aboutKey(bytesToUuid(row.id), row, "revoked");
     const before = { revoked_at: isoTimeOrNull(row.revoked_at) };
     tx.audit(changed({ ...about, before, after: { revoked_at: isoTime(revoked_at) } }));
-    if (row.revoked_at === null) this.end(tx, caller, row);
+    if (row.revoked_at === null) this.revokeRow(tx, caller, row);
     return { key_id: bytesToUuid(row.id), revoked_at: isoTime(revoked_at), status: "revoked" };
   }
 
   /**
-   * Revokes the keys of an owner that the caller sees: the first of them with the charge, the others in units of their
-   * own, since a unit of work holds everybody else up.
-   * @throws ApiError `forbidden` when one of them can do more than the caller's key: then none is.
+   * Revokes the keys of an owner that the caller can see: the first of them together with the charge, the others in
+   * further units of work, since a unit delays all other requests.
+   * @throws ApiError `forbidden` when one of the keys has a scope that the caller's key lacks: then none is revoked.
    */
   revokeOwned(caller: Caller, ownerId: string): AcrossNetwork<OwnedKeys, void, KeysRevoked> {
     return {
@@ -232,14 +231,15 @@ export class KeyService {
         const target = { type: "key_owner", id: ownerId };
         const summary = `Keys of owner ${ownerId} revoked`;
         tx.audit(owned.keys.length === 0 ? null : { summary, target, before: null, after });
-        for (const key of owned.keys.slice(0, REVOKED_PER_UNIT)) this.end(tx, caller, key);
+        for (const key of owned.keys.slice(0, REVOKED_PER_UNIT)) this.revokeRow(tx, caller, key);
         return owned;
       },
       outside: async ({ keys }) => {
         for (let from = REVOKED_PER_UNIT; from < keys.length; from += REVOKED_PER_UNIT) {
           const unit = keys.slice(from, from + REVOKED_PER_UNIT);
           await this.deps.writer.submit((tx) => {
-            for (const key of unit) if (this.deps.store.isInUse(key.ref) === 1) this.end(tx, caller, key);
+            for (const key of unit)
+              if (this.deps.store.isRevocable(key.ref) === 1) this.revokeRow(tx, caller, key);
           });
         }
       },
@@ -247,7 +247,7 @@ export class KeyService {
     };
   }
 
-  /** How often a key was used, by the hour or day. @throws ApiError `not_found`, `validation_error` */
+  /** The usage of a key by hour or day. @throws ApiError `not_found`, `validation_error` */
   usage(caller: Caller, id: string, now: number, span: UsageSpan): KeyUsage {
     const { ref } = this.visible(caller, id, now);
     return usageOf(span, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
@@ -256,23 +256,23 @@ export class KeyService {
   private ownedBy(tx: Tx, caller: Caller, ownerId: string): OwnedKeys {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
-    const limit = REVOKED_AT_ONCE_MAX + 1;
+    const limit = REVOKED_PER_REQUEST_MAX + 1;
     const rows = projectBound
-      ? store.inUseOfOwnerIn(account.ref, ownerId, project.ref, limit)
-      : store.inUseOfOwner(account.ref, ownerId, limit);
-    const keys = rows.slice(0, REVOKED_AT_ONCE_MAX).filter((row) => this.isVisible(caller, row, tx.now));
+      ? store.revocableOfOwnerIn(account.ref, ownerId, project.ref, limit)
+      : store.revocableOfOwner(account.ref, ownerId, limit);
+    const keys = rows.slice(0, REVOKED_PER_REQUEST_MAX).filter((row) => this.isVisible(caller, row, tx.now));
     for (const key of keys) assertMayRevoke(key, granterOf(caller));
-    return { keys, more: rows.length > REVOKED_AT_ONCE_MAX };
+    return { keys, more: rows.length > REVOKED_PER_REQUEST_MAX };
   }
 
-  private end(tx: Tx, caller: Caller, row: Pick<KeyRow, "ref" | "digest" | "project_ref">): void {
+  private revokeRow(tx: Tx, caller: Caller, row: Pick<KeyRow, "ref" | "digest" | "project_ref">): void {
     const purge_at = tx.now + RETENTION_MS;
     this.deps.store.setRevoked(tx, tx.now, purge_at, row.ref);
     this.deps.registry.change(tx, row.digest, { revoked_at: tx.now, purge_at });
-    this.touch(tx, caller, row.project_ref);
+    this.recordActivity(tx, caller, row.project_ref);
   }
 
-  /** Says how often the keys that draw on an allowance can still be used; null for any number of times. */
+  /** Sets how often the keys that share an allowance can be used; null for unlimited. */
   private setUses(tx: Tx, ref: number, uses: UsesTerms | null): void {
     const { store, registry } = this.deps;
     if (uses === null) store.removeAllowance(tx, ref);
@@ -280,12 +280,12 @@ export class KeyService {
     registry.allowancesChanged(tx);
   }
 
-  /** Keys that have ended make room: from now on their records are kept as long as those of revoked ones. */
+  /** At the limit, expired keys stop counting: from now on their records are stored as long as those of revoked keys. */
   private assertRoom(tx: Tx, account: CallerAccount, times = 1): void {
     const { bound, store, registry } = this.deps;
     if (!bound.hasRoom(account, times)) {
       const purge_at = tx.now + RETENTION_MS;
-      for (const { ref, digest } of store.ended(account.ref, tx.now, LET_GO_MAX)) {
+      for (const { ref, digest } of store.expired(account.ref, tx.now, EXPIRED_FREED_MAX)) {
         store.setPurgeAt(tx, purge_at, ref);
         registry.change(tx, digest, { purge_at });
       }
@@ -302,12 +302,12 @@ export class KeyService {
       id: uuidToBytes(ids.uuidV7()),
       digest: keyDigest(secret),
       last4: secret.slice(-LAST_CHARACTERS),
-      // Later than the account's newest, so that it can serve as a cursor.
+      // Later than the account's newest key, so that it can serve as a cursor.
       created_at: Math.max(tx.now, store.newestOf(key.account_ref) + 1),
     };
     store.insert(tx, row);
     if (uses !== null) this.setUses(tx, row.ref, uses);
-    this.touch(tx, caller, row.project_ref);
+    this.recordActivity(tx, caller, row.project_ref);
     return { key_id: bytesToUuid(row.id), secret, ...termsView(row, this.allowanceOf(row), tx.now) };
   }
 
@@ -315,7 +315,6 @@ export class KeyService {
     return this.deps.store.allowance(allowance_ref ?? ref);
   }
 
-  /** A key in a list. */
   private itemView(row: KeyRow, now: number): KeyItem {
     return {
       id: bytesToUuid(row.id),
@@ -323,13 +322,12 @@ export class KeyService {
       last4: row.last4,
       ...termsView(row, this.allowanceOf(row), now),
       revoked_at: isoTimeOrNull(row.revoked_at),
-      last_used_at: isoTimeOrNull(this.deps.uses.lastOf(row.ref)?.at ?? null),
+      last_used_at: isoTimeOrNull(this.deps.uses.lastUseOf(row.ref)?.at ?? null),
     };
   }
 
-  /** A key by itself. */
   private view(row: KeyRow, now: number): Key {
-    const { ip = null, ua = null } = this.deps.uses.lastOf(row.ref) ?? {};
+    const { ip = null, ua = null } = this.deps.uses.lastUseOf(row.ref) ?? {};
     return {
       ...this.itemView(row, now),
       ...(ip === null ? {} : { last_used_ip: ip }),
@@ -337,8 +335,8 @@ export class KeyService {
     };
   }
 
-  /** A change of a key is a change in its project; of a key of the account, in the caller's. */
-  private touch(tx: Tx, caller: Caller, projectRef: number | null): void {
+  /** A change of a key counts as activity in its project; of a key of the account, in the caller's. */
+  private recordActivity(tx: Tx, caller: Caller, projectRef: number | null): void {
     this.deps.projects.activity.changed(tx, projectRef ?? caller.project.ref);
   }
 
@@ -354,7 +352,7 @@ export class KeyService {
     row: Pick<KeyRow, "account_ref" | "project_ref" | "purge_at">,
     now: number,
   ): boolean {
-    if (row.account_ref !== caller.account.ref || hasCome(row.purge_at, now)) return false;
+    if (row.account_ref !== caller.account.ref || hasPassed(row.purge_at, now)) return false;
     if (caller.projectBound && row.project_ref !== caller.project.ref) return false;
     return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
   }
@@ -363,26 +361,26 @@ export class KeyService {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
     const accountRef = account.ref;
-    if (ownerId !== undefined) return along(store.ofOwner, { accountRef, ownerId });
+    if (ownerId !== undefined) return withScope(store.ofOwner, { accountRef, ownerId });
     return projectBound
-      ? along(store.ofProject, { accountRef, projectRef: project.ref })
-      : along(store.ofAccount, { accountRef });
+      ? withScope(store.ofProject, { accountRef, projectRef: project.ref })
+      : withScope(store.ofAccount, { accountRef });
   }
 }
 
-function along<Whose extends object>(walk: KeyWalk<Whose>, whose: Whose): KeyWalk<Record<never, never>> {
+function withScope<Scope extends object>(walk: KeyWalk<Scope>, scope: Scope): KeyWalk<Record<never, never>> {
   return {
-    endOf: (query) => walk.endOf({ ...whose, ...query }),
-    page: (query) => walk.page({ ...whose, ...query }),
+    endOfScan: (query) => walk.endOfScan({ ...scope, ...query }),
+    page: (query) => walk.page({ ...scope, ...query }),
   };
 }
 
-/** What the audit log says of a key. */
+/** Common fields of the audit entries of a key. */
 function aboutKey(id: string, { name, project_id }: Pick<KeyRow, "name" | "project_id">, what: string) {
   return { summary: `Key ${name} ${what}`, target: { type: "key", id }, projectId: project_id };
 }
 
-function lastsUntil({ expires_at }: KeyRow) {
+function expiryOf({ expires_at }: KeyRow) {
   return { expires_at: isoTimeOrNull(expires_at) };
 }
 
@@ -392,5 +390,5 @@ function granterOf(caller: Caller): Granter {
     texts: allowedIps.texts,
     covers: (packed: Uint8Array | null) => packed !== null && allowedIps.covers(AddressRanges.of(packed)),
   };
-  return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref, addresses };
+  return { has: (scope) => hasScope(caller, scope), expiresAt: endsAt, projectRef: project.ref, addresses };
 }

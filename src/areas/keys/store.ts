@@ -1,7 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { AllowanceRow } from "./allowance.ts";
 
-/** A row of `keys`, as it is made. */
+/** A new row of `keys`. */
 export type NewKeyRow = {
   readonly ref: number;
   readonly id: Uint8Array;
@@ -21,11 +21,11 @@ export type NewKeyRow = {
   readonly meter_id: string | null;
   /** 0 while the key is paused. */
   readonly enabled: number;
-  /** JSON; null for none. */
+  /** As JSON; null for none. */
   readonly ratelimits: string | null;
   /** Packed; null for any address. */
   readonly allowed_ips: Uint8Array | null;
-  /** The key whose allowance it draws on; null: its own. */
+  /** The key that owns the allowance; null for this key itself. */
   readonly allowance_ref: number | null;
 };
 
@@ -37,54 +37,54 @@ export type KeyRow = NewKeyRow & {
   readonly purge_at: number | null;
 };
 
-/** What verifying a key and calling with it take of its row. */
+/** The columns that a verification, or a request with the key, needs. */
 export type VerifiedKeyRow = Omit<KeyRow, "digest" | "last4" | "created_at" | "rotated_at">;
 
-/** A row of `key_uses`. */
+/** The last use of a key, as a row of `key_uses`. */
 export interface KeyUseRow {
   at: number;
   ip: string | null;
   ua: string | null;
 }
 
-/** A key of a list, as far as it tells whether the list shows it: without what may be large. */
+/** The columns that decide whether a list shows a key: none of those that may be large. */
 export type ListedKey = Pick<KeyRow, "ref" | "account_ref" | "project_ref" | "purge_at" | "created_at">;
 
-/** A key in use, as far as its revocation needs it. `scopes`: those of credentials of this API; of other keys none. */
+/** The columns that a revocation needs. `scopes` is empty for keys that are no credentials of this API. */
 export type RevocableKey = Pick<
   KeyRow,
   "ref" | "account_ref" | "project_ref" | "purge_at" | "digest" | "prefix" | "scopes"
 >;
 
-/** A walk through keys, newest first, along one index. */
-export interface KeyWalk<Whose> {
-  /** When the last of the newest `rows` keys before a time was created; 0 when there are fewer. */
-  readonly endOf: (query: Whose & { before: number; rows: number }) => number;
-  /** The newest keys between two times, the earlier one included. `environment`: null for any. */
+/** A scan through keys, newest first, along one index. `Scope` selects an account, project or owner. */
+export interface KeyWalk<Scope> {
+  /** The `created_at` of the oldest of the newest `rows` keys before a time; 0 when there are fewer. */
+  readonly endOfScan: (query: Scope & { before: number; rows: number }) => number;
+  /** The newest keys from `scanEnd` until just before `before`. `environment`: null for any. */
   readonly page: (
-    query: Whose & { before: number; end: number; environment: string | null; limit: number },
+    query: Scope & { before: number; scanEnd: number; environment: string | null; limit: number },
   ) => ListedKey[];
 }
 
 type Named = Record<string, string | number | null>;
 
-/** `index` is named, since SQLite would take that of the account for a stretch of time, with all of the account's keys. */
-function walk<Whose extends Named>(db: Database, index: string, whose: string): KeyWalk<Whose> {
-  const where = `FROM keys INDEXED BY ${index} WHERE ${whose} AND deleted = 0 AND created_at < $before`;
+/** `index` is named, since SQLite would choose the account's index for a range of times, and read all of its keys. */
+function walk<Scope extends Named>(db: Database, index: string, scope: string): KeyWalk<Scope> {
+  const where = `FROM keys INDEXED BY ${index} WHERE ${scope} AND deleted = 0 AND created_at < $before`;
   return {
-    endOf: db.number<[Named]>(
+    endOfScan: db.number<[Named]>(
       `SELECT created_at AS n ${where} ORDER BY created_at DESC LIMIT 1 OFFSET $rows - 1`,
     ),
     page: db.all<ListedKey, [Named]>(
-      `SELECT ref, account_ref, project_ref, purge_at, created_at ${where} AND created_at >= $end AND ($environment IS NULL OR environment = $environment) ORDER BY created_at DESC LIMIT $limit`,
+      `SELECT ref, account_ref, project_ref, purge_at, created_at ${where} AND created_at >= $scanEnd AND ($environment IS NULL OR environment = $environment) ORDER BY created_at DESC LIMIT $limit`,
     ),
   };
 }
 
-/** A key that is about to go, as far as memory must know it. */
-export type LeavingKey = Pick<KeyRow, "ref" | "digest" | "allowance_ref">;
+/** A key that is about to be removed, with what identifies it in memory. */
+export type RemovableKey = Pick<KeyRow, "ref" | "digest" | "allowance_ref">;
 
-/** Uses in an hour. */
+/** Uses of a key in one hour, with one outcome. */
 export interface HourRow {
   readonly hour: number;
   readonly outcome: number;
@@ -95,21 +95,21 @@ const SELECT =
   "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at FROM keys";
 const REVOCABLE =
   "SELECT ref, account_ref, project_ref, purge_at, digest, prefix, CASE WHEN prefix = 'sm' THEN scopes ELSE '[]' END AS scopes FROM keys";
-const IN_USE = "revoked_at IS NULL AND deleted = 0";
+const NOT_REVOKED = "revoked_at IS NULL AND deleted = 0";
 
 export type KeyStore = ReturnType<typeof keyStore>;
 
-/** All SQL of managed keys. */
+/** The SQL statements of managed keys. */
 export function keyStore(db: Database) {
   return {
-    /** Also of keys that are gone, as long as their usage is kept: it must not become another key's. */
+    /** Includes removed keys with stored usage: a new key must not inherit it. */
     highestRef: db.number(
       "SELECT max(n) AS n FROM (SELECT max(ref) AS n FROM keys UNION ALL SELECT max(key_ref) FROM key_hours)",
     ),
     insert: db.change<[row: NewKeyRow]>(
       "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0)",
     ),
-    /** The key of a secret, also one of a deleted project. */
+    /** Includes keys of deleted projects. */
     withDigest: db.lookUp<VerifiedKeyRow, [digest: Uint8Array]>(
       "SELECT ref, id, account_ref, project_ref, project_id, prefix, name, scopes, environment, metadata, expires_at, revoked_at, deleted, purge_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref FROM keys WHERE digest = ?",
     ),
@@ -127,16 +127,16 @@ export function keyStore(db: Database) {
       "keys_by_owner",
       "owner_id = $ownerId AND account_ref = $accountRef",
     ),
-    /** Not revoked yet. */
-    inUseOfOwner: db.all<RevocableKey, [accountRef: number, ownerId: string, limit: number]>(
-      `${REVOCABLE} WHERE account_ref = ? AND owner_id = ? AND ${IN_USE} LIMIT ?`,
+    /** Keys that are not revoked. */
+    revocableOfOwner: db.all<RevocableKey, [accountRef: number, ownerId: string, limit: number]>(
+      `${REVOCABLE} WHERE account_ref = ? AND owner_id = ? AND ${NOT_REVOKED} LIMIT ?`,
     ),
-    inUseOfOwnerIn: db.all<
+    revocableOfOwnerIn: db.all<
       RevocableKey,
       [accountRef: number, ownerId: string, projectRef: number, limit: number]
-    >(`${REVOCABLE} WHERE account_ref = ? AND owner_id = ? AND project_ref = ? AND ${IN_USE} LIMIT ?`),
-    /** 1 for a key that has not been revoked, and whose project has not been deleted. */
-    isInUse: db.number<[ref: number]>(`SELECT count(*) AS n FROM keys WHERE ref = ? AND ${IN_USE}`),
+    >(`${REVOCABLE} WHERE account_ref = ? AND owner_id = ? AND project_ref = ? AND ${NOT_REVOKED} LIMIT ?`),
+    /** 1 for a key that is not revoked and whose project is not deleted. */
+    isRevocable: db.number<[ref: number]>(`SELECT count(*) AS n FROM keys WHERE ref = ? AND ${NOT_REVOKED}`),
     metadataOf: db.one<Pick<KeyRow, "metadata">, [ref: number]>("SELECT metadata FROM keys WHERE ref = ?"),
     newestOf: db.number<[accountRef: number]>(
       "SELECT max(created_at) AS n FROM keys WHERE account_ref = ? AND deleted = 0",
@@ -144,31 +144,31 @@ export function keyStore(db: Database) {
     update: db.change<[row: KeyRow]>(
       "UPDATE keys SET name = $name, scopes = $scopes, environment = $environment, metadata = $metadata, expires_at = $expires_at, owner_id = $owner_id, meter_id = $meter_id, enabled = $enabled, ratelimits = $ratelimits, allowed_ips = $allowed_ips WHERE ref = $ref",
     ),
-    /** Keys of an account that are kept: not revoked, not of a deleted project, not let go. */
-    kept: db.number<[accountRef: number]>(
+    /** Keys of an account that count toward its tier's limit. */
+    tierCountOf: db.number<[accountRef: number]>(
       "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = 'keys'",
     ),
-    endingBetween: db.number<[accountRef: number, from: number, to: number, countedMax: number]>(
+    expiringBetween: db.number<[accountRef: number, from: number, to: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at > ? AND expires_at <= ? LIMIT ?)",
     ),
-    endingInProject: db.number<[projectRef: number, from: number, to: number]>(
+    expiringInProject: db.number<[projectRef: number, from: number, to: number]>(
       "SELECT count(*) AS n FROM keys WHERE project_ref = ? AND purge_at IS NULL AND expires_at > ? AND expires_at <= ?",
     ),
     countOfProject: db.number<[projectRef: number]>(
-      `SELECT count(*) AS n FROM keys WHERE project_ref = ? AND ${IN_USE}`,
+      `SELECT count(*) AS n FROM keys WHERE project_ref = ? AND ${NOT_REVOKED}`,
     ),
-    /** Those of no project. */
+    /** Keys of an account that belong to no project. */
     countOfAccount: db.number<[accountRef: number]>(
-      `SELECT count(*) AS n FROM keys WHERE project_ref IS NULL AND account_ref = ? AND ${IN_USE}`,
+      `SELECT count(*) AS n FROM keys WHERE project_ref IS NULL AND account_ref = ? AND ${NOT_REVOKED}`,
     ),
-    ...endStatements(db),
+    ...lifecycleStatements(db),
     ...useStatements(db),
     ...allowanceStatements(db),
   };
 }
 
-/** How keys end, and their rows go. */
-function endStatements(db: Database) {
+/** Revocation, rotation, expiry and removal. */
+function lifecycleStatements(db: Database) {
   return {
     setRevoked: db.change<[revokedAt: number, purgeAt: number, ref: number]>(
       "UPDATE keys SET revoked_at = ?, purge_at = ? WHERE ref = ?",
@@ -176,31 +176,30 @@ function endStatements(db: Database) {
     setRotated: db.change<[rotatedAt: number, expiresAt: number, ref: number]>(
       "UPDATE keys SET rotated_at = ?, expires_at = ? WHERE ref = ?",
     ),
-    /** Keys whose records have no end yet, the earliest first. */
-    ended: db.all<LeavingKey, [accountRef: number, now: number, limit: number]>(
+    /** Expired keys without a time of purge, earliest expiry first. */
+    expired: db.all<RemovableKey, [accountRef: number, now: number, limit: number]>(
       "SELECT ref, digest, allowance_ref FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
     ),
     setPurgeAt: db.change<[purgeAt: number, ref: number]>("UPDATE keys SET purge_at = ? WHERE ref = ?"),
-    /** Revoked ones included. */
-    someOfProject: db.all<LeavingKey, [projectRef: number, limit: number]>(
+    /** Includes revoked keys. */
+    batchOfProject: db.all<RemovableKey, [projectRef: number, limit: number]>(
       "SELECT ref, digest, allowance_ref FROM keys WHERE project_ref = ? AND deleted = 0 LIMIT ?",
     ),
-    /** Keeps of a key only what verify must know until it is purged. */
+    /** Clears a key except for what verify needs until it is purged. */
     empty: db.change<[purgeAt: number, ref: number]>(
       "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL WHERE ref = ?",
     ),
-    purgeable: db.all<LeavingKey, [now: number, limit: number]>(
+    purgeable: db.all<RemovableKey, [now: number, limit: number]>(
       "SELECT ref, digest, allowance_ref FROM keys WHERE purge_at <= ? LIMIT ?",
     ),
     remove: db.change<[ref: number]>("DELETE FROM keys WHERE ref = ?"),
   };
 }
 
-/** When and how often keys were used. */
 function useStatements(db: Database) {
   return {
     use: db.one<KeyUseRow, [ref: number]>("SELECT at, ip, ua FROM key_uses WHERE key_ref = ?"),
-    /** What a use does not know stays as it was. */
+    /** An `ip` or `ua` of null keeps the stored one. */
     saveUse: db.change<[ref: number, at: number, ip: string | null, ua: string | null]>(
       "INSERT INTO key_uses (key_ref, at, ip, ua) VALUES (?, ?, ?, ?) ON CONFLICT (key_ref) DO UPDATE SET at = excluded.at, ip = coalesce(excluded.ip, ip), ua = coalesce(excluded.ua, ua)",
     ),
@@ -217,7 +216,6 @@ function useStatements(db: Database) {
   };
 }
 
-/** The uses that keys have left. */
 function allowanceStatements(db: Database) {
   return {
     allowance: db.one<AllowanceRow, [ref: number]>(
@@ -226,12 +224,12 @@ function allowanceStatements(db: Database) {
     setAllowance: db.change<[row: AllowanceRow & { readonly ref: number }]>(
       "INSERT OR REPLACE INTO key_allowances (ref, remaining, every, amount, day, refilled_at) VALUES ($ref, $remaining, $every, $amount, $day, $refilled_at)",
     ),
-    /** A clock that was set back undoes no refill. */
+    /** `refilled_at` never decreases: setting the clock back must not repeat a refill. */
     setRemaining: db.change<[remaining: number, refilledAt: number, ref: number]>(
       "UPDATE key_allowances SET remaining = ?, refilled_at = max(refilled_at, ?) WHERE ref = ?",
     ),
     removeAllowance: db.change<[ref: number]>("DELETE FROM key_allowances WHERE ref = ?"),
-    /** Removes an allowance that no key draws on any more. */
+    /** Removes an allowance that no key uses any more. */
     removeUnusedAllowance: db.change<[ref: number]>(
       "DELETE FROM key_allowances WHERE ref = ?1 AND NOT EXISTS (SELECT 1 FROM keys WHERE ref = ?1 AND deleted = 0) AND NOT EXISTS (SELECT 1 FROM keys WHERE allowance_ref = ?1 AND deleted = 0)",
     ),

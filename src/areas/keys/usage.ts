@@ -1,6 +1,6 @@
 import { invalidField } from "../../kernel/errors.ts";
 import { isoTime, momentOfQuery } from "../../kernel/time/date-time.ts";
-import { OUTCOMES, USAGE_BUCKETS_MAX, USAGE_KEPT_MS } from "./domain.ts";
+import { OUTCOMES, USAGE_BUCKETS_MAX, USAGE_RETENTION_MS } from "./domain.ts";
 import { hourOf } from "./key-uses.ts";
 import type { KeyUsage } from "./schema.ts";
 import type { HourRow } from "./store.ts";
@@ -8,7 +8,6 @@ import type { HourRow } from "./store.ts";
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_HOURS = 24;
 
-/** What a query asks for. */
 export interface UsageSpan {
   readonly from?: string;
   readonly to?: string;
@@ -18,7 +17,7 @@ export interface UsageSpan {
 type Bucket = KeyUsage["data"][number];
 
 /**
- * Usage by the hour or the day, UTC. `hours` gives what was counted from one hour to before another, in any order.
+ * Usage by hour or day, UTC. `hours` returns the counts from one hour until before another, in any order.
  * @throws ApiError `validation_error`
  */
 export function usageOf(
@@ -28,19 +27,19 @@ export function usageOf(
 ): KeyUsage {
   const step = granularity === "hour" ? 1 : DAY_HOURS;
   const until = to === undefined ? now : momentOfQuery("to", to);
-  const begun = from === undefined ? until - DAY_HOURS * HOUR_MS : momentOfQuery("from", from);
-  const first = beginOf(hourOf(begun), step);
-  if (begun >= until) throw invalidField("from", "must be before to");
-  // The hour that `to` lies in counts, unless it begins with it; that of now in any case.
+  const start = from === undefined ? until - DAY_HOURS * HOUR_MS : momentOfQuery("from", from);
+  const first = beginOf(hourOf(start), step);
+  if (start >= until) throw invalidField("from", "must be before to");
+  // The hour of `to` is included, unless `to` is its start. The current hour is always included.
   const end = to === undefined ? hourOf(until) + 1 : Math.ceil(until / HOUR_MS);
   if ((end - first) / step > USAGE_BUCKETS_MAX) {
     throw invalidField("from", `must be at most ${USAGE_BUCKETS_MAX} ${granularity}s before to`);
   }
   const buckets = new Map<number, Bucket>();
-  const kept = Math.max(first, hourOf(now - USAGE_KEPT_MS));
-  for (const { hour, outcome, count } of hours(kept, end)) {
+  const oldestStored = Math.max(first, hourOf(now - USAGE_RETENTION_MS));
+  for (const { hour, outcome, count } of hours(oldestStored, end)) {
     const begin = beginOf(hour, step);
-    const bucket = buckets.get(begin) ?? freshBucket(begin);
+    const bucket = buckets.get(begin) ?? newBucket(begin);
     buckets.set(begin, bucket);
     add(bucket, outcome, count);
   }
@@ -52,7 +51,7 @@ function beginOf(hour: number, step: number): number {
   return hour - (hour % step);
 }
 
-function freshBucket(hour: number): Bucket {
+function newBucket(hour: number): Bucket {
   return { from: isoTime(hour * HOUR_MS), total: 0, valid: 0, errors: {} };
 }
 

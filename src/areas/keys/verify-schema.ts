@@ -8,22 +8,22 @@ import {
   RATELIMITS_MAX,
   REQUIRE_MAX,
   SCOPE_LENGTH_MAX,
-  USER_AGENT_KEPT,
+  USER_AGENT_LENGTH_MAX,
 } from "./domain.ts";
 import { DateTime, integer, listOf, optional, PROJECT_ID, RatelimitName } from "./schema.ts";
 
-/** What a request can ask of the key that it comes with. */
-export const ASKED = {
+/** Fields of a verification apart from the secret: the client, and what the key must allow. */
+export const VERIFY_FIELDS = {
   meta: optional(
     Type.Object({
       ip: optional(text({ min: 0, max: CLIENT_IP_LENGTH_MAX })),
       user_agent: optional(Type.String(), {
-        description: `What is beyond ${USER_AGENT_KEPT} characters is cut off.`,
+        description: `User agent of the client, cut to ${USER_AGENT_LENGTH_MAX} characters.`,
       }),
     }),
     {
       errorMessage: `must be an object with the texts ip (at most ${CLIENT_IP_LENGTH_MAX} characters) and user_agent`,
-      description: "The client that showed the key: kept as `last_used_ip` and `last_used_ua`.",
+      description: "The client that sent the key. Stored as `last_used_ip` and `last_used_ua`.",
     },
   ),
   require: optional(
@@ -33,44 +33,46 @@ export const ASKED = {
       errorMessage: `must be a list of 1 to ${REQUIRE_MAX} texts`,
       examples: [["orders:read"]],
     }),
-    { description: "Scopes that the key must have, all of them." },
+    { description: "Scopes that the key must all have." },
   ),
   cost: optional(integer(0, COST_MAX, { default: 1, examples: [1] }), {
-    description: "How many of the key's `uses` it takes, where those are limited; 1 unless given.",
+    description: "Number of the key's `uses` that the verification costs, if they are limited. Default 1.",
   }),
   ratelimits: optional(
     listOf(
       Type.Object({
         name: RatelimitName,
         cost: optional(integer(0, RATELIMIT_MAX, { default: 1 }), {
-          description: "Tokens that it takes, at most the limit; 1 unless given.",
+          description: "Number of tokens to take, at most the limit. Default 1.",
         }),
       }),
       RATELIMITS_MAX,
       { examples: [[{ name: "exports", cost: 5 }]] },
     ),
-    { description: "Limits of the key that take part besides its automatic ones, or with another cost." },
+    { description: "Rate limits of the key to apply in addition to its automatic ones, or at another cost." },
   ),
 };
 
-/** Body of a verification. */
 export const KeyVerifyBody = named("KeyVerifyBody", {
   secret: Type.String({ minLength: 1, errorMessage: "must be a text of at least 1 character" }),
-  ...ASKED,
+  ...VERIFY_FIELDS,
 });
 export type KeyVerifyBody = Static<typeof KeyVerifyBody>;
 
-/** A limit as a verification found it, or left it. */
+/** A rate limit after a verification. */
 const RatelimitState = named("KeyRatelimitState", {
   name: Type.String({ examples: ["requests"] }),
   limit: Type.Integer({ examples: [100] }),
-  remaining: Type.Integer({ description: "Whole tokens left.", examples: [99] }),
-  reset_at: Type.String({ format: "date-time", description: "When the bucket is full again." }),
-  exceeded: Type.Boolean({ description: "Whether it took part and had too few.", examples: [false] }),
+  remaining: Type.Integer({ description: "Number of whole tokens left.", examples: [99] }),
+  reset_at: Type.String({ format: "date-time", description: "Time at which the bucket is full again." }),
+  exceeded: Type.Boolean({
+    description: "Whether the limit was applied and had too few tokens.",
+    examples: [false],
+  }),
 });
 export type RatelimitState = Static<typeof RatelimitState>;
 
-/** Answer to a verification. Everything but `valid` and `error` is null where the key is unknown. */
+/** Result of a verification. All fields except `valid` and `error` are null if the key is unknown. */
 export const KeyVerdict = named("KeyVerdict", {
   valid: Type.Boolean(),
   key_id: orNull(Type.String({ format: "uuid" })),
@@ -84,10 +86,14 @@ export const KeyVerdict = named("KeyVerdict", {
   metadata: orNull(Type.Record(Type.String(), Type.String())),
   expires_at: orNull(DateTime),
   enabled: orNull(Type.Boolean()),
-  uses_remaining: orNull(Type.Integer(), { description: "Null: any number.", examples: [9_999] }),
-  ratelimits: orNull(Type.Array(RatelimitState), { description: "All of the key's limits." }),
+  uses_remaining: orNull(Type.Integer(), {
+    description: "Number of uses left. Null: unlimited.",
+    examples: [9_999],
+  }),
+  ratelimits: orNull(Type.Array(RatelimitState), { description: "State of all rate limits of the key." }),
   retry_after_seconds: orNull(Type.Integer(), {
-    description: "With `rate_limited` and `usage_exceeded`: when it is worth another try, if ever.",
+    description:
+      "Seconds after which a retry can succeed, with `rate_limited` and `usage_exceeded`. Null if it cannot.",
     examples: [null],
   }),
 });

@@ -544,24 +544,24 @@ export interface EventStreamPage {
 /** The body of `POST /v1/check`. */
 export interface CheckBody {
   secret: string;
-  /** The client that showed the key: kept as `last_used_ip` and `last_used_ua`. */
+  /** The client that sent the key. Stored as `last_used_ip` and `last_used_ua`. */
   meta?:
     | {
         ip?: string | null | undefined;
-        /** What is beyond 1024 characters is cut off. */
+        /** User agent of the client, cut to 1024 characters. */
         user_agent?: string | null | undefined;
       }
     | null
     | undefined;
-  /** Scopes that the key must have, all of them. */
+  /** Scopes that the key must all have. */
   require?: readonly string[] | null | undefined;
-  /** How many of the key's `uses` it takes, where those are limited; 1 unless given. */
+  /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
   cost?: number | null | undefined;
-  /** Limits of the key that take part besides its automatic ones, or with another cost. */
+  /** Rate limits of the key to apply in addition to its automatic ones, or at another cost. */
   ratelimits?:
     | readonly {
         name: string;
-        /** Tokens that it takes, at most the limit; 1 unless given. */
+        /** Number of tokens to take, at most the limit. Default 1. */
         cost?: number | null | undefined;
       }[]
     | null
@@ -616,7 +616,7 @@ export interface CheckAnswer {
     | "insufficient_balance";
   /** What to answer your client with. */
   status: number;
-  /** With `rate_limited` and `usage_exceeded`: when it is worth another try, if ever. */
+  /** Seconds after which a retry can succeed, with `rate_limited` and `usage_exceeded`. Null if it cannot. */
   retry_after_seconds: number | null;
   key_id: string | null;
   owner_id: string | null;
@@ -625,9 +625,9 @@ export interface CheckAnswer {
   environment: string | null;
   scopes: string[] | null;
   metadata: Record<string, string> | null;
-  /** Null: any number. */
+  /** Number of uses left. Null: unlimited. */
   uses_remaining: number | null;
-  /** All of the key's limits. */
+  /** State of all rate limits of the key. */
   ratelimits: KeyRatelimitState[] | null;
   /** Null where no credits were asked for, and where something before them denied. */
   meter: CheckMeter | null;
@@ -639,11 +639,11 @@ export interface CheckAnswer {
 export interface KeyRatelimitState {
   name: string;
   limit: number;
-  /** Whole tokens left. */
+  /** Number of whole tokens left. */
   remaining: number;
-  /** When the bucket is full again. */
+  /** Time at which the bucket is full again. */
   reset_at: string;
-  /** Whether it took part and had too few. */
+  /** Whether the limit was applied and had too few tokens. */
   exceeded: boolean;
 }
 
@@ -785,45 +785,48 @@ export interface FlagSaved {
 
 /** The body of `POST /v1/keys`. */
 export interface KeyCreateBody {
-  /** What the secret begins with. With `sm` the key works as a Bearer credential of this API. */
+  /** Start of the secret. A key with the prefix `sm` is a Bearer credential of this API. */
   prefix: string;
   name: string;
   scopes: readonly string[];
+  /** Tag by which keys can be listed. */
   environment?: string | null | undefined;
-  /** At most 16384 characters as JSON. */
+  /** Your own data: strings by name, at most 16384 characters as JSON. */
   metadata?: Record<string, string> | null | undefined;
+  /** Time at which the key expires. Null: never. */
   expires_at?: string | null | undefined;
-  /** Your customer, whose key it is. */
+  /** Id of your customer who owns the key. */
   owner_id?: string | null | undefined;
-  /** The meter that uses of the key are paid from. */
+  /** Id of the meter that is charged for uses of the key. */
   meter_id?: string | null | undefined;
-  /** False pauses the key; true unless said otherwise. */
+  /** Whether the key works. False pauses it. Default true. */
   enabled?: boolean | null | undefined;
-  /** Token buckets, kept in memory: full after a restart. */
+  /** Rate limits of the key. The token buckets are in memory and full after a restart. */
   ratelimits?:
     | readonly {
         name: string;
-        /** Tokens of a full bucket. */
+        /** Number of tokens in a full bucket. */
         limit: number;
-        /** How long an empty bucket takes to fill; it fills continuously. */
+        /** Time that an empty bucket takes to fill, in milliseconds. It fills continuously. */
         duration_ms: number;
-        /** Whether every verification takes a token; else only one that names the limit. */
+        /** Whether every verification takes a token. If false, only verifications that name the limit do. */
         auto?: boolean | undefined;
-        /** With `owner`, all keys of the owner in the key's project draw on one bucket. */
+        /** `owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own. */
         shared?: "key" | "owner" | undefined;
       }[]
     | null
     | undefined;
-  /** How often the key can still be used; null for any number of times. */
+  /** Number of times the key can be used. Null: unlimited. */
   uses?:
     | {
+        /** Number of uses left. */
         remaining: number;
         refill?:
           | {
               every: "day" | "month";
-              /** What the uses left are raised to, where fewer are left. */
+              /** Number of uses after a refill. A refill does not lower a higher number. */
               amount: number;
-              /** Of the month, its last one if it is shorter; 1 unless given. Not with `day`. */
+              /** Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed with `every: day`. */
               day?: number | undefined;
             }
           | null
@@ -831,21 +834,22 @@ export interface KeyCreateBody {
       }
     | null
     | undefined;
-  /** Addresses and ranges (CIDR) that it may be used from; none for any. */
+  /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
 }
 
 /** What `POST /v1/keys` answers. */
 export interface KeyCreated {
   key_id: string;
-  /** Shown here and never again. */
+  /** Secret of the key. Only this response contains it. */
   secret: string;
+  /** Start of the secret. */
   prefix: string;
   name: string;
   scopes: string[];
   environment?: string;
   metadata?: Record<string, string>;
-  /** The only project that the key works in; null for a key of the account. */
+  /** Id of the only project in which the key works. Null for a key of the account. */
   project_id: string | null;
   created_at: string;
   expires_at: string | null;
@@ -853,43 +857,44 @@ export interface KeyCreated {
   meter_id: string | null;
   enabled: boolean;
   ratelimits: KeyRatelimit[];
-  /** Null: any number of times. */
+  /** Number of times the key can be used. Null: unlimited. */
   uses: KeyUses | null;
-  /** Empty: any address. */
+  /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
 }
 
 /** What `POST /v1/keys` answers, `ratelimits`, `[]`. */
 export interface KeyRatelimit {
   name: string;
-  /** Tokens of a full bucket. */
+  /** Number of tokens in a full bucket. */
   limit: number;
-  /** How long an empty bucket takes to fill; it fills continuously. */
+  /** Time that an empty bucket takes to fill, in milliseconds. It fills continuously. */
   duration_ms: number;
-  /** Whether every verification takes a token; else only one that names the limit. */
+  /** Whether every verification takes a token. If false, only verifications that name the limit do. */
   auto: boolean;
-  /** With `owner`, all keys of the owner in the key's project draw on one bucket. */
+  /** `owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own. */
   shared: "key" | "owner";
 }
 
 /** What `POST /v1/keys` answers, `uses`, `one of`. */
 export interface KeyUses {
+  /** Number of uses left. */
   remaining: number;
-  /** At 00:00 UTC. */
+  /** Recurring refill of the uses, at 00:00 UTC. Without it, none. */
   refill?: {
     every: "day" | "month";
-    /** What the uses left are raised to, where fewer are left. */
+    /** Number of uses after a refill. A refill does not lower a higher number. */
     amount: number;
-    /** Of the month, its last one if it is shorter; 1 unless given. Not with `day`. */
+    /** Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed with `every: day`. */
     day?: number;
   };
 }
 
 /** What `GET /v1/keys/{id}` answers. */
 export interface Key extends KeyItem {
-  /** As given to verify. */
+  /** Client address of the last valid verification, from its `meta.ip`. */
   last_used_ip?: string;
-  /** As given to verify. */
+  /** User agent of the last valid verification, from its `meta.user_agent`. */
   last_used_ua?: string;
 }
 
@@ -897,22 +902,24 @@ export interface Key extends KeyItem {
 export interface KeyPage {
   keys: KeyItem[];
   has_more: boolean;
-  /** The `created_at` of the last item. Null on the last page. */
+  /** Cursor of the next page: the `created_at` of the last item. Null on the last page. */
   next_cursor: string | null;
 }
 
 /** What `GET /v1/keys` answers, `keys`, `[]`. */
 export interface KeyItem {
   id: string;
+  /** Prefix of the secret. */
   masked_secret: string;
-  /** The secret's last four characters. */
+  /** Last four characters of the secret. */
   last4: string;
+  /** Start of the secret. */
   prefix: string;
   name: string;
   scopes: string[];
   environment?: string;
   metadata?: Record<string, string>;
-  /** The only project that the key works in; null for a key of the account. */
+  /** Id of the only project in which the key works. Null for a key of the account. */
   project_id: string | null;
   created_at: string;
   expires_at: string | null;
@@ -920,9 +927,9 @@ export interface KeyItem {
   meter_id: string | null;
   enabled: boolean;
   ratelimits: KeyRatelimit[];
-  /** Null: any number of times. */
+  /** Number of times the key can be used. Null: unlimited. */
   uses: KeyUses | null;
-  /** Empty: any address. */
+  /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
   revoked_at: string | null;
   last_used_at: string | null;
@@ -932,41 +939,44 @@ export interface KeyItem {
 export interface KeyPatchBody {
   name?: string | undefined;
   scopes?: readonly string[] | undefined;
+  /** Tag by which keys can be listed. */
   environment?: string | null | undefined;
-  /** At most 16384 characters as JSON. */
+  /** Your own data: strings by name, at most 16384 characters as JSON. */
   metadata?: Record<string, string> | null | undefined;
+  /** Time at which the key expires. Null: never. */
   expires_at?: string | null | undefined;
-  /** Your customer, whose key it is. */
+  /** Id of your customer who owns the key. */
   owner_id?: string | null | undefined;
-  /** The meter that uses of the key are paid from. */
+  /** Id of the meter that is charged for uses of the key. */
   meter_id?: string | null | undefined;
-  /** False pauses the key; true unless said otherwise. */
+  /** Whether the key works. False pauses it. Default true. */
   enabled?: boolean | null | undefined;
-  /** Token buckets, kept in memory: full after a restart. */
+  /** Rate limits of the key. The token buckets are in memory and full after a restart. */
   ratelimits?:
     | readonly {
         name: string;
-        /** Tokens of a full bucket. */
+        /** Number of tokens in a full bucket. */
         limit: number;
-        /** How long an empty bucket takes to fill; it fills continuously. */
+        /** Time that an empty bucket takes to fill, in milliseconds. It fills continuously. */
         duration_ms: number;
-        /** Whether every verification takes a token; else only one that names the limit. */
+        /** Whether every verification takes a token. If false, only verifications that name the limit do. */
         auto?: boolean | undefined;
-        /** With `owner`, all keys of the owner in the key's project draw on one bucket. */
+        /** `owner`: all keys of the owner in the key's project share one bucket. `key`: each key has its own. */
         shared?: "key" | "owner" | undefined;
       }[]
     | null
     | undefined;
-  /** How often the key can still be used; null for any number of times. */
+  /** Number of times the key can be used. Null: unlimited. */
   uses?:
     | {
+        /** Number of uses left. */
         remaining: number;
         refill?:
           | {
               every: "day" | "month";
-              /** What the uses left are raised to, where fewer are left. */
+              /** Number of uses after a refill. A refill does not lower a higher number. */
               amount: number;
-              /** Of the month, its last one if it is shorter; 1 unless given. Not with `day`. */
+              /** Day of the month on which a monthly refill happens; the last day in shorter months. Default 1. Not allowed with `every: day`. */
               day?: number | undefined;
             }
           | null
@@ -974,7 +984,7 @@ export interface KeyPatchBody {
       }
     | null
     | undefined;
-  /** Addresses and ranges (CIDR) that it may be used from; none for any. */
+  /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
 }
 
@@ -1010,24 +1020,25 @@ export type KeysRevokeBody = { owner_id: string };
 
 /** What `POST /v1/keys/revoke` answers. */
 export interface KeysRevoked {
-  /** Keys that this call has ended. */
+  /** Number of keys that this request revoked. */
   revoked: number;
-  /** Whether there are more: then call again. */
+  /** Whether the owner has more keys. If true, send the request again. */
   more: boolean;
 }
 
 /** The body of `POST /v1/keys/{id}/rotate`. */
 export interface KeyRotateBody {
-  /** How long the old key still works. */
+  /** Hours for which the old key continues to work. */
   grace_hours?: number | undefined;
 }
 
 /** What `POST /v1/keys/{id}/rotate` answers. */
 export interface KeyRotated {
   new_key_id: string;
-  /** Shown here and never again. */
+  /** Secret of the new key. Only this response contains it. */
   new_secret: string;
   old_key_id: string;
+  /** Time at which the old key expires. */
   old_expires_at: string;
   grace_hours: number;
 }
@@ -1037,31 +1048,40 @@ export interface KeyUsage {
   from: string;
   to: string;
   granularity: "hour" | "day";
-  /** Hours or days with uses, oldest first. */
-  data: { from: string; total: number; valid: number; errors: Record<string, number> }[];
+  /** Hours or days in which the key was used, oldest first. */
+  data: {
+    /** Start of the hour or day, UTC. */
+    from: string;
+    /** Number of verifications and requests. */
+    total: number;
+    /** Number of valid ones. */
+    valid: number;
+    /** Number of rejected ones, by `error`. */
+    errors: Record<string, number>;
+  }[];
 }
 
 /** The body of `POST /v1/keys/verify`. */
 export interface KeyVerifyBody {
   secret: string;
-  /** The client that showed the key: kept as `last_used_ip` and `last_used_ua`. */
+  /** The client that sent the key. Stored as `last_used_ip` and `last_used_ua`. */
   meta?:
     | {
         ip?: string | null | undefined;
-        /** What is beyond 1024 characters is cut off. */
+        /** User agent of the client, cut to 1024 characters. */
         user_agent?: string | null | undefined;
       }
     | null
     | undefined;
-  /** Scopes that the key must have, all of them. */
+  /** Scopes that the key must all have. */
   require?: readonly string[] | null | undefined;
-  /** How many of the key's `uses` it takes, where those are limited; 1 unless given. */
+  /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
   cost?: number | null | undefined;
-  /** Limits of the key that take part besides its automatic ones, or with another cost. */
+  /** Rate limits of the key to apply in addition to its automatic ones, or at another cost. */
   ratelimits?:
     | readonly {
         name: string;
-        /** Tokens that it takes, at most the limit; 1 unless given. */
+        /** Number of tokens to take, at most the limit. Default 1. */
         cost?: number | null | undefined;
       }[]
     | null
@@ -1092,11 +1112,11 @@ export interface KeyVerdict {
   metadata: Record<string, string> | null;
   expires_at: string | null;
   enabled: boolean | null;
-  /** Null: any number. */
+  /** Number of uses left. Null: unlimited. */
   uses_remaining: number | null;
-  /** All of the key's limits. */
+  /** State of all rate limits of the key. */
   ratelimits: KeyRatelimitState[] | null;
-  /** With `rate_limited` and `usage_exceeded`: when it is worth another try, if ever. */
+  /** Seconds after which a retry can succeed, with `rate_limited` and `usage_exceeded`. Null if it cannot. */
   retry_after_seconds: number | null;
 }
 
@@ -3251,7 +3271,7 @@ export const OPERATIONS = {
     {
       /** A scope that the key must have. Repeatable. */
       require?: readonly string[] | undefined;
-      /** How many of the key's `uses` it takes, where those are limited; 1 unless given. */
+      /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
       cost?: number | undefined;
       /** A limit of the key, as `name` or `name:cost`. Repeatable. */
       ratelimit?: readonly string[] | undefined;
@@ -3303,9 +3323,9 @@ export const OPERATIONS = {
     "id",
     undefined,
     {
-      /** Cut to the beginning of its hour or day, UTC; 24 hours before `to` unless given. */
+      /** Start of the range, rounded down to the hour or day (UTC). Default: 24 hours before `to`. */
       from?: string | undefined;
-      /** Exclusive; now unless given. */
+      /** End of the range, exclusive. Default: now. */
       to?: string | undefined;
       granularity?: "hour" | "day" | undefined;
     }

@@ -6,7 +6,7 @@ const monthly = (day: number, from = "2026-01-01T00:00:00") =>
   allowanceOf({ remaining: 0, refill: { every: "month", amount: 100, day } }, at(from));
 
 describe("a monthly refill", () => {
-  test("on day 31 comes on the last day of shorter months", () => {
+  test("on day 31 happens on the last day of shorter months", () => {
     const times: string[] = [];
     let now = at("2026-01-15T12:00:00");
     for (let count = 0; count < 5; count += 1) {
@@ -26,11 +26,11 @@ describe("a monthly refill", () => {
     ["2026-02-27T23:59:59.999", 0],
     ["2026-02-28T00:00:00", 100],
     ["2026-03-30T23:59:59.999", 100],
-  ])("at %s leaves %d", (moment, left) => {
-    expect(remainingAt(monthly(31, "2026-01-31T00:00:00"), at(moment))).toBe(left);
+  ])("at %s leaves %d", (time, left) => {
+    expect(remainingAt(monthly(31, "2026-01-31T00:00:00"), at(time))).toBe(left);
   });
 
-  test("on 29 February in leap years, and over the end of a year", () => {
+  test("happens on 29 February in leap years, and across the end of a year", () => {
     expect(nextRefillAt(monthly(30), at("2028-02-01T00:00:00"), 1)).toBe(at("2028-02-29T00:00:00"));
     expect(nextRefillAt(monthly(5), at("2026-12-05T00:00:00"), 1)).toBe(at("2027-01-05T00:00:00"));
     expect(remainingAt(monthly(31, "2025-12-31T00:00:00"), at("2026-01-30T00:00:00"))).toBe(0);
@@ -53,21 +53,21 @@ describe("a refill", () => {
     expect(remainingAt(row, at("2026-04-01T00:00:00"))).toBe(left);
   });
 
-  test("is the next midnight, where it is worth a wait", () => {
+  test("happens at the next midnight; it is announced only if it provides enough uses", () => {
     const row = allowanceOf({ remaining: 0, refill }, from);
     expect(nextRefillAt(row, from, 100)).toBe(at("2026-01-02T00:00:00"));
     expect(nextRefillAt(row, from, 101)).toBe(null);
     expect(nextRefillAt(allowanceOf({ remaining: 0 }, from), from, 1)).toBe(null);
   });
 
-  test("that a clock set back undoes gives nothing a second time", () => {
+  test("is not repeated after the clock is set back", () => {
     const row = allowanceOf({ remaining: 1, refill }, at("2026-01-05T00:00:00"));
     expect(remainingAt(row, at("2026-01-03T00:00:00"))).toBe(1);
     expect(remainingAt(row, at("2026-01-06T00:00:00"))).toBe(100);
   });
 });
 
-test("uses are shown as they were said", () => {
+test("uses are shown as they were given", () => {
   const now = at("2026-01-01T10:00:00");
   const shown = (terms: Parameters<typeof allowanceOf>[0]) => usesView(allowanceOf(terms, now), now);
   expect(shown({ remaining: 5 })).toEqual({ remaining: 5 });

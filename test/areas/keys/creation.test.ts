@@ -28,18 +28,18 @@ async function keyCount({ account }: World): Promise<number> {
   return answer?.count ?? 0;
 }
 
-/** Expects so many keys of the account. */
+/** Expects this number of keys of the account. */
 function leaves(count: number): NonNullable<Scenario["after"]> {
   return async (world) => expect(await keyCount(world)).toBe(count);
 }
 
 const LONGEST = "🔑";
 const ANY_TERMS: [name: string, more: Record<string, unknown>][] = [
-  ["the terms that are required", {}],
+  ["the required fields", {}],
   ["environment and metadata", { environment: "live", metadata: { customer: "42" } }],
   ["metadata whose name has a line break", { metadata: { "a\nb": "c" } }],
-  ["an end", { expires_at: "2026-03-10T12:00:00.001Z" }],
-  ["null for what is optional", { environment: null, metadata: null, expires_at: null }],
+  ["an expiry", { expires_at: "2026-03-10T12:00:00.001Z" }],
+  ["null for optional fields", { environment: null, metadata: null, expires_at: null }],
   ["the longest prefix", { prefix: "a_0".repeat(11).slice(0, PREFIX_LENGTH_MAX) }],
   ["the longest name", { name: LONGEST.repeat(NAME_LENGTH_MAX) }],
   ["the longest environment", { environment: LONGEST.repeat(ENVIRONMENT_LENGTH_MAX) }],
@@ -52,7 +52,7 @@ const ANY_TERMS: [name: string, more: Record<string, unknown>][] = [
   ["a Bearer credential", { prefix: "sm", scopes: ["meter:read", "gate:*", "*"] }],
 ];
 
-/** The creation of a key on one of the two paths. */
+/** Scenarios of a creation on one of the two paths. */
 function createdKeys(make: (world: World) => Promise<string>, project: "null" | "its own"): Scenario[] {
   return ANY_TERMS.map(([name, more]) => {
     let path = "";
@@ -64,7 +64,7 @@ function createdKeys(make: (world: World) => Promise<string>, project: "null" | 
       },
       ask: () => ["POST", path, termsOf(more)],
       status: 201,
-      // And one for reading it again.
+      // And one credit for reading it again.
       spent: 2,
       after: async ({ account }, { body }) => {
         const terms = termsOf(more);
@@ -147,11 +147,11 @@ const BAD_TERMS: [more: Record<string, unknown>, field: string, message: string 
   ].map((scope): [Record<string, unknown>, string, string] => [
     { prefix: "sm", scopes: ["meter:read", scope] },
     "scopes",
-    `of a key with the prefix sm must be *, or read, write or * of an area, such as meter:read; "${scope}" is none`,
+    `of a key with the prefix sm must be *, or read, write or * of an area, such as meter:read; "${scope}" is not`,
   ]),
 ];
 
-/** What a creation refuses, on either path. */
+/** Requests that a creation rejects, on either path. */
 function refusedKeys(make: (world: World) => Promise<string>): Scenario[] {
   const bad = BAD_TERMS.map(([more, field, message]) =>
     naming({

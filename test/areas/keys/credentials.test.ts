@@ -14,7 +14,7 @@ beforeEach(async () => {
   account = await server.account({ balance: 10_000 });
 });
 
-test("a key with the prefix sm is a Bearer credential; with any other it is for verify alone", async () => {
+test("a key with the prefix sm is a Bearer credential; a key with another prefix only works with verify", async () => {
   for (const prefix of [BEARER_PREFIX, "acme", "s", "smx", "sm_live", "sm_", "_"]) {
     const { secret } = await makeKey(account, { prefix, scopes: ["*"] });
     expect((await verdictOf(account, secret)).valid).toBe(true);
@@ -24,7 +24,7 @@ test("a key with the prefix sm is a Bearer credential; with any other it is for 
   }
 });
 
-test("a managed key pays from the account's balance, and stops with the account", async () => {
+test("a managed key is charged to the account's balance and is rejected while the account is suspended", async () => {
   const client = server.client((await makeBearer(account, ["*"])).secret);
   await client.post("/v1/meter/m/refill", { amount: 1 });
   expect((await account.get("/v1/meter/balance")).body.balance).toBe(9_998);
@@ -32,11 +32,11 @@ test("a managed key pays from the account's balance, and stops with the account"
   expectError(await client.get("/v1/gate"), "forbidden");
 });
 
-describe("no key grants what it lacks", () => {
+describe("a key cannot grant scopes that it does not have", () => {
   const grant = (client: { post: AccountClient["post"] }, scopes: string[]) =>
     client.post("/v1/keys", termsOf({ prefix: "sm", scopes }));
 
-  test("in creating", async () => {
+  test("when it creates a key", async () => {
     const client = server.client((await makeBearer(account, ["keys:*", "gate:read"])).secret);
     for (const scopes of [["gate:read"], ["keys:read", "keys:write"], ["keys:*", "gate:read"]]) {
       expect((await grant(client, scopes)).status).toBe(201);
@@ -45,16 +45,16 @@ describe("no key grants what it lacks", () => {
       const { error } = expectError(await grant(client, ["gate:read", scope]), "forbidden");
       expect(error.message).toContain(`the scope ${scope},`);
     }
-    // Scopes of other prefixes are nobody's here.
+    // Scopes of keys with another prefix have no meaning here.
     expect((await client.post("/v1/keys", termsOf({ scopes: ["*", "gate:*"] }))).status).toBe(201);
-    // One that has both halves does not have the whole, which may grow.
+    // read and write together do not cover `*`, which can include more in the future.
     const halves = server.client(
       (await makeBearer(account, ["keys:write", "gate:read", "gate:write"])).secret,
     );
     expectError(await grant(halves, ["gate:*"]), "forbidden");
   });
 
-  test("in rotating", async () => {
+  test("when it rotates a key", async () => {
     const client = server.client((await makeBearer(account, ["keys:write", "gate:read"])).secret);
     const [weaker, stronger] = [
       await makeBearer(account, ["gate:read"]),
@@ -64,13 +64,13 @@ describe("no key grants what it lacks", () => {
     expectError(await client.post(`/v1/keys/${stronger.id}/rotate`, {}), "forbidden");
     const other = await makeKey(account, { scopes: ["anything"] });
     expect((await client.post(`/v1/keys/${other.id}/rotate`, {})).status).toBe(200);
-    // Nothing came of the refusal: it can still be rotated.
+    // The rejected request changed nothing: the key can still be rotated.
     expect((await account.post(`/v1/keys/${stronger.id}/rotate`, {})).status).toBe(200);
   });
 });
 
 describe("a key of one project", () => {
-  test("sees the keys of that project alone, and makes keys of that project", async () => {
+  test("sees only the keys of that project and creates keys of that project", async () => {
     const [project, other] = [await makeProject(account, "A"), await makeProject(account, "B")];
     const own = await makeBearer(account, ["*"], project);
     const client = server.client(own.secret);
@@ -90,7 +90,7 @@ describe("a key of one project", () => {
     }
     expectError(await client.post(`/v1/projects/${other}/keys`, termsOf()), "not_found");
     expect(await verdictOf(client, made.secret)).toMatchObject({ valid: true, project_id: project });
-    // Its successor is of the same project, and so is what the account's key rotates.
+    // Its successor belongs to the same project, even if a key of the account rotates it.
     const rotated = await account.post(`/v1/keys/${made.id}/rotate`, {});
     expect((await client.get(`/v1/keys/${rotated.body.new_key_id}`)).body.project_id).toBe(project);
     expectError(await client.post("/v1/keys/rotate"), "forbidden");
@@ -102,7 +102,7 @@ describe("a key of one project", () => {
 describe("Idempotency-Key", () => {
   const headers = { "idempotency-key": "once" };
 
-  test("a creation that is repeated gives the same secret, once charged; to another credential it gives none", async () => {
+  test("a repeated creation returns the same secret and is charged once; another credential does not get it", async () => {
     const first = await account.post("/v1/keys", termsOf(), { headers });
     const again = await account.post("/v1/keys", termsOf(), { headers });
     expect(again.text).toBe(first.text);
@@ -115,7 +115,7 @@ describe("Idempotency-Key", () => {
     expect(refused.text).not.toContain(String(first.body.secret));
   });
 
-  test("a rotation that is repeated gives the same new key, also after a restart", async () => {
+  test("a repeated rotation returns the same new key, also after a restart", async () => {
     const { id } = await makeKey(account);
     const first = await account.post(`/v1/keys/${id}/rotate`, {}, { headers });
     expect(first.status).toBe(200);
@@ -126,12 +126,12 @@ describe("Idempotency-Key", () => {
 });
 
 describe("a secret", () => {
-  test("with any one character changed, added, taken away or swapped is no key", async () => {
+  test("with one character changed, added, removed or swapped is not a key", async () => {
     const { secret } = await makeBearer(account, ["*"]);
     const unlimited = server.operator;
     const own = (await makeKey(unlimited)).secret;
     const characters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_- ";
-    // Every place, each with a character of its own; the property goes on from there.
+    // Every position once; the property below tries more characters.
     for (let at = 0; at < own.length; at += 1) {
       const changed = own.slice(0, at) + (own[at] === "a" ? "b" : "a") + own.slice(at + 1);
       expect(await verdictOf(unlimited, changed)).toEqual(INVALID);
@@ -148,7 +148,7 @@ describe("a secret", () => {
             remove: secret.slice(0, at) + secret.slice(at + 1),
             swap: secret.slice(0, at) + (secret[at + 1] ?? "") + (secret[at] ?? "") + secret.slice(at + 2),
           }[how];
-          // What a header cannot carry at its end is taken off before anyone sees it.
+          // Trailing characters that a header cannot contain are removed before the server sees them.
           fc.pre(mutated.trim() !== secret);
           expectError(await server.client(mutated).get("/v1/gate"), "unauthorized");
         },
@@ -158,7 +158,7 @@ describe("a secret", () => {
     expect((await server.client(secret).get("/v1/gate")).status).toBe(200);
   });
 
-  test("is in no answer after its own, in no log and in no file", async () => {
+  test("is only in the response that created it, in no later response, log or file", async () => {
     const project = await makeProject(account);
     const keys = [
       await makeKey(account),

@@ -24,12 +24,12 @@ async function keyCount({ account }: World): Promise<number> {
   return answer?.count ?? 0;
 }
 
-/** Expects so many keys of the account. */
+/** Expects this number of keys of the account. */
 function leaves(count: number): NonNullable<Scenario["after"]> {
   return async (world) => expect(await keyCount(world)).toBe(count);
 }
 
-const CURSOR_MESSAGE = "must be the next_cursor of the page before, a date-time";
+const CURSOR_MESSAGE = "must be the next_cursor of the previous page, a date-time";
 
 describe("GET /v1/keys", () => {
   const badQuery = (query: string, fields: object): Scenario => ({
@@ -95,7 +95,7 @@ describe("GET /v1/keys", () => {
 
 const make = async ({ account }: World): Promise<string> => (await makeKey(account)).id;
 
-/** What every endpoint of one key refuses. */
+/** Requests that every endpoint of a single key rejects. */
 function common(method: string, last = "", body?: object): Scenario[] {
   const missing = [ABSENT, "none", "rotate2", ABSENT.slice(1), "%20", "x".repeat(64)].map(
     (id): Scenario => ({
@@ -164,7 +164,7 @@ describe("GET /v1/keys/{id}", () => {
   ]);
 });
 
-/** A rotation with this grace, and when the old key ends with it. */
+/** A rotation with this grace period, and the expiry of the old key. */
 function rotated(body: object | undefined, graceHours: number, end: string, more: object = {}): Scenario {
   return naming({
     name: `${JSON.stringify(body)} of a key with ${JSON.stringify(more)}`,
@@ -236,7 +236,7 @@ describe("DELETE /v1/keys/{id}", () => {
       ask: (id) => ["DELETE", `/v1/keys/${id}`],
       status: 200,
       holds: { revoked_at: NOW, status: "revoked" },
-      // And one for reading it again.
+      // And one credit for reading it again.
       spent: 2,
       after: async ({ account }, { body }) => {
         expect(Object.keys(body).sort()).toEqual(["key_id", "revoked_at", "status"]);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A moment so many hours from now, as keys have it. */
+/** The time in `hours` hours, in ISO format. */
 function inHours(hours: number): string {
   return new Date(server.clock.now() + hours * HOUR_MS).toISOString();
 }
@@ -39,7 +39,7 @@ describe("scopes: a key rotates and revokes only keys whose scopes it has", () =
     [["keys:write"], ["keys:read"], "keys:read"],
     [["keys:*", "gate:read", "gate:write"], ["gate:*"], "gate:*"],
     [["keys:*", "meter:read"], ["meter:read", "meter:write"], "meter:write"],
-  ])("one with %j not one with %j", async (has, scopes, lacking) => {
+  ])("a key with %j cannot rotate or revoke one with %j", async (has, scopes, lacking) => {
     const client = await clientWith(has);
     const stronger = await makeBearer(account, scopes);
     for (const answer of [
@@ -47,12 +47,12 @@ describe("scopes: a key rotates and revokes only keys whose scopes it has", () =
       await client.post(`/v1/keys/${stronger.id}/rotate`, {}),
       await client.delete(`/v1/keys/${stronger.id}`),
     ]) {
-      expectRefused(answer, `lacks the scope ${lacking}`);
+      expectRefused(answer, `does not have the scope ${lacking}`);
     }
     expect((await account.get(`/v1/keys/${stronger.id}`)).body.revoked_at).toBeNull();
-    // Not even to say once more what is so already.
+    // Not even a second time, when it would change nothing.
     await account.delete(`/v1/keys/${stronger.id}`);
-    expectRefused(await client.delete(`/v1/keys/${stronger.id}`), `lacks the scope ${lacking}`);
+    expectRefused(await client.delete(`/v1/keys/${stronger.id}`), `does not have the scope ${lacking}`);
   });
 
   test.each([
@@ -63,7 +63,7 @@ describe("scopes: a key rotates and revokes only keys whose scopes it has", () =
       ["gate:*", "keys:write"],
       ["gate:read", "keys:write"],
     ],
-  ])("one with %j one with %j", async (has, scopes) => {
+  ])("a key with %j can rotate and revoke one with %j", async (has, scopes) => {
     const client = await clientWith(has);
     const { id } = await makeBearer(client, scopes);
     const rotated = await client.post(`/v1/keys/${id}/rotate`, {});
@@ -71,7 +71,7 @@ describe("scopes: a key rotates and revokes only keys whose scopes it has", () =
     expect((await client.delete(`/v1/keys/${rotated.body.new_key_id}`)).status).toBe(200);
   });
 
-  test("the scopes of keys for verify alone are not this API's: keys:write is enough for any", async () => {
+  test("scopes of keys with another prefix have no meaning here: keys:write is enough for all", async () => {
     const client = await clientWith(["keys:write"]);
     const { id } = await makeKey(client, { scopes: ["*", "orders:write"] });
     const rotated = await client.post(`/v1/keys/${id}/rotate`, {});
@@ -79,14 +79,14 @@ describe("scopes: a key rotates and revokes only keys whose scopes it has", () =
     expect((await client.delete(`/v1/keys/${rotated.body.new_key_id}`)).status).toBe(200);
   });
 
-  test("itself it may end", async () => {
+  test("a key can revoke itself", async () => {
     const own = await makeBearer(account, ["keys:write"]);
     expect((await server.client(own.secret).delete(`/v1/keys/${own.id}`)).status).toBe(200);
     expectError(await server.client(own.secret).get("/v1/keys"), "unauthorized");
   });
 });
 
-describe("time: a key that ends gives none that ends later", () => {
+describe("lifetime: a key that expires cannot grant a later expiry", () => {
   let ending: Client;
   let end: string;
   beforeAll(async () => {
@@ -95,13 +95,13 @@ describe("time: a key that ends gives none that ends later", () => {
   });
 
   test.each(["sm", "acme"])(
-    "of the prefix %s: not at all, a millisecond later; at its own end it may",
+    "prefix %s: neither none nor a millisecond later; its own expiry is allowed",
     async (prefix) => {
       const later = new Date(Date.parse(end) + 1).toISOString();
       for (const path of ["/v1/keys", `/v1/projects/${project}/keys`]) {
         for (const expires_at of [undefined, null, later]) {
           const terms = termsOf({ prefix, scopes: ["gate:read"], expires_at });
-          expectRefused(await ending.post(path, terms), `This key ends at ${end}`);
+          expectRefused(await ending.post(path, terms), `Your key expires at ${end}`);
         }
         const made = await ending.post(path, termsOf({ prefix, scopes: ["gate:read"], expires_at: end }));
         expect(made.body.expires_at).toBe(end);
@@ -109,12 +109,12 @@ describe("time: a key that ends gives none that ends later", () => {
     },
   );
 
-  test("it rotates no key that lasts longer, and revokes any", async () => {
+  test("it cannot rotate a key that expires later, and can revoke any", async () => {
     const endless = await makeBearer(account, ["gate:read"]);
     const longer = await makeKey(account, { expires_at: inHours(11) });
     const shorter = await makeKey(account, { expires_at: inHours(9) });
     for (const { id } of [endless, longer]) {
-      expectRefused(await ending.post(`/v1/keys/${id}/rotate`, {}), `This key ends at ${end}`);
+      expectRefused(await ending.post(`/v1/keys/${id}/rotate`, {}), `Your key expires at ${end}`);
     }
     const rotated = await ending.post(`/v1/keys/${shorter.id}/rotate`, {});
     expect(rotated.status).toBe(200);
@@ -123,16 +123,16 @@ describe("time: a key that ends gives none that ends later", () => {
     for (const { id } of [endless, longer]) expect((await ending.delete(`/v1/keys/${id}`)).status).toBe(200);
   });
 
-  test("rotated, it has the end of its grace: what it makes ends with it", async () => {
+  test("a rotated key expires with its grace period, and so do the keys that it creates", async () => {
     const old = await makeBearer(account, ["*"]);
     const client = server.client(old.secret);
     expect((await client.post("/v1/keys", bearer(["*"]))).status).toBe(201);
     await account.post(`/v1/keys/${old.id}/rotate`, { grace_hours: 2 });
-    expectRefused(await client.post("/v1/keys", bearer(["*"])), "This key ends at");
+    expectRefused(await client.post("/v1/keys", bearer(["*"])), "Your key expires at");
     expect((await client.post("/v1/keys", bearer(["*"], { expires_at: inHours(2) }))).status).toBe(201);
   });
 
-  test("a key that ends can rotate itself, to the same end", async () => {
+  test("a key that expires can rotate itself; the new key expires at the same time", async () => {
     const expires_at = inHours(5);
     const own = await makeKey(account, { prefix: "sm", scopes: ["keys:write"], expires_at });
     const rotated = await server.client(own.secret).post(`/v1/keys/${own.id}/rotate`, { grace_hours: 720 });
@@ -143,7 +143,7 @@ describe("time: a key that ends gives none that ends later", () => {
   });
 });
 
-describe("place: a key of another project only with *", () => {
+describe("project: a key of another project requires the scope *", () => {
   let elsewhere: MadeKey;
   let home: string;
   beforeAll(async () => {
@@ -154,10 +154,10 @@ describe("place: a key of another project only with *", () => {
 
   const ALL_BUT_EVERYTHING = ["keys:*", "projects:*", "gate:*"];
 
-  test.each(["sm", "acme"])("made, with the prefix %s", async (prefix) => {
+  test.each(["sm", "acme"])("to create one with the prefix %s", async (prefix) => {
     const terms = termsOf({ prefix, scopes: ["gate:read"] });
     const some = await clientWith(ALL_BUT_EVERYTHING);
-    expectRefused(await some.post(`/v1/projects/${project}/keys`, terms), "a project other than its own");
+    expectRefused(await some.post(`/v1/projects/${project}/keys`, terms), "keys of another project");
     expect((await some.post(`/v1/projects/${home}/keys`, terms)).status).toBe(201);
     const all = await clientWith(["*"]);
     expect((await all.post(`/v1/projects/${project}/keys`, terms)).status).toBe(201);
@@ -166,16 +166,16 @@ describe("place: a key of another project only with *", () => {
     expectError(await inside.post(`/v1/projects/${home}/keys`, terms), "not_found");
   });
 
-  test("rotated; revoking takes its scopes alone", async () => {
+  test("to rotate one; revoking requires only its scopes", async () => {
     const some = await clientWith(ALL_BUT_EVERYTHING);
-    expectRefused(await some.post(`/v1/keys/${elsewhere.id}/rotate`, {}), "a project other than its own");
+    expectRefused(await some.post(`/v1/keys/${elsewhere.id}/rotate`, {}), "keys of another project");
     const all = await clientWith(["*"]);
     const rotated = await all.post(`/v1/keys/${elsewhere.id}/rotate`, {});
     expect(rotated.status).toBe(200);
     expect((await some.delete(`/v1/keys/${rotated.body.new_key_id}`)).status).toBe(200);
   });
 
-  test("nor by the way of deleting the default project, after which it would work elsewhere", async () => {
+  test("and deleting the default project, after which the key would work in another project, does too", async () => {
     const own = await server.account();
     const other = String((await own.post("/v1/projects", { name: "Other" })).body.id);
     const secret = (await makeBearer(own, ["projects:*", "gate:*"])).secret;
@@ -188,7 +188,7 @@ describe("place: a key of another project only with *", () => {
   });
 });
 
-test("a refusal costs a credit, like any that the work finds, and is the same under an Idempotency-Key", async () => {
+test("a rejection costs one credit and is repeated under an Idempotency-Key", async () => {
   const own = await server.account({ balance: 10 });
   const { secret } = await makeBearer(own, ["keys:write"]);
   const options = { headers: { "idempotency-key": "grant" } };

@@ -5,12 +5,12 @@ import { longestTurnMs } from "../../support/longest-turn.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { newestOf } from "../audit/support.ts";
 
-/** Half of what a request may hold the event loop for: other machines are slower. */
+/** Half of the time for which a request may hold the event loop: other machines are slower. */
 const TURN_MS_MAX = 10;
-/** A first run compiles what the others run. */
+/** The first run compiles the code. */
 const RUNS = 5;
 const KEYS = 1_050;
-/** As large as a key's metadata can be. */
+/** The largest metadata of a key. */
 const METADATA = Object.fromEntries(Array.from({ length: 31 }, (_, at) => [`tag-${at}`, "x".repeat(500)]));
 
 let server: TestServer;
@@ -43,7 +43,7 @@ async function shortestOf(work: () => Promise<unknown>): Promise<number> {
   return shortest;
 }
 
-test("a list of an environment that none of 1,050 large keys is in holds nobody up", async () => {
+test("listing an environment that none of 1,050 large keys is in does not delay other requests", async () => {
   const [path, owned] = ["/v1/keys?environment=nobody", "/v1/keys?environment=nobody&owner_id=acme"];
   for (const one of [path, owned]) {
     const { body } = await account.get(one);
@@ -54,14 +54,14 @@ test("a list of an environment that none of 1,050 large keys is in holds nobody 
   }
 });
 
-test("the list of an owner does not look at the keys of others", async () => {
+test("the list of an owner does not read the keys of other owners", async () => {
   await makeKeys(account, 1, "other");
   const { body } = await account.get("/v1/keys?owner_id=other&environment=live");
   expect(body).toMatchObject({ keys: [{ owner_id: "other" }], has_more: false });
   expect(await shortestOf(() => account.get("/v1/keys?owner_id=other"))).toBeLessThan(TURN_MS_MAX);
 });
 
-test("a page of large keys ends early, and nothing is left out", async () => {
+test("a page of large keys ends early, and no key is omitted", async () => {
   const seen = new Set<string>();
   let pages = 0;
   for (let cursor = ""; ; pages += 1) {
@@ -75,7 +75,7 @@ test("a page of large keys ends early, and nothing is left out", async () => {
   expect(await shortestOf(() => account.get("/v1/keys?limit=100"))).toBeLessThan(TURN_MS_MAX);
 });
 
-test("the keys of an owner are revoked in units", async () => {
+test("the keys of an owner are revoked in several units of work", async () => {
   const owner = await server.account({ tier: "unlimited" });
   const count = 5 * REVOKED_PER_UNIT + 1;
   await makeKeys(owner, count, "acme");

@@ -58,7 +58,7 @@ function keyRow(ref: number): NewKeyRow {
 
 const STANDING = { rotated_at: null, revoked_at: null, deleted: 0, purge_at: null };
 
-/** Puts keys into the file, with the secrets `secret-1` and so on. */
+/** Inserts keys with the secrets `secret-1` and so on. */
 function fill(count: number): Promise<void> {
   return bench.kernel.writer.submit((tx) => {
     for (let ref = 1; ref <= count; ref += 1) store.insert(tx, keyRow(ref));
@@ -72,7 +72,7 @@ function keyIn(registry: KeyRegistry, ref: number): ActiveKey {
 }
 
 describe("keys in memory", () => {
-  test("come back from their rows as they were", async () => {
+  test("are read from their rows unchanged", async () => {
     await fill(40);
     const registry = registryWith(10);
     for (let round = 0; round < 2; round += 1) {
@@ -90,13 +90,13 @@ describe("keys in memory", () => {
     [10, 10],
     [KEYS_IN_MEMORY_MAX, undefined],
   ] as const;
-  test.each(bounds)("are those in use, up to %d", (bound, given) => {
+  test.each(bounds)("are the recently used ones, up to %d", (bound, given) => {
     let reads = 0;
     const withDigest = (digest: Uint8Array): KeyRow => ({ ...keyRow(++reads), ...STANDING, digest });
     const registry = registryWith(given, { ...store, withDigest });
     const find = (key: number) => registry.find(key.toString(16).padStart(64, "0"));
     for (let key = 1; key <= bound; key += 1) find(key);
-    // The oldest is still there, and in use from now on: one more pushes out the next one.
+    // The oldest is still in memory and recently used from now on: one more drops the next one.
     find(1);
     expect(reads).toBe(bound);
     find(bound + 1);
@@ -106,7 +106,7 @@ describe("keys in memory", () => {
     expect(reads).toBe(bound + 2);
   });
 
-  test("that do not exist take no room", async () => {
+  test("do not include unknown digests", async () => {
     await fill(1);
     const registry = registryWith(1);
     const key = keyIn(registry, 1);
@@ -114,7 +114,7 @@ describe("keys in memory", () => {
     expect(keyIn(registry, 1)).toBe(key);
   });
 
-  test("are as before when the unit that changed them fails, also one that was read in between", async () => {
+  test("are restored when the unit that changed them fails, also a key that was read in between", async () => {
     await fill(2);
     const registry = registryWith();
     keyIn(registry, 1);
@@ -132,20 +132,20 @@ describe("keys in memory", () => {
 });
 
 describe("uses of keys", () => {
-  /** How many uses are in the file. */
+  /** Number of stored uses. */
   const written = (count: number): number => {
     let found = 0;
     for (let ref = 1; ref <= count; ref += 1) if (store.use(ref) !== null) found += 1;
     return found;
   };
 
-  test(`of ${USES_WAITING_MAX} keys are written at once, and of fewer not yet`, async () => {
+  test(`of ${USES_WAITING_MAX} keys are written immediately, and of fewer keys later`, async () => {
     const key = (ref: number) => ({ ref, use: null });
-    for (let ref = 1; ref < USES_WAITING_MAX; ref += 1) uses.note(key(ref), 7);
+    for (let ref = 1; ref < USES_WAITING_MAX; ref += 1) uses.recordUse(key(ref), 7);
     await bench.kernel.writer.submit(() => {});
     expect(store.use(1)).toBe(null);
-    expect(uses.lastOf(1)).toEqual({ at: 7, ip: null, ua: null });
-    uses.note(key(USES_WAITING_MAX), 7);
+    expect(uses.lastUseOf(1)).toEqual({ at: 7, ip: null, ua: null });
+    uses.recordUse(key(USES_WAITING_MAX), 7);
     for (let turn = 0; turn < 100 && store.use(1) === null; turn += 1)
       await bench.kernel.writer.submit(() => {});
     expect(store.use(1)).toEqual({ at: 7, ip: null, ua: null });
@@ -153,9 +153,9 @@ describe("uses of keys", () => {
     expect(written(USES_WAITING_MAX)).toBe(USES_WAITING_MAX);
   });
 
-  test("of a key that goes are not written", async () => {
-    uses.note({ ref: 1, use: null }, 7);
-    uses.note({ ref: 2, use: null }, 7);
+  test("of a removed key are not written", async () => {
+    uses.recordUse({ ref: 1, use: null }, 7);
+    uses.recordUse({ ref: 2, use: null }, 7);
     uses.forget(1);
     await uses.finish();
     expect([store.use(1), store.use(2)]).toEqual([null, { at: 7, ip: null, ua: null }]);

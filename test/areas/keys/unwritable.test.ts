@@ -7,7 +7,7 @@ import { KernelBench } from "../projects/kernel-bench.ts";
 
 const NOT_YET = "uses of keys could not be written yet";
 
-test("uses that cannot be written wait for the next round, together with what is noted meanwhile", async () => {
+test("uses that could not be written are written with the next ones", async () => {
   const bench = new KernelBench();
   const log = new KeptLog();
   const store = keyStore(bench.kernel.db);
@@ -21,14 +21,14 @@ test("uses that cannot be written wait for the next round, together with what is
     { ref: 1, use: null },
     { ref: 2, use: null },
   ];
-  uses.note(first, 7, { ip: "203.0.113.7", ua: "curl/8.5" });
-  uses.note(second, 8);
+  uses.recordUse(first, 7, { ip: "203.0.113.7", ua: "curl/8.5" });
+  uses.recordUse(second, 8);
   const round = uses.finish();
-  uses.note(first, 9, { ip: "203.0.113.9", ua: null });
+  uses.recordUse(first, 9, { ip: "203.0.113.9", ua: null });
   await round;
   expect(log.messages("warn")).toEqual([NOT_YET]);
   expect(store.use(1)).toBe(null);
-  expect(uses.lastOf(1)).toEqual({ at: 9, ip: "203.0.113.9", ua: "curl/8.5" });
+  expect(uses.lastUseOf(1)).toEqual({ at: 9, ip: "203.0.113.9", ua: "curl/8.5" });
   full = false;
   await uses.finish();
   expect(store.use(1)).toEqual({ at: 9, ip: "203.0.113.9", ua: "curl/8.5" });
@@ -36,7 +36,7 @@ test("uses that cannot be written wait for the next round, together with what is
   bench.close();
 });
 
-test("a server whose file cannot be written at its end stops in order, and says what it could not write", async () => {
+test("a server that cannot write its database at shutdown stops in order and logs what it could not write", async () => {
   const server = await startTestServer({ manualClock: true });
   try {
     const account = await server.account();

@@ -23,7 +23,7 @@ const usesOf = async (id: string) => (await server.client(account.key).get(`/v1/
 const spent = (more: object = {}) => ({ valid: false, error: "usage_exceeded", uses_remaining: 0, ...more });
 
 describe("uses", () => {
-  test("are taken one by one, by cost, and never below nothing", async () => {
+  test("are taken by cost and never become negative", async () => {
     const { id, secret } = await makeKey(account, { uses: { remaining: 5 } });
     expect(await ask(secret)).toMatchObject({ valid: true, uses_remaining: 4, retry_after_seconds: null });
     expect(await ask(secret, { cost: 5 })).toMatchObject(
@@ -35,14 +35,14 @@ describe("uses", () => {
     expect(await usesOf(id)).toEqual({ remaining: 0 });
   });
 
-  test("are taken exactly so often, however many ask at once", async () => {
+  test("are taken exactly once each by concurrent requests", async () => {
     const { secret } = await makeKey(account, { uses: { remaining: 50 } });
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask(secret)));
     const left = answers.filter(({ valid }) => valid).map(({ uses_remaining }) => Number(uses_remaining));
     expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, at) => at));
   });
 
-  test("outlast a restart", async () => {
+  test("survive a restart", async () => {
     const { id, secret } = await makeKey(account, { uses: { remaining: 5 } });
     await ask(secret);
     await server.restart();
@@ -50,11 +50,11 @@ describe("uses", () => {
     expect(await ask(secret)).toMatchObject({ uses_remaining: 3 });
   });
 
-  test("come back at the refill: raised to its amount, shown before anybody asks", async () => {
+  test("are raised to the refill's amount, also in a response before the next use", async () => {
     const refill = { every: "day", amount: 2 };
     const { id, secret } = await makeKey(account, { uses: { remaining: 1, refill } });
     await ask(secret);
-    // It is noon.
+    // The clock starts at noon.
     expect(await ask(secret)).toMatchObject(spent({ retry_after_seconds: 12 * 3_600 }));
     expect(await ask(secret, { cost: 3 })).toMatchObject(spent({ retry_after_seconds: null }));
     await server.clock.advance(DAY_MS / 2 - 1);
@@ -69,7 +69,7 @@ describe("uses", () => {
     expect(await ask(secret)).toMatchObject({ uses_remaining: 8 });
   });
 
-  test("of both keys are one number during the grace of a rotation", async () => {
+  test("are shared by both keys during the grace period of a rotation", async () => {
     const old = await makeKey(account, { uses: { remaining: 5 } });
     const { body } = await account.post(`/v1/keys/${old.id}/rotate`, { grace_hours: 2 });
     const renewed = { id: String(body.new_key_id), secret: String(body.new_secret) };
@@ -82,7 +82,7 @@ describe("uses", () => {
     await account.patch(`/v1/keys/${renewed.id}`, { uses: null });
     for (const { secret } of [old, renewed])
       expect(await ask(secret)).toMatchObject({ valid: true, uses_remaining: null });
-    // Also where they were given only after the rotation, and over two of them.
+    // Also if they were set only after the rotation, and across two rotations.
     const last = (await account.post(`/v1/keys/${renewed.id}/rotate`, {})).body;
     await account.patch(`/v1/keys/${last.new_key_id}`, { uses: { remaining: 2 } });
     expect(await ask(old.secret)).toMatchObject({ uses_remaining: 1 });
@@ -90,7 +90,7 @@ describe("uses", () => {
     expect(await ask(renewed.secret)).toMatchObject(spent());
   });
 
-  test("last as long as a key that draws on them, and are gone with the last one", async () => {
+  test("are stored as long as a key shares them, and removed with the last one", async () => {
     const rows = () =>
       server.server.kernel.db.one<{ n: number }>("SELECT count(*) AS n FROM key_allowances")()?.n ?? -1;
     const before = rows();
@@ -107,8 +107,8 @@ describe("uses", () => {
   }, 60_000);
 });
 
-describe("what a unit of work has taken back", () => {
-  test("is what it was: uses, tokens, and whether there is an allowance at all", async () => {
+describe("a unit of work that is rolled back", () => {
+  test("restores uses, tokens and the allowance", async () => {
     const limit = { name: "a", limit: 3, duration_ms: 60_000 };
     const { id, secret } = await makeKey(account, { uses: { remaining: 3 }, ratelimits: [limit] });
     const plain = await makeKey(account);
@@ -116,7 +116,7 @@ describe("what a unit of work has taken back", () => {
     const clear = db.change("UPDATE key_allowances SET remaining = 99");
     const submit = writer.submit.bind(writer);
     const refused: Promise<unknown>[] = [];
-    // Behind each unit of work comes one that fails after it has written: the batch of both runs twice.
+    // Each unit of work is followed by one that fails after a write: the batch of both runs twice.
     writer.submit = (work) => {
       const done = submit(work);
       const failing = submit((tx) => {

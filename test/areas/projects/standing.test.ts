@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { KEYS_LOOKED_AT_MAX } from "../../../src/areas/keys/service.ts";
+import { KEYS_SCANNED_MAX } from "../../../src/areas/keys/service.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;
@@ -103,7 +103,7 @@ test("a list ends its page early rather than pass over very many keys of a delet
   const account = await server.account();
   const made = await account.post("/v1/keys", { prefix: "acme", name: "old", scopes: ["a"] });
   const project = String((await account.post("/v1/projects", { name: "Leaving" })).body["id"]);
-  const count = KEYS_LOOKED_AT_MAX + 100;
+  const count = KEYS_SCANNED_MAX + 100;
   for (let done = 0; done < count; done += 100) {
     const make = () =>
       account.post(`/v1/projects/${project}/keys`, { prefix: "acme", name: "k", scopes: ["a"] });

@@ -32,7 +32,7 @@ const addresses = (count: number) => Array.from({ length: count }, (_, at) => `1
 const MANY = Number.MAX_SAFE_INTEGER;
 const monthly = (day?: number) => ({ every: "month", amount: 1, ...(day === undefined ? {} : { day }) });
 
-/** What can be said of a key, and how it is shown. */
+/** Valid fields of a key, and how they are shown. */
 const GOOD: [said: Record<string, unknown>, shown?: Record<string, unknown>][] = [
   [{ owner_id: "a" }],
   [{ owner_id: "Az09_.:@-".padEnd(OWNER_ID_LENGTH_MAX, "x") }],
@@ -59,7 +59,7 @@ const GOOD: [said: Record<string, unknown>, shown?: Record<string, unknown>][] =
   [{ allowed_ips: addresses(ALLOWED_IPS_MAX) }],
   [{ allowed_ips: ["2001:DB8::/32", "10.0.0.1/32"] }, { allowed_ips: ["2001:db8::/32", "10.0.0.1"] }],
 ];
-/** What takes a key back to what it is unless said otherwise. */
+/** Resets all optional fields to their defaults. */
 const NULLS = {
   owner_id: null,
   meter_id: null,
@@ -70,7 +70,7 @@ const NULLS = {
 };
 const NOTHING = { ...NULLS, enabled: true, ratelimits: [], allowed_ips: [] };
 
-/** What cannot be said of a key, and the field that the refusal names. */
+/** Invalid fields of a key, and the field that the error names. */
 const BAD: [said: Record<string, unknown>, field: string, message?: string][] = [
   ...["", "a b", "ü", "a/b", "x".repeat(OWNER_ID_LENGTH_MAX + 1), 5].map(
     (owner_id): [Record<string, unknown>, string] => [{ owner_id }, "owner_id"],
@@ -82,12 +82,8 @@ const BAD: [said: Record<string, unknown>, field: string, message?: string][] = 
   ...["true", 1].map((enabled): [Record<string, unknown>, string] => [{ enabled }, "enabled"]),
   [{ ratelimits: LIMIT }, "ratelimits", "must be a list of at most 10"],
   [{ ratelimits: limits(RATELIMITS_MAX + 1) }, "ratelimits", "must be a list of at most 10"],
-  [{ ratelimits: [LIMIT, { ...LIMIT, limit: 5 }] }, "ratelimits", "must have a name of its own each"],
-  [
-    { ratelimits: [{ ...LIMIT, shared: "owner" }] },
-    "ratelimits",
-    "that are shared by owner take an owner_id",
-  ],
+  [{ ratelimits: [LIMIT, { ...LIMIT, limit: 5 }] }, "ratelimits", "must each have a different name"],
+  [{ ratelimits: [{ ...LIMIT, shared: "owner" }] }, "ratelimits", "with shared: owner require an owner_id"],
   ...["", "A", "a/b", "x".repeat(RATELIMIT_NAME_LENGTH_MAX + 1), 5].map(
     (name): [Record<string, unknown>, string] => [{ ratelimits: [{ ...LIMIT, name }] }, "ratelimits.0.name"],
   ),
@@ -124,22 +120,22 @@ const BAD: [said: Record<string, unknown>, field: string, message?: string][] = 
   [
     { uses: { remaining: 1, refill: { every: "day", amount: 1, day: 1 } } },
     "uses",
-    "refilled every day take no day of the month",
+    "must not have refill.day with every: day",
   ],
   [{ allowed_ips: addresses(ALLOWED_IPS_MAX + 1) }, "allowed_ips", "must be a list of at most 50"],
   ...["x", "10", "10.0.0.0/33", "fe80::1%eth0"].map((address): [Record<string, unknown>, string, string] => [
     { allowed_ips: ["10.0.0.1", address] },
     "allowed_ips",
-    `has "${address}", which is not an address or a range such as 10.0.0.0/8`,
+    `contains "${address}", which is not an address or a range such as 10.0.0.0/8`,
   ]),
   [{ allowed_ips: ["x".repeat(CLIENT_IP_LENGTH_MAX + 1)] }, "allowed_ips.0"],
 ];
 
 const named = (said: object): string => JSON.stringify(said).slice(0, 70);
 
-describe("what is said of a key", () => {
+describe("the fields of a key", () => {
   test.each(GOOD.map(([said, shown]) => [named(said), said, shown ?? said] as const))(
-    "%s holds at its creation, by a change and for its successor",
+    "%s: valid in a creation and an update, and copied by a rotation",
     async (_, said, shown) => {
       const made = await account.post("/v1/keys", termsOf(said));
       expect(made.status, made.text).toBe(201);
@@ -158,7 +154,7 @@ describe("what is said of a key", () => {
   );
 
   test.each(BAD.map(([said, field, message]) => [named(said), said, field, message] as const))(
-    "%s is refused at its creation and by a change, free of charge",
+    "%s: rejected in a creation and an update, free of charge",
     async (_, said, field, message) => {
       const { id } = await makeKey(account);
       const before = await account.get("/v1/meter/balance");
@@ -177,17 +173,19 @@ describe("what is said of a key", () => {
     },
   );
 
-  test("null is as good as left out at a creation", async () => {
+  test("null means the same as omitting a field in a creation", async () => {
     const { status, body } = await account.post("/v1/keys", termsOf(NULLS));
     expect(status).toBe(201);
     expect(body).toMatchObject(NOTHING);
   });
 
   test.each([{ meter_id: "acme" }, { ratelimits: [LIMIT] }, { uses: { remaining: 1 } }])(
-    "of the prefix sm, %p is refused: such a key is a credential",
+    "%p is rejected with the prefix sm: such a key is a credential of this API",
     async (said) => {
       const [field = ""] = Object.keys(said);
-      const fields = { [field]: ["is for keys that verify is asked about: not for the prefix sm"] };
+      const fields = {
+        [field]: ["is not allowed for a key with the prefix sm: it applies to verification only"],
+      };
       const bearer = { prefix: "sm", scopes: ["gate:read"] };
       expect((await account.post("/v1/keys", termsOf({ ...bearer, ...said }))).body).toMatchObject({
         fields,
@@ -201,7 +199,7 @@ describe("what is said of a key", () => {
   );
 });
 
-describe("what is asked of a key", () => {
+describe("the fields of a verification", () => {
   const scopes = (count: number) => Array.from({ length: count }, () => "orders:read");
   test.each([
     { require: ["x"] },
@@ -215,7 +213,7 @@ describe("what is asked of a key", () => {
     { ratelimits: [{ name: "requests", cost: 10 }] },
     { require: null, cost: null, ratelimits: null },
     { ratelimits: [{ name: "requests", cost: null }] },
-  ])("%p is looked at", async (asked) => {
+  ])("%p: valid", async (asked) => {
     const { secret } = await makeKey(account, { ratelimits: [LIMIT] });
     expect((await account.post("/v1/keys/verify", { secret, ...asked })).status).toBe(200);
   });
@@ -233,11 +231,11 @@ describe("what is asked of a key", () => {
     [
       { ratelimits: [{ name: "requests", cost: 11 }] },
       "ratelimits",
-      "asks requests for more than its limit of 10",
+      "has a cost for requests above its limit of 10",
     ],
-    [{ ratelimits: [{ name: "others" }] }, "ratelimits", "names others, and the key has no such limit"],
+    [{ ratelimits: [{ name: "others" }] }, "ratelimits", "names others, which is not a limit of the key"],
     [{ ratelimits: [{ name: "requests" }, { name: "requests" }] }, "ratelimits", "names requests twice"],
-  ])("%p is refused, and nothing taken", async (asked, field, message) => {
+  ])("%p: rejected, and no uses or tokens are taken", async (asked, field, message) => {
     const { secret } = await makeKey(account, { ratelimits: [LIMIT], uses: { remaining: 5 } });
     const { status, body } = await account.post("/v1/keys/verify", { secret, ...asked });
     expect(status).toBe(400);
@@ -270,7 +268,7 @@ test.each([
   expect(coversScope(scope, required)).toBe(expected);
 });
 
-test("the longest metadata is told by verify, too", async () => {
+test("verify returns the longest metadata, too", async () => {
   const metadata = { k: "x".repeat(METADATA_LENGTH_MAX - 8) };
   const { secret } = await makeKey(account, { metadata });
   for (let turn = 0; turn < 2; turn += 1)

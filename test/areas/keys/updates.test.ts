@@ -15,8 +15,8 @@ beforeEach(async () => {
 
 const inHours = (hours: number): string => new Date(server.clock.now() + hours * HOUR_MS).toISOString();
 
-describe("a change of a key", () => {
-  test("changes what it names, clears what it says is null, and keeps the rest", async () => {
+describe("updating a key", () => {
+  test("changes the given fields, clears those that are null, and leaves the others", async () => {
     const terms = { environment: "live", metadata: { a: "b" }, expires_at: inHours(5), owner_id: "acme" };
     const { id, secret } = await makeKey(account, terms);
     const { body: before } = await account.get(`/v1/keys/${id}`);
@@ -32,7 +32,7 @@ describe("a change of a key", () => {
     expect(await verdictOf(server.client(account.key), secret)).toMatchObject({ name: "new", metadata: {} });
   });
 
-  test("stands in the audit log with the fields that differ; nothing changed is no entry", async () => {
+  test("writes the changed fields to the audit log, and no entry if none changed", async () => {
     const { id } = await makeKey(account, { owner_id: "acme", uses: { remaining: 3 } });
     const said = { owner_id: "other", enabled: false, uses: { remaining: 5 } };
     await account.patch(`/v1/keys/${id}`, said);
@@ -49,7 +49,7 @@ describe("a change of a key", () => {
     expect(await newestOf(account)).toEqual(newest);
   });
 
-  test("of a credential's scopes holds for its next request", async () => {
+  test("applies new scopes from the credential's next request", async () => {
     const { id, secret } = await makeBearer(account, ["gate:read"]);
     const client = server.client(secret);
     expect((await client.get("/v1/gate")).status).toBe(200);
@@ -59,7 +59,7 @@ describe("a change of a key", () => {
     expectError(await account.patch(`/v1/keys/${id}`, { scopes: ["orders:read"] }), "validation_error");
   });
 
-  test("takes the scopes of before and of after, the time and the place", async () => {
+  test("requires the scopes before and after, the lifetime and the project", async () => {
     const project = await makeProject(account);
     const made = await makeKey(account, { prefix: "sm", scopes: ["keys:*"], expires_at: inHours(2) });
     const client = server.client(made.secret);
@@ -69,7 +69,7 @@ describe("a change of a key", () => {
     expect((await client.patch(path, { scopes: ["keys:write"] })).status).toBe(200);
     const refused = [
       await client.patch(path, { scopes: ["keys:read", "gate:read"] }),
-      // Also where the scope that it lacks would go, or nothing but the name changes.
+      // Even if the missing scope would be removed, or only the name changes.
       await client.patch(`/v1/keys/${strong.id}`, { scopes: ["keys:read"] }),
       await client.patch(`/v1/keys/${strong.id}`, { enabled: false }),
       await client.patch(path, { expires_at: null }),
@@ -83,7 +83,7 @@ describe("a change of a key", () => {
     expect((await lasting.patch(`/v1/keys/${(await makeKey(account)).id}`, { name: "n" })).status).toBe(200);
   });
 
-  test("by a key that was itself changed in the same moment finds what that has left", async () => {
+  test("by a key that was itself updated in the same batch is checked against the updated key", async () => {
     const weak = await makeBearer(account, ["keys:write", "gate:read"]);
     const target = await makeBearer(account, ["keys:write"]);
     const { http } = server.server.app;
@@ -111,7 +111,7 @@ describe("keys of an owner", () => {
     return (body.keys as { id: string }[]).map(({ id }) => id);
   };
 
-  test("are a filter of the list, and the environment another", async () => {
+  test("can be listed, also together with an environment", async () => {
     const project = await makeProject(account);
     const [a, , c, d] = [
       await owned("acme", { environment: "live" }),
@@ -133,7 +133,7 @@ describe("keys of an owner", () => {
       expectError(await account.get(`/v1/keys?${query}`), "validation_error");
   });
 
-  test("are revoked by one call, as far as the caller sees them", async () => {
+  test("that the caller can see are revoked by one request", async () => {
     const project = await makeProject(account);
     const [a, b] = [await owned("acme"), await owned("acme", {}, project)];
     const other = await owned("other");
@@ -155,7 +155,7 @@ describe("keys of an owner", () => {
     expect((await account.post("/v1/keys/revoke", revoke)).body).toEqual({ revoked: 0, more: false });
   });
 
-  test("are all left where one of them can do more than the caller", async () => {
+  test("are not revoked if one of them has a scope that the caller lacks", async () => {
     const [plain, strong] = [
       await owned("acme"),
       await owned("acme", { prefix: "sm", scopes: ["gate:read"] }),
@@ -166,7 +166,7 @@ describe("keys of an owner", () => {
     expect((await verdictOf(account, strong.secret)).valid).toBe(true);
   });
 
-  test("are 1,000 at once at most; more says that there are others", async () => {
+  test("are revoked 1,000 at a time; more is true if there are others", async () => {
     const rich = await server.account({ tier: "unlimited" });
     const make = () => makeKey(rich, { owner_id: "acme" });
     for (let round = 0; round < 11; round += 1) await Promise.all(Array.from({ length: 91 }, make));
@@ -182,7 +182,7 @@ describe("usage", () => {
   const usage = async (id: string, query = "") =>
     (await server.client(account.key).get(`/v1/keys/${id}/usage${query}`)).body;
 
-  test("is counted by the hour, by outcome, and told at once and after a restart", async () => {
+  test("is counted by hour and outcome, and available immediately and after a restart", async () => {
     const limit = { name: "a", limit: 1, duration_ms: 3_600_000 };
     const { id, secret } = await makeKey(account, { ratelimits: [limit] });
     for (let turn = 0; turn < 3; turn += 1) await verdictOf(account, secret);
@@ -209,23 +209,23 @@ describe("usage", () => {
     expect((await usage(id, "?granularity=day")).data).toEqual([
       { ...day, errors: { rate_limited: 2, insufficient_scope: 1 } },
     ]);
-    // From inclusive, to exclusive.
+    // `from` is inclusive, `to` exclusive.
     expect((await usage(id, `?from=${noon}&to=${second.from}`)).data).toEqual([first]);
     expect((await usage(id, `?from=${second.from}`)).data).toEqual([second]);
-    // Begins where its hour does.
+    // `from` is rounded down to its hour.
     expect(
       (await usage(id, `?from=${noon.replace("00:00.000", "59:59.999")}&to=${second.from}`)).data,
     ).toEqual([first]);
   });
 
-  test("of a credential counts its requests", async () => {
+  test("of a credential is the number of its requests", async () => {
     const { id, secret } = await makeBearer(account, ["gate:read"]);
     for (let turn = 0; turn < 3; turn += 1) await server.client(secret).get("/v1/gate");
     await server.clock.advance(1);
     expect((await usage(id)).data).toMatchObject([{ total: 3, valid: 3, errors: {} }]);
   });
 
-  test("is told for 90 days, and goes within a day after", async () => {
+  test("is available for 90 days and removed within a day after that", async () => {
     const { id } = await makeKey(account);
     const { db, writer } = server.server.kernel;
     const oldest = Math.floor(server.clock.now() / HOUR_MS) - 90 * 24;

@@ -16,8 +16,8 @@ const from = (address: string) => ({ headers: { "x-forwarded-for": address } });
 const bearer = (allowed_ips: readonly string[], more: object = {}) =>
   makeKey(account, { prefix: "sm", scopes: ["*"], allowed_ips, ...more });
 
-describe("a credential that is bound to addresses", () => {
-  test("works from there, and from nowhere else: 403 on every path, and free", async () => {
+describe("a credential with allowed_ips", () => {
+  test("works only from these addresses; from others every path is 403, free of charge", async () => {
     const { secret } = await bearer(["203.0.113.0/24", "2001:db8::/32"]);
     const client = server.client(secret);
     for (const address of ["203.0.113.9", "::ffff:203.0.113.9", "2001:db8::1", "198.51.100.1, 203.0.113.9"])
@@ -30,7 +30,7 @@ describe("a credential that is bound to addresses", () => {
         expect(refused.error.message).toContain(`This key does not work from ${last}`);
       }
     }
-    // The socket's own address.
+    // The address of the socket.
     expectError(await client.get("/v1/gate"), "forbidden");
     expectError(await client.post("/v1/gate", { flag_key: "a", enabled: true }), "forbidden");
     expect((await account.get("/v1/gate")).body).toMatchObject({ flags: [] });
@@ -38,7 +38,7 @@ describe("a credential that is bound to addresses", () => {
     expect(Number(balance) - after).toBeLessThanOrEqual(2);
   });
 
-  test("gets no stored answer from elsewhere, and stores no refusal", async () => {
+  test("gets no stored response from another address, and stores no rejection", async () => {
     const { secret } = await bearer(["203.0.113.9"]);
     const client = server.client(secret);
     const send = (address: string) =>
@@ -46,14 +46,14 @@ describe("a credential that is bound to addresses", () => {
         headers: { ...from(address).headers, "idempotency-key": "once" },
       });
     expectError(await send("198.51.100.1"), "forbidden");
-    // It makes only credentials that are bound as it is, and keys for verify as it likes.
+    // It can create only credentials with addresses within its own, but any keys with another prefix.
     const made = await send("203.0.113.9");
     expect(made.status, made.text).toBe(201);
     expectError(await send("198.51.100.1"), "forbidden");
     expect((await send("203.0.113.9")).text).toBe(made.text);
   });
 
-  test("is let in by the very next request once the address is among its own", async () => {
+  test("is admitted from the next request after its address was added", async () => {
     const { id, secret } = await bearer(["203.0.113.9"]);
     const client = server.client(secret);
     expectError(await client.get("/v1/gate", from("198.51.100.1")), "forbidden");
@@ -64,7 +64,7 @@ describe("a credential that is bound to addresses", () => {
     expect((await client.get("/v1/gate", from("203.0.113.9"))).status).toBe(200);
   });
 
-  test("makes, changes and rotates only credentials that are bound within its own addresses", async () => {
+  test("creates, changes and rotates only credentials with addresses within its own", async () => {
     const { id, secret } = await bearer(["203.0.113.0/24"]);
     const client = server.client(secret);
     const here = from("203.0.113.9");
@@ -72,7 +72,7 @@ describe("a credential that is bound to addresses", () => {
       client.post("/v1/keys", termsOf({ prefix: "sm", scopes: ["gate:read"], allowed_ips }), here);
     for (const elsewhere of [[], ["203.0.112.0/23"], ["203.0.113.1", "198.51.100.1"]]) {
       const { error } = expectError(await make(elsewhere), "forbidden");
-      expect(error.message).toContain("This key works from 203.0.113.0/24 alone");
+      expect(error.message).toContain("Your key works only from 203.0.113.0/24");
     }
     const made = await make(["203.0.113.128/25"]);
     expect(made.status).toBe(201);
@@ -83,11 +83,11 @@ describe("a credential that is bound to addresses", () => {
     expect((await client.post(`${path}/rotate`, {}, here)).status).toBe(200);
     const free = await bearer([]);
     expectError(await client.post(`/v1/keys/${free.id}/rotate`, {}, here), "forbidden");
-    // Ending one takes nothing but its scopes.
+    // Revoking requires only the scopes.
     expect((await client.delete(`/v1/keys/${free.id}`, here)).status).toBe(200);
   });
 
-  test("opens sessions from there, which work from there", async () => {
+  test("opens sessions from these addresses, which work only from them", async () => {
     const { secret } = await bearer(["127.0.0.1", "::1"]);
     const mine = new Browser(server);
     mine.headers["x-forwarded-for"] = "127.0.0.1";
@@ -100,7 +100,7 @@ describe("a credential that is bound to addresses", () => {
 });
 
 describe("a paused credential", () => {
-  test("is 401 until it goes on; its sessions with it", async () => {
+  test("is 401 until it is enabled again, and so are its sessions", async () => {
     const { id, secret } = await bearer([], { owner_id: "acme" });
     const client = server.client(secret);
     const mine = await loggedIn(server, secret);
@@ -113,7 +113,7 @@ describe("a paused credential", () => {
     for (const who of [client, mine]) expect((await who.get("/v1/gate")).status).toBe(200);
   });
 
-  test("is refused where it had passed the gates in the same moment", async () => {
+  test("is rejected even if its request had passed the guard in the same batch", async () => {
     const key = await bearer([]);
     const { http } = server.server.app;
     const send = (method: string, path: string, secret: string | null, body?: object) =>

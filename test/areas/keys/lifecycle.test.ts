@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { RETENTION_MS, USER_AGENT_KEPT } from "../../../src/areas/keys/domain.ts";
+import { RETENTION_MS, USER_AGENT_LENGTH_MAX } from "../../../src/areas/keys/domain.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, useTestServer } from "../../support/server.ts";
@@ -28,13 +28,13 @@ describe("the list", () => {
     return { keys, cursor: body.next_cursor as string | null };
   }
 
-  test("created_at rises with every key, though all are made in one moment", async () => {
+  test("created_at increases with every key, even if all are created at the same time", async () => {
     const made = await Promise.all(Array.from({ length: 30 }, () => makeKey(account)));
     const times = made.map(({ createdAt }) => Date.parse(createdAt)).sort((a, b) => a - b);
     expect(times).toEqual(Array.from({ length: 30 }, (_, at) => server.clock.now() + at));
   });
 
-  test("pages hold every key once, newest first, while keys are made, rotated and revoked between them", async () => {
+  test("pages contain every key once, newest first, while keys are created, rotated and revoked between them", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat(12),
@@ -62,7 +62,7 @@ describe("the list", () => {
     );
   });
 
-  test("a cursor may carry any offset, and rows of a project that was just deleted are passed over", async () => {
+  test("a cursor can have any time zone offset, and keys of a project that was just deleted are skipped", async () => {
     const project = await makeProject(account);
     const first = await makeKey(account);
     for (let at = 0; at < 5; at += 1) await makeKey(account, {}, project);
@@ -77,7 +77,7 @@ describe("the list", () => {
 });
 
 describe("rotation", () => {
-  test("the new key has the old one's terms; both work until the grace is over", async () => {
+  test("copies the fields to the new key; both keys work until the grace period has passed", async () => {
     const terms = { environment: "live", metadata: { a: "b" }, expires_at: isoIn(1_000 * HOUR_MS) };
     const old = await makeKey(account, terms);
     const { body } = await account.post(`/v1/keys/${old.id}/rotate`, { grace_hours: 2 });
@@ -108,11 +108,11 @@ describe("rotation", () => {
     });
     expect(await verdictOf(account, renewed.secret)).toMatchObject({ valid: true, key_id: renewed.id });
     expectError(await account.post(`/v1/keys/${old.id}/rotate`, {}), "conflict");
-    // The new one can be rotated in turn.
+    // The new key can be rotated as well.
     expect((await account.post(`/v1/keys/${renewed.id}/rotate`, {})).status).toBe(200);
   });
 
-  test("of a Bearer key: the old one works as such during the grace, also over a restart, then gets 401", async () => {
+  test("of a Bearer key: the old key works during the grace period, also after a restart, then gets 401", async () => {
     const old = await makeBearer(account, ["*"]);
     await account.post(`/v1/keys/${old.id}/rotate`, { grace_hours: 1 });
     await server.clock.advance(HOUR_MS - 1);
@@ -122,7 +122,7 @@ describe("rotation", () => {
     expectError(await server.client(old.secret).get("/v1/gate"), "unauthorized");
   });
 
-  test("many at once make one new key", async () => {
+  test("many concurrent rotations create one new key", async () => {
     const old = await makeKey(account);
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => account.post(`/v1/keys/${old.id}/rotate`, {})),
@@ -132,8 +132,8 @@ describe("rotation", () => {
   });
 });
 
-describe("an end", () => {
-  test("may be given with any offset and is answered in UTC; then verify says expired, Bearer gets 401", async () => {
+describe("expires_at", () => {
+  test("can have any time zone offset and is returned in UTC; after it verify reports expired and Bearer gets 401", async () => {
     const end = new Date(server.clock.now() + HOUR_MS);
     const offset = `${new Date(end.getTime() + 2 * HOUR_MS).toISOString().slice(0, -1)}+02:00`;
     const key = await makeKey(account, { prefix: "sm", scopes: ["*"], expires_at: offset });
@@ -145,14 +145,14 @@ describe("an end", () => {
     expectError(await client.get("/v1/gate"), "unauthorized");
     expect(await verdictOf(account, key.secret)).toMatchObject({ error: "expired", scopes: ["*"] });
     expectError(await account.post(`/v1/keys/${key.id}/rotate`, {}), "conflict");
-    // Revoked outweighs expired.
+    // `revoked` takes precedence over `expired`.
     await account.delete(`/v1/keys/${key.id}`);
     expect((await verdictOf(account, key.secret)).error).toBe("revoked");
   });
 });
 
 describe("revocation", () => {
-  test("works for the very next request, survives a restart, and done again changes nothing", async () => {
+  test("applies from the next request, survives a restart, and can be repeated without effect", async () => {
     const key = await makeBearer(account, ["*"]);
     const client = server.client(key.secret);
     expect((await client.get("/v1/gate")).status).toBe(200);
@@ -165,7 +165,7 @@ describe("revocation", () => {
     expect(await verdictOf(server.client(account.key), key.secret)).toMatchObject({ error: "revoked" });
   });
 
-  test("holds for a request that had passed the gates in the same moment", async () => {
+  test("applies to a request that had passed the guard in the same batch", async () => {
     const key = await makeBearer(account, ["*"]);
     const { http } = server.server.app;
     const ask = (method: string, path: string, secret: string | null, body?: string) =>
@@ -184,7 +184,7 @@ describe("revocation", () => {
     expect(await used.text()).toContain("This key has just been revoked or paused.");
   });
 
-  test("ends with the purge after 30 days: then nothing is known of the key", async () => {
+  test("is known for 30 days; after the purge the key is unknown", async () => {
     const key = await makeKey(account);
     await account.delete(`/v1/keys/${key.id}`);
     await server.clock.advance(RETENTION_MS - 1);
@@ -195,7 +195,7 @@ describe("revocation", () => {
     expect((await account.get("/v1/keys")).body.keys).toEqual([]);
     expectError(await account.get(`/v1/keys/${key.id}`), "not_found");
     expectError(await account.delete(`/v1/keys/${key.id}`), "not_found");
-    // The row itself goes with the next hourly round.
+    // The row is removed by the next hourly purge.
     const rows = () =>
       server.server.kernel.db.one<{ count: number }>(
         "SELECT count(*) AS count FROM keys WHERE purge_at IS NOT NULL",
@@ -207,7 +207,7 @@ describe("revocation", () => {
 });
 
 describe("the last use", () => {
-  test("is that of verify, with what it is told of the client; a later use without it keeps that", async () => {
+  test("is the last verification, with its client; a later use without a client keeps the stored one", async () => {
     const key = await makeKey(account);
     expect(await read(key.id)).toMatchObject({ last_used_at: null });
     await account.post("/v1/keys/verify", {
@@ -229,7 +229,7 @@ describe("the last use", () => {
     expect(item).not.toHaveProperty("last_used_ip");
   });
 
-  test("is also that of a Bearer key, which tells nothing of the client; none is noted for what is refused", async () => {
+  test("is also recorded for a Bearer key, without a client, and not for rejected uses", async () => {
     const key = await makeBearer(account, ["gate:read"]);
     await server.client(key.secret).get("/v1/gate");
     const body = await read(key.id);
@@ -241,13 +241,13 @@ describe("the last use", () => {
     expect((await read(key.id)).last_used_at).toBe(isoIn(-1_000));
   });
 
-  test(`keeps ${USER_AGENT_KEPT} characters of the user agent, and halves none`, async () => {
+  test(`stores ${USER_AGENT_LENGTH_MAX} characters of the user agent and never half a character`, async () => {
     const key = await makeKey(account);
     const agents: [string, string][] = [
-      ["x".repeat(USER_AGENT_KEPT), "x".repeat(USER_AGENT_KEPT)],
-      ["x".repeat(USER_AGENT_KEPT + 1), "x".repeat(USER_AGENT_KEPT)],
-      ["🦊".repeat(USER_AGENT_KEPT + 1), "🦊".repeat(USER_AGENT_KEPT)],
-      [`x${"🦊".repeat(USER_AGENT_KEPT)}`, `x${"🦊".repeat(USER_AGENT_KEPT - 1)}`],
+      ["x".repeat(USER_AGENT_LENGTH_MAX), "x".repeat(USER_AGENT_LENGTH_MAX)],
+      ["x".repeat(USER_AGENT_LENGTH_MAX + 1), "x".repeat(USER_AGENT_LENGTH_MAX)],
+      ["🦊".repeat(USER_AGENT_LENGTH_MAX + 1), "🦊".repeat(USER_AGENT_LENGTH_MAX)],
+      [`x${"🦊".repeat(USER_AGENT_LENGTH_MAX)}`, `x${"🦊".repeat(USER_AGENT_LENGTH_MAX - 1)}`],
       ["a\ud800b", "a\ufffdb"],
     ];
     for (const [sent, kept] of agents) {

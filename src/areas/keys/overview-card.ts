@@ -2,24 +2,24 @@ import type { Caller } from "../../kernel/http/access/caller.ts";
 import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { KeyStore } from "./store.ts";
 
-/** A key that ends within this time is worth a look. */
-const ENDING_SOON_MS = 7 * 24 * 60 * 60 * 1000;
+/** A key that expires within this time is counted in `ending_soon`. */
+const EXPIRING_SOON_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** What keys show of themselves at a glance: those that the caller sees. */
+/** The keys' part of the overview: counts of the keys that the caller can see. */
 export function keyCard(store: KeyStore): OverviewCard {
   return {
     area: "keys",
     schema: figures(["total", "ending_soon"]),
     read: ({ account, project, projectBound }: Caller, now) => {
-      const soon = now + ENDING_SOON_MS;
+      const soon = now + EXPIRING_SOON_MS;
       return projectBound
         ? {
             total: store.countOfProject(project.ref),
-            ending_soon: store.endingInProject(project.ref, now, soon),
+            ending_soon: store.expiringInProject(project.ref, now, soon),
           }
         : {
-            total: store.kept(account.ref),
-            ending_soon: store.endingBetween(account.ref, now, soon, COUNTED_MAX),
+            total: store.tierCountOf(account.ref),
+            ending_soon: store.expiringBetween(account.ref, now, soon, COUNTED_MAX),
           };
     },
   };

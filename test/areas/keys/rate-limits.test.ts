@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { LIMIT_BUCKETS_MAX } from "../../../src/areas/keys/domain.ts";
-import { KeyLimits, keyLimits } from "../../../src/areas/keys/limits.ts";
+import { KeyLimits, keyLimits } from "../../../src/areas/keys/rate-limits.ts";
 import { UnitTx } from "../../../src/kernel/storage/tx.ts";
 import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { makeProject } from "../projects/support.ts";
@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const TEN = { name: "requests", limit: 10, duration_ms: 60_000 };
 
-/** What verify says, asked so. */
+/** The verdict on a request. */
 async function ask(secret: string, asked: object = {}): Promise<Record<string, unknown>> {
   const { status, body, text } = await account.post("/v1/keys/verify", { secret, ...asked });
   expect(status, text).toBe(200);
@@ -30,7 +30,7 @@ const limited = (retry_after_seconds: number) => ({
 });
 
 describe("a rate limit", () => {
-  test("lets ten in, then one every six seconds", async () => {
+  test("admits ten requests, then one every six seconds", async () => {
     const { secret } = await makeKey(account, { ratelimits: [TEN] });
     for (let left = 9; left >= 0; left -= 1) {
       const states = [{ name: "requests", limit: 10, remaining: left, exceeded: false }];
@@ -48,7 +48,7 @@ describe("a rate limit", () => {
     expect(await ask(secret)).toMatchObject(limited(6));
   });
 
-  test("takes what a request costs, or nothing", async () => {
+  test("takes the cost of a request, or nothing", async () => {
     const { secret } = await makeKey(account, { ratelimits: [TEN] });
     const costing = (cost: number) => ask(secret, { ratelimits: [{ name: "requests", cost }] });
     expect(await costing(7)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 3 }] });
@@ -58,7 +58,7 @@ describe("a rate limit", () => {
     expect(await costing(0)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0, exceeded: false }] });
   });
 
-  test("that is not automatic takes part where it is named; all of them pass, or none is touched", async () => {
+  test("that is not automatic applies when it is named; tokens are taken only if all limits pass", async () => {
     const exports_ = { name: "exports", limit: 2, duration_ms: 3_600_000, auto: false };
     const { secret } = await makeKey(account, { ratelimits: [TEN, exports_] });
     const named = { ratelimits: [{ name: "exports", cost: 2 }] };
@@ -77,7 +77,7 @@ describe("a rate limit", () => {
     });
   });
 
-  test("tells the longest wait of those that were exceeded", async () => {
+  test("reports the longest wait of the exceeded limits", async () => {
     const slow = { name: "slow", limit: 1, duration_ms: 3_600_000 };
     const quick = { name: "quick", limit: 1, duration_ms: 1_000 };
     const { secret } = await makeKey(account, { ratelimits: [quick, slow] });
@@ -85,7 +85,7 @@ describe("a rate limit", () => {
     expect(await ask(secret)).toMatchObject(limited(3_600));
   });
 
-  test("is not touched where the uses do not suffice", async () => {
+  test("loses no token when too few uses are left", async () => {
     const one = { ...TEN, limit: 1 };
     const { secret } = await makeKey(account, { ratelimits: [one], uses: { remaining: 0 } });
     const exceeded = { valid: false, error: "usage_exceeded", uses_remaining: 0 };
@@ -97,12 +97,12 @@ describe("a rate limit", () => {
     expect(await ask(secret, { cost: 0 })).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0 }] });
   });
 
-  test("does not jump when its figures change, and refills at the new ones from there", async () => {
+  test("continues from its level when it is changed, and refills at the new rate", async () => {
     const { id, secret } = await makeKey(account, { ratelimits: [TEN] });
     const drain = { ratelimits: [{ name: "requests", cost: 10 }] };
     expect(await ask(secret, drain)).toMatchObject(PASSED);
     await server.clock.advance(6_000);
-    // What ran in until now did so at the old figures: one token.
+    // Until now it refilled at the old rate: one token.
     const quick = { ...TEN, limit: 1_000, duration_ms: 1_000 };
     await account.patch(`/v1/keys/${id}`, { ratelimits: [quick] });
     expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ limit: 1_000, remaining: 0 }] });
@@ -127,7 +127,7 @@ describe("a limit that an owner's keys share", () => {
   const shared = (limit: number) => ({ ...TEN, limit, shared: "owner" });
   const owned = (owner_id: string, limit = 2) => ({ owner_id, ratelimits: [shared(limit)] });
 
-  test("is one bucket, of that owner, in that project", async () => {
+  test("is one bucket per owner and project", async () => {
     const project = await makeProject(account);
     const first = await makeKey(account, owned("acme"));
     const second = await makeKey(account, owned("acme"));
@@ -143,7 +143,7 @@ describe("a limit that an owner's keys share", () => {
     expect(body).toMatchObject({ ratelimits: [{ remaining: 1 }] });
   });
 
-  test("judges each request by its own key's figures", async () => {
+  test("applies to each request with the limit of its own key", async () => {
     const small = await makeKey(account, owned("acme", 2));
     const large = await makeKey(account, owned("acme", 100));
     expect(await ask(large.secret)).toMatchObject({ ratelimits: [{ limit: 100, remaining: 99 }] });
@@ -153,8 +153,8 @@ describe("a limit that an owner's keys share", () => {
   });
 });
 
-describe("the judgement", () => {
-  test("tells the first thing that is wrong", async () => {
+describe("the verdict", () => {
+  test("reports the first error", async () => {
     const drained = { uses: { remaining: 0 }, ratelimits: [{ ...TEN, limit: 1 }] };
     const terms = { ...drained, allowed_ips: ["203.0.113.0/24"], enabled: false };
     const { id, secret } = await makeKey(account, terms);
@@ -179,7 +179,7 @@ describe("the judgement", () => {
     expect(await error(asked)).toBe("revoked");
   });
 
-  test("of a key whose project was deleted comes before its end", async () => {
+  test("on a key of a deleted project is deleted, even if the key has expired", async () => {
     const project = await makeProject(account);
     const expires_at = new Date(server.clock.now() + 1_000).toISOString();
     const { secret } = await makeKey(account, { expires_at }, project);
@@ -189,7 +189,7 @@ describe("the judgement", () => {
     expect((await ask(secret)).error).toBe("deleted");
   });
 
-  test("tells all of the key", async () => {
+  test("contains all fields of the key", async () => {
     const terms = {
       owner_id: "acme",
       meter_id: "acme-1",
@@ -222,7 +222,7 @@ describe("the judgement", () => {
     ["2001:db8::/32", "2001:db8::1", true],
     ["203.0.113.0/24", "x", false],
     ["203.0.113.0/24", null, false],
-  ])("of a key for %s that is shown from %s: %p", async (range, ip, valid) => {
+  ])("on a key for %s that is used from %s: %p", async (range, ip, valid) => {
     const { secret } = await makeKey(account, { allowed_ips: [range] });
     expect(await ask(secret, ip === null ? {} : { meta: { ip } })).toMatchObject({
       valid,
@@ -230,7 +230,7 @@ describe("the judgement", () => {
     });
   });
 
-  test("is not stored under an Idempotency-Key when it refuses; when it lets in, it is", async () => {
+  test("is stored under an Idempotency-Key only if the key is valid", async () => {
     const { id, secret } = await makeKey(account, { uses: { remaining: 0 } });
     const again = (key: string) =>
       account.post("/v1/keys/verify", { secret }, { headers: { "idempotency-key": key } });
@@ -242,7 +242,7 @@ describe("the judgement", () => {
     expect(replayed.headers.get("idempotent-replayed")).toBe("true");
     expect(replayed.text).toBe(passed.text);
     expect((await account.get(`/v1/keys/${id}`)).body).toMatchObject({ uses: { remaining: 4 } });
-    // The same of a key that has no uses to lose.
+    // The same for a key without limited uses.
     const paused = await makeKey(account, { enabled: false });
     const send = () =>
       account.post("/v1/keys/verify", { secret: paused.secret }, { headers: { "idempotency-key": "b" } });
@@ -252,7 +252,7 @@ describe("the judgement", () => {
   });
 });
 
-test("property: a bucket never gives more than its capacity and what runs in, and what is taken back is there again", () => {
+test("property: a bucket never grants more than its capacity and its refill, and a rollback returns the tokens", () => {
   const requests = fc.array(
     fc.record({ wait: fc.nat(3_000), cost: fc.integer({ min: 0, max: 5 }), undone: fc.boolean() }),
     { maxLength: 40 },
@@ -267,20 +267,20 @@ test("property: a bucket never gives more than its capacity and what runs in, an
         const key = { ref: 1, accountRef: 1, project: null, owner_id: null };
         const bound = { ...key, limits: keyLimits(JSON.stringify(stored)) };
         const limits = new KeyLimits();
-        // In parts of a token, as a plain sum.
+        // The level in parts of a token, as a plain sum.
         let level = limit * ms;
         let now = 1_800_000_000_000;
         for (const { wait, cost, undone } of all) {
           now += wait;
           level = Math.min(limit * ms, level + wait * limit);
-          const look = limits.look(bound, [{ name: "a", cost }], now);
-          expect(look.waitMs === 0).toBe(level >= cost * ms);
-          if (look.waitMs > 0) continue;
+          const check = limits.check(bound, [{ name: "a", cost }], now);
+          expect(check.waitMs === 0).toBe(level >= cost * ms);
+          if (check.waitMs > 0) continue;
           const tx = new UnitTx(now, null);
-          look.take(tx);
+          check.take(tx);
           if (undone) tx.undo();
           else level -= cost * ms;
-          expect(look.states()[0]?.remaining).toBe(Math.floor(level / ms));
+          expect(check.states()[0]?.remaining).toBe(Math.floor(level / ms));
         }
       },
     ),
@@ -292,22 +292,22 @@ describe("buckets in memory", () => {
   const stored = [{ name: "a", limit: 1, duration_ms: 3_600_000, auto: true, shared: "key" }];
   const parsed = keyLimits(JSON.stringify(stored));
   const START = 1_800_000_000_000;
-  /** Takes a key's only token. Returns whether it was there. */
+  /** Takes the only token of a key. Returns whether there was one. */
   const take = (ref: number, now: number): boolean => {
     const key = { ref, accountRef: 1, project: null, owner_id: null, limits: parsed };
-    const look = limits.look(key, [], now);
-    if (look.waitMs > 0) return false;
-    look.take(new UnitTx(now, null));
+    const check = limits.check(key, [], now);
+    if (check.waitMs > 0) return false;
+    check.take(new UnitTx(now, null));
     return true;
   };
 
-  test(`are ${LIMIT_BUCKETS_MAX} before the oldest goes; those that are full go first, looked for once a second`, () => {
+  test(`are ${LIMIT_BUCKETS_MAX} before the oldest is dropped; full ones are dropped first, searched for once a second`, () => {
     for (let ref = 1; ref <= LIMIT_BUCKETS_MAX; ref += 1) take(ref, START);
     expect([take(1, START), take(LIMIT_BUCKETS_MAX, START)]).toEqual([false, false]);
     expect(take(LIMIT_BUCKETS_MAX + 1, START)).toBe(true);
-    // Of the oldest nothing is known, so it is full; its return has cost the next one its place.
+    // The oldest was dropped, so it is full; its return dropped the next one.
     expect([take(3, START), take(1, START), take(2, START)]).toEqual([false, true, true]);
-    // All of those are full an hour later: the search for one makes room for many.
+    // All of them are full an hour later: one search drops many.
     const later = START + 3_600_000;
     expect(take(LIMIT_BUCKETS_MAX + 2, later)).toBe(true);
     for (let ref = 1; ref < 1_000; ref += 1) expect(take(-ref, later)).toBe(true);
