@@ -12,7 +12,7 @@ import { Facts, Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
-import { VerifyPanel } from "./verify.tsx";
+import { VerifyPanel } from "./keys/verify.tsx";
 
 const VIEWS = [
   ["receipts", "Receipts"],

@@ -10,8 +10,8 @@ import { Icon, type IconName } from "../ui/icon.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Status, type Tone } from "../ui/status.tsx";
 import { Ago } from "../ui/time.tsx";
-import { AuditList } from "./audit-list.tsx";
 import { LastHour, OpenIncidents } from "./overview-monitors.tsx";
+import { AuditList } from "./server/audit-list.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
 

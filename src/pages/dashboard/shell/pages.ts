@@ -1,15 +1,15 @@
 import type { ComponentType } from "preact";
 import { may, session } from "../core/session.ts";
-import { CatchPage } from "../pages/catch.tsx";
-import { FlagsPage } from "../pages/flags.tsx";
-import { KeysPage } from "../pages/keys.tsx";
-import { MetersPage } from "../pages/meters.tsx";
-import { MonitorsPage } from "../pages/monitors.tsx";
+import { CatchPage } from "../pages/catch/catch.tsx";
+import { FlagsPage } from "../pages/flags/flags.tsx";
+import { KeysPage } from "../pages/keys/keys.tsx";
+import { MetersPage } from "../pages/meters/meters.tsx";
+import { MonitorsPage } from "../pages/monitors/monitors.tsx";
 import { OverviewPage } from "../pages/overview.tsx";
-import { ProjectsPage } from "../pages/projects.tsx";
-import { RelayPage } from "../pages/relay.tsx";
+import { RelayPage } from "../pages/relay/relay.tsx";
+import { ProjectsPage } from "../pages/server/projects.tsx";
 import type { IconName } from "../ui/icon.tsx";
-import { later } from "./later.tsx";
+import { lazy } from "./lazy.tsx";
 
 /** A page of the console. */
 export interface PageEntry {
@@ -60,7 +60,7 @@ const ALL: readonly PageEntry[] = [
     letter: "y",
     group: "Services",
     needs: "check:write",
-    View: later(async () => (await import("../pages/check.tsx")).CheckPage),
+    View: lazy(async () => (await import("../pages/keys/check.tsx")).CheckPage),
   },
   {
     path: "meters",
@@ -87,7 +87,7 @@ const ALL: readonly PageEntry[] = [
     letter: "l",
     group: "Services",
     needs: "latch:read",
-    View: later(async () => (await import("../pages/locks.tsx")).LocksPage),
+    View: lazy(async () => (await import("../pages/locks.tsx")).LocksPage),
   },
   {
     path: "monitors",
@@ -123,7 +123,7 @@ const ALL: readonly PageEntry[] = [
     letter: "n",
     group: "Services",
     needs: "witness:read",
-    View: later(async () => (await import("../pages/notary.tsx")).NotaryPage),
+    View: lazy(async () => (await import("../pages/notary.tsx")).NotaryPage),
   },
   {
     path: "audit",
@@ -132,7 +132,7 @@ const ALL: readonly PageEntry[] = [
     letter: "a",
     group: "Server",
     needs: "audit:read",
-    View: later(async () => (await import("../pages/audit.tsx")).AuditPage),
+    View: lazy(async () => (await import("../pages/server/audit.tsx")).AuditPage),
   },
   {
     path: "backups",
@@ -141,7 +141,7 @@ const ALL: readonly PageEntry[] = [
     letter: "b",
     group: "Server",
     needs: "operator",
-    View: later(async () => (await import("../pages/backups.tsx")).BackupsPage),
+    View: lazy(async () => (await import("../pages/server/backups.tsx")).BackupsPage),
   },
   {
     path: "metrics",
@@ -150,7 +150,7 @@ const ALL: readonly PageEntry[] = [
     letter: "t",
     group: "Server",
     needs: "operator",
-    View: later(async () => (await import("../pages/metrics.tsx")).MetricsPage),
+    View: lazy(async () => (await import("../pages/server/metrics.tsx")).MetricsPage),
   },
   {
     path: "settings",
@@ -159,7 +159,7 @@ const ALL: readonly PageEntry[] = [
     letter: "s",
     group: "Server",
     needs: null,
-    View: later(async () => (await import("../pages/settings.tsx")).SettingsPage),
+    View: lazy(async () => (await import("../pages/server/settings.tsx")).SettingsPage),
   },
 ];
 

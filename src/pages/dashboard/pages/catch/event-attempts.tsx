@@ -1,0 +1,58 @@
+import type { CaughtEvent, EventAttempt } from "../../../../client/generated/api.ts";
+import { count, span } from "../../core/format.ts";
+import { Facts } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Moment } from "../../ui/time.tsx";
+
+/** What became of an event, and each try to deliver it, the last one first. */
+export function EventAttempts({ of: event }: { of: CaughtEvent }) {
+  return (
+    <div class="stack">
+      <Facts
+        of={[
+          ["State", <Status key="s" state={event.status} />],
+          ["Received", <Moment key="r" at={event.received_at} />],
+          ["Delivered", <Moment key="d" at={event.delivered_at} />],
+          ["Error", event.error ?? "–"],
+        ]}
+      />
+      {event.attempt_log.length === 0 ? (
+        <p class="quiet">It has not been sent on yet.</p>
+      ) : (
+        <ol class="tries" aria-label={count(event.attempt_log.length, "try", "tries")}>
+          {event.attempt_log.toReversed().map((attempt, at) => (
+            <Attempt key={event.attempt_log.length - at} of={attempt} />
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+function Attempt({
+  of: { at, kind, duration_ms, response_status, error, response_body },
+}: {
+  of: EventAttempt;
+}) {
+  return (
+    <li>
+      <p>
+        <Status
+          state={response_status === null ? "no answer" : String(response_status)}
+          tone={error === null ? "good" : "bad"}
+        />
+        <span>{kind}</span>
+        <span class="quiet small">
+          <Moment at={at} /> · {span(duration_ms)}
+        </span>
+      </p>
+      {response_status === null ? <p class="small">{error}</p> : null}
+      {response_body === null || response_body === "" ? null : (
+        <details>
+          <summary>What it answered</summary>
+          <pre>{response_body}</pre>
+        </details>
+      )}
+    </li>
+  );
+}

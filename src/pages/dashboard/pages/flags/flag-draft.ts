@@ -1,0 +1,199 @@
+import type { FlagBody, FlagCondition, FlagDefinition, FlagServe } from "../../../../client/generated/api.ts";
+
+/** What the values of a flag can be. */
+export type FlagType = FlagDefinition["type"];
+
+/** What stands in a list of a draft: it is known by its number, wherever it is moved. */
+export interface Item {
+  readonly id: number;
+}
+
+/** A variant with its value as it is typed. */
+export interface VariantDraft extends Item {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A share of a split; an empty variant goes on with the next rule. */
+export interface ShareDraft extends Item {
+  readonly variant: string;
+  readonly weight: string;
+}
+
+/** What is served: `variant`, or the split where it has shares. */
+export interface ServeDraft {
+  readonly variant: string;
+  readonly split: readonly ShareDraft[];
+  readonly by: string;
+  readonly seed: string | undefined;
+}
+
+/** A condition with its values as they are typed, one a line. */
+export interface ConditionDraft extends Item {
+  readonly attribute: string;
+  readonly op: FlagCondition["op"];
+  readonly lines: string;
+  readonly not: boolean;
+  readonly ignoreCase: boolean;
+}
+
+/** A rule. */
+export interface RuleDraft extends Item {
+  readonly name: string;
+  readonly when: readonly ConditionDraft[];
+  readonly serve: ServeDraft;
+}
+
+/** A definition as it is edited. */
+export interface FlagDraft {
+  readonly description: string;
+  readonly type: FlagType;
+  readonly variants: readonly VariantDraft[];
+  /** Empty: no value. */
+  readonly off: string;
+  readonly rules: readonly RuleDraft[];
+  readonly fallback: ServeDraft;
+  readonly tags: string;
+  readonly metadata: string;
+  readonly serverOnly: boolean;
+}
+
+let items = 0;
+
+/** A new number for what joins a list. */
+export function numbered<T extends object>(fields: T): T & Item {
+  items += 1;
+  return { ...fields, id: items };
+}
+
+/** A definition, ready to be edited. */
+export function draftOf(flag: FlagDefinition): FlagDraft {
+  return {
+    description: flag.description ?? "",
+    type: flag.type,
+    variants: Object.entries(flag.variants).map(([name, value]) =>
+      numbered({ name, text: flag.type === "string" ? String(value) : JSON.stringify(value) }),
+    ),
+    off: flag.off_variant ?? "",
+    rules: flag.rules.map(({ name = "", when, serve }) =>
+      numbered({ name, when: when.map(conditionDraft), serve: serveDraft(serve) }),
+    ),
+    fallback: serveDraft(flag.default),
+    tags: flag.tags.join(", "),
+    metadata: Object.keys(flag.metadata).length === 0 ? "" : JSON.stringify(flag.metadata),
+    serverOnly: flag.server_only,
+  };
+}
+
+/** Whether two states of a flag differ in nothing that is edited. */
+export function isSameDefinition(one: FlagDefinition, other: FlagDefinition): boolean {
+  return JSON.stringify(editedOf(one)) === JSON.stringify(editedOf(other));
+}
+
+function editedOf(flag: FlagDefinition): unknown[] {
+  const { description, type, variants, off_variant, rules, tags, metadata, server_only } = flag;
+  return [description, type, variants, flag.default, off_variant, rules, tags, metadata, server_only];
+}
+
+function conditionDraft({ attribute, op, values = [], not = false, ignore_case = false }: FlagCondition) {
+  return numbered({ attribute, op, lines: values.map(String).join("\n"), not, ignoreCase: ignore_case });
+}
+
+function serveDraft({ variant = "", split = [], by = "", seed }: FlagServe): ServeDraft {
+  const shares = split.map((share) =>
+    numbered({ variant: share.variant ?? "", weight: String(share.weight) }),
+  );
+  return { variant, split: shares, by, seed };
+}
+
+/** The fields of a save that differ between two drafts: what nobody touched stays as it was sent. @throws Error */
+export function changesOf(before: FlagDraft, after: FlagDraft): Omit<FlagBody, "flag_key" | "enabled"> {
+  const differs = (...names: (keyof FlagDraft)[]): boolean =>
+    names.some((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  return {
+    ...(differs("description") ? { description: after.description.trim() || null } : {}),
+    ...(differs("type") ? { type: after.type } : {}),
+    ...(differs("type", "variants") ? { variants: variantsOf(after) } : {}),
+    // With variants of its own a flag has no value to fall back on while it is off, unless it is said.
+    ...(differs("off", "type", "variants") ? { off_variant: after.off === "" ? null : after.off } : {}),
+    ...(differs("rules") ? { rules: after.rules.map(ruleOf) } : {}),
+    ...(differs("fallback", "type", "variants") ? { default: serveOf(after.fallback) } : {}),
+    ...(differs("tags") ? { tags: wordsOf(after.tags) } : {}),
+    ...(differs("metadata") ? { metadata: metadataOf(after.metadata) } : {}),
+    ...(differs("serverOnly") ? { server_only: after.serverOnly } : {}),
+  };
+}
+
+function variantsOf({ type, variants }: FlagDraft): Record<string, unknown> {
+  const named = variants.map(({ name, text }): [string, unknown] => [
+    name.trim(),
+    type === "string" ? text : jsonOf(text, `The value of ${name.trim() || "a variant"}`),
+  ]);
+  const names = new Set(named.map(([name]) => name));
+  if (names.size < named.length) throw new Error("Two variants have the same name.");
+  return Object.fromEntries(named);
+}
+
+function jsonOf(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${what} is no JSON.`);
+  }
+}
+
+function metadataOf(text: string): NonNullable<FlagBody["metadata"]> | null {
+  return text.trim() === "" ? null : (jsonOf(text, "Metadata") as NonNullable<FlagBody["metadata"]>);
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== "");
+}
+
+function ruleOf({ name, when, serve }: RuleDraft) {
+  const title = name.trim() === "" ? {} : { name: name.trim() };
+  return { ...title, when: when.map(conditionOf), serve: serveOf(serve) };
+}
+
+const NUMERIC: ReadonlySet<string> = new Set(["gt", "gte", "lt", "lte"]);
+const MOMENTS: ReadonlySet<string> = new Set(["before", "after"]);
+
+function conditionOf({ attribute, op, lines, not, ignoreCase }: ConditionDraft): FlagCondition {
+  const texts = lines.split("\n").filter((line) => line !== "");
+  const isNumber = (text: string): boolean =>
+    NUMERIC.has(op) || (MOMENTS.has(op) && /^-?\d+$/.test(text.trim()));
+  return {
+    attribute: attribute.trim(),
+    op,
+    ...(op === "exists" ? {} : { values: texts.map((text) => (isNumber(text) ? Number(text) : text)) }),
+    ...(not ? { not } : {}),
+    ...(ignoreCase ? { ignore_case: true } : {}),
+  };
+}
+
+function serveOf({ variant, split, by, seed }: ServeDraft): FlagServe {
+  if (split.length === 0) return { variant };
+  return {
+    split: split.map((share) => ({ variant: share.variant || null, weight: Number(share.weight) })),
+    ...(by.trim() === "" ? {} : { by: by.trim() }),
+    ...(seed === undefined ? {} : { seed }),
+  };
+}
+
+/** The same list with one item in another state. */
+export function replaced<T extends Item>(list: readonly T[], item: T, change: Partial<T>): T[] {
+  return list.map((one) => (one.id === item.id ? { ...one, ...change } : one));
+}
+
+/** The same list without an item. */
+export function without<T extends Item>(list: readonly T[], item: T): T[] {
+  return list.filter(({ id }) => id !== item.id);
+}
+
+/** The same list with an item one place further up or down. */
+export function moved<T>(list: readonly T[], from: number, to: number): T[] {
+  const item = list[from];
+  return item === undefined || to < 0 || to >= list.length
+    ? [...list]
+    : list.toSpliced(from, 1).toSpliced(to, 0, item);
+}

@@ -1,0 +1,119 @@
+import { useEffect, useState } from "preact/hooks";
+import type { FlagDefinition } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button } from "../../ui/button.tsx";
+import { Form } from "../../ui/dialog.tsx";
+import { CheckField } from "../../ui/field.tsx";
+import { InlineText } from "../../ui/inline.tsx";
+import { Panel } from "../../ui/page.tsx";
+import { changesOf, draftOf, type FlagDraft, isSameDefinition } from "./flag-draft.ts";
+import { Rules } from "./flag-rules.tsx";
+import { Serve } from "./flag-serve.tsx";
+import { Variants } from "./flag-variants.tsx";
+
+/** A flag's definition, to be changed. What somebody else changes meanwhile is taken in, unless it would cost what was typed. */
+export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
+  const [base, setBase] = useState(() => ({ flag, draft: draftOf(flag) }));
+  const [draft, setDraft] = useState(base.draft);
+  const [isTouched, setTouched] = useState(false);
+  const change = (fields: Partial<FlagDraft>): void => {
+    setTouched(true);
+    setDraft((known) => ({ ...known, ...fields }));
+  };
+  const load = (): void => {
+    const next = draftOf(flag);
+    setBase({ flag, draft: next });
+    setDraft(next);
+    setTouched(false);
+  };
+  const isBehind = flag.version !== base.flag.version;
+  const isSame = isSameDefinition(flag, base.flag);
+  useEffect(() => {
+    if (isBehind && isSame) setBase({ flag, draft: base.draft });
+    else if (isBehind && !isTouched) load();
+  }, [isBehind, isSame, isTouched]);
+  const save = async (): Promise<void> => {
+    const { flag_key, version } = base.flag;
+    const body = { flag_key, enabled: flag.enabled, ...changesOf(base.draft, draft), if_version: version };
+    await call("gate.save", { body });
+    toast("Saved");
+    setTouched(false);
+    onChanged();
+  };
+  return (
+    <Panel>
+      {isBehind && !isSame && isTouched ? (
+        <div class="line" role="status">
+          <span>Somebody else has changed this flag meanwhile.</span>
+          <Button icon="reload" onClick={load}>
+            Drop what I typed
+          </Button>
+        </div>
+      ) : null}
+      <Form submit="Save" scope="gate:write" onSubmit={save}>
+        <Fields draft={draft} onChange={change} />
+      </Form>
+    </Panel>
+  );
+}
+
+function Fields({ draft, onChange }: { draft: FlagDraft; onChange: (fields: Partial<FlagDraft>) => void }) {
+  return (
+    <>
+      <div class="two">
+        <Labelled
+          label="Description"
+          value={draft.description}
+          onInput={(description) => onChange({ description })}
+        />
+        <Labelled
+          label="Tags"
+          placeholder="team:checkout, beta"
+          value={draft.tags}
+          onInput={(tags) => onChange({ tags })}
+        />
+      </div>
+      <Variants draft={draft} onChange={onChange} />
+      <Rules rules={draft.rules} variants={draft.variants} onChange={(rules) => onChange({ rules })} />
+      <fieldset class="group">
+        <legend>Everybody else</legend>
+        <Serve
+          serve={draft.fallback}
+          variants={draft.variants}
+          otherwise="as while the flag is off"
+          onChange={(fallback) => onChange({ fallback })}
+        />
+      </fieldset>
+      <Labelled
+        label="Metadata as JSON: they go out with every evaluation"
+        placeholder='{"owner": "checkout"}'
+        mono
+        value={draft.metadata}
+        onInput={(metadata) => onChange({ metadata })}
+      />
+      <CheckField
+        label="For servers alone: hidden from keys without gate:read, such as those in browsers"
+        checked={draft.serverOnly}
+        onChange={(serverOnly) => onChange({ serverOnly })}
+      />
+    </>
+  );
+}
+
+function Labelled(props: {
+  label: string;
+  value: string;
+  placeholder?: string;
+  mono?: boolean;
+  onInput: (text: string) => void;
+}) {
+  return (
+    <p class="field">
+      <span class="small" aria-hidden="true">
+        <strong>{props.label}</strong>
+      </span>
+      <InlineText {...props} />
+    </p>
+  );
+}

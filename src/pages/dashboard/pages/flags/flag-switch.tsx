@@ -1,0 +1,47 @@
+import { useState } from "preact/hooks";
+import type { FlagDefinition } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { may, messageOf } from "../../core/session.ts";
+import { toast } from "../../core/toasts.ts";
+
+type Switched = Pick<FlagDefinition, "flag_key" | "enabled">;
+
+async function save(flag: Switched, enabled: boolean, onChanged: () => void): Promise<void> {
+  await call("gate.save", { body: { flag_key: flag.flag_key, enabled } });
+  onChanged();
+}
+
+/** Switches a flag at once; the message that says so can take it back. */
+export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () => void }) {
+  const [wanted, setWanted] = useState<boolean | null>(null);
+  const isOn = wanted ?? flag.enabled;
+  const back = (): void => {
+    save(flag, flag.enabled, onChanged).catch((error: unknown) => toast(messageOf(error)));
+  };
+  const change = async (): Promise<void> => {
+    setWanted(!flag.enabled);
+    try {
+      await save(flag, !flag.enabled, onChanged);
+      toast(`${flag.flag_key} is ${flag.enabled ? "off" : "on"}`, back);
+    } catch (error) {
+      toast(messageOf(error));
+    } finally {
+      setWanted(null);
+    }
+  };
+  const allowed = may("gate:write");
+  return (
+    <button
+      type="button"
+      role="switch"
+      class="switch"
+      aria-checked={isOn}
+      aria-label={flag.flag_key}
+      disabled={!allowed || wanted !== null}
+      title={allowed ? undefined : "Needs the scope gate:write"}
+      onClick={() => void change()}
+    >
+      {isOn ? "on" : "off"}
+    </button>
+  );
+}

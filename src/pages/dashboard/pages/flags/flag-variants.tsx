@@ -1,0 +1,111 @@
+import { Button } from "../../ui/button.tsx";
+import { InlineSelect, InlineText } from "../../ui/inline.tsx";
+import {
+  type FlagDraft,
+  type FlagType,
+  numbered,
+  replaced,
+  type VariantDraft,
+  without,
+} from "./flag-draft.ts";
+
+const TYPES: readonly (readonly [FlagType, string])[] = [
+  ["boolean", "true or false"],
+  ["string", "texts"],
+  ["number", "numbers"],
+  ["object", "objects"],
+];
+const TRUE_OR_FALSE = [
+  ["true", "true"],
+  ["false", "false"],
+] as const;
+/** What a new variant is at first. */
+const BLANK: Readonly<Record<FlagType, string>> = { boolean: "true", string: "", number: "0", object: "{}" };
+
+/** What a flag can be: its type, and its values by name. */
+export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<FlagDraft>) => void }) {
+  const { draft, onChange } = props;
+  const { type, variants, off } = draft;
+  const retyped = (text: string): void => {
+    const next = TYPES.find(([one]) => one === text)?.[0] ?? "boolean";
+    onChange({ type: next, variants: variants.map((one) => ({ ...one, text: BLANK[next] })) });
+  };
+  return (
+    <fieldset class="group">
+      <legend>Variants</legend>
+      <div class="line">
+        <span>Values are</span>
+        <InlineSelect label="Type of the values" value={type} onInput={retyped} options={TYPES} />
+        <span>and while the flag is off,</span>
+        <InlineSelect
+          label="While the flag is off"
+          value={off}
+          onInput={(name) => onChange({ off: name })}
+          options={[["", "no value: the program's own default"], ...variants.map(nameOption)]}
+        />
+      </div>
+      {variants.map((variant) => (
+        <div key={variant.id} class="line variant">
+          <InlineText
+            label="Name of the variant"
+            mono
+            value={variant.name}
+            onInput={(name) => onChange(renamed(draft, variant, name))}
+          />
+          <ValueField
+            type={type}
+            variant={variant}
+            onInput={(text) => onChange({ variants: replaced(variants, variant, { text }) })}
+          />
+          <Button
+            icon="delete"
+            kind="quiet"
+            label={`Remove the variant ${variant.name}`}
+            disabled={variants.length === 1}
+            onClick={() => onChange({ variants: without(variants, variant) })}
+          >
+            {null}
+          </Button>
+        </div>
+      ))}
+      <div class="line">
+        <Button
+          icon="new"
+          onClick={() => onChange({ variants: [...variants, numbered({ name: "", text: BLANK[type] })] })}
+        >
+          Add a variant
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
+/** A variant as a choice. */
+export function nameOption({ name }: VariantDraft): readonly [string, string] {
+  return [name, name];
+}
+
+function ValueField(props: { type: FlagType; variant: VariantDraft; onInput: (text: string) => void }) {
+  const { type, variant, onInput } = props;
+  const label = `Value of ${variant.name}`;
+  if (type === "boolean")
+    return <InlineSelect label={label} value={variant.text} onInput={onInput} options={TRUE_OR_FALSE} />;
+  const rows = type === "object" ? 2 : undefined;
+  return <InlineText label={label} mono value={variant.text} onInput={onInput} rows={rows} />;
+}
+
+/** Whatever serves a variant goes on serving it under its new name. */
+function renamed(draft: FlagDraft, variant: VariantDraft, name: string): Partial<FlagDraft> {
+  const follow = (one: string): string => (one === variant.name && one !== "" ? name : one);
+  const serve = (one: FlagDraft["fallback"]): FlagDraft["fallback"] => ({
+    ...one,
+    variant: follow(one.variant),
+    split: one.split.map((share) => ({ ...share, variant: follow(share.variant) })),
+  });
+  return {
+    variants: replaced(draft.variants, variant, { name }),
+    off: follow(draft.off),
+    fallback: serve(draft.fallback),
+    rules: draft.rules.map((rule) => ({ ...rule, serve: serve(rule.serve) })),
+  };
+}

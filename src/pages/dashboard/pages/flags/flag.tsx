@@ -1,0 +1,128 @@
+import { useState } from "preact/hooks";
+import type { FlagDefinition } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { instant } from "../../core/format.ts";
+import { minute } from "../../core/now.ts";
+import { useResource } from "../../core/resource.ts";
+import { go } from "../../core/route.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { Facts, Page, Panel } from "../../ui/page.tsx";
+import { Ago } from "../../ui/time.tsx";
+import { History } from "../server/audit-list.tsx";
+import { FlagEditor } from "./flag-editor.tsx";
+import { FlagSwitch } from "./flag-switch.tsx";
+import { FlagTrial } from "./flag-trial.tsx";
+
+/** One flag. */
+export function FlagPage({ id }: { id: string }) {
+  const params = { flagKey: id };
+  const definition = useResource(`flag ${id}`, ["gate"], (signal) =>
+    call("gate.definition", { params }, signal),
+  );
+  const [deleting, setDeleting] = useState(false);
+  const { data: flag, reload } = definition;
+  return (
+    <Page
+      title={id}
+      up={["#/flags", "Flags"]}
+      status={flag === null ? null : <FlagSwitch flag={flag} onChanged={reload} />}
+      request={requestOf("gate.definition", { params })}
+      actions={
+        <>
+          {flag === null ? null : <ArchiveButton flag={flag} onChanged={reload} />}
+          <Button kind="danger" scope="gate:write" disabled={flag === null} onClick={() => setDeleting(true)}>
+            Delete…
+          </Button>
+        </>
+      }
+    >
+      <div class="stack">
+        <Loaded
+          of={definition}
+          missing={
+            <Empty icon="flags" title="There is no such flag">
+              It may have been deleted.
+            </Empty>
+          }
+        >
+          {(known) => (
+            <>
+              <State of={known} />
+              <FlagEditor flag={known} onChanged={reload} />
+              {known.archived ? null : <FlagTrial flag={known} />}
+            </>
+          )}
+        </Loaded>
+        <History type="flag" id={id} />
+      </div>
+      {deleting ? <Deletion id={id} onClose={() => setDeleting(false)} /> : null}
+    </Page>
+  );
+}
+
+function State({ of: flag }: { of: FlagDefinition }) {
+  const { version, created_at, updated_at, last_evaluated_at, stale, archived } = flag;
+  const state = archived
+    ? "archived: no evaluation finds it"
+    : stale
+      ? "stale: it may be time to remove it"
+      : "in use";
+  return (
+    <Panel>
+      <Facts
+        of={[
+          ["State", state],
+          ["Version", version],
+          ["Created", created_at === null ? "–" : <Ago at={created_at} />],
+          ["Changed", <Ago key="changed" at={updated_at} />],
+          ["Last evaluated", <LastEvaluated key="e" at={last_evaluated_at} />],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** The server keeps the hour alone: an age in minutes would be one of the clock. */
+function LastEvaluated({ at }: { at: string | null }) {
+  if (at === null) return "never by itself";
+  return minute.value - instant(at) < HOUR_MS ? "in this hour" : <Ago at={at} />;
+}
+
+function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
+  const { flag_key, enabled, archived } = flag;
+  const change = async (): Promise<void> => {
+    await call("gate.save", { body: { flag_key, enabled, archived: !archived } });
+    toast(archived ? `${flag_key} is back` : `${flag_key} is archived`);
+    onChanged();
+  };
+  return (
+    <Button scope="gate:write" onClick={change}>
+      {archived ? "Take out of the archive" : "Archive"}
+    </Button>
+  );
+}
+
+function Deletion({ id, onClose }: { id: string; onClose: () => void }) {
+  return (
+    <Confirm
+      title={`Delete ${id}?`}
+      deed="Delete flag"
+      onClose={onClose}
+      onConfirm={async () => {
+        await call("gate.delete", { params: { flagKey: id } });
+        toast(`${id} is deleted`);
+        go(["flags"]);
+      }}
+    >
+      <p>
+        Programs that ask for <strong>{id}</strong> are told from now on that there is no such flag. To keep
+        what is set of it, archive it.
+      </p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,76 @@
+import { useState } from "preact/hooks";
+import type { KeyUsage } from "../../../../client/generated/api.ts";
+import { type Bar, Bars } from "../../charts/bars.tsx";
+import { call } from "../../core/api.ts";
+import { count, figure } from "../../core/format.ts";
+import { now } from "../../core/now.ts";
+import { useResource } from "../../core/resource.ts";
+import { Loaded } from "../../ui/feedback.tsx";
+import { Choice } from "../../ui/field.tsx";
+import { Facts, Panel } from "../../ui/page.tsx";
+
+const HOUR_MS = 60 * 60 * 1000;
+const SPANS = {
+  hours: { granularity: "hour", stepMs: HOUR_MS, places: 24, words: "24 hours" },
+  days: { granularity: "day", stepMs: 24 * HOUR_MS, places: 14, words: "14 days" },
+} as const;
+type Span = keyof typeof SPANS;
+const CHOICES: readonly (readonly [Span, string])[] = [
+  ["hours", "24 hours"],
+  ["days", "14 days"],
+];
+
+/** How often a key was used, and how often it was refused. */
+export function Usage({ id }: { id: string }) {
+  const [span, setSpan] = useState<Span>("hours");
+  const { granularity, stepMs, places, words } = SPANS[span];
+  const usage = useResource(`key usage ${id} ${span}`, ["keys"], (signal) => {
+    const from = new Date(firstOf(stepMs, places)).toISOString();
+    return call("keys.usage", { params: { id }, query: { from, granularity } }, signal);
+  });
+  return (
+    <Panel title="Usage" actions={<Choice label="Span" options={CHOICES} value={span} onChange={setSpan} />}>
+      <Loaded of={usage}>
+        {({ data }) => {
+          const total = data.reduce((sum, one) => sum + one.total, 0);
+          const refused = total - data.reduce((sum, one) => sum + one.valid, 0);
+          const label = `${count(total, "use")} in ${words}, ${figure(refused)} refused`;
+          return (
+            <>
+              <Bars bars={barsOf(data, stepMs, places)} places={places} label={label} />
+              <Facts of={[["Uses", figure(total)], ["Refused", figure(refused)], ...reasonsOf(data)]} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** Where the first of the places begins: the last one is that of now. */
+function firstOf(stepMs: number, places: number): number {
+  return (Math.floor(now.value / stepMs) - places + 1) * stepMs;
+}
+
+function barsOf(data: KeyUsage["data"], stepMs: number, places: number): Bar[] {
+  const most = Math.max(1, ...data.map(({ total }) => total));
+  const byBegin = new Map(data.map((one) => [Date.parse(one.from), one]));
+  const first = firstOf(stepMs, places);
+  return Array.from({ length: places }, (_, place) => {
+    const begin = first + place * stepMs;
+    const { total = 0, valid = 0 } = byBegin.get(begin) ?? {};
+    const when = new Date(begin).toLocaleString("en-GB");
+    const tone = total === 0 ? "idle" : valid === total ? "good" : valid === 0 ? "bad" : "warn";
+    return { height: total / most, tone, title: `${when}: ${count(total, "use")}, ${total - valid} refused` };
+  });
+}
+
+/** Why it was refused, the most frequent reason first. */
+function reasonsOf(data: KeyUsage["data"]): (readonly [string, string])[] {
+  const sums = new Map<string, number>();
+  for (const [reason, times] of data.flatMap(({ errors }) => Object.entries(errors)))
+    sums.set(reason, (sums.get(reason) ?? 0) + times);
+  return [...sums]
+    .sort(([, a], [, b]) => b - a)
+    .map(([reason, times]) => [`Refused: ${reason.replaceAll("_", " ")}`, figure(times)]);
+}

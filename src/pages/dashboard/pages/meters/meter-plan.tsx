@@ -1,0 +1,161 @@
+import { useState } from "preact/hooks";
+import type { MeterPlan } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { figure } from "../../core/format.ts";
+import { useResource } from "../../core/resource.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog, Form } from "../../ui/dialog.tsx";
+import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { Panel } from "../../ui/page.tsx";
+import { Moment } from "../../ui/time.tsx";
+
+const EVERY = [
+  ["day", "Every day"],
+  ["week", "Every week"],
+  ["month", "Every month"],
+] as const;
+const MODES = [
+  ["raise", "Raise the balance to it"],
+  ["add", "Add it to the balance"],
+] as const;
+type Every = MeterPlan["every"];
+type Mode = MeterPlan["mode"];
+
+/** How a meter is refilled by itself, and the form that says so. */
+export function RefillPlan({ id, onChange }: { id: string; onChange: () => void }) {
+  const [open, setOpen] = useState(false);
+  const plan = useResource(`plan ${id}`, ["meter"], (signal) =>
+    call("meter.plan.read", { params: { meterId: id } }, signal),
+  );
+  const done = (): void => {
+    plan.reload();
+    onChange();
+  };
+  return (
+    <Panel
+      title="Refill plan"
+      actions={
+        <Button scope="meter:write" onClick={() => setOpen(true)}>
+          {plan.data === null ? "Set a plan…" : "Change…"}
+        </Button>
+      }
+    >
+      {plan.data === null ? <p class="quiet">It is refilled by hand.</p> : <PlanText of={plan.data} />}
+      {open ? <PlanForm id={id} of={plan.data} onDone={done} onClose={() => setOpen(false)} /> : null}
+    </Panel>
+  );
+}
+
+function PlanText({ of: { amount, every, mode, carry_max, next_at } }: { of: MeterPlan }) {
+  return (
+    <p>
+      {mode === "raise" ? `Raised to ${figure(amount)}` : `${figure(amount)} added`} every {every}
+      {carry_max === null ? "" : `, of what is left at most ${figure(carry_max)} kept`}; next{" "}
+      <Moment at={next_at} />
+    </p>
+  );
+}
+
+interface PlanFormProps {
+  readonly id: string;
+  readonly of: MeterPlan | null;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
+  const [every, setEvery] = useState<Every>(of?.every ?? "month");
+  const [mode, setMode] = useState<Mode>(of?.mode ?? "raise");
+  const [startsNow, setStartsNow] = useState(false);
+  const params = { meterId: id };
+  const submit = async (data: FormData): Promise<void> => {
+    const [day, carry] = [textOf(data, "day"), textOf(data, "carry")];
+    const body = {
+      amount: Number(textOf(data, "amount")),
+      every,
+      mode,
+      start_now: startsNow,
+      ...(every === "day" || day === undefined ? {} : { day: Number(day) }),
+      ...(mode === "raise" || carry === undefined ? {} : { carry_max: Number(carry) }),
+    };
+    await call("meter.plan.set", { params, body });
+    toast(`${id} is refilled every ${every}`);
+    onDone();
+    onClose();
+  };
+  const remove = async (): Promise<void> => {
+    await call("meter.plan.delete", { params });
+    toast(`${id} has no refill plan any more`);
+    onDone();
+    onClose();
+  };
+  return (
+    <Dialog title={`Refill plan of ${id}`} onClose={onClose}>
+      <Form submit="Set the plan" onSubmit={submit} onCancel={onClose}>
+        <div class="two">
+          <TextField
+            name="amount"
+            label="Amount"
+            type="number"
+            min={1}
+            value={String(of?.amount ?? 1000)}
+            required
+          />
+          <SelectField
+            name="every"
+            label="How often"
+            value={every}
+            options={EVERY}
+            onChange={(value) => setEvery(value as Every)}
+            hint="At 00:00 UTC."
+          />
+        </div>
+        <div class="two">
+          <SelectField
+            name="mode"
+            label="What it does"
+            value={mode}
+            options={MODES}
+            onChange={(value) => setMode(value as Mode)}
+          />
+          {every === "day" ? null : <DayField every={every} value={of?.day ?? 1} />}
+        </div>
+        {mode === "raise" ? null : <CarryField value={of?.carry_max ?? null} />}
+        <CheckField label="Refill at once, too" checked={startsNow} onChange={setStartsNow} />
+        {of === null ? null : (
+          <Button kind="danger" scope="meter:write" onClick={remove}>
+            Take the plan away
+          </Button>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+function DayField({ every, value }: { every: "week" | "month"; value: number }) {
+  return (
+    <TextField
+      name="day"
+      label={`Day of the ${every}`}
+      type="number"
+      min={1}
+      max={every === "week" ? 7 : 31}
+      value={String(value)}
+      hint={every === "week" ? "1 is Monday." : "The last day where a month has no such day."}
+    />
+  );
+}
+
+function CarryField({ value }: { value: number | null }) {
+  return (
+    <TextField
+      name="carry"
+      label="Keep at most"
+      type="number"
+      min={0}
+      value={value === null ? "" : String(value)}
+      hint="Of what is left before; empty keeps all."
+    />
+  );
+}

@@ -1,0 +1,142 @@
+import { useState } from "preact/hooks";
+import type { Channel, ChannelCreateBody } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { toast } from "../../core/toasts.ts";
+import { Dialog, Form } from "../../ui/dialog.tsx";
+import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+
+type Kind = Channel["kind"];
+type Config = ChannelCreateBody["config"];
+type Field = keyof Config;
+
+const KINDS: readonly (readonly [kind: Kind, label: string, fields: readonly Field[]])[] = [
+  ["slack", "Slack, Mattermost, Rocket.Chat", ["url"]],
+  ["discord", "Discord", ["url"]],
+  ["telegram", "Telegram", ["token", "chat_id"]],
+  ["ntfy", "ntfy", ["url", "token"]],
+  ["gotify", "Gotify", ["url", "token"]],
+  ["email", "E-mail", ["to"]],
+  ["webhook", "Signed webhook", ["url"]],
+  ["apprise", "Apprise", ["url"]],
+];
+
+const EVENTS = [
+  ["monitor.down", "goes down"],
+  ["monitor.up", "is up again"],
+  ["monitor.degraded", "becomes slow"],
+  ["monitor.recovered", "is quick again"],
+  ["monitor.certificate", "has a certificate that ends soon"],
+  ["monitor.flapping", "goes up and down all the time"],
+  ["monitor.acknowledged", "is taken care of"],
+  ["observer.offline", "could not be checked, since this server had no line"],
+  ["maintenance.started", "is under maintenance"],
+  ["maintenance.ended", "is past its maintenance"],
+] as const;
+const USUAL: readonly string[] = ["monitor.down", "monitor.up", "monitor.certificate", "observer.offline"];
+
+interface ChannelFormProps {
+  /** Undefined for a new one. */
+  readonly of?: Channel;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+/** Makes a channel, or changes one. */
+export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) {
+  const [kind, setKind] = useState<Kind>(channel?.kind ?? "slack");
+  const told = channel?.events ?? USUAL;
+  const submit = async (data: FormData): Promise<void> => {
+    const config = configOf(data, kind);
+    const events = EVENTS.map(([event]) => event).filter((event) => data.has(event));
+    const body = { name: textOf(data, "name") ?? "", default: data.has("default"), events };
+    if (channel === undefined) {
+      await call("monitors.channels.create", { body: { ...body, kind, config } });
+      toast("The channel is made: test it");
+    } else {
+      const changed = Object.keys(config).length === 0 ? body : { ...body, config };
+      await call("monitors.channels.change", { params: { channel_id: channel.id }, body: changed });
+      toast("The channel is changed");
+    }
+    onDone();
+    onClose();
+  };
+  return (
+    <Dialog title={channel === undefined ? "New channel" : `Change ${channel.name}`} onClose={onClose}>
+      <Form submit={channel === undefined ? "Create channel" : "Save"} onCancel={onClose} onSubmit={submit}>
+        <div class="two">
+          <TextField name="name" label="Name" value={channel?.name} placeholder="Team chat" required />
+          {channel === undefined ? (
+            <SelectField
+              name="kind"
+              label="Kind"
+              value={kind}
+              options={KINDS.map(([one, label]) => [one, label])}
+              onChange={(value) => setKind(KINDS.find(([one]) => one === value)?.[0] ?? "slack")}
+            />
+          ) : null}
+        </div>
+        <ConfigFields key={kind} kind={kind} isNew={channel === undefined} />
+        <fieldset>
+          <legend>Told when a target …</legend>
+          {EVENTS.map(([event, label]) => (
+            <Tick key={event} name={event} label={label} checked={told.includes(event)} />
+          ))}
+        </fieldset>
+        <Tick name="default" label="For monitors that name no channels" checked={channel?.default ?? true} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function Tick({ name, label, checked }: { name: string; label: string; checked: boolean }) {
+  const [is, set] = useState(checked);
+  return <CheckField name={name} value="1" label={label} checked={is} onChange={set} />;
+}
+
+function fieldsOf(kind: Kind): readonly Field[] {
+  return KINDS.find(([one]) => one === kind)?.[2] ?? [];
+}
+
+/** What a kind is configured by. What is there already is not shown: it is secret. */
+function ConfigFields({ kind, isNew }: { kind: Kind; isNew: boolean }) {
+  const fields = fieldsOf(kind);
+  const hint = isNew ? undefined : "Empty: all of it stays as it is.";
+  return (
+    <>
+      {fields.includes("url") ? (
+        <TextField
+          name="url"
+          label={kind === "ntfy" ? "Address, with the topic" : "Address"}
+          type="url"
+          placeholder="https://example.com/hooks"
+          required={isNew}
+          hint={hint}
+        />
+      ) : null}
+      {fields.includes("token") ? (
+        <TextField
+          name="token"
+          label="Token"
+          type="password"
+          required={isNew && kind !== "ntfy"}
+          hint={hint}
+        />
+      ) : null}
+      {fields.includes("chat_id") ? (
+        <TextField name="chat_id" label="Chat" placeholder="-1001234" required={isNew} hint={hint} />
+      ) : null}
+      {fields.includes("to") ? (
+        <TextField name="to" label="Addresses" rows={2} required={isNew} hint={hint ?? "One a line."} />
+      ) : null}
+    </>
+  );
+}
+
+function configOf(data: FormData, kind: Kind): Config {
+  const given = fieldsOf(kind).flatMap((field): [string, unknown][] => {
+    const text = textOf(data, field);
+    if (text === undefined) return [];
+    return [[field, field === "to" ? text.split(/\s+/) : text]];
+  });
+  return Object.fromEntries(given);
+}

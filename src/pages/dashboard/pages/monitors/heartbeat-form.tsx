@@ -1,0 +1,139 @@
+import { useState } from "preact/hooks";
+import type { MonitorCreateBody, MonitorStatus } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { go } from "../../core/route.ts";
+import { toast } from "../../core/toasts.ts";
+import { Dialog, Form } from "../../ui/dialog.tsx";
+import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+
+const MINUTE = 60_000;
+const YEAR_MINUTES = 365 * 24 * 60;
+const WAYS = [
+  ["period", "every so many minutes"],
+  ["schedule", "at times of a schedule"],
+] as const;
+type Way = (typeof WAYS)[number][0];
+
+interface HeartbeatFormProps {
+  /** Undefined for a new one. */
+  readonly of?: MonitorStatus;
+  readonly onDone?: () => void;
+  readonly onClose: () => void;
+}
+
+/** Makes a heartbeat, or changes one. */
+export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps) {
+  const [way, setWay] = useState<Way>(beat?.schedule ? "schedule" : "period");
+  const [email_alert, setEmailAlert] = useState(beat?.email_alert ?? false);
+  const [notify_recovery, setNotifyRecovery] = useState(beat?.notify_recovery ?? false);
+  const submit = async (data: FormData): Promise<void> => {
+    const [name, slug, webhook] = ["name", "slug", "webhook_url"].map((field) => textOf(data, field));
+    const common = { ...timingOf(data, way), email_alert, notify_recovery };
+    if (beat === undefined) {
+      const given = {
+        ...(name && { name }),
+        ...(slug && { slug }),
+        ...(webhook && { webhook_url: webhook }),
+      };
+      const body: MonitorCreateBody = { type: "heartbeat", ...common, ...given };
+      go(["monitors", (await call("monitors.create", { body })).id]);
+      return;
+    }
+    const given = { name: name ?? null, slug: slug ?? null, webhook_url: webhook ?? null };
+    const params = { monitorId: beat.monitor_id };
+    await call("monitors.update", { params, body: { ...common, ...given } });
+    toast("The heartbeat is changed");
+    onDone?.();
+    onClose();
+  };
+  return (
+    <Dialog title={beat === undefined ? "New heartbeat" : `Change ${beat.name}`} onClose={onClose}>
+      <Form submit={beat === undefined ? "Create heartbeat" : "Save"} onCancel={onClose} onSubmit={submit}>
+        <TextField
+          name="name"
+          label="Name"
+          value={beat?.name === "Heartbeat" ? undefined : beat?.name}
+          placeholder="Nightly backup"
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          value={beat?.slug ?? undefined}
+          mono
+          pattern="[a-z0-9_\-]{1,64}"
+          hint="For ping URLs that people can read, or none."
+        />
+        <TimingFields of={beat} way={way} onWay={setWay} />
+        <TextField
+          name="webhook_url"
+          label="Send alerts to"
+          type="url"
+          value={beat?.webhook_url ?? undefined}
+          placeholder="https://example.com/alerts"
+        />
+        <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
+        <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
+      </Form>
+    </Dialog>
+  );
+}
+
+interface TimingProps {
+  readonly of: MonitorStatus | undefined;
+  readonly way: Way;
+  readonly onWay: (way: Way) => void;
+}
+
+/** When pings come, and when one is missing. */
+function TimingFields({ of: beat, way, onWay }: TimingProps) {
+  const minutes = (name: string, label: string, ms: number) => (
+    <TextField
+      name={name}
+      label={label}
+      type="number"
+      min={1}
+      max={YEAR_MINUTES}
+      required
+      value={String(ms / MINUTE)}
+    />
+  );
+  return (
+    <div class="two">
+      <SelectField
+        name="way"
+        label="Pings come"
+        value={way}
+        options={WAYS}
+        onChange={(value) => onWay(value === "schedule" ? "schedule" : "period")}
+      />
+      {way === "period" ? (
+        minutes("period", "Minutes between pings", beat?.period_ms ?? 24 * 60 * MINUTE)
+      ) : (
+        <>
+          <TextField
+            name="schedule"
+            label="Times"
+            value={beat?.schedule ?? "30 2 * * *"}
+            mono
+            required
+            hint="Minute, hour, day, month, weekday."
+          />
+          <TextField
+            name="tz"
+            label="Time zone"
+            value={beat?.tz ?? Intl.DateTimeFormat().resolvedOptions().timeZone}
+            required
+          />
+        </>
+      )}
+      {minutes("grace", "Minutes of grace", beat?.grace_ms ?? 60 * MINUTE)}
+    </div>
+  );
+}
+
+function timingOf(data: FormData, way: Way) {
+  const minutes = (field: string): number => Math.round(Number(textOf(data, field)) * MINUTE);
+  const grace_ms = minutes("grace");
+  if (way === "period") return { grace_ms, period_ms: minutes("period") };
+  return { grace_ms, schedule: textOf(data, "schedule") ?? "", tz: textOf(data, "tz") ?? "UTC" };
+}

@@ -1,0 +1,117 @@
+import { useState } from "preact/hooks";
+import type { RelayEndpoint, RelayEndpointItem } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { useResource } from "../../core/resource.ts";
+import { go, href } from "../../core/route.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button, CurlButton } from "../../ui/button.tsx";
+import { Loaded } from "../../ui/feedback.tsx";
+import { Facts, Panel } from "../../ui/page.tsx";
+import { Status, type Tone } from "../../ui/status.tsx";
+import { Moment } from "../../ui/time.tsx";
+import { EditEndpoint } from "./endpoint-form.tsx";
+
+/** How an endpoint is, in a word: one whose breaker is open is live, but nothing arrives there. */
+export function shownState({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
+  if (state === "disabled") return { state, tone: "bad" };
+  if (state === "paused") return { state, tone: "idle" };
+  return health.breaker === "open" ? { state: "failing", tone: "bad" } : { state, tone: "good" };
+}
+
+/** One endpoint: its health, and what is done with it. */
+export function Endpoint({ id, onChange }: { id: string; onChange: () => void }) {
+  const params = { endpoint_id: id };
+  const endpoint = useResource(`endpoint ${id}`, ["relay"], (signal) =>
+    call("relay.endpoints.read", { params }, signal),
+  );
+  const [edited, setEdited] = useState<RelayEndpoint | null>(null);
+  const reload = (): void => {
+    endpoint.reload();
+    onChange();
+  };
+  const set = (state: "live" | "paused", words: string) => async (): Promise<void> => {
+    await call("relay.endpoints.change", { params, body: { state } });
+    toast(words);
+    reload();
+  };
+  const test = async (): Promise<void> => {
+    const { relay_id } = await call("relay.endpoints.test", { params, body: {} });
+    toast("A test event is on its way");
+    go(["relay", relay_id]);
+  };
+  const remove = async (): Promise<void> => {
+    await call("relay.endpoints.delete", { params });
+    toast("The endpoint is deleted");
+    onChange();
+    go(["relay", "endpoints"]);
+  };
+  return (
+    <div class="inspector">
+      <Loaded of={endpoint}>
+        {(one) => (
+          <Panel
+            title={one.name ?? one.endpoint_id}
+            actions={
+              <div class="actions">
+                <CurlButton request={requestOf("relay.endpoints.read", { params })} />
+                <Button scope="relay:write" onClick={() => setEdited(one)}>
+                  Settings…
+                </Button>
+                <Button scope="relay:write" disabled={one.state === "disabled"} onClick={test}>
+                  Send a test
+                </Button>
+                {one.state === "live" && one.health.breaker === "closed" ? (
+                  <Button scope="relay:write" onClick={set("paused", "The endpoint is paused")}>
+                    Pause
+                  </Button>
+                ) : (
+                  <Button
+                    kind="primary"
+                    scope="relay:write"
+                    onClick={set("live", "The endpoint is enabled; what waited goes out")}
+                  >
+                    Enable
+                  </Button>
+                )}
+                <Button kind="danger" scope="relay:write" onClick={remove}>
+                  Delete
+                </Button>
+              </div>
+            }
+          >
+            <EndpointFacts of={one} />
+          </Panel>
+        )}
+      </Loaded>
+      {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
+    </div>
+  );
+}
+
+function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
+  const { health, counts } = one;
+  return (
+    <Facts
+      of={[
+        ["State", <Status key="s" {...shownState(one)} />],
+        ...(health.disabled_reason === null ? [] : [["Disabled", health.disabled_reason] as const]),
+        ["Where to", one.url],
+        ["Types", one.event_types.length === 0 ? "all" : one.event_types.join(", ")],
+        ["Channels", one.channels.length === 0 ? "all" : one.channels.join(", ")],
+        ["Filter", one.filter === null ? "–" : <code key="f">{JSON.stringify(one.filter)}</code>],
+        ["Failures in a row", health.consecutive_failures],
+        ["Failing since", <Moment key="fs" at={health.failing_since} />],
+        ["Next try", <Moment key="n" at={health.next_probe_at} />],
+        ["Waiting", counts.waiting],
+        ["In 24 hours", `${counts.delivered_24h} delivered, ${counts.failed_24h} failed`],
+        ["Id", <code key="i">{one.endpoint_id}</code>],
+        [
+          "Messages",
+          <a key="m" href={href(["relay", "messages"])}>
+            all of the project
+          </a>,
+        ],
+      ]}
+    />
+  );
+}

@@ -1,0 +1,137 @@
+import type { RelayMessage, RelayMessageItem } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { useList, useResource } from "../../core/resource.ts";
+import { href, place } from "../../core/route.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button, CurlButton } from "../../ui/button.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { ListPane } from "../../ui/list-pane.tsx";
+import { Facts, Page, Panel } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Ago, Moment } from "../../ui/time.tsx";
+import { RelayViews } from "./relay-views.tsx";
+
+const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042" } };
+
+/** Messages, and beside them one of them. */
+export function MessagesPage() {
+  const [, id] = place.value.rest;
+  const list = useList("messages", ["relay"], async (page, signal) => {
+    const found = await call("relay.messages.list", { query: page }, signal);
+    return { items: found.messages, cursor: found.cursor ?? null };
+  });
+  return (
+    <Page title="Messages" request={requestOf("relay.messages.list", {})}>
+      <RelayViews view="messages" />
+      <ListPane
+        list={list}
+        label="Messages"
+        empty={
+          <Empty
+            icon="relay"
+            title="No messages here"
+            request={requestOf("relay.messages.send", { body: EXAMPLE })}
+          >
+            A message goes to every endpoint that takes it.
+          </Empty>
+        }
+        keyOf={({ message_id }) => message_id}
+        href={({ message_id }) => href(["relay", "messages", message_id])}
+        columns={COLUMNS}
+        narrow={["Message", "Sent"]}
+        selected={id}
+        detail={(one) => <Message key={one} id={one} />}
+      />
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<RelayMessageItem>[] = [
+  {
+    head: "Message",
+    cell: ({ event_type, message_id }) => (
+      <>
+        {event_type}
+        <span class="sub">{message_id}</span>
+      </>
+    ),
+  },
+  { head: "Sent", look: "fit", cell: ({ created_at }) => <Ago at={created_at} /> },
+];
+
+/** One message with its deliveries. */
+function Message({ id }: { id: string }) {
+  const params = { message_id: id };
+  const message = useResource(`message ${id}`, ["relay"], (signal) =>
+    call("relay.messages.read", { params }, signal),
+  );
+  const resend = async (): Promise<void> => {
+    const { resent } = await call("relay.messages.resend", { params, body: {} });
+    toast(`${resent} deliveries are sent again`);
+    message.reload();
+  };
+  return (
+    <div class="inspector">
+      <Loaded of={message}>
+        {(one) => (
+          <div class="stack">
+            <Panel
+              title={one.event_type}
+              actions={
+                <div class="actions">
+                  <CurlButton request={requestOf("relay.messages.read", { params })} />
+                  <Button
+                    icon="reload"
+                    scope="relay:write"
+                    disabled={
+                      one.payload === null || one.deliveries.every(({ status }) => status !== "failed")
+                    }
+                    onClick={resend}
+                  >
+                    Resend failed
+                  </Button>
+                </div>
+              }
+            >
+              <Facts
+                of={[
+                  ["Sent", <Moment key="c" at={one.created_at} />],
+                  ["Due", <Moment key="d" at={one.scheduled_for} />],
+                  ["Channels", one.channels.length === 0 ? "–" : one.channels.join(", ")],
+                  ["Id", <code key="i">{one.message_id}</code>],
+                ]}
+              />
+              <pre>
+                {one.payload === null ? "The payload is gone." : JSON.stringify(one.payload, null, 2)}
+              </pre>
+            </Panel>
+            <Deliveries of={one} />
+          </div>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function Deliveries({ of: { deliveries } }: { of: RelayMessage }) {
+  return (
+    <Panel title="Deliveries" flush>
+      {deliveries.length === 0 ? (
+        <p class="more quiet">No endpoint took it.</p>
+      ) : (
+        <Table
+          label="Deliveries"
+          rows={deliveries}
+          keyOf={({ relay_id }) => relay_id}
+          href={({ relay_id }) => href(["relay", relay_id])}
+          columns={[
+            { head: "Endpoint", cell: ({ endpoint_id }) => <code>{endpoint_id}</code> },
+            { head: "Tries", cell: ({ attempts }) => attempts, look: "end" },
+            { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+          ]}
+        />
+      )}
+    </Panel>
+  );
+}

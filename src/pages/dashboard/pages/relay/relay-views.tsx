@@ -1,0 +1,26 @@
+import { go } from "../../core/route.ts";
+import { Choice } from "../../ui/field.tsx";
+
+const VIEWS = [
+  ["deliveries", "Deliveries"],
+  ["endpoints", "Endpoints"],
+  ["messages", "Messages"],
+  ["schedules", "Schedules"],
+] as const;
+
+/** One of the lists of the relay. */
+export type RelayView = (typeof VIEWS)[number][0];
+
+/** Leads from one list of the relay to another. */
+export function RelayViews({ view }: { view: RelayView }) {
+  return (
+    <div class="toolbar">
+      <Choice<RelayView>
+        label="Show"
+        options={VIEWS}
+        value={view}
+        onChange={(one) => go(one === "deliveries" ? ["relay"] : ["relay", one])}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,161 @@
+import { useState } from "preact/hooks";
+import type { Schedule } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { useResource } from "../../core/resource.ts";
+import { go, href } from "../../core/route.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button, CurlButton } from "../../ui/button.tsx";
+import { Code, pretty } from "../../ui/code.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
+import { Loaded } from "../../ui/feedback.tsx";
+import { Facts, Panel } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Table } from "../../ui/table.tsx";
+import { Ago, Moment } from "../../ui/time.tsx";
+
+const RUNS_SHOWN = 10;
+
+/** One schedule: its next runs, and its last ones. */
+export function ScheduleView({ id }: { id: string }) {
+  const params = { schedule_id: id };
+  const schedule = useResource(`schedule ${id}`, ["relay"], (signal) =>
+    call("relay.schedules.read", { params }, signal),
+  );
+  return (
+    <div class="inspector">
+      <Loaded of={schedule}>
+        {(one) => (
+          <div class="stack">
+            <Panel
+              title={one.name ?? one.cron}
+              actions={<Actions of={one} params={params} onChanged={schedule.reload} />}
+            >
+              <ScheduleFacts of={one} />
+            </Panel>
+            <Panel title="Next runs" flush>
+              {one.next_runs.length === 0 ? (
+                <p class="more quiet">None.</p>
+              ) : (
+                <Table
+                  label="Next runs"
+                  rows={one.next_runs}
+                  keyOf={String}
+                  columns={[
+                    { head: "At", cell: (at) => <Moment at={at} /> },
+                    { head: "In", cell: (at) => <Ago at={at} />, look: "fit" },
+                  ]}
+                />
+              )}
+            </Panel>
+            <LastRuns id={id} />
+            <Panel title="Body">
+              <Code text={pretty(one.payload)} what="Body" />
+            </Panel>
+          </div>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+interface ActionsProps {
+  readonly of: Schedule;
+  readonly params: { readonly schedule_id: string };
+  readonly onChanged: () => void;
+}
+
+function Actions({ of: one, params, onChanged }: ActionsProps) {
+  const [deleting, setDeleting] = useState(false);
+  const state = one.state === "live" ? "paused" : "live";
+  const change = async (): Promise<void> => {
+    await call("relay.schedules.update", { params, body: { state } });
+    onChanged();
+  };
+  const run = async (): Promise<void> => {
+    await call("relay.schedules.run", { params });
+    toast("It runs now");
+    onChanged();
+  };
+  return (
+    <div class="actions">
+      <CurlButton request={requestOf("relay.schedules.read", { params })} />
+      <Button scope="relay:write" onClick={run}>
+        Run now
+      </Button>
+      <Button scope="relay:write" onClick={change}>
+        {state === "paused" ? "Pause" : "Resume"}
+      </Button>
+      <Button kind="danger" scope="relay:write" onClick={() => setDeleting(true)}>
+        Delete…
+      </Button>
+      {deleting ? (
+        <Confirm
+          title={`Delete ${one.name ?? one.cron}?`}
+          deed="Delete schedule"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            await call("relay.schedules.delete", { params });
+            go(["relay", "schedules"]);
+          }}
+        >
+          <p>It runs no more. Deliveries that it has made stay.</p>
+        </Confirm>
+      ) : null}
+    </div>
+  );
+}
+
+function ScheduleFacts({ of: one }: { of: Schedule }) {
+  return (
+    <Facts
+      of={[
+        ["State", <Status key="s" state={one.state} />],
+        [
+          "Times",
+          <>
+            <code>{one.cron}</code> {one.time_zone}
+          </>,
+        ],
+        one.event_type === null
+          ? ["Target", `${one.method} ${one.target_url ?? "–"}`]
+          : ["Messages of type", one.event_type],
+        ["From", <Moment key="f" at={one.starts_at} />],
+        ["Until", <Moment key="u" at={one.ends_at} />],
+        ["Missed", one.missed === "once" ? "runs once" : "skipped"],
+        ["Overlap", one.overlap === "allow" ? "allowed" : "skipped"],
+        ["Runs", one.runs],
+        ["Skipped", one.skipped],
+        ["Id", <code key="i">{one.schedule_id}</code>],
+      ]}
+    />
+  );
+}
+
+/** The newest deliveries that its runs have made. */
+function LastRuns({ id }: { id: string }) {
+  const runs = useResource(`runs ${id}`, ["relay"], (signal) =>
+    call("relay.list", { query: { schedule_id: id, limit: RUNS_SHOWN } }, signal),
+  );
+  return (
+    <Panel title="Last runs" flush>
+      <Loaded of={runs}>
+        {({ deliveries }) =>
+          deliveries.length === 0 ? (
+            <p class="more quiet">None yet.</p>
+          ) : (
+            <Table
+              label="Last runs"
+              rows={deliveries}
+              keyOf={({ relay_id }) => relay_id}
+              href={({ relay_id }) => href(["relay", relay_id])}
+              columns={[
+                { head: "Due", cell: ({ scheduled_for }) => <Moment at={scheduled_for} /> },
+                { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}

@@ -1,0 +1,89 @@
+import type { ScheduleItem } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { useList } from "../../core/resource.ts";
+import { href, place, setQuery } from "../../core/route.ts";
+import { Button } from "../../ui/button.tsx";
+import { Empty } from "../../ui/feedback.tsx";
+import { ListPane } from "../../ui/list-pane.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import type { Column } from "../../ui/table.tsx";
+import { Ago } from "../../ui/time.tsx";
+import { RelayViews } from "./relay-views.tsx";
+import { ScheduleView } from "./schedule.tsx";
+import { ScheduleForm } from "./schedule-form.tsx";
+
+const EXAMPLE = {
+  name: "nightly",
+  cron: "30 2 * * *",
+  target_url: "https://example.com/hook",
+  payload: { job: "report" },
+} as const;
+
+/** Schedules, and beside them one of them with its next runs. */
+export function SchedulesPage() {
+  const { query, rest } = place.value;
+  const [, id] = rest;
+  const list = useList("schedules", ["relay"], async (page, signal) => {
+    const found = await call("relay.schedules.list", { query: page }, signal);
+    return { items: found.schedules, cursor: found.cursor ?? null };
+  });
+  return (
+    <Page
+      title="Schedules"
+      request={requestOf("relay.schedules.list", {})}
+      actions={
+        <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
+          New schedule
+        </Button>
+      }
+    >
+      <RelayViews view="schedules" />
+      <ListPane
+        list={list}
+        label="Schedules"
+        empty={
+          <Empty
+            icon="relay"
+            title="No schedules here"
+            request={requestOf("relay.schedules.create", { body: EXAMPLE })}
+          >
+            A schedule makes a delivery again and again, at the times of a cron expression.
+          </Empty>
+        }
+        keyOf={({ schedule_id }) => schedule_id}
+        href={({ schedule_id }) => href(["relay", "schedules", schedule_id])}
+        columns={COLUMNS}
+        narrow={NARROW}
+        selected={id}
+        detail={(one) => <ScheduleView key={one} id={one} />}
+      />
+      {query.has("new") ? (
+        <ScheduleForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
+      ) : null}
+    </Page>
+  );
+}
+
+/** The columns that are left beside one schedule. */
+const NARROW = ["Schedule", "State"];
+
+const COLUMNS: readonly Column<ScheduleItem>[] = [
+  {
+    head: "Schedule",
+    cell: ({ name, cron, time_zone }) => (
+      <>
+        {name ?? <code>{cron}</code>}
+        <span class="sub">
+          {name === null ? "" : `${cron}, `}
+          {time_zone}
+        </span>
+      </>
+    ),
+  },
+  { head: "Target", cell: ({ target_url, event_type }) => target_url ?? event_type, look: "wide" },
+  { head: "Next", cell: ({ next_run_at }) => <Ago at={next_run_at} /> },
+  { head: "Runs", cell: ({ runs }) => runs, look: "wide end" },
+  { head: "Skipped", cell: ({ skipped }) => skipped, look: "wide end" },
+  { head: "State", cell: ({ state }) => <Status state={state} />, look: "fit" },
+];

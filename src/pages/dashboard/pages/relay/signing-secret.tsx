@@ -1,0 +1,51 @@
+import { useEffect, useState } from "preact/hooks";
+import type { RelaySecret } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { copyText } from "../../core/copy.ts";
+import { messageOf } from "../../core/session.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Moment } from "../../ui/time.tsx";
+
+/** The project's signing secret, for receivers. It is not kept for going back, as what pages show is. */
+export function SigningSecret({ onClose }: { onClose: () => void }) {
+  const [secret, setSecret] = useState<RelaySecret | null>(null);
+  const reveal = async (): Promise<void> => setSecret(await call("relay.secret.reveal", {}));
+  useEffect(() => {
+    reveal().catch((error) => toast(messageOf(error)));
+  }, []);
+  const rotate = async (): Promise<void> => {
+    await call("relay.secret.rotate", { body: {} });
+    toast("Deliveries are signed by both for 24 hours");
+    await reveal();
+  };
+  return (
+    <Dialog title="Signing secret" onClose={onClose}>
+      {secret === null ? null : (
+        <div class="secret">
+          <p class="note">
+            Receivers verify deliveries with it, by any library for Standard Webhooks.
+            {secret.previous.map(({ expires_at }) => (
+              <span key={expires_at}>
+                {" "}
+                An older one signs as well until <Moment at={expires_at} />.
+              </span>
+            ))}
+          </p>
+          <div class="code">
+            <pre data-secret>{secret.secret}</pre>
+          </div>
+          <div class="actions">
+            <Button icon="copy" onClick={() => copyText(secret.secret, "Secret")}>
+              Copy
+            </Button>
+            <Button kind="danger" scope="relay:write" onClick={rotate}>
+              Rotate
+            </Button>
+          </div>
+        </div>
+      )}
+    </Dialog>
+  );
+}

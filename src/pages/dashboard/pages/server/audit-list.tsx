@@ -1,0 +1,54 @@
+import type { AuditEntry } from "../../../../client/generated/api.ts";
+import { call } from "../../core/api.ts";
+import { useList } from "../../core/resource.ts";
+import { href } from "../../core/route.ts";
+import { may, session } from "../../core/session.ts";
+import { More } from "../../ui/feedback.tsx";
+import { Panel } from "../../ui/page.tsx";
+import { Ago } from "../../ui/time.tsx";
+
+/** Who did it, in words. */
+export function actorOf({ actor }: AuditEntry): string {
+  const who = session.value;
+  const isOwn = actor.user_id !== null && actor.user_id === who?.user_id;
+  return actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;
+}
+
+/** Changes, newest first, each leading to its row of the audit log. */
+export function AuditList({ entries }: { entries: readonly AuditEntry[] }) {
+  return (
+    <ul class="log">
+      {entries.map((entry) => (
+        <li key={entry.sequence}>
+          <span>
+            <a href={href(["audit", entry.sequence])}>{entry.summary}</a>{" "}
+            <span class="quiet">by {actorOf(entry)}</span>
+          </span>
+          <span class="quiet small">
+            <Ago at={entry.at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What was done to one thing. */
+export function History({ type, id }: { type: string; id: string }) {
+  if (!may("audit:read")) return null;
+  return <HistoryOf type={type} id={id} />;
+}
+
+function HistoryOf({ type, id }: { type: string; id: string }) {
+  const list = useList(`audit ${type} ${id}`, ["audit"], async (query, signal) => {
+    const page = await call("audit.list", { query: { ...query, target_type: type, target_id: id } }, signal);
+    return { items: page.entries, cursor: page.cursor ?? null };
+  });
+  if (list.data === null || list.data.length === 0) return null;
+  return (
+    <Panel title="History">
+      <AuditList entries={list.data} />
+      <More of={list} />
+    </Panel>
+  );
+}

@@ -1,0 +1,141 @@
+import { useEffect } from "preact/hooks";
+import type { BackupPage, BackupPlan } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { bytes, figure } from "../../core/format.ts";
+import { useResource } from "../../core/resource.ts";
+import { toast } from "../../core/toasts.ts";
+import { Button } from "../../ui/button.tsx";
+import { Code } from "../../ui/code.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Facts, Page, Panel } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Table } from "../../ui/table.tsx";
+import { Ago, Moment } from "../../ui/time.tsx";
+
+/** How often the page looks while one is being made: its end is no change that anybody is told of. */
+const LOOK_MS = 1_000;
+const SHOWN_MAX = 100;
+
+/** The backups that are there, for the operator. */
+export function BackupsPage() {
+  const page = useResource("backups", ["audit"], (signal) =>
+    call("admin.backups.list", { query: { limit: SHOWN_MAX } }, signal),
+  );
+  const running = page.data?.running ?? null;
+  useEffect(() => {
+    if (running === null) return;
+    const timer = setInterval(page.reload, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [running === null, page.reload]);
+  const begin = async (): Promise<void> => {
+    await call("admin.backups.create", {});
+    toast("A backup is being made");
+    page.reload();
+  };
+  return (
+    <Page
+      title="Backups"
+      status={page.data === null ? null : <State of={page.data} />}
+      request={requestOf("admin.backups.list", {})}
+      actions={
+        <Button kind="primary" icon="backups" disabled={!page.data?.plan || running !== null} onClick={begin}>
+          Back up now
+        </Button>
+      }
+    >
+      <Loaded of={page}>
+        {(data) => (data.plan === null ? <NoBackups /> : <Backups of={data} plan={data.plan} />)}
+      </Loaded>
+    </Page>
+  );
+}
+
+function State({ of: { plan, running } }: { of: BackupPage }) {
+  if (running !== null) return <Status state="being made" tone="busy" />;
+  if (plan === null) return <Status state="none" />;
+  return plan.overdue ? <Status state="overdue" tone="warn" /> : <Status state="fine" tone="good" />;
+}
+
+function NoBackups() {
+  return (
+    <Empty icon="backups" title="No folder for backups">
+      <p>
+        Start the server with <code>--backup-dir FOLDER</code>: it makes one every night, verified, and keeps
+        seven. <code>ninefold backup FILE</code> makes one at any time.
+      </p>
+    </Empty>
+  );
+}
+
+function Backups({ of: { backups, failure, cursor }, plan }: { of: BackupPage; plan: BackupPlan }) {
+  const [newest] = backups;
+  return (
+    <div class="stack">
+      {failure === null ? null : (
+        <div class="problem" role="alert">
+          <Icon name="alert" />
+          <div>
+            <p>
+              {failure.name} could not be made: {failure.message}
+            </p>
+            <p class="quiet small">
+              <Ago at={failure.begun_at} />
+            </p>
+          </div>
+        </div>
+      )}
+      <Panel>
+        <Facts
+          of={[
+            ["Last", <Ago key="l" at={newest?.created_at} />],
+            ["Next", <Moment key="n" at={plan.next_at} />],
+            ["Calendar, in UTC", <code key="c">{plan.cron}</code>],
+            ["Kept", figure(plan.keep)],
+            ["Folder", <code key="f">{plan.folder}</code>],
+          ]}
+        />
+      </Panel>
+      {backups.length === 0 ? null : (
+        <Panel flush>
+          <Table
+            label="Backups"
+            rows={backups}
+            keyOf={({ name }) => name}
+            columns={[
+              { head: "Name", cell: ({ name }) => <code>{name}</code> },
+              { head: "Begun", cell: ({ created_at }) => <Ago at={created_at} />, look: "fit wide" },
+              { head: "Size", cell: ({ size }) => bytes(size), look: "end" },
+            ]}
+          />
+          {cursor === undefined ? null : <p class="more quiet">The newest {SHOWN_MAX}.</p>}
+        </Panel>
+      )}
+      {newest === undefined ? null : <HowToRestore file={`${plan.folder}/${newest.name}`} />}
+    </div>
+  );
+}
+
+function HowToRestore({ file }: { file: string }) {
+  const status = useResource("status for a restore", [], (signal) => call("admin.status.read", {}, signal));
+  const folder = status.data?.data_folder ?? "DATA_FOLDER";
+  return (
+    <Panel title="How to restore">
+      <div class="stack">
+        <p>
+          Stop the server, and run this where its files are. The database of now is kept under another name;
+          everything since the backup is gone.
+        </p>
+        <Code what="Line" text={`ninefold restore ${quoted(file)} --data ${quoted(folder)} --force`} />
+        <p class="quiet small">
+          The backup holds no <code>master.key</code>: without it nothing can be read. Keep that file in
+          another place.
+        </p>
+      </div>
+    </Panel>
+  );
+}
+
+function quoted(path: string): string {
+  return /^[\w/.-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
