@@ -46,7 +46,6 @@ const WORKS: readonly [name: string, path: (account: Client) => Promise<string>,
       const { body } = await account.post("/v1/pulse", {
         url: sink.url("/check"),
         interval: 300_000,
-        active: false,
       });
       return `/v1/pulse/${body.id}/check`;
     },

@@ -52,8 +52,7 @@ const KINDS: readonly Kind[] = [
   {
     kind: "monitors",
     code: "monitor_limit_exceeded",
-    make: (client) =>
-      client.post("/v1/pulse", { url: "https://example.com/", interval: 300_000, active: false }),
+    make: (client) => client.post("/v1/pulse", { type: "heartbeat", period_ms: 300_000 }),
     remove: (client, { body }) => client.delete(`/v1/pulse/${body.id}`),
     atFirst: 0,
   },
@@ -197,7 +196,7 @@ describe("keys", () => {
 
 test("what an older version has made is counted", async () => {
   await server.operator.post("/v1/keys", termsOf());
-  await server.operator.post("/v1/pulse", { url: "https://example.com/", interval: 300_000, active: false });
+  await server.operator.post("/v1/pulse", { type: "heartbeat", period_ms: 300_000 });
   const revoked = await makeKey(server.operator);
   await server.operator.delete(`/v1/keys/${revoked.id}`);
   const counts = "SELECT account_ref, kind, count FROM account_counts WHERE count > 0 ORDER BY 1, 2";

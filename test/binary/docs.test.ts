@@ -14,7 +14,7 @@ test(
     const loaded = [...html.matchAll(/(?:href|src)="([^"]+\.(js|css))"/g)];
     expect(loaded.map(([, , type]) => type)).toEqual(["css", "css", "js", "js"]);
     for (const [, address = "", type] of loaded) {
-      const file = await fetch(new URL(address, page.url));
+      const file = await fetch(new URL(address, page.url), { headers: { "accept-encoding": "gzip" } });
       expect(file.status, address).toBe(200);
       expect(file.headers.get("content-encoding"), address).toBe("gzip");
       const text = await file.text();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Cookie, Page } from "playwright-core";
 import { fillConsole } from "../../scripts/console/filling.ts";
 import { TestServer, type TestServerOptions } from "../support/server.ts";
 import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
@@ -12,6 +12,9 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
 const AXE_OPTIONS = { runOnly: RULES, resultTypes: ["violations"], iframes: false, preload: false };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The cookies of sessions, by server and key. */
+const LOGGED_IN = new Map<string, Cookie[]>();
 
 /** How a browser is set. */
 export interface Look {
@@ -43,6 +46,14 @@ export class Console {
 
   /** Opens the console, where nobody is logged in. */
   static async open(server: TestServer, look: Look = {}): Promise<Console> {
+    const opened = await Console.openPage(server, look);
+    await opened.page.goto(`${server.url}/dashboard/`);
+    await opened.page.getByLabel("API key").waitFor();
+    return opened;
+  }
+
+  /** Opens an empty page in a profile of its own. */
+  private static async openPage(server: TestServer, look: Look): Promise<Console> {
     const { colorScheme = "light", width = 1280 } = look;
     const browser = await openBrowser();
     // A colour on its way to another is neither.
@@ -52,15 +63,26 @@ export class Console {
       viewport: { width, height: 860 },
     });
     const page = await context.newPage();
-    const opened = new Console(server, context, page, colorScheme);
-    await page.goto(`${server.url}/dashboard/`);
-    await page.getByLabel("API key").waitFor();
-    return opened;
+    return new Console(server, context, page, colorScheme);
   }
 
-  /** Opens the console and logs in, as the operator unless with another key. */
+  /**
+   * Opens the console logged in, as the operator unless with another key. A key logs in once for each server: its other
+   * visits share that session, since logins are limited.
+   */
   static async enter(server: TestServer, key = server.key): Promise<Console> {
-    return (await Console.open(server)).logIn(key);
+    const saved = `${server.url} ${key}`;
+    const cookies = LOGGED_IN.get(saved);
+    if (cookies === undefined) {
+      const opened = await (await Console.open(server)).logIn(key);
+      LOGGED_IN.set(saved, await opened.context.cookies());
+      return opened;
+    }
+    const opened = await Console.openPage(server, {});
+    await opened.context.addCookies(cookies);
+    await opened.page.goto(`${server.url}/dashboard/`);
+    await opened.page.getByRole("navigation", { name: "Pages" }).waitFor();
+    return opened;
   }
 
   /** Logs in with a key. */

@@ -137,8 +137,12 @@ test(
     await preview.getByText("Service 0 of 3 3", { exact: true }).waitFor();
     expect(await preview.getByText("Service 1 of 3 3").count()).toBe(0);
     expect(await visit.violations()).toEqual([]);
-    const { pages } = (await server.operator.get("/v1/pulse/pages")).body as { pages: object[] };
-    expect(pages[0]).toMatchObject({ slug: "team", show_latency: true, groups: [{ name: "Core" }] });
+    const { pages } = (await server.operator.get("/v1/pulse/pages")).body as { pages: { id: string }[] };
+    expect((await server.operator.get(`/v1/pulse/pages/${pages[0]?.id}`)).body).toMatchObject({
+      slug: "team",
+      show_latency: true,
+      groups: [{ name: "Core" }],
+    });
     await inspector.getByLabel("Published").uncheck();
     await inspector.getByRole("button", { name: "Save" }).click();
     await page.getByText("It is not published").waitFor();

@@ -74,10 +74,10 @@ export class ClockTrust {
     return true;
   }
 
-  /** Notes the time, from now on regularly. */
+  /** Notes the time, and continues to do so regularly. A server starts on a full disk, too. */
   async start(): Promise<void> {
     this.stopListening = this.clock.onWallSet(() => this.look());
-    await this.writer.submit((tx) => this.noteNow(tx));
+    await this.tryNote();
     this.noteLater();
   }
 

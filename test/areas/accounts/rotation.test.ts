@@ -6,6 +6,7 @@ import { createAccounts } from "../../../src/areas/accounts/index.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
+import { SuspendedAccounts } from "../../../src/kernel/projects/suspended-accounts.ts";
 import { isBearerKey } from "../../../src/kernel/secrets/key-format.ts";
 import { UNHEARD } from "../../support/audit.ts";
 import type { Client } from "../../support/client.ts";
@@ -247,7 +248,10 @@ test("deliveries are signed with the newest key, from the moment that it is hand
   /** The area built once more on the same kernel: what the area in use keeps in memory plays no part. */
   const signingKey = (): string => {
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;
-    const scheduler = { recurring: () => {} } as unknown as typeof kernel.scheduler;
+    const scheduler = {
+      recurring: () => {},
+      suspended: new SuspendedAccounts(),
+    } as unknown as typeof kernel.scheduler;
     const outbox = { available: false, enqueue: () => {} };
     const ports = { projects: openProjectDirectory(kernel), outbox, trail: UNHEARD };
     return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(
