@@ -16,7 +16,7 @@ import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";
 import { heartbeatStore } from "./heartbeats/store.ts";
 import { dayStore } from "./history/day-store.ts";
-import { INCIDENTS_KEPT_MS, Incidents } from "./incidents/incidents.ts";
+import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/incidents.ts";
 import { incidentRoutes } from "./incidents/routes.ts";
 import { incidentStore } from "./incidents/store.ts";
 import type { MonitorPorts } from "./ports.ts";
@@ -98,7 +98,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     remove: (tx, rowsMax) =>
       Math.max(
         checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
-        incidentRows.removeOld(tx, rowsMax, tx.now - INCIDENTS_KEPT_MS),
+        incidentRows.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
       ),
   });
   const counted = (status: number) => (projectRef: number) =>

@@ -282,7 +282,7 @@ export class MonitorService {
     if (figures === rowsMax) return figures;
     this.schedule.end(tx, ref);
     this.quiet.forget(tx, ref);
-    this.told.incidents.end(tx, ref, tx.now);
+    this.told.incidents.resolve(tx, ref, tx.now);
     this.parts.channels.choose(tx, ref, null);
     const pings = this.heartbeats.remove(tx, ref);
     monitors.removeState(tx, ref);

@@ -1790,27 +1790,31 @@ export interface MonitorCheck {
 /** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
 export interface Incident {
   id: string;
-  /** Found by a monitor, or told by people. */
+  /** `auto` if a monitor opened the incident, `manual` if it was created through the API. */
   kind: "auto" | "manual";
   title: string;
+  /** Severity of the incident. */
   impact: "degraded" | "outage";
+  /** Progress of work on the incident. */
   status: "investigating" | "identified" | "monitoring" | "resolved";
-  /** What the check said that found it; null of a manual one. */
+  /** Error of the check that opened the incident; null for a manual incident. */
   cause: string | null;
   monitor_ids: string[];
   started_at: string;
+  /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
-  /** A key's name, else a user id. */
+  /** Name of the key that acknowledged the incident, else the user id. */
   acknowledged_by: string | null;
-  /** Null while it is open. */
+  /** Time of the resolution; null while the incident is open. */
   resolved_at: string | null;
-  /** Whether status pages show it. */
+  /** Whether status pages show the incident. */
   public: boolean;
-  /** The incident, else the monitor, that accounts for it: then nobody was told. */
+  /** Id of the incident, else of the monitor, that explains this incident; no alert was sent for it. Null if alerts are sent. */
   suppressed_by: string | null;
-  /** Updates that people have posted, the oldest first. */
+  /** Posted updates, oldest first. */
   updates: {
     at: string;
+    /** Progress of work on the incident. */
     status: "investigating" | "identified" | "monitoring" | "resolved";
     message: string;
   }[];
@@ -1819,19 +1823,20 @@ export interface Incident {
 /** The body of `PATCH /v1/pulse/incidents/{incident_id}`. */
 export interface IncidentPatch {
   title?: string | undefined;
-  /** Whether status pages show it. */
+  /** Whether status pages show the incident. */
   public?: boolean | undefined;
 }
 
 /** The body of `POST /v1/pulse/incidents`. */
 export interface IncidentCreateBody {
   title: string;
-  /** Plain text. */
+  /** Text of the update, shown on status pages as plain text with links. */
   message?: string | undefined;
+  /** Severity of the incident. */
   impact?: "degraded" | "outage" | undefined;
-  /** The monitors that it is about. */
+  /** Ids of the affected monitors. */
   monitor_ids?: readonly string[] | undefined;
-  /** Whether status pages show it. */
+  /** Whether status pages show the incident. */
   public?: boolean | undefined;
 }
 
@@ -1845,32 +1850,36 @@ export interface IncidentPage {
 /** What `GET /v1/pulse/incidents` answers, `incidents`, `[]`. */
 export interface IncidentSummary {
   id: string;
-  /** Found by a monitor, or told by people. */
+  /** `auto` if a monitor opened the incident, `manual` if it was created through the API. */
   kind: "auto" | "manual";
   title: string;
+  /** Severity of the incident. */
   impact: "degraded" | "outage";
+  /** Progress of work on the incident. */
   status: "investigating" | "identified" | "monitoring" | "resolved";
-  /** What the check said that found it; null of a manual one. */
+  /** Error of the check that opened the incident; null for a manual incident. */
   cause: string | null;
   monitor_ids: string[];
   started_at: string;
+  /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
-  /** A key's name, else a user id. */
+  /** Name of the key that acknowledged the incident, else the user id. */
   acknowledged_by: string | null;
-  /** Null while it is open. */
+  /** Time of the resolution; null while the incident is open. */
   resolved_at: string | null;
-  /** Whether status pages show it. */
+  /** Whether status pages show the incident. */
   public: boolean;
-  /** The incident, else the monitor, that accounts for it: then nobody was told. */
+  /** Id of the incident, else of the monitor, that explains this incident; no alert was sent for it. Null if alerts are sent. */
   suppressed_by: string | null;
-  /** Number of updates that people have posted. */
+  /** Number of posted updates. */
   updates_count: number;
 }
 
 /** The body of `POST /v1/pulse/incidents/{incident_id}/updates`. */
 export interface IncidentUpdateBody {
+  /** Progress of work on the incident. */
   status: "investigating" | "identified" | "monitoring" | "resolved";
-  /** Plain text. */
+  /** Text of the update, shown on status pages as plain text with links. */
   message?: string | undefined;
 }
 
@@ -3435,8 +3444,9 @@ export const OPERATIONS = {
     IncidentPage,
     never,
     {
+      /** Returns only incidents with this status. */
       status?: "open" | "resolved" | undefined;
-      /** Only those about this monitor. */
+      /** Returns only incidents of the monitor with this id. */
       monitor_id?: string | undefined;
     }
   >,

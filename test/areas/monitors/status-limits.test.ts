@@ -4,8 +4,8 @@ import { XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
 import { LINKS_MAX, linksOf, paragraphs } from "../../../src/areas/monitors/incidents/markup.ts";
 import { CACHE_BYTES_MAX, StatusCache } from "../../../src/areas/monitors/status-pages/cache.ts";
-import { INCIDENTS_MAX, UPDATES_SHOWN } from "../../../src/areas/monitors/status-pages/news.ts";
-import { RENDERED_MS } from "../../../src/areas/monitors/status-pages/rendering.ts";
+import { INCIDENTS_MAX, UPDATES_SHOWN } from "../../../src/areas/monitors/status-pages/events.ts";
+import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
 import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/text-budget.ts";
 import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
 import { expectError } from "../../support/errors.ts";
@@ -60,7 +60,7 @@ describe("a page of all that people can write", () => {
   });
 
   test.each(["", ".json", "/feed.atom"])("is limited in bytes, and rendered once: %s", async (suffix) => {
-    await server.clock.advance(RENDERED_MS);
+    await server.clock.advance(RENDER_INTERVAL_MS);
     const startedAt = performance.now();
     const text = await read(`hostile${suffix}`);
     expect(performance.now() - startedAt).toBeLessThan(RENDER_MS_MAX);
@@ -248,7 +248,7 @@ test("a title that a person gave to an automatic incident is shown", async () =>
   const { incidents } = (await owner.get("/v1/pulse/incidents")).body as { incidents: { id: string }[] };
   expect(incidents).toHaveLength(1);
   const titles = async () => {
-    await server.clock.advance(RENDERED_MS);
+    await server.clock.advance(RENDER_INTERVAL_MS);
     const data = JSON.parse(await read("titles.json")) as { incidents: { title: string }[] };
     return data.incidents.map(({ title }) => title);
   };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
+import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
 import { PUBLIC_PER_MINUTE } from "../../../src/areas/monitors/status-pages/public-routes.ts";
-import { RENDERED_MS } from "../../../src/areas/monitors/status-pages/rendering.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -45,11 +45,11 @@ async function pageOf(names: readonly (string | null)[], more: object = {}) {
   return { slug, id: String(made.body["id"]), monitor_ids };
 }
 
-let asked = 0;
+let query = 0;
 /** Asks as nobody. The limit of an address is lifted in time. */
 async function look(path: string, headers: Record<string, string> = {}) {
-  asked += 1;
-  if (asked % (PUBLIC_PER_MINUTE / 2) === 0) await server.clock.advance(MINUTE_MS);
+  query += 1;
+  if (query % (PUBLIC_PER_MINUTE / 2) === 0) await server.clock.advance(MINUTE_MS);
   return server.client(null).get(`/status/${path}`, { headers });
 }
 
@@ -158,7 +158,7 @@ describe("what a page shows", () => {
     site.answers(503);
     await account.post(`/v1/pulse/${monitor_ids[0]}/check`);
     site.answers(200);
-    await server.clock.advance(RENDERED_MS - 1);
+    await server.clock.advance(RENDER_INTERVAL_MS - 1);
     expect((await json(slug)).status).toBe("up");
     await server.clock.advance(1);
     expect(await json(slug)).toMatchObject({ status: "down", sentence: "The system is down" });
@@ -187,7 +187,7 @@ describe("what a page shows", () => {
   test("a monitor that is gone leaves its place empty: no badge becomes another's", async () => {
     const { slug, monitor_ids } = await pageOf(["First", "Second"]);
     await account.delete(`/v1/pulse/${monitor_ids[0]}`);
-    await server.clock.advance(RENDERED_MS);
+    await server.clock.advance(RENDER_INTERVAL_MS);
     expectError(await look(`${slug}/badge/1.json`), "not_found");
     expect((await look(`${slug}/badge/2.json`)).body).toMatchObject({ label: "Second", message: "works" });
     expect((await json(slug)).groups[0]?.monitors).toMatchObject([{ number: 2 }]);
@@ -196,7 +196,7 @@ describe("what a page shows", () => {
   test("what is paused, and what was never checked", async () => {
     const { slug, monitor_ids } = await pageOf(["Paused"]);
     await account.put(`/v1/pulse/${monitor_ids[0]}`, { active: false });
-    await server.clock.advance(RENDERED_MS);
+    await server.clock.advance(RENDER_INTERVAL_MS);
     expect(await json(slug)).toMatchObject({ status: "unknown", sentence: "Nothing is known yet" });
     expect((await look(slug)).text).toContain("Paused");
   });

@@ -11,10 +11,10 @@ import { statusHtml } from "../../../src/areas/monitors/status-pages/html.ts";
 import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/status-pages/schema.ts";
 import {
   BARS_MAX,
+  buildView,
   percentOf,
   type StatusView,
   type ViewParts,
-  viewOf,
 } from "../../../src/areas/monitors/status-pages/view.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 
@@ -99,7 +99,7 @@ function view({
     updatedAt: NOW,
     settings: { ...PAGE_DEFAULTS, title: "Acme", groups, ...settings },
   };
-  return viewOf(parts, page, NOW);
+  return buildView(parts, page, NOW);
 }
 
 const rendered = (shown: StatusView) => statusHtml(shown, "s.css");
@@ -170,9 +170,9 @@ describe("incidents", () => {
   test("open ones stand first, ended ones among the past", async () => {
     const text = await rendered(await view({ incidents: [INCIDENT, { ...ended, title: "Over" }] }));
     const order = ["Open incidents", "Slow &lt;search&gt;", "Shop", "Past incidents", "Over"];
-    const places = order.map((word) => text.indexOf(`>${word}<`));
-    expect(places).toEqual(places.toSorted((one, other) => one - other));
-    expect(places[0]).toBeGreaterThan(0);
+    const positions = order.map((word) => text.indexOf(`>${word}<`));
+    expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+    expect(positions[0]).toBeGreaterThan(0);
     expect(text.indexOf("identified")).toBeLessThan(text.indexOf("investigating"));
   });
 });

@@ -11,7 +11,7 @@ import {
   type MonitorState,
   shownName,
 } from "../domain.ts";
-import type { Outages, Turn } from "../incidents/outages.ts";
+import type { CheckOutcome, Outages } from "../incidents/outages.ts";
 import { looksAtBody } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CheckMade, MonitorRow, MonitorSettings } from "../store.ts";
@@ -114,7 +114,7 @@ export class Checks {
       streak: 0,
     } as const;
     this.parts.monitors.updateState(tx, { ...monitor, ...unknown });
-    this.outages.endIncident(tx, monitor.ref);
+    this.outages.resolveIncident(tx, monitor.ref);
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 
@@ -153,15 +153,15 @@ export class Checks {
     const { tls_expiry_days: days } = monitor.settings;
     const certificate = isNews ? metCertificate(monitor.certificate, met, made, days) : monitor.certificate;
     const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
-    this.outages.tellHealth(tx, monitor, after, made);
+    this.outages.notifyHealth(tx, monitor, after, made);
     return after;
   }
 
   /** Opens or ends the incident of a check, and tells who is to be told of it. */
-  private follow(tx: Tx, turn: Turn): void {
+  private follow(tx: Tx, turn: CheckOutcome): void {
     const { before, after, made, event } = turn;
     if (event === null && after.status === before.status) return;
-    const told = this.outages.follow(tx, turn);
+    const told = this.outages.recordOutcome(tx, turn);
     if (told !== null) sendAlert(tx, this.parts, before, told, after, made);
   }
 

@@ -21,32 +21,35 @@ import {
 } from "./schema.ts";
 import type { IncidentRow } from "./store.ts";
 
-/** Incidents told by people that last, in a project: a status page shows all of them. */
+/** Maximum number of open manual incidents of a project: far more than people can work on. */
 export const OPEN_INCIDENTS_MAX = 100;
-/** What people say of one incident: an answer shows all of it. */
+/** Maximum number of updates of an incident: one response returns all of them. */
 export const INCIDENT_UPDATES_MAX = 100;
-/** How long an incident is kept after its end. */
-export const INCIDENTS_KEPT_MS = 400 * 24 * 60 * 60 * 1000;
+/** Time that an incident is stored after it is resolved, in milliseconds. */
+export const INCIDENT_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 
 const codes = registerErrors({
-  incident_limit_exceeded: [403, "The project has as many open incidents as it may have."],
-  incident_update_limit_exceeded: [403, "The incident has as many updates as it may have."],
+  incident_limit_exceeded: [
+    403,
+    "The project has reached its limit of open manual incidents. Resolve one first.",
+  ],
+  incident_update_limit_exceeded: [403, "The incident has reached its limit of updates."],
 });
 
 declare module "../../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** What has begun, as a monitor tells it. */
+/** Outage found by a check. */
 export interface Outage {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly cause: string | null;
-  /** The incident, else the monitor, that accounts for it. */
+  /** Incident, else monitor, that explains the outage; null for none. */
   readonly suppressedBy: string | null;
 }
 
-/** The use cases of incidents: of monitors, and of people. */
+/** Automatic incidents, which monitors open and resolve, and manual ones. */
 export class Incidents {
   private nextRef: number;
 
@@ -57,21 +60,22 @@ export class Incidents {
     this.nextRef = parts.incidents.highestRef() + 1;
   }
 
-  /** The outage of a monitor that lasts; null where there is none. */
+  /** Returns the open incident of a monitor, or null. */
   openOf(monitorRef: number): IncidentRow | null {
     return this.parts.incidents.openOf(monitorRef);
   }
 
-  /** Opens the outage of a monitor, in the unit of work that finds it; one that lasts goes on. */
-  begin(tx: Tx, monitor: MonitorRow, { at, cause, suppressedBy }: Outage): IncidentRow {
+  /** Opens the incident of a monitor, in the same transaction as its check. Returns the open incident if there is one already. */
+  open(tx: Tx, monitor: MonitorRow, { at, cause, suppressedBy }: Outage): IncidentRow {
     const open = this.openOf(monitor.ref);
     if (open !== null) return open;
-    const { projectRef, ref: monitorRef, monitorId } = monitor;
-    const title = `${shownName(monitor.settings)} is down`;
-    const about = { projectRef, monitorRef, monitorIds: [monitorId], title, impact: "outage" } as const;
     return this.insert(tx, {
-      ...about,
+      projectRef: monitor.projectRef,
+      monitorRef: monitor.ref,
+      monitorIds: [monitor.monitorId],
+      title: `${shownName(monitor.settings)} is down`,
       titleGiven: false,
+      impact: "outage",
       cause,
       startedAt: at,
       isPublic: false,
@@ -79,37 +83,46 @@ export class Incidents {
     });
   }
 
-  /** The outage as one that is told of, whatever accounted for it before. */
-  tellOf(tx: Tx, incident: IncidentRow): IncidentRow {
+  /** Removes the suppression of an incident, so that alerts are sent for it. */
+  unsuppress(tx: Tx, incident: IncidentRow): IncidentRow {
     return incident.suppressedBy === null ? incident : this.write(tx, { ...incident, suppressedBy: null });
   }
 
-  /** Ends the outage of a monitor; null where none lasts. */
-  end(tx: Tx, monitorRef: number, at: number): IncidentRow | null {
+  /** Resolves the open incident of a monitor. Returns null if there is none. */
+  resolve(tx: Tx, monitorRef: number, at: number): IncidentRow | null {
     const open = this.openOf(monitorRef);
     if (open === null) return null;
     return this.write(tx, { ...open, status: "resolved", resolvedAt: Math.max(at, open.startedAt) });
   }
 
-  /** Tells of an incident. @throws ApiError `validation_error` for a foreign monitor, `incident_limit_exceeded` */
+  /** Creates a manual incident. @throws ApiError `validation_error` for a monitor outside the project, `incident_limit_exceeded` */
   create(tx: Tx, { project }: Caller, given: IncidentCreateBody): Incident {
     const { incidents } = this.parts;
-    const { title, message = "", impact = "outage", monitor_ids = [] } = given;
+    const { title, message = "", impact = "outage", monitor_ids = [], public: isPublic = false } = given;
     const monitorIds = this.monitorsIn(project.ref, monitor_ids);
-    if (incidents.openByPeople(project.ref) >= OPEN_INCIDENTS_MAX)
+    if (incidents.openManualCount(project.ref) >= OPEN_INCIDENTS_MAX)
       throw new ApiError(
         "incident_limit_exceeded",
-        `A project has at most ${OPEN_INCIDENTS_MAX} open incidents of people. Resolve one.`,
+        `A project has at most ${OPEN_INCIDENTS_MAX} open manual incidents. Resolve one first.`,
       );
-    const about = { projectRef: project.ref, monitorRef: null, monitorIds, title, titleGiven: true, impact };
-    const how = { cause: null, startedAt: tx.now, isPublic: given.public ?? false, suppressedBy: null };
-    const row = this.insert(tx, { ...about, ...how });
+    const row = this.insert(tx, {
+      projectRef: project.ref,
+      monitorRef: null,
+      monitorIds,
+      title,
+      titleGiven: true,
+      impact,
+      cause: null,
+      startedAt: tx.now,
+      isPublic,
+      suppressedBy: null,
+    });
     if (message !== "") incidents.addUpdate(tx, row.ref, { at: tx.now, status: row.status, message });
-    tx.audit({ ...aboutIncident(row, "opened"), before: null, after: this.view(row) });
+    tx.audit({ ...auditTarget(row, "created"), before: null, after: this.view(row) });
     return this.view(row);
   }
 
-  /** A page of a project's incidents, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  /** Lists a project's incidents, newest first. @throws ApiError `validation_error` for an invalid cursor */
   list(projectRef: number, query: IncidentQuery): IncidentPage {
     const { status, monitor_id, limit = INCIDENT_LIST_LIMIT, cursor } = query;
     const filter = {
@@ -122,11 +135,14 @@ export class Incidents {
   }
 
   /** @throws ApiError `not_found` */
-  read(projectRef: number, incidentId: string): Incident {
+  get(projectRef: number, incidentId: string): Incident {
     return this.view(this.find(projectRef, incidentId));
   }
 
-  /** Somebody takes care of it: nothing is repeated, and channels are told, once. @throws ApiError `not_found`, `conflict` */
+  /**
+   * Records who works on an incident: its alert is no longer repeated, and channels are notified once. Acknowledging it again
+   * changes nothing. @throws ApiError `not_found`, `conflict` if it is resolved
+   */
   acknowledge(tx: Tx, caller: Caller, incidentId: string): Incident {
     const before = this.findOpen(caller.project.ref, incidentId);
     if (before.acknowledgedAt !== null) {
@@ -136,7 +152,7 @@ export class Incidents {
     const { account, session, credential } = caller;
     const acknowledgedBy = this.parts.keyName(session?.credential ?? credential) ?? account.userId;
     const row = this.write(tx, { ...before, acknowledgedAt: tx.now, acknowledgedBy });
-    tx.audit({ ...aboutIncident(row, "acknowledged"), before: this.view(before), after: this.view(row) });
+    tx.audit({ ...auditTarget(row, "acknowledged"), before: this.view(before), after: this.view(row) });
     const { projectRef, monitorRef, title } = row;
     const monitor = monitorRef === null ? null : this.parts.monitors.monitor(monitorRef);
     this.notices.tell(tx, {
@@ -151,45 +167,52 @@ export class Incidents {
     return this.view(row);
   }
 
-  /** Says something of it. @throws ApiError `not_found`, `conflict`, `incident_update_limit_exceeded` */
+  /**
+   * Adds an update, which can resolve a manual incident. @throws ApiError `not_found`, `conflict`,
+   * `incident_update_limit_exceeded`
+   */
   addUpdate(tx: Tx, projectRef: number, incidentId: string, given: IncidentUpdateBody): Incident {
     const { incidents } = this.parts;
     const before = this.findOpen(projectRef, incidentId);
     const { status, message = "" } = given;
-    const isOver = status === "resolved";
-    if (isOver && before.monitorRef !== null)
+    const isResolved = status === "resolved";
+    if (isResolved && before.monitorRef !== null)
       throw new ApiError(
         "conflict",
-        "This incident is resolved by the check that finds its target up again.",
+        "An automatic incident cannot be resolved manually: the check that finds the target up resolves it.",
       );
     if (incidents.updatesCount(before.ref) >= INCIDENT_UPDATES_MAX)
       throw new ApiError(
         "incident_update_limit_exceeded",
-        `An incident has at most ${INCIDENT_UPDATES_MAX} updates.`,
+        `An incident has at most ${INCIDENT_UPDATES_MAX} updates. Create another incident to post more.`,
       );
-    const was = this.view(before);
+    const previous = this.view(before);
     incidents.addUpdate(tx, before.ref, { at: tx.now, status, message });
-    const row = this.write(tx, { ...before, status, ...(isOver ? { resolvedAt: tx.now } : {}) });
-    tx.audit({ ...aboutIncident(row, isOver ? "resolved" : "updated"), before: was, after: this.view(row) });
+    const row = this.write(tx, { ...before, status, ...(isResolved ? { resolvedAt: tx.now } : {}) });
+    tx.audit({
+      ...auditTarget(row, isResolved ? "resolved" : "updated"),
+      before: previous,
+      after: this.view(row),
+    });
     return this.view(row);
   }
 
   /** @throws ApiError `not_found` */
-  change(tx: Tx, projectRef: number, incidentId: string, given: IncidentPatch): Incident {
+  update(tx: Tx, projectRef: number, incidentId: string, given: IncidentPatch): Incident {
     const before = this.find(projectRef, incidentId);
     const { title = before.title, public: isPublic = before.isPublic } = given;
     const titleGiven = before.titleGiven || title !== before.title;
     const row = this.write(tx, { ...before, title, titleGiven, isPublic });
-    tx.audit(changed({ ...aboutIncident(row, "changed"), before: this.view(before), after: this.view(row) }));
+    tx.audit(changed({ ...auditTarget(row, "changed"), before: this.view(before), after: this.view(row) }));
     return this.view(row);
   }
 
-  /** An incident with its updates. */
+  /** Returns an incident with its updates, as the API shows it. */
   view(row: IncidentRow): Incident {
     const updates = this.parts.incidents.updates(row.ref);
     return {
       ...fieldsOf(row),
-      updates: updates.map(({ at, ...said }) => ({ at: isoTime(at), ...said })),
+      updates: updates.map(({ at, ...update }) => ({ at: isoTime(at), ...update })),
     };
   }
 
@@ -199,21 +222,22 @@ export class Incidents {
 
   private insert(
     tx: Tx,
-    about: Omit<
+    given: Omit<
       IncidentRow,
       "ref" | "incidentId" | "status" | "acknowledgedAt" | "acknowledgedBy" | "resolvedAt"
     >,
   ): IncidentRow {
-    const incidentId = prefixedId("inc", this.parts.ids.uuidV7());
-    const open = {
+    const row: IncidentRow = {
+      ...given,
+      ref: this.nextRef++,
+      incidentId: prefixedId("inc", this.parts.ids.uuidV7()),
       status: "investigating",
       acknowledgedAt: null,
       acknowledgedBy: null,
       resolvedAt: null,
-    } as const;
-    const row: IncidentRow = { ...about, ...open, ref: this.nextRef++, incidentId };
+    };
     this.parts.incidents.insert(tx, row);
-    this.parts.changes.inProject(tx, row.projectRef, "pulse", incidentId);
+    this.parts.changes.inProject(tx, row.projectRef, "pulse", row.incidentId);
     return row;
   }
 
@@ -232,26 +256,30 @@ export class Incidents {
 
   private findOpen(projectRef: number, incidentId: string): IncidentRow {
     const row = this.find(projectRef, incidentId);
-    if (row.resolvedAt !== null) throw new ApiError("conflict", "This incident is resolved.");
+    if (row.resolvedAt !== null)
+      throw new ApiError(
+        "conflict",
+        "This incident is already resolved. Create a new one if the problem returned.",
+      );
     return row;
   }
 
   private monitorsIn(projectRef: number, given: readonly string[]): string[] {
     const ids = [...new Set(given.map((id) => id.toLowerCase()))];
-    const isThere = (id: string) => isUuid(id) && this.parts.monitors.find(id)?.projectRef === projectRef;
-    if (ids.every(isThere)) return ids;
-    throw invalidField("monitor_ids", "must be ids of monitors of this project");
+    const isInProject = (id: string) => isUuid(id) && this.parts.monitors.find(id)?.projectRef === projectRef;
+    if (ids.every(isInProject)) return ids;
+    throw invalidField("monitor_ids", "must contain only ids of monitors in this project");
   }
 }
 
-function aboutIncident(
+function auditTarget(
   { incidentId, title }: IncidentRow,
-  what: string,
+  action: string,
 ): Pick<AuditChange, "summary" | "target"> {
-  return { summary: `Incident ${what}: ${title}`, target: { type: "incident", id: incidentId } };
+  return { summary: `Incident ${action}: ${title}`, target: { type: "incident", id: incidentId } };
 }
 
-/** What an incident has alone and in a list. */
+/** Fields that an incident has both alone and in a list. */
 function fieldsOf(row: IncidentRow): Omit<Incident, "updates"> {
   return {
     id: row.incidentId,

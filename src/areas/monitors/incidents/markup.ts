@@ -1,11 +1,11 @@
-/** Markup that is ready: what was text in it has been escaped. */
+/** Markup in which all text is already escaped. */
 export class Markup {
   constructor(readonly text: string) {}
 }
 
 type Part = Markup | string | number | null | false | readonly Part[];
 
-/** What must not stand in a text as it is: markup's own characters, and what neither XML nor HTML may hold at all. */
+/** Characters to escape: those of the markup itself, and those that XML and HTML forbid. */
 const UNSAFE = /[&<>"'\p{Cc}\ufffe\uffff]/gu;
 const ENTITIES: Readonly<Record<string, string>> = {
   "\t": "\t",
@@ -20,8 +20,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const REPLACEMENT = "\ufffd";
 
 /**
- * A template of HTML, SVG or XML: every value is text and is escaped, also for attributes in double quotes, unless it is
- * markup itself. Lists are joined; null and false are nothing.
+ * A template of HTML, SVG or XML. Values are escaped as text, also within double-quoted attributes, unless they are markup.
+ * Lists are joined; null and false are omitted.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Markup {
   let text = strings[0] ?? "";
@@ -39,16 +39,16 @@ function escaped(text: string): string {
   return text.toWellFormed().replace(UNSAFE, (one) => ENTITIES[one] ?? REPLACEMENT);
 }
 
-/** Longest link: beyond it browsers and servers disagree about addresses. */
+/** Characters of a link: browsers and servers do not agree on longer addresses. */
 const LINK_LENGTH_MAX = 2_000;
-/** Links of one text: more than a reader follows, and a limit for what a text of short addresses grows to. */
+/** Maximum number of links in a text: limits the markup that a text of short addresses grows to. */
 export const LINKS_MAX = 100;
-/** What ends a sentence is no part of an address in it. */
+/** Punctuation after an address, which does not belong to it. */
 const SENTENCE_END = ".,;:!?)'\"";
 
 /**
- * Where the first {@link LINKS_MAX} links of a plain text are, found in one pass: the beginning and the end of each, in
- * turn, as UTF-16 offsets. A link is a word that begins with `https://` or `http://`.
+ * Finds the first {@link LINKS_MAX} links of a plain text in one pass. Returns the start and the end of each, alternating, as
+ * UTF-16 offsets. A link is a word that begins with `https://` or `http://`.
  */
 export function linksOf(text: string): number[] {
   const links: number[] = [];
@@ -63,7 +63,7 @@ export function linksOf(text: string): number[] {
   return links;
 }
 
-/** Plain text as paragraphs, line by line, with its links. Nothing else in it has a meaning. */
+/** Renders plain text as paragraphs with line breaks and links. No other syntax is interpreted. */
 export function paragraphs(text: string, links: readonly number[] = linksOf(text)): Markup {
   const blocks = linked(text, links)
     .split("\n\n")

@@ -6,50 +6,54 @@ import type { CheckMade, MonitorRow } from "../store.ts";
 import type { Incidents } from "./incidents.ts";
 import type { IncidentRow } from "./store.ts";
 
-/** A check that changes the status of a monitor, or is to be told. */
-export interface Turn {
+/** A check that changes the status of a monitor or repeats an alert. */
+export interface CheckOutcome {
   readonly before: MonitorRow;
   readonly after: MonitorState;
   readonly made: CheckMade;
-  /** What its webhook and its e-mail are to be told; null: nothing. */
+  /** Event for the monitor's own webhook and e-mail; null for none. */
   readonly event: MonitorEvent | null;
-  /** The incident, else the monitor, that accounts for it: then nobody is told. */
+  /** Incident, else monitor, that explains the failure: no alert is sent. */
   readonly suppressedBy?: string | null;
-  /** Channels are told nothing of it, and know why. */
-  readonly isHushed?: boolean;
+  /** Whether channels are not notified. */
+  readonly isSilenced?: boolean;
 }
 
-/** What follows from a check beside the monitor's new state: its incident, and what channels are told. */
+/** Opens and resolves the incident of a monitor after its checks, and notifies channels. */
 export class Outages {
   constructor(
     private readonly incidents: Incidents,
     private readonly notices: Notices,
   ) {}
 
-  /** Whether anybody could be told beside webhook and e-mail. */
+  /** Whether the project has notification channels. */
   hasChannels(projectRef: number): boolean {
     return this.notices.hasChannels(projectRef);
   }
 
-  /** Ends the incident of a monitor, if one is open, and notifies nobody. */
-  endIncident(tx: Tx, monitorRef: number): void {
-    this.incidents.end(tx, monitorRef, tx.now);
+  /** Resolves the monitor's open incident, if any, without a notification. */
+  resolveIncident(tx: Tx, monitorRef: number): void {
+    this.incidents.resolve(tx, monitorRef, tx.now);
   }
 
-  /** Opens or ends the incident, and tells the channels. Returns what is left to tell the monitor's own webhook and e-mail. */
-  follow(tx: Tx, turn: Turn): MonitorEvent | null {
-    const { before, after, made, event } = turn;
-    const incident = this.incidentOf(tx, turn);
-    const isKnown = incident !== null && (incident.suppressedBy !== null || isRepeated(turn, incident));
-    if (made.manual || isKnown) return null;
-    const isBack = before.status === "down" && after.status === "up";
-    const told = event ?? (isBack ? "monitor.up" : null);
-    if (told !== null && turn.isHushed !== true) this.tell(tx, turn, told, incident);
+  /**
+   * Opens or resolves the incident and notifies the channels. Returns the event that remains to be sent to the monitor's own
+   * webhook and e-mail, or null.
+   */
+  recordOutcome(tx: Tx, outcome: CheckOutcome): MonitorEvent | null {
+    const { before, after, made, event } = outcome;
+    const incident = this.updateIncident(tx, outcome);
+    if (made.manual || isAccountedFor(outcome, incident)) return null;
+    // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
+    const isRecovery = before.status === "down" && after.status === "up";
+    const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
+    if (channelEvent !== null && outcome.isSilenced !== true)
+      this.notify(tx, outcome, channelEvent, incident);
     return event;
   }
 
-  /** Tells the channels what is to be told of a monitor beside down and up. */
-  tellHealth(tx: Tx, before: MonitorRow, after: MonitorRow, made: CheckMade): void {
+  /** Notifies channels of a slow target, its return to normal latency, and an expiring certificate. */
+  notifyHealth(tx: Tx, before: MonitorRow, after: MonitorRow, made: CheckMade): void {
     const { projectRef } = before;
     if (!this.hasChannels(projectRef)) return;
     for (const notice of healthNotices(before, after, made)) {
@@ -57,23 +61,21 @@ export class Outages {
     }
   }
 
-  private incidentOf(tx: Tx, turn: Turn): IncidentRow | null {
-    const { before, after, made, event, suppressedBy = null } = turn;
+  private updateIncident(tx: Tx, outcome: CheckOutcome): IncidentRow | null {
+    const { before, after, made, event, suppressedBy = null } = outcome;
     const { at, error: cause } = made;
     if (after.status === "down") {
-      const incident = this.incidents.begin(tx, before, { at, cause, suppressedBy });
-      // What accounted for it is well, and this is not.
-      return event === null || suppressedBy !== null ? incident : this.incidents.tellOf(tx, incident);
+      const incident = this.incidents.open(tx, before, { at, cause, suppressedBy });
+      // An alert without a suppressor: what explained the incident has recovered, and this target has not.
+      return event === null || suppressedBy !== null ? incident : this.incidents.unsuppress(tx, incident);
     }
-    return before.status === "down" ? this.incidents.end(tx, before.ref, at) : null;
+    return before.status === "down" ? this.incidents.resolve(tx, before.ref, at) : null;
   }
 
-  private tell(tx: Tx, turn: Turn, event: MonitorEvent, incident: IncidentRow | null): void {
-    const { before, after, made } = turn;
-    const { at, latencyMs: latency_ms, responseStatus: response_status, error } = made;
+  private notify(tx: Tx, outcome: CheckOutcome, event: MonitorEvent, incident: IncidentRow | null): void {
+    const { before, after, made } = outcome;
     const { projectRef } = before;
     if (!this.hasChannels(projectRef)) return;
-    const checked_at = Math.floor(at / 1_000);
     this.notices.tell(tx, {
       projectRef,
       monitor: before,
@@ -83,29 +85,30 @@ export class Outages {
       facts: {
         status: after.status,
         previous_status: before.status,
-        error,
-        response_status,
-        latency_ms,
+        error: made.error,
+        response_status: made.responseStatus,
+        latency_ms: made.latencyMs,
         consecutive_failures: after.consecutiveFailures,
-        checked_at,
+        checked_at: Math.floor(made.at / 1_000),
       },
     });
   }
 }
 
-/** Whether people know already of what would be told once more. */
-function isRepeated({ event }: Turn, { acknowledgedAt }: IncidentRow): boolean {
-  return event === "monitor.down" && acknowledgedAt !== null;
+/** Whether the incident is suppressed, or the alert would repeat an acknowledged one. */
+function isAccountedFor({ event }: CheckOutcome, incident: IncidentRow | null): boolean {
+  if (incident === null) return false;
+  return incident.suppressedBy !== null || (event === "monitor.down" && incident.acknowledgedAt !== null);
 }
 
 function downText({ error }: CheckMade, incident: IncidentRow | null, now: number): string {
-  const parts = [error ?? "no answer", ...(incident === null ? [] : [sinceText(incident.startedAt, now)])];
-  return parts.join(" · ");
+  const cause = error ?? "no response";
+  return incident === null ? cause : `${cause} · ${sinceText(incident.startedAt, now)}`;
 }
 
 function upText({ at, responseStatus, latencyMs }: CheckMade, incident: IncidentRow | null): string {
-  const answered = responseStatus === null ? [] : [`answered ${responseStatus} in ${latencyMs} ms`];
-  const lasted = incident === null ? [] : [`was down for ${durationText(at - incident.startedAt)}`];
-  const parts = [...answered, ...lasted];
+  const parts: string[] = [];
+  if (responseStatus !== null) parts.push(`responded with ${responseStatus} in ${latencyMs} ms`);
+  if (incident !== null) parts.push(`was down for ${durationText(at - incident.startedAt)}`);
   return parts.length === 0 ? "up again" : parts.join(" · ");
 }

@@ -15,7 +15,7 @@ import {
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
 
-/** Declares what is done with incidents. */
+/** Declares the operations of incidents. */
 export function incidentRoutes(api: Api, incidents: Incidents) {
   return [readRoutes(api, incidents), changeRoutes(api, incidents), progressRoutes(api, incidents)];
 }
@@ -34,12 +34,12 @@ function readRoutes(api: Api, incidents: Incidents) {
     )
     .get(
       "/v1/pulse/incidents/:incident_id",
-      ({ call, params }) => call.read(() => incidents.read(call.caller.project.ref, params.incident_id)),
+      ({ call, params }) => call.read(() => incidents.get(call.caller.project.ref, params.incident_id)),
       {
         op: {
           name: "monitors.incidents.read",
           ...READ,
-          summary: "Read an incident",
+          summary: "Get an incident with its updates",
           errors: ["not_found"],
         },
         params: IncidentParams,
@@ -58,8 +58,8 @@ function changeRoutes(api: Api, incidents: Incidents) {
         op: {
           name: "monitors.incidents.create",
           ...CHANGE,
-          summary: "Tell of an incident",
-          description: "Monitors open and resolve their own.",
+          summary: "Create an incident",
+          description: "Monitors open and resolve their incidents automatically; this creates a manual one.",
           errors: ["incident_limit_exceeded"],
           example: { title: "Payments fail", message: "Our provider has an outage.", public: true },
         },
@@ -70,12 +70,12 @@ function changeRoutes(api: Api, incidents: Incidents) {
     .patch(
       "/v1/pulse/incidents/:incident_id",
       ({ call, params, body }) =>
-        call.perform((tx) => incidents.change(tx, call.caller.project.ref, params.incident_id, body)),
+        call.perform((tx) => incidents.update(tx, call.caller.project.ref, params.incident_id, body)),
       {
         op: {
           name: "monitors.incidents.change",
           ...CHANGE,
-          summary: "Change what an incident is called, and who sees it",
+          summary: "Update an incident's title and visibility",
           errors: ["not_found"],
           example: { public: true },
         },
@@ -86,7 +86,6 @@ function changeRoutes(api: Api, incidents: Incidents) {
     );
 }
 
-/** What people do about an incident. */
 function progressRoutes(api: Api, incidents: Incidents) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
@@ -97,8 +96,9 @@ function progressRoutes(api: Api, incidents: Incidents) {
         op: {
           name: "monitors.incidents.acknowledge",
           ...CHANGE,
-          summary: "Say that somebody takes care of an incident",
-          description: "Ends the repeats of its alert, and tells channels, once.",
+          summary: "Acknowledge an incident",
+          description:
+            "Stops the repeated alerts of the incident and notifies channels once. Acknowledging it again changes nothing.",
           errors: ["not_found", "conflict"],
         },
         params: IncidentParams,
@@ -115,8 +115,9 @@ function progressRoutes(api: Api, incidents: Incidents) {
         op: {
           name: "monitors.incidents.update",
           ...CHANGE,
-          summary: "Say how far people are with an incident",
-          description: "`resolved` ends one that people told of; a monitor's ends by its check alone.",
+          summary: "Post an incident update",
+          description:
+            "`resolved` resolves a manual incident. An automatic incident is resolved by the check that finds its target up.",
           errors: ["not_found", "conflict", "incident_update_limit_exceeded"],
           example: { status: "identified", message: "A certificate has expired." },
         },

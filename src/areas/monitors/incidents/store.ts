@@ -3,15 +3,15 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { linksOf } from "./markup.ts";
 import type { Incident, IncidentStatus } from "./schema.ts";
 
-/** An incident as it is kept. */
+/** An incident as stored. */
 export interface IncidentRow {
   readonly ref: number;
   readonly incidentId: string;
   readonly projectRef: number;
-  /** Whose outage it is; null: told by people. */
+  /** Monitor that opened the incident; null for a manual one. */
   readonly monitorRef: number | null;
   readonly title: string;
-  /** Whether a person gave the title. */
+  /** Whether the title was written by a person, not derived from the monitor's name. */
   readonly titleGiven: boolean;
   readonly impact: Incident["impact"];
   readonly status: IncidentStatus;
@@ -25,8 +25,9 @@ export interface IncidentRow {
   readonly suppressedBy: string | null;
 }
 
-/** What is said of an incident. */
+/** An update of an incident. */
 export type IncidentUpdate = {
+  /** Epoch milliseconds. */
   readonly at: number;
   readonly status: IncidentStatus;
   readonly message: string;
@@ -34,11 +35,11 @@ export type IncidentUpdate = {
 
 /** An update as it is stored. */
 export type StoredUpdate = IncidentUpdate & {
-  /** JSON, see `linksOf`; null where it was stored without. */
+  /** Offsets of the links in the message, as JSON of `linksOf`; null in rows that were stored without them. */
   readonly links: string | null;
 };
 
-/** What a list of incidents is narrowed to. */
+/** Filter of a list of incidents. Null matches any value. */
 export interface IncidentFilter {
   readonly isOpen: boolean | null;
   readonly monitorId: string | null;
@@ -83,40 +84,40 @@ export function incidentStore(db: Database) {
   return {
     ...pageStore(db),
     ...removalStore(db),
-    /** The largest reference ever given; 0 when there is none. */
+    /** Largest reference ever assigned; 0 for none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'incidents'"),
     insert(tx: Tx, row: IncidentRow): void {
       insert(tx, storedOf(row));
       for (const monitorId of row.monitorIds) insertMonitor(tx, monitorId, row.ref);
     },
-    /** Writes what can change: not its monitors, nor when it began. */
+    /** Writes the fields that can change: all but the monitors and the start. */
     update: (tx: Tx, row: IncidentRow) => update(tx, storedOf(row)),
     find(incidentId: string): IncidentRow | null {
       const stored = withId(incidentId);
       return stored && rowOf(stored);
     },
-    /** The outage of a monitor that lasts. */
+    /** Open incident of a monitor. */
     openOf(monitorRef: number): IncidentRow | null {
       const stored = openOf(monitorRef);
       return stored && rowOf(stored);
     },
-    /** Open incidents of a project, counted to a maximum. */
+    /** Number of open incidents of a project, counted up to a maximum. */
     openCount: db.number<[projectRef: number, countMax: number]>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE project_ref = ? AND ${OPEN} LIMIT ?)`,
     ),
-    /** Incidents that last and were told by people, in a project. */
-    openByPeople: db.number<[projectRef: number]>(
+    /** Number of open manual incidents of a project. */
+    openManualCount: db.number<[projectRef: number]>(
       `SELECT count(*) AS n FROM incidents WHERE project_ref = ? AND monitor_ref IS NULL AND ${OPEN}`,
     ),
-    /** What was said of one, the oldest first. */
+    /** Updates of an incident, oldest first. */
     updates: db.all<IncidentUpdate, [ref: number]>(
       "SELECT at, status, message FROM incident_updates WHERE incident_ref = ? ORDER BY number",
     ),
-    /** Number of updates of one. */
+    /** Number of updates of an incident. */
     updatesCount: db.number<[ref: number]>(
       "SELECT max(number) AS n FROM incident_updates WHERE incident_ref = ?",
     ),
-    /** The newest updates of one, the newest first. */
+    /** Newest updates of an incident, newest first. */
     newestUpdates: db.all<StoredUpdate, [ref: number, rowsMax: number]>(
       "SELECT at, status, message, links FROM incident_updates WHERE incident_ref = ? ORDER BY number DESC LIMIT ?",
     ),
@@ -126,7 +127,7 @@ export function incidentStore(db: Database) {
   };
 }
 
-/** What lists show: of a project, newest first, below a reference. */
+/** Pages of a project's incidents, newest first, below a reference. Each filter has its own statement and index. */
 function pageStore(db: Database) {
   const END = "ORDER BY ref DESC LIMIT $rowsMax";
   const ofProject = (state: string) =>
@@ -153,13 +154,13 @@ function pageStore(db: Database) {
   };
 }
 
-/** What takes incidents away, with all that was said of them. */
+/** Removal of incidents with their updates and monitors. */
 function removalStore(db: Database) {
-  const some = (where: string) =>
+  const select = (where: string) =>
     `SELECT ref, monitor_ids AS monitorIds FROM incidents WHERE ${where} LIMIT ?`;
   type Removed = { readonly ref: number; readonly monitorIds: string };
-  const endedBefore = db.all<Removed, [moment: number, rowsMax: number]>(some("resolved_at < ?"));
-  const ofProject = db.all<Removed, [projectRef: number, rowsMax: number]>(some("project_ref = ?"));
+  const resolvedBefore = db.all<Removed, [time: number, rowsMax: number]>(select("resolved_at < ?"));
+  const ofProject = db.all<Removed, [projectRef: number, rowsMax: number]>(select("project_ref = ?"));
   const removeUpdates = db.change<[ref: number]>("DELETE FROM incident_updates WHERE incident_ref = ?");
   const removeMonitor = db.change<[monitorId: string, ref: number]>(
     "DELETE FROM incident_monitors WHERE monitor_id = ? AND incident_ref = ?",
@@ -175,10 +176,10 @@ function removalStore(db: Database) {
     return Math.min(removed, rowsMax);
   }
   return {
-    /** Removes some `rowsMax` rows of those that ended before a moment. Returns how many, fewer when nothing is left. */
+    /** Removes about `rowsMax` rows of incidents that were resolved before a time. Returns the number, smaller when none is left. */
     removeOld: (tx: Tx, rowsMax: number, before: number) =>
-      removeAll(tx, endedBefore(before, rowsMax), rowsMax),
-    /** Removes some `rowsMax` rows of a project. Returns how many, fewer when nothing is left. */
+      removeAll(tx, resolvedBefore(before, rowsMax), rowsMax),
+    /** Removes about `rowsMax` rows of a project. Returns the number, smaller when none is left. */
     removeOfProject: (tx: Tx, projectRef: number, rowsMax: number) =>
       removeAll(tx, ofProject(projectRef, rowsMax), rowsMax),
   };

@@ -1,6 +1,6 @@
 import { html } from "../incidents/markup.ts";
-import { lookOf } from "./bars.ts";
-import { WORDS } from "./html.ts";
+import { uptimeRating } from "./bars.ts";
+import { STATE_LABELS } from "./html.ts";
 import type { METRICS } from "./schema.ts";
 import type { ShownMonitor, ShownState } from "./view.ts";
 
@@ -42,7 +42,7 @@ const CERTIFICATE_DAYS_BAD = 3;
 const LABEL_LENGTH_MAX = 40;
 
 /** What a badge is about. */
-export interface Measured {
+export interface BadgeInput {
   readonly monitor: ShownMonitor;
   readonly metric: BadgeMetric;
   /** Percent in the metric's time. */
@@ -52,12 +52,12 @@ export interface Measured {
 }
 
 /** What a badge says of a monitor. */
-export function badgeOf({ monitor, metric, uptime, certificateDays }: Measured): Badge {
+export function badgeOf({ monitor, metric, uptime, certificateDays }: BadgeInput): Badge {
   const { name, state, latencyMs } = monitor;
   const named = (what: string): string => `${cut(name)}${what === "" ? "" : ` ${what}`}`;
   const unknown = { message: "no data", colour: "grey" } as const;
   if (metric === "status")
-    return { label: named(""), message: WORDS[state].toLowerCase(), colour: STATES[state] };
+    return { label: named(""), message: STATE_LABELS[state].toLowerCase(), colour: STATES[state] };
   if (metric === "latency") {
     const label = named("latency");
     return latencyMs === null ? { label, ...unknown } : { label, message: `${latencyMs} ms`, colour: "blue" };
@@ -69,7 +69,7 @@ export function badgeOf({ monitor, metric, uptime, certificateDays }: Measured):
   }
   const label = named(metric.replace("-", " "));
   if (uptime === null) return { label, ...unknown };
-  return { label, message: `${uptime}%`, colour: LOOKS[lookOf(uptime)] };
+  return { label, message: `${uptime}%`, colour: LOOKS[uptimeRating(uptime)] };
 }
 
 function daysText(days: number): string {

@@ -8,7 +8,7 @@ const GOOD_PERCENT = 99.9;
 const FAIR_PERCENT = 95;
 
 /** How an uptime looks: the class of its bar, the colour of its badge. Null: nothing is known. */
-export function lookOf(uptime: number | null): "none" | "good" | "fair" | "bad" {
+export function uptimeRating(uptime: number | null): "none" | "good" | "fair" | "bad" {
   if (uptime === null) return "none";
   if (uptime >= GOOD_PERCENT) return "good";
   return uptime >= FAIR_PERCENT ? "fair" : "bad";
@@ -28,7 +28,7 @@ export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[
   let failing = 0;
   for (const [index, row] of days.entries()) {
     const uptime = row === null ? null : percentOf(row.checks, row.up);
-    const look = lookOf(uptime);
+    const look = uptimeRating(uptime);
     if (look === "bad" || look === "fair") failing += 1;
     const tooltip = uptime === null ? "no data" : `${uptime}%${notesOf(row)}`;
     const className = look === "good" ? "" : ` class="${look}"`;
@@ -45,6 +45,9 @@ export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[
 function notesOf(row: DayRow | null): string {
   if (row === null) return "";
   const minutes = (ms: number): number => Math.ceil(ms / 60_000);
-  const maintained = row.maintenanceMs > 0 ? `, ${minutes(row.maintenanceMs)} min of maintenance` : "";
-  return row.observerMs > 0 ? `${maintained}, not observed for ${minutes(row.observerMs)} min` : maintained;
+  const maintainedPositions =
+    row.maintenanceMs > 0 ? `, ${minutes(row.maintenanceMs)} min of maintenance` : "";
+  return row.observerMs > 0
+    ? `${maintainedPositions}, not observed for ${minutes(row.observerMs)} min`
+    : maintainedPositions;
 }

@@ -1,16 +1,16 @@
 const DAY = { day: "numeric", month: "short", timeZone: "UTC" } as const;
 
-const dayFormat = inTime(DAY);
-const momentFormat = inTime({ ...DAY, hour: "2-digit", minute: "2-digit" });
+const dayFormat = lazyFormat(DAY);
+const timeFormat = lazyFormat({ ...DAY, hour: "2-digit", minute: "2-digit" });
 
 /** A day as people read it, such as `10 Mar`. */
 export const dayText = (epochMs: number): string => dayFormat().format(epochMs);
 
 /** A moment as people read it, such as `10 Mar, 12:00`; UTC. */
-export const momentText = (epochMs: number): string => momentFormat().format(epochMs);
+export const timeText = (epochMs: number): string => timeFormat().format(epochMs);
 
 /** A format that is made when it is needed: it takes ten milliseconds, which no start should wait for. */
-function inTime(options: Intl.DateTimeFormatOptions): () => Intl.DateTimeFormat {
+function lazyFormat(options: Intl.DateTimeFormatOptions): () => Intl.DateTimeFormat {
   let made: Intl.DateTimeFormat | null = null;
   return () => {
     made ??= new Intl.DateTimeFormat("en-GB", options);

@@ -57,7 +57,7 @@ export interface PageFacts {
   /** A project's incidents that are open, or were resolved at `since` or later; newest first, each with its newest updates. */
   incidents(
     projectRef: number,
-    asked: {
+    query: {
       readonly since: number;
       readonly withAutomatic: boolean;
       readonly max: number;
@@ -113,8 +113,8 @@ export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFac
   });
   return {
     incidents(projectRef, { since, withAutomatic, max, updatesMax }) {
-      const asked = { projectRef, since, rowsMax: max };
-      const rows = [...facts.manual(asked), ...(withAutomatic ? facts.automatic(asked) : [])];
+      const query = { projectRef, since, rowsMax: max };
+      const rows = [...facts.manual(query), ...(withAutomatic ? facts.automatic(query) : [])];
       return rows
         .sort((one, other) => other.ref - one.ref)
         .slice(0, max)

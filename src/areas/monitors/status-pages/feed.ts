@@ -1,7 +1,7 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { html, type Markup } from "../incidents/markup.ts";
-import { omittedText, type ShownIncident, type ShownMaintenance, type StatusNews } from "./news.ts";
+import { omittedText, type PageEvents, type ShownIncident, type ShownMaintenance } from "./events.ts";
 import type { PageRow } from "./store.ts";
 import { type ShownMonitor, type StatusView, uptimeOf } from "./view.ts";
 
@@ -65,8 +65,8 @@ function monitorJson({ number, name, url, state, uptime, latencyMs, days }: Show
 }
 
 /** The feed: what happened and what is planned. `address` is the page's own, absolute. */
-export async function statusFeed(news: StatusNews, address: string): Promise<string> {
-  const { page, incidents, maintenance } = news;
+export async function statusFeed(events: PageEvents, address: string): Promise<string> {
+  const { page, incidents, maintenance } = events;
   const { title, description } = page.settings;
   const entries = [
     ...(await mapInSlices(incidents, (one) => incidentEntry(one, page, address))),
@@ -75,7 +75,7 @@ export async function statusFeed(news: StatusNews, address: string): Promise<str
   const updated = Math.max(page.updatedAt, ...entries.map((entry) => entry.updated));
   return html`<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
-<id>${urnOf(page.pageId)}</id>
+<id>${urn(page.pageId)}</id>
 <title>${title}</title>
 ${description === "" ? null : html`<subtitle>${description}</subtitle>\n`}<updated>${isoTime(updated)}</updated>
 <author><name>${title}</name></author>
@@ -116,14 +116,14 @@ function maintenanceEntry(maintenance: ShownMaintenance, page: PageRow, address:
 }
 
 function entryOf(
-  { id, title, published, updated, content }: Entryable,
+  { id, title, published, updated, content }: EntryContent,
   page: PageRow,
   address: string,
 ): Entry {
   return {
     updated,
     markup: html`<entry>
-<id>${urnOf(`${page.pageId} ${id}`)}</id>
+<id>${urn(`${page.pageId} ${id}`)}</id>
 <title>${title}</title>
 <published>${isoTime(published)}</published>
 <updated>${isoTime(updated)}</updated>
@@ -134,7 +134,7 @@ function entryOf(
   };
 }
 
-interface Entryable {
+interface EntryContent {
   readonly id: string;
   readonly title: string;
   readonly published: number;
@@ -143,7 +143,7 @@ interface Entryable {
 }
 
 /** A name that stays the same and tells nothing: a UUID (version 8) of a digest. */
-function urnOf(what: string): string {
+function urn(what: string): string {
   const digits = Bun.CryptoHasher.hash("sha256", what, "hex");
   const groups = [
     digits.slice(0, 8),

@@ -2,20 +2,20 @@ import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { html, Markup, paragraphs } from "../incidents/markup.ts";
 import { barsOf, datesFrom } from "./bars.ts";
-import { momentText } from "./dates.ts";
+import { timeText } from "./dates.ts";
 import {
-  isUnderWay,
+  isInProgress,
   omittedText,
   PAST_DAYS,
   type ShownIncident,
   type ShownMaintenance,
   type ShownUpdate,
-} from "./news.ts";
+} from "./events.ts";
 import type { PageRow } from "./store.ts";
 import { DAYS_SHOWN, type ShownMonitor, type ShownState, type StatusView } from "./view.ts";
 
 /** A state in a word. */
-export const WORDS: Readonly<Record<ShownState, string>> = {
+export const STATE_LABELS: Readonly<Record<ShownState, string>> = {
   up: "Works",
   degraded: "Slow",
   down: "Down",
@@ -118,7 +118,7 @@ function monitorItem(shown: ShownMonitor, dates: readonly string[]): Markup {
   const { name, url, state, uptime, latencyMs, days } = shown;
   const latency = latencyMs === null ? null : html` <span class="latency">${latencyMs} ms</span>`;
   return html`<li>
-<div class="name"><strong>${name}</strong> <span class="state ${state}">${WORDS[state]}</span></div>
+<div class="name"><strong>${name}</strong> <span class="state ${state}">${STATE_LABELS[state]}</span></div>
 ${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? null : barsOf(days, dates)}
 <div class="figures"><span>${DAYS_SHOWN} days: ${uptime === null ? "no data" : `${uptime}%`}</span>${latency}</div>
 </li>
@@ -128,18 +128,18 @@ ${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? 
 /** `address`: where its own page is. */
 function incidentOf(incident: ShownIncident, address: string): Markup {
   const omitted = omittedText(incident);
-  return html`<article class="incident ${lookOfIncident(incident)}">
+  return html`<article class="incident ${incidentClass(incident)}">
 <h3><a href="${address}">${incident.title}</a></h3>
-${whenOf(incident)}
+${incidentTimes(incident)}
 ${incident.updates.map(updateOf)}${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
 `;
 }
 
-function lookOfIncident({ impact, resolvedAt }: ShownIncident): string {
+function incidentClass({ impact, resolvedAt }: ShownIncident): string {
   return resolvedAt === null ? impact : "over";
 }
 
-function whenOf({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
+function incidentTimes({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
   const end = resolvedAt === null ? null : html` to ${time(resolvedAt)}`;
   return html`<p class="when">${impact === "outage" ? "Outage" : "Slow"}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${names}</p>`;
 }
@@ -162,8 +162,8 @@ ${settings.index ? null : new Markup('<meta name="robots" content="noindex">\n')
 <h1>${incident.title}</h1>
 </header>
 <main>
-<article class="incident ${lookOfIncident(incident)}">
-${whenOf(incident)}
+<article class="incident ${incidentClass(incident)}">
+${incidentTimes(incident)}
 ${incident.updates.map(updateOf)}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article>
 </main>
 <footer>
@@ -183,11 +183,11 @@ function maintenanceOf(maintenance: ShownMaintenance, now: number): Markup {
   const { title, markup, startsAt, endsAt, names } = maintenance;
   return html`<article class="incident maintenance">
 <h3>${title}</h3>
-<p class="when">${isUnderWay(maintenance, now) ? "Under way" : "Planned"}, ${time(startsAt)} to ${time(endsAt)}${names}</p>
+<p class="when">${isInProgress(maintenance, now) ? "Under way" : "Planned"}, ${time(startsAt)} to ${time(endsAt)}${names}</p>
 ${markup}</article>
 `;
 }
 
 function time(epochMs: number): Markup {
-  return html`<time datetime="${isoTime(epochMs)}">${momentText(epochMs)}</time>`;
+  return html`<time datetime="${isoTime(epochMs)}">${timeText(epochMs)}</time>`;
 }

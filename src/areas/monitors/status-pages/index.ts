@@ -7,14 +7,14 @@ import { factStore } from "../history/state-store.ts";
 import { maintenanceStore } from "../maintenance/store.ts";
 import type { MonitorParts } from "../ports.ts";
 import { pageFacts } from "./facts.ts";
+import { PublicStatusPages } from "./public-pages.ts";
 import { statusRoutes } from "./public-routes.ts";
-import { StatusPages } from "./rendering.ts";
 import { pageRoutes } from "./routes.ts";
-import { Pages } from "./status-pages.ts";
+import { StatusPages } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
 
 /** What status pages need of the rest of the area. */
-type Around = Pick<
+type AreaParts = Pick<
   MonitorParts,
   | "monitors"
   | "checks"
@@ -28,7 +28,7 @@ type Around = Pick<
 >;
 
 /** The status pages of an area that watches: what owners do with them, what everybody sees, and the daily figures. */
-export function createStatusPages(kernel: Kernel, around: Around) {
+export function createStatusPages(kernel: Kernel, around: AreaParts) {
   const facts = pageFacts({
     facts: factStore(kernel.db),
     incidents: around.incidents,
@@ -39,9 +39,9 @@ export function createStatusPages(kernel: Kernel, around: Around) {
   declareGauges(kernel, { ...around, facts });
   const pages = pageStore(kernel.db);
   const common = { ...kernel, ...around, pages, days, facts };
-  const status = new StatusPages(common);
-  const changedAt = (tx: Tx, slug: string): void => status.changedAt(tx, slug);
-  const owned = new Pages({ ...common, changedAt });
+  const status = new PublicStatusPages(common);
+  const invalidate = (tx: Tx, slug: string): void => status.invalidate(tx, slug);
+  const owned = new StatusPages({ ...common, invalidate });
   return {
     routes: (api: Api) => [
       ...pageRoutes(api, owned),
@@ -49,7 +49,7 @@ export function createStatusPages(kernel: Kernel, around: Around) {
     ],
     /** Removes at most `rowsMax` pages of a deleted project. Returns how many. */
     removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-      status.removedOf(tx, projectRef);
+      status.invalidateProject(tx, projectRef);
       return pages.removeOfProject(tx, projectRef, rowsMax);
     },
   };

@@ -7,8 +7,8 @@ import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { missingHtml } from "./html.ts";
+import type { PublicStatusPages } from "./public-pages.ts";
 import { BadgeData, PublicIncident, PublicPage } from "./public-schema.ts";
-import type { StatusPages } from "./rendering.ts";
 import { BadgeParams, BadgeQuery, PublicIncidentParams, PublicPageParams } from "./schema.ts";
 
 /** What one address may ask of all pages together: a person with some tabs open, or a page full of badges. */
@@ -27,13 +27,13 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
 } as const;
 /** Half a minute old is as good as new, and a busy day of visitors reaches a cache alone. */
-const KEPT = { "cache-control": "public, max-age=30", ...HEADERS } as const;
+const CACHED_HEADERS = { "cache-control": "public, max-age=30", ...HEADERS } as const;
 
 const ERRORS = { errors: ["not_found", "rate_limit_exceeded"] } as const;
 const SUFFIX = ".json";
 
 /** Declares what anybody sees of status pages. */
-export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style: string) {
+export function statusRoutes(api: Api, status: PublicStatusPages, clock: Clock, style: string) {
   const attempts = new AttemptLimiter(clock, PUBLIC_PER_MINUTE, MINUTE_MS);
   const admit = (clientAddress: string): void => {
     const waitSeconds = attempts.take(networkOf(clientAddress));
@@ -46,7 +46,7 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     .get(
       "/status/:page",
       ({ call: { request }, params: { page } }) =>
-        pageAnswer(page, request, style, (slug, form) => status[form](slug)),
+        respondWithPage(page, request, style, (slug, form) => status[form](slug)),
       {
         open: {
           name: "status.page",
@@ -73,7 +73,7 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     .get(
       "/status/:page/feed.atom",
       ({ call: { request, baseUrl }, params: { page } }) =>
-        answerOf(status.feed(page, baseUrl), request, ATOM),
+        respond(status.feed(page, baseUrl), request, ATOM),
       {
         open: {
           name: "status.feed",
@@ -89,7 +89,7 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     .get(
       "/status/:page/incidents/:incident",
       ({ call: { request }, params: { page, incident } }) =>
-        pageAnswer(incident, request, `../../${style}`, (id, form) => status.incident(page, id, form)),
+        respondWithPage(incident, request, `../../${style}`, (id, form) => status.incident(page, id, form)),
       {
         open: {
           name: "status.incident",
@@ -118,7 +118,7 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
       "/status/:page/badge/:badge",
       async ({ call: { request }, params, query: { metric = "status" } }) => {
         const { text, isSvg } = await status.badge(params.page, params.badge, metric);
-        return answerOf(Promise.resolve(text), request, isSvg ? SVG : JSON_TYPE);
+        return respond(Promise.resolve(text), request, isSvg ? SVG : JSON_TYPE);
       },
       {
         open: {
@@ -139,25 +139,25 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     );
 }
 
-async function answerOf(
+async function respond(
   text: Promise<TaggedText>,
   request: Request,
   type: string,
 ): Promise<Reply<200 | 304, unknown>> {
-  return (await text).answer(request, { "content-type": type, ...KEPT });
+  return (await text).answer(request, { "content-type": type, ...CACHED_HEADERS });
 }
 
 /** A text of data where the last part of an address ends with `.json`, else a page. */
-async function pageAnswer(
+async function respondWithPage(
   last: string,
   request: Request,
   style: string,
   render: (name: string, form: "html" | "json") => Promise<TaggedText>,
 ) {
   if (last.endsWith(SUFFIX))
-    return answerOf(render(last.slice(0, -SUFFIX.length), "json"), request, JSON_TYPE);
+    return respond(render(last.slice(0, -SUFFIX.length), "json"), request, JSON_TYPE);
   try {
-    return await answerOf(render(last, "html"), request, HTML);
+    return await respond(render(last, "html"), request, HTML);
   } catch (error) {
     const isMissing = error instanceof ApiError && error.code === "not_found";
     // A person reads a page; programs, which do not ask for HTML, read what they read everywhere.

@@ -29,7 +29,7 @@ const PublicMonitor = named("PublicMonitor", {
   }),
 });
 
-const Places = Type.Array(Type.Integer(), {
+const Positions = Type.Array(Type.Integer(), {
   description: "Positions of the monitors on the page that it is about; empty: all.",
   examples: [[1]],
 });
@@ -45,7 +45,7 @@ export const PublicIncident = named("PublicIncident", {
   status: oneOf(STATUSES),
   started_at: Time,
   resolved_at: orNull(Time, { description: "Null while it is open.", examples: [null] }),
-  monitors: Places,
+  monitors: Positions,
   updates_count: Type.Integer({ description: "Number of all its updates.", examples: [1] }),
   updates: Type.Array(
     Type.Object({
@@ -62,7 +62,7 @@ const PublicMaintenance = named("PublicMaintenance", {
   message: Type.String({ examples: ["The shop is read-only."] }),
   starts_at: Time,
   ends_at: Time,
-  monitors: Places,
+  monitors: Positions,
 });
 
 /** A status page as data. */

@@ -11,7 +11,7 @@ import {
   StatusPageQuery,
   StatusPageUpdateBody,
 } from "./schema.ts";
-import type { Pages } from "./status-pages.ts";
+import type { StatusPages } from "./status-pages.ts";
 
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
@@ -19,11 +19,11 @@ const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
 const BODY = { bodyBounds: largeBody() };
 
 /** Declares what owners do with status pages. */
-export function pageRoutes(api: Api, pages: Pages) {
+export function pageRoutes(api: Api, pages: StatusPages) {
   return [readRoutes(api, pages), changeRoutes(api, pages)];
 }
 
-function readRoutes(api: Api, pages: Pages) {
+function readRoutes(api: Api, pages: StatusPages) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
     .get(
@@ -52,7 +52,7 @@ function readRoutes(api: Api, pages: Pages) {
     );
 }
 
-function changeRoutes(api: Api, pages: Pages) {
+function changeRoutes(api: Api, pages: StatusPages) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
     .post(

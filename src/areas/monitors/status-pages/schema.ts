@@ -4,7 +4,7 @@ import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.
 import { LIST_LIMIT } from "../schema.ts";
 
 /** Bounds of what a page says: what fits a page that people read. */
-export const PAGE_BOUNDS = { title: 100, description: 500, footer: 300, groupName: 100 } as const;
+export const PAGE_LENGTHS_MAX = { title: 100, description: 500, footer: 300, groupName: 100 } as const;
 /** Groups of a page, and monitors of a group. */
 export const GROUPS_MAX = 50;
 /** See {@link GROUPS_MAX}. */
@@ -20,11 +20,16 @@ const Slug = Type.String({
   description: "Where the page is: `/status/{slug}`. Unique on the server.",
   examples: ["acme"],
 });
-const Title = text({ min: 1, max: PAGE_BOUNDS.title, examples: ["Acme"] });
+const Title = text({ min: 1, max: PAGE_LENGTHS_MAX.title, examples: ["Acme"] });
 
 const Group = Type.Object(
   {
-    name: text({ min: 0, max: PAGE_BOUNDS.groupName, description: "Empty for none.", examples: ["Shop"] }),
+    name: text({
+      min: 0,
+      max: PAGE_LENGTHS_MAX.groupName,
+      description: "Empty for none.",
+      examples: ["Shop"],
+    }),
     monitor_ids: Type.Array(
       Type.String({ maxLength: 64, examples: ["0190a0a0-0000-7000-8000-000000000000"] }),
       {
@@ -37,7 +42,7 @@ const Group = Type.Object(
 );
 
 const SETTINGS = {
-  description: text({ min: 0, max: PAGE_BOUNDS.description, examples: ["What we run, and how it is."] }),
+  description: text({ min: 0, max: PAGE_LENGTHS_MAX.description, examples: ["What we run, and how it is."] }),
   groups: Type.Array(Group, {
     maxItems: GROUPS_MAX,
     errorMessage: `must be at most ${GROUPS_MAX} groups, each with name and monitor_ids`,
@@ -51,7 +56,7 @@ const SETTINGS = {
       "`manual`: those that people have told and made public. `all`: those of its monitors besides.",
     examples: ["manual"],
   }),
-  footer: text({ min: 0, max: PAGE_BOUNDS.footer, examples: ["Acme Ltd"] }),
+  footer: text({ min: 0, max: PAGE_LENGTHS_MAX.footer, examples: ["Acme Ltd"] }),
   index: flag("Whether search engines may list it."),
   published: flag("Whether anybody sees it."),
 };
@@ -86,7 +91,7 @@ export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
   published: true,
 };
 
-const Moment = Type.String({ format: "date-time", examples: ["2030-01-31T12:00:00.000Z"] });
+const Timestamp = Type.String({ format: "date-time", examples: ["2030-01-31T12:00:00.000Z"] });
 
 const PAGE = {
   id: Type.String({ examples: ["page_0190a0a0000070008000000000000000"] }),
@@ -94,8 +99,8 @@ const PAGE = {
   url: Type.String({ examples: ["https://ninefold.example.com/status/acme"] }),
   title: Title,
   ...SETTINGS,
-  created_at: Moment,
-  updated_at: Moment,
+  created_at: Timestamp,
+  updated_at: Timestamp,
 };
 
 /** A status page, as its owner sees it. */

@@ -22,11 +22,11 @@ import type { PageRow, PageStore, PageSummaryRow } from "./store.ts";
 interface PageParts extends Pick<MonitorParts, "db" | "ids" | "tiers" | "monitors"> {
   readonly pages: PageStore;
   /** Called when what is public at a slug is no longer what it was. */
-  readonly changedAt: (tx: Tx, slug: string) => void;
+  readonly invalidate: (tx: Tx, slug: string) => void;
 }
 
 /** What owners do with status pages. */
-export class Pages {
+export class StatusPages {
   private readonly bound: TierBound;
   private nextRef: number;
 
@@ -37,9 +37,9 @@ export class Pages {
 
   /** @throws ApiError `validation_error`, `page_limit_exceeded`, `page_slug_taken` */
   create(tx: Tx, { account, project }: Caller, given: StatusPageCreateBody, baseUrl: string): StatusPage {
-    const { pages, ids, changedAt } = this.parts;
+    const { pages, ids, invalidate } = this.parts;
     this.assertMonitors(project.ref, given);
-    this.assertFree(given.slug, null);
+    this.assertSlugAvailable(given.slug, null);
     this.bound.assertRoom(account);
     const { slug, title } = given;
     const ref = this.nextRef++;
@@ -47,7 +47,7 @@ export class Pages {
     const settings = JSON.stringify(settingsIn({ ...PAGE_DEFAULTS, title }, given));
     const owner = { accountRef: account.ref, projectRef: project.ref };
     pages.insert(tx, { ref, pageId, ...owner, slug, settings, now: tx.now });
-    changedAt(tx, slug);
+    invalidate(tx, slug);
     const made = this.view(this.find(project.ref, pageId), baseUrl);
     tx.audit({ ...about(made, "created"), before: null, after: audited(made) });
     return made;
@@ -61,14 +61,14 @@ export class Pages {
     given: StatusPageUpdateBody,
     baseUrl: string,
   ): StatusPage {
-    const { pages, changedAt } = this.parts;
+    const { pages, invalidate } = this.parts;
     const before = this.find(project.ref, pageId);
     const was = this.view(before, baseUrl);
     this.assertMonitors(project.ref, given);
     const { slug = before.slug } = given;
-    this.assertFree(slug, before.ref);
+    this.assertSlugAvailable(slug, before.ref);
     pages.update(tx, slug, JSON.stringify(settingsIn(before.settings, given)), tx.now, before.ref);
-    for (const one of new Set([before.slug, slug])) changedAt(tx, one);
+    for (const one of new Set([before.slug, slug])) invalidate(tx, one);
     const is = this.view(this.find(project.ref, pageId), baseUrl);
     tx.audit(changed({ ...about(is, "changed"), before: audited(was), after: audited(is) }));
     return is;
@@ -79,7 +79,7 @@ export class Pages {
     const row = this.find(project.ref, pageId);
     const last = this.view(row, baseUrl);
     this.parts.pages.remove(tx, row.ref);
-    this.parts.changedAt(tx, row.slug);
+    this.parts.invalidate(tx, row.slug);
     tx.audit({ ...about(last, "deleted"), before: audited(last), after: null });
     return { deleted: true };
   }
@@ -117,7 +117,7 @@ export class Pages {
   }
 
   /** @throws ApiError `page_slug_taken` */
-  private assertFree(slug: string, ownRef: number | null): void {
+  private assertSlugAvailable(slug: string, ownRef: number | null): void {
     const holder = this.parts.pages.at(slug);
     if (holder === null || holder.ref === ownRef) return;
     throw new ApiError(

@@ -8,7 +8,7 @@ export class TextBudget {
   private left = TEXT_BYTES_MAX;
 
   /** Takes the space of a text. Returns false, and takes nothing, where it does not fit. */
-  takes(bytes: number): boolean {
+  reserve(bytes: number): boolean {
     if (bytes > this.left) return false;
     this.left -= bytes;
     return true;

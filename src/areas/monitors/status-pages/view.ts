@@ -3,7 +3,14 @@ import type { DayRow } from "../history/day-store.ts";
 import { DAY_MS, type Days, dayOf } from "../history/days.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
-import { isUnderWay, type NewsParts, nameAt, newsOf, placesOf, type StatusNews } from "./news.ts";
+import {
+  displayName,
+  type EventParts,
+  isInProgress,
+  loadEvents,
+  loadPositions,
+  type PageEvents,
+} from "./events.ts";
 import type { PageRow } from "./store.ts";
 import { bytesOf, TextBudget } from "./text-budget.ts";
 
@@ -32,7 +39,7 @@ export interface ShownMonitor {
 }
 
 /** All that a page shows at a time. */
-export interface StatusView extends StatusNews {
+export interface StatusView extends PageEvents {
   readonly state: ShownState;
   readonly sentence: string;
   /** The latest check, epoch milliseconds; null before the first. */
@@ -43,28 +50,28 @@ export interface StatusView extends StatusNews {
 }
 
 /** What views are made from. */
-export interface ViewParts extends NewsParts, Pick<MonitorParts, "checks"> {
+export interface ViewParts extends EventParts, Pick<MonitorParts, "checks"> {
   readonly days: Days;
 }
 
 /** Looks at everything that a page shows, in slices of the event loop. */
-export async function viewOf(parts: ViewParts, page: PageRow, now: number): Promise<StatusView> {
+export async function buildView(parts: ViewParts, page: PageRow, now: number): Promise<StatusView> {
   const budget = new TextBudget();
-  const places = await placesOf(parts, page);
-  const news = await newsOf(parts, page, { now, places, budget });
+  const positions = await loadPositions(parts, page);
+  const events = await loadEvents(parts, page, { now, positions, budget });
   const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
-  const monitors = await mapInSlices(places, ([number, row]) => {
-    const shown = monitorOf(page, { number, row }, news.maintained);
-    const fits = shown.url === null || budget.takes(bytesOf(shown.url));
+  const monitors = await mapInSlices(positions, ([number, row]) => {
+    const shown = monitorOf(page, { number, row }, events.maintainedPositions);
+    const fits = shown.url === null || budget.reserve(bytesOf(shown.url));
     return { ...shown, url: fits ? shown.url : null, ...historyOf(parts, { number, row, firstDay }) };
   });
   const times = monitors.flatMap(({ row }) => row.lastCheckedAt ?? []);
   return {
-    ...news,
+    ...events,
     firstDay,
     groups: groupsOf(page, new Map(monitors.map((shown) => [shown.number, shown]))),
     checkedAt: times.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null),
-    ...summaryOf(monitors, news),
+    ...summaryOf(monitors, events),
   };
 }
 
@@ -79,10 +86,15 @@ export async function monitorAt(
   const row = id === undefined ? null : parts.monitors.find(id);
   if (row === null || row.projectRef !== page.projectRef) return null;
   const windows = await parts.facts.maintenance(page.projectRef, now, now + 1);
-  const isMaintained = windows.some((one) => isUnderWay(one, now) && one.monitorIds.includes(row.monitorId));
-  const maintained = new Set(isMaintained ? [number] : []);
+  const isUnderMaintenance = windows.some(
+    (one) => isInProgress(one, now) && one.monitorIds.includes(row.monitorId),
+  );
+  const maintainedPositions = new Set(isUnderMaintenance ? [number] : []);
   const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
-  return { ...monitorOf(page, { number, row }, maintained), ...historyOf(parts, { number, row, firstDay }) };
+  return {
+    ...monitorOf(page, { number, row }, maintainedPositions),
+    ...historyOf(parts, { number, row, firstDay }),
+  };
 }
 
 function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor>): StatusView["groups"] {
@@ -101,15 +113,15 @@ function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor
 function monitorOf(
   page: PageRow,
   { number, row }: { readonly number: number; readonly row: MonitorRow },
-  maintained: ReadonlySet<number>,
+  maintainedPositions: ReadonlySet<number>,
 ): Omit<ShownMonitor, "uptime" | "days"> {
   const { settings } = page;
   return {
     number,
-    name: nameAt(page, number, row),
+    name: displayName(page, number, row),
     // What is not requested has no address, but an id.
     url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
-    state: stateOf(row, maintained.has(number)),
+    state: stateOf(row, maintainedPositions.has(number)),
     latencyMs: settings.show_latency ? row.latencyMs : null,
     row,
   };
@@ -129,8 +141,8 @@ function historyOf(
   };
 }
 
-function stateOf(row: MonitorRow, isMaintained: boolean): ShownState {
-  if (isMaintained) return "maintenance";
+function stateOf(row: MonitorRow, isUnderMaintenance: boolean): ShownState {
+  if (isUnderMaintenance) return "maintenance";
   if (!row.settings.active) return "paused";
   return row.status === "up" && row.degraded ? "degraded" : row.status;
 }
@@ -160,7 +172,7 @@ export function uptimeOfHours(
 
 function summaryOf(
   shown: readonly ShownMonitor[],
-  { openImpacts, isMaintained }: StatusNews,
+  { openImpacts, isUnderMaintenance }: PageEvents,
 ): Pick<StatusView, "state" | "sentence"> {
   const known = shown.filter(({ state }) => state !== "unknown" && state !== "paused");
   const down = known.filter(({ state }) => state === "down").length;
@@ -168,7 +180,7 @@ function summaryOf(
   if (openImpacts.has("outage")) return { state: "down", sentence: "There is an outage" };
   if (openImpacts.has("degraded") || known.some(({ state }) => state === "degraded"))
     return { state: "degraded", sentence: "Some systems are slow" };
-  if (isMaintained) return { state: "maintenance", sentence: "Maintenance is under way" };
+  if (isUnderMaintenance) return { state: "maintenance", sentence: "Maintenance is under way" };
   if (known.length === 0) return { state: "unknown", sentence: "Nothing is known yet" };
   return { state: "up", sentence: "All systems work" };
 }

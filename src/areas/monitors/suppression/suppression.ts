@@ -38,7 +38,7 @@ export interface Calmed extends Next {
   /** What it depends on has failed: the incident of that, else its id. Then nobody is told. */
   readonly suppressedBy: string | null;
   /** Whether channels are told nothing of the change. */
-  readonly isHushed: boolean;
+  readonly isSilenced: boolean;
 }
 
 type Parts = Pick<MonitorParts, "monitors" | "incidents" | "scheduler" | "clock" | "stopped" | "writer"> & {
@@ -95,7 +95,7 @@ export class Quiet {
       return held(monitor, made, "observer_offline", monitor.consecutiveFailures);
     if (this.parts.maintenance.endFor(monitor.ref, made.at) !== null)
       return held(monitor, made, "maintenance", next.state.consecutiveFailures);
-    const plain = { ...next, mark: null, suppressedBy: null, isHushed: false };
+    const plain = { ...next, mark: null, suppressedBy: null, isSilenced: false };
     const [was, is] = [monitor.status, next.state.status];
     if (is === "down") return this.down(tx, monitor, made, plain);
     return was === "down" ? this.up(tx, monitor, made, plain) : plain;
@@ -173,7 +173,7 @@ export class Quiet {
     if (!goesDown && plain.event === null) return plain;
     const parent = this.failingParent(monitor.ref);
     if (parent === null)
-      return { ...plain, isHushed: goesDown ? this.changed(tx, monitor, made) : this.flaps(monitor) };
+      return { ...plain, isSilenced: goesDown ? this.changed(tx, monitor, made) : this.flaps(monitor) };
     const suppressedBy = this.parts.incidents.openOf(parent.ref)?.incidentId ?? parent.monitorId;
     // An alert is due as soon as the parent is well, and this one is not.
     const state = { ...plain.state, alertedAt: monitor.alertedAt };
@@ -181,7 +181,7 @@ export class Quiet {
   }
 
   private up(tx: Tx, monitor: MonitorRow, made: CheckMade, plain: Calmed): Calmed {
-    return this.isSuppressed(monitor) ? plain : { ...plain, isHushed: this.changed(tx, monitor, made) };
+    return this.isSuppressed(monitor) ? plain : { ...plain, isSilenced: this.changed(tx, monitor, made) };
   }
 
   /** Whether nobody was told that a monitor is down, since what it depends on had failed. */
@@ -269,5 +269,5 @@ function held(monitor: MonitorRow, made: CheckMade, mark: Mark, consecutiveFailu
   const state = isLate(monitor, made)
     ? monitor
     : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
-  return { state, event: null, mark, suppressedBy: null, isHushed: true };
+  return { state, event: null, mark, suppressedBy: null, isSilenced: true };
 }

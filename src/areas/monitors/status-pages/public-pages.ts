@@ -7,15 +7,15 @@ import { INCIDENT_UPDATES_MAX } from "../incidents/incidents.ts";
 import type { MonitorParts } from "../ports.ts";
 import { type BadgeMetric, badgeJson, badgeOf, badgeSvg } from "./badge.ts";
 import { type CachedPage, StatusCache } from "./cache.ts";
+import { incidentOf, loadEvents, loadPositions, type ShownIncident } from "./events.ts";
 import { incidentJson, statusFeed, statusJson } from "./feed.ts";
 import { incidentHtml, statusHtml } from "./html.ts";
-import { incidentOf, newsOf, placesOf, type ShownIncident } from "./news.ts";
 import type { PageRow, PageStore } from "./store.ts";
 import { TextBudget } from "./text-budget.ts";
-import { monitorAt, type ShownMonitor, uptimeOfHours, type ViewParts, viewOf } from "./view.ts";
+import { buildView, monitorAt, type ShownMonitor, uptimeOfHours, type ViewParts } from "./view.ts";
 
 /** How long what a page shows stands, however many clients request it. */
-export const RENDERED_MS = 10_000;
+export const RENDER_INTERVAL_MS = 10_000;
 
 interface StatusParts extends ViewParts, Pick<MonitorParts, "owners" | "stopped" | "statusStyle"> {
   readonly pages: PageStore;
@@ -26,19 +26,19 @@ const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } a
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
 
-/** Pages as everyone sees them: cached, and rendered in slices of the event loop. */
-export class StatusPages {
+/** StatusPages as everyone sees them: cached, and rendered in slices of the event loop. */
+export class PublicStatusPages {
   private readonly cache = new StatusCache();
 
   constructor(private readonly parts: StatusParts) {}
 
   /** What is at a slug has changed. */
-  changedAt(tx: Tx, slug: string): void {
+  invalidate(tx: Tx, slug: string): void {
     tx.afterCommit(() => this.cache.drop(slug));
   }
 
   /** A project's pages are removed. */
-  removedOf(tx: Tx, projectRef: number): void {
+  invalidateProject(tx: Tx, projectRef: number): void {
     tx.afterCommit(() => this.cache.dropProject(projectRef));
   }
 
@@ -46,7 +46,7 @@ export class StatusPages {
   async html(slug: string): Promise<TaggedText> {
     const cached = this.at(slug);
     return this.cache.text(cached, "html", async () => {
-      const view = await viewOf(this.parts, cached.page, cached.at);
+      const view = await buildView(this.parts, cached.page, cached.at);
       return new TaggedText(await statusHtml(view, this.parts.statusStyle));
     });
   }
@@ -54,7 +54,7 @@ export class StatusPages {
   async json(slug: string): Promise<TaggedText> {
     const cached = this.at(slug);
     return this.cache.text(cached, "json", async () => {
-      const view = await viewOf(this.parts, cached.page, cached.at);
+      const view = await buildView(this.parts, cached.page, cached.at);
       return new TaggedText(await statusJson(view));
     });
   }
@@ -64,9 +64,9 @@ export class StatusPages {
     const cached = this.at(slug);
     const render = async () => {
       const { page, at: now } = cached;
-      const places = await placesOf(this.parts, page);
-      const news = await newsOf(this.parts, page, { now, places, budget: new TextBudget() });
-      return new TaggedText(await statusFeed(news, `${baseUrl}/status/${slug}`));
+      const positions = await loadPositions(this.parts, page);
+      const events = await loadEvents(this.parts, page, { now, positions, budget: new TextBudget() });
+      return new TaggedText(await statusFeed(events, `${baseUrl}/status/${slug}`));
     };
     return this.cache.text(cached, "feed", render, baseUrl);
   }
@@ -115,14 +115,16 @@ export class StatusPages {
     const now = this.parts.clock.now();
     const known = this.cache.find(slug);
     // A clock that was set back makes nothing last longer.
-    if (known !== null && Math.abs(now - known.at) < RENDERED_MS && this.isSeen(known.page)) return known;
+    if (known !== null && Math.abs(now - known.at) < RENDER_INTERVAL_MS && this.isVisible(known.page))
+      return known;
     this.cache.drop(slug);
     const page = SLUG.test(slug) ? this.parts.pages.at(slug) : null;
-    if (page === null || !this.isSeen(page)) throw new ApiError("not_found", "There is no status page here.");
+    if (page === null || !this.isVisible(page))
+      throw new ApiError("not_found", "There is no status page here.");
     return this.cache.add(page, now);
   }
 
-  private isSeen({ settings, projectRef, accountRef }: PageRow): boolean {
+  private isVisible({ settings, projectRef, accountRef }: PageRow): boolean {
     const { stopped, owners } = this.parts;
     return settings.published && !stopped.has(projectRef) && !owners.account(accountRef).suspended;
   }

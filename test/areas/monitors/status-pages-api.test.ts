@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   GROUP_MONITORS_MAX,
   GROUPS_MAX,
-  PAGE_BOUNDS,
+  PAGE_LENGTHS_MAX,
 } from "../../../src/areas/monitors/status-pages/schema.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
 import { expectError } from "../../support/errors.ts";
@@ -62,7 +62,7 @@ describe("POST /v1/pulse/pages", () => {
     index: false,
     published: true,
   };
-  const { title, description, footer, groupName } = PAGE_BOUNDS;
+  const { title, description, footer, groupName } = PAGE_LENGTHS_MAX;
   endpoint(() => server, "POST /v1/pulse/pages", [
     created("only what is required: the rest has its defaults", {}, DEFAULTS),
     created("the shortest slug", { slug: "a-1" }),

@@ -37,7 +37,7 @@ export type ShownMaintenance = PageMaintenance & {
 };
 
 /** What people are told on a page, besides how its monitors are. */
-export interface StatusNews {
+export interface PageEvents {
   readonly page: PageRow;
   readonly now: number;
   /** Newest first. */
@@ -45,26 +45,26 @@ export interface StatusNews {
   readonly maintenance: readonly ShownMaintenance[];
   /** Impacts of all open incidents, also of those that have no space on the page. */
   readonly openImpacts: ReadonlySet<PageIncident["impact"]>;
-  /** Places of monitors that are in maintenance. */
-  readonly maintained: ReadonlySet<number>;
-  readonly isMaintained: boolean;
+  /** Positions of monitors that are in maintenance. */
+  readonly maintainedPositions: ReadonlySet<number>;
+  readonly isUnderMaintenance: boolean;
 }
 
 /** What news is read from. */
-export interface NewsParts extends Pick<MonitorParts, "monitors"> {
+export interface EventParts extends Pick<MonitorParts, "monitors"> {
   readonly facts: PageFacts;
 }
 
 /** The monitors of a page by their places, from 1. One that is gone leaves its place empty, until the page is changed. */
-export type Places = ReadonlyMap<number, MonitorRow>;
+export type Positions = ReadonlyMap<number, MonitorRow>;
 
 /** Looks up the monitors of a page, or those of the given ids alone. */
-export async function placesOf(
-  { monitors }: NewsParts,
+export async function loadPositions(
+  { monitors }: EventParts,
   { settings, projectRef }: PageRow,
   only?: ReadonlySet<string>,
-): Promise<Places> {
-  const places = new Map<number, MonitorRow>();
+): Promise<Positions> {
+  const positions = new Map<number, MonitorRow>();
   const known = new Map<string, MonitorRow | null>();
   const ids = settings.groups.flatMap(({ monitor_ids }) => monitor_ids);
   for (const [index, id] of ids.entries()) {
@@ -72,33 +72,37 @@ export async function placesOf(
     if (slices.isOver) await slices.next();
     const row = known.get(id) ?? monitors.find(id);
     known.set(id, row);
-    if (row !== null && row.projectRef === projectRef) places.set(index + 1, row);
+    if (row !== null && row.projectRef === projectRef) positions.set(index + 1, row);
   }
-  return places;
+  return positions;
 }
 
 /** The name of a monitor on a page. A host says more than its owner may want to say: what has no name has a number. */
-export function nameAt({ settings }: PageRow, number: number, row: MonitorRow): string {
+export function displayName({ settings }: PageRow, number: number, row: MonitorRow): string {
   return row.settings.name !== null || settings.show_urls ? shownName(row.settings) : `Monitor ${number}`;
 }
 
 /** Whether maintenance is in progress at a time. */
-export function isUnderWay({ startsAt, endsAt }: PageMaintenance, now: number): boolean {
+export function isInProgress({ startsAt, endsAt }: PageMaintenance, now: number): boolean {
   return startsAt <= now && now < endsAt;
 }
 
 /** Reads what a page tells of incidents and maintenance, as much as `budget` has space for: what is open comes first. */
-export async function newsOf(
-  { facts }: NewsParts,
+export async function loadEvents(
+  { facts }: EventParts,
   page: PageRow,
-  { now, places, budget }: { readonly now: number; readonly places: Places; readonly budget: TextBudget },
-): Promise<StatusNews> {
+  {
+    now,
+    positions,
+    budget,
+  }: { readonly now: number; readonly positions: Positions; readonly budget: TextBudget },
+): Promise<PageEvents> {
   const from = now - PAST_DAYS * DAY_MS;
-  const about = aboutOf(page, places);
+  const about = aboutOf(page, positions);
   const windows = await facts.maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS);
   const planned = await mapInSlices(windows, (one) => ({ ...one, ...about(one.monitorIds) }));
   const onPage = planned.filter((one) => one.public && isAboutPage(one));
-  const current = onPage.filter((one) => isUnderWay(one, now));
+  const current = onPage.filter((one) => isInProgress(one, now));
   const { publish_incidents } = page.settings;
   const read =
     publish_incidents === "none"
@@ -112,7 +116,7 @@ export async function newsOf(
   const all = await mapInSlices(read, (one) => ({ ...one, ...about(one.monitorIds) }));
   const visible = all.filter((one) => isPublic(page, one));
   const incidentsOf = (ones: typeof visible) =>
-    mapInSlices(ones, (one) => shownIncident(one, places, page, budget));
+    mapInSlices(ones, (one) => shownIncident(one, positions, page, budget));
   const open = await incidentsOf(visible.filter(({ resolvedAt }) => resolvedAt === null));
   const maintenance = await mapInSlices(onPage, (one) => shownMaintenance(one, budget));
   const past = await incidentsOf(visible.filter(({ resolvedAt }) => resolvedAt !== null));
@@ -123,36 +127,36 @@ export async function newsOf(
     incidents: visible.flatMap(({ id }) => shown.get(id) ?? []),
     maintenance: maintenance.filter((one) => one !== null),
     openImpacts: new Set(visible.flatMap(({ impact, resolvedAt }) => (resolvedAt === null ? [impact] : []))),
-    maintained: new Set(current.flatMap(({ numbers }) => numbers)),
-    isMaintained: current.length > 0,
+    maintainedPositions: new Set(current.flatMap(({ numbers }) => numbers)),
+    isUnderMaintenance: current.length > 0,
   };
 }
 
 /** One incident with all updates that fit a page; null where the page does not show it to anyone. */
 export async function incidentOf(
-  parts: NewsParts,
+  parts: EventParts,
   page: PageRow,
   incidentId: string,
   updatesMax: number,
 ): Promise<ShownIncident | null> {
   const found = parts.facts.incident(page.projectRef, incidentId, updatesMax);
   if (found === null || page.settings.publish_incidents === "none") return null;
-  const places = await placesOf(parts, page, new Set(found.monitorIds));
-  const one = { ...found, ...aboutOf(page, places)(found.monitorIds) };
-  return isPublic(page, one) ? shownIncident(one, places, page, new TextBudget()) : null;
+  const positions = await loadPositions(parts, page, new Set(found.monitorIds));
+  const one = { ...found, ...aboutOf(page, positions)(found.monitorIds) };
+  return isPublic(page, one) ? shownIncident(one, positions, page, new TextBudget()) : null;
 }
 
 type About = Pick<ShownIncident, "monitorIds" | "numbers" | "names">;
 
 /** Tells where on a page the monitors of something are, and what they are called there; of one with several places, the first. */
-function aboutOf(page: PageRow, places: Places) {
-  const numbersOf = Map.groupBy(places.keys(), (number) => places.get(number)?.monitorId);
+function aboutOf(page: PageRow, positions: Positions) {
+  const numbersOf = Map.groupBy(positions.keys(), (number) => positions.get(number)?.monitorId);
   return (monitorIds: readonly string[]): Pick<About, "numbers" | "names"> => {
     const numbers = monitorIds.flatMap((id) => numbersOf.get(id) ?? []);
     const firsts = monitorIds.flatMap((id) => numbersOf.get(id)?.[0] ?? []).sort((one, other) => one - other);
     const names = firsts.slice(0, NAMES_MAX).flatMap((number) => {
-      const row = places.get(number);
-      return row === undefined ? [] : [nameAt(page, number, row)];
+      const row = positions.get(number);
+      return row === undefined ? [] : [displayName(page, number, row)];
     });
     const more = firsts.length - names.length;
     const all = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
@@ -172,16 +176,16 @@ function isPublic({ settings }: PageRow, one: PageIncident & About): boolean {
 /** Null where there is no space for it. An update that does not fit leaves out the older ones. */
 function shownIncident(
   one: PageIncident & About,
-  places: Places,
+  positions: Positions,
   page: PageRow,
   budget: TextBudget,
 ): ShownIncident | null {
-  const title = titleOf(one, places, page);
-  if (!budget.takes(headBytes({ ...one, title }))) return null;
+  const title = titleOf(one, positions, page);
+  if (!budget.reserve(headBytes({ ...one, title }))) return null;
   const updates: ShownUpdate[] = [];
   for (const update of one.updates) {
     const markup = paragraphs(update.message, update.links ?? undefined);
-    if (!budget.takes(bytesOf(update.message, markup))) break;
+    if (!budget.reserve(bytesOf(update.message, markup))) break;
     updates.push({ ...update, markup });
   }
   return { ...one, title, updates };
@@ -189,7 +193,7 @@ function shownIncident(
 
 function shownMaintenance(one: PageMaintenance & About, budget: TextBudget): ShownMaintenance | null {
   const markup = paragraphs(one.message);
-  const fits = budget.takes(headBytes(one) + bytesOf(one.message, markup));
+  const fits = budget.reserve(headBytes(one) + bytesOf(one.message, markup));
   return fits ? { ...one, markup } : null;
 }
 
@@ -200,14 +204,14 @@ function headBytes({ title, names, numbers }: About & { readonly title: string }
 /** The title that a monitor gives may contain a host: it is told in the names of the page. */
 function titleOf(
   { titleGiven, title, numbers, resolvedAt }: PageIncident & About,
-  places: Places,
+  positions: Positions,
   page: PageRow,
 ): string {
   if (titleGiven) return title;
   // It is about one monitor, which may stand on the page more than once.
   const number = numbers[0] ?? 0;
-  const row = places.get(number);
-  const name = row === undefined ? "" : nameAt(page, number, row);
+  const row = positions.get(number);
+  const name = row === undefined ? "" : displayName(page, number, row);
   return `${name} ${resolvedAt === null ? "is" : "was"} down`;
 }
 
