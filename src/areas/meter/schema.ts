@@ -32,6 +32,12 @@ export const MeterState = named("MeterState", {
   ...MeterBalance.properties,
   available: Type.Integer({ description: "The balance without what is held.", examples: [939] }),
   held: Type.Integer({ description: "The sum of the open holds.", examples: [60] }),
+  has_plan: Type.Optional(
+    Type.Boolean({
+      description: "True for a meter with a refill plan; absent for one without.",
+      examples: [true],
+    }),
+  ),
 });
 export type MeterState = Static<typeof MeterState>;
 

@@ -45,7 +45,10 @@ export class MeterService {
 
   /** A meter's balance; 0 for one that does not exist, and none is made. */
   balance(projectRef: number, meterId: string): MeterState {
-    return this.stateOf(this.book.find(projectRef, meterId), meterId, this.kernel.clock.now());
+    const meter = this.book.find(projectRef, meterId);
+    const state = this.stateOf(meter, meterId, this.kernel.clock.now());
+    const plan = meter === undefined ? null : (this.book.extrasOf(meter)?.plan ?? null);
+    return plan === null ? state : { ...state, has_plan: true };
   }
 
   /** What a meter has, and what of it is held at a moment. */

@@ -1202,6 +1202,8 @@ export interface MeterState {
   available: number;
   /** The sum of the open holds. */
   held: number;
+  /** True for a meter with a refill plan; absent for one without. */
+  has_plan?: boolean;
 }
 
 /** The body of `POST /v1/meter/{meterId}/deduct`. */

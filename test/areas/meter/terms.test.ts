@@ -72,6 +72,8 @@ describe("plans", () => {
     const plan = { meter_id: "m", amount: 100, every: "day", mode: "raise", day: null, carry_max: null };
     expect([set.status, set.body]).toEqual([200, { ...plan, next_at: midnight }]);
     expect((await send("get", "m/plan")).body).toEqual(set.body);
+    expect((await send("get", "m/balance")).body["has_plan"]).toBe(true);
+    expect((await send("get", "other/balance")).body).not.toContainKey("has_plan");
     expect(await state()).toEqual([0, 0]);
     await server.clock.advance(Date.parse(midnight) - server.clock.now() - 1);
     expect(await state()).toEqual([0, 0]);

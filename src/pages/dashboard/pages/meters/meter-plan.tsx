@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { MeterPlan } from "../../../../client/generated/api.ts";
+import type { MeterPlan, MeterState } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { figure } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
@@ -22,16 +22,21 @@ const MODES = [
 type Every = MeterPlan["every"];
 type Mode = MeterPlan["mode"];
 
-/** How a meter is refilled by itself, and the form that says so. */
-export function RefillPlan({ id, onChange }: { id: string; onChange: () => void }) {
+interface RefillPlanProps {
+  readonly id: string;
+  readonly meter: MeterState | null;
+  readonly onChange: () => void;
+}
+
+/** A meter's refill plan, and the form that changes it. The plan is read after each read of a meter that has one. */
+export function RefillPlan({ id, meter, onChange }: RefillPlanProps) {
   const [open, setOpen] = useState(false);
-  const plan = useResource(`plan ${id}`, ["meter"], (signal) =>
-    call("meter.plan.read", { params: { meterId: id } }, signal),
+  const plan = useResource(
+    meter?.has_plan === true ? `plan ${id}` : null,
+    [],
+    (signal) => call("meter.plan.read", { params: { meterId: id } }, signal),
+    meter,
   );
-  const done = (): void => {
-    plan.reload();
-    onChange();
-  };
   return (
     <Panel
       title="Refill plan"
@@ -42,7 +47,7 @@ export function RefillPlan({ id, onChange }: { id: string; onChange: () => void 
       }
     >
       {plan.data === null ? <p class="quiet">It is refilled by hand.</p> : <PlanText of={plan.data} />}
-      {open ? <PlanForm id={id} of={plan.data} onDone={done} onClose={() => setOpen(false)} /> : null}
+      {open ? <PlanForm id={id} of={plan.data} onDone={onChange} onClose={() => setOpen(false)} /> : null}
     </Panel>
   );
 }

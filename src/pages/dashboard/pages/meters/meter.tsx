@@ -72,7 +72,7 @@ export function MeterPage({ id }: { id: string }) {
               <BalanceLine of={entries} />
               <MeterUsage id={id} />
               <OpenHolds id={id} onChange={reload} />
-              <RefillPlan id={id} onChange={reload} />
+              <RefillPlan id={id} meter={balance.data} onChange={reload} />
               <Panel title="Ledger" flush>
                 <Ledger of={entries} />
                 <More of={ledger} />
