@@ -1,31 +1,45 @@
 import type { Database } from "../../../kernel/storage/database.ts";
+import type { Interval } from "./intervals.ts";
 
-/** What the checks of one day came to. */
+/** Number of checks of a monitor on one day. */
 export interface DayCount {
-  /** Epoch milliseconds of its beginning, UTC. */
+  /** Start of the day in UTC, epoch milliseconds. */
   readonly day: number;
   readonly checks: number;
   readonly up: number;
 }
 
-/** A day that is over, and for how long nothing was counted in it. */
-export interface DayRow extends DayCount {
+/** How long no result of a monitor counted, by reason. */
+export interface Unobserved {
+  /** Milliseconds in which the server was offline. */
   readonly observerMs: number;
+  /** Milliseconds in maintenance windows. */
   readonly maintenanceMs: number;
+}
+
+/** Counts of a day, and how long no result counted. */
+export interface DayRow extends DayCount, Unobserved {}
+
+/** A maintenance window of a monitor, or a schedule of windows that applies from `createdAt` on. */
+export interface MonitorMaintenance extends Interval {
+  readonly schedule: string | null;
+  readonly tz: string | null;
+  readonly durationMs: number | null;
+  readonly createdAt: number;
 }
 
 export type DayStore = ReturnType<typeof dayStore>;
 
-/** All SQL of daily figures. */
+/** All SQL of daily counts. */
 export function dayStore(db: Database) {
   return {
-    /** References above one, in order: the monitors whose days are folded in one slice. */
+    /** Monitors in the order of their references, after a reference. */
     monitorsAfter: db.all<{ ref: number }, [ref: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE ref > ? ORDER BY ref LIMIT ?",
     ),
-    /** The last day that was folded, epoch milliseconds; 0 for none. */
+    /** The last stored day, epoch milliseconds; 0 without any. */
     lastDay: db.number<[ref: number]>("SELECT max(day) AS n FROM monitor_days WHERE monitor_ref = ?"),
-    /** What hours between two moments come to by day: those that are closed, and the one that is being counted. */
+    /** Counts by day from the hours of a time range, the current hour included. */
     ofHours: db.all<DayCount, [{ ref: number; from: number; until: number }]>(
       `SELECT hour - hour % 86400000 AS day, sum(checks) AS checks, sum(up) AS up FROM (
          SELECT hour, checks, up FROM monitor_hours WHERE monitor_ref = $ref AND hour >= $from AND hour < $until
@@ -37,10 +51,10 @@ export function dayStore(db: Database) {
       `SELECT day, checks, up, observer_ms AS observerMs, maintenance_ms AS maintenanceMs
        FROM monitor_days WHERE monitor_ref = ? AND day >= ? ORDER BY day`,
     ),
-    /** Keeps what hours come to; where some of a day's hours are gone, what they came to before stands. */
-    fold: db.change<[Readonly<DayRow & { ref: number }>]>(
+    /** Stores a day of a monitor that still exists. Does not replace higher counts: some hours of the day may be deleted. */
+    save: db.change<[Readonly<DayRow & { ref: number }>]>(
       `INSERT INTO monitor_days (monitor_ref, day, checks, up, observer_ms, maintenance_ms)
-       VALUES ($ref, $day, $checks, $up, $observerMs, $maintenanceMs)
+       SELECT $ref, $day, $checks, $up, $observerMs, $maintenanceMs FROM monitors WHERE ref = $ref
        ON CONFLICT DO UPDATE SET (checks, up, observer_ms, maintenance_ms) =
          (excluded.checks, excluded.up, excluded.observer_ms, excluded.maintenance_ms)
        WHERE excluded.checks >= checks`,
@@ -50,6 +64,15 @@ export function dayStore(db: Database) {
     ),
     remove: db.change<[ref: number, rowsMax: number]>(
       "DELETE FROM monitor_days WHERE (monitor_ref, day) IN (SELECT monitor_ref, day FROM monitor_days WHERE monitor_ref = ? LIMIT ?)",
+    ),
+    /** Times in which the server was offline. */
+    outages: db.all<Interval, [{ readonly from: number; readonly to: number }]>(
+      `SELECT from_at AS "from", coalesce(to_at, $to) AS "to" FROM monitor_observer_outages
+       WHERE from_at < $to AND coalesce(to_at, $to) > $from`,
+    ),
+    maintenanceOf: db.all<MonitorMaintenance, [monitorRef: number]>(
+      `SELECT starts_at AS "from", ends_at AS "to", schedule, tz, duration_ms AS durationMs, created_at AS createdAt
+       FROM monitor_maintained JOIN monitor_maintenance ON ref = maintenance_ref WHERE monitor_ref = ?`,
     ),
   };
 }

@@ -1,10 +1,9 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import { bytesToUuid } from "../../../kernel/data/uuid.ts";
-import { CronTimes } from "../../../kernel/scheduler/calendar.ts";
-import type { FactIncident, FactMaintenance, FactStore, Stretch } from "../history/state-store.ts";
 import type { IncidentStore } from "../incidents/store.ts";
 import { MAINTENANCE_MAX } from "../maintenance/schema.ts";
 import type { MaintenanceRow, MaintenanceStore } from "../maintenance/store.ts";
+import type { FactIncident, FactStore } from "./fact-store.ts";
 
 /** An update of an incident. */
 export interface PageUpdate {
@@ -70,12 +69,6 @@ export interface PageFacts {
   openIncidents(): number;
   /** A project's public times of maintenance that touch a stretch of time, in order. */
   maintenance(projectRef: number, from: number, until: number): Promise<readonly PageMaintenance[]>;
-  /** For how long nothing was counted of a monitor between two moments, and why. */
-  unobserved(
-    monitorRef: number,
-    from: number,
-    until: number,
-  ): { readonly observerMs: number; readonly maintenanceMs: number };
 }
 
 /** What these facts are read from. */
@@ -85,7 +78,7 @@ export interface FactParts {
   readonly maintenance: Pick<MaintenanceStore, "page" | "idsOf">;
 }
 
-/** All that status pages ask of incidents, planned work and the server's own line. */
+/** Reads the incidents and maintenance windows that status pages show. */
 export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFacts {
   const incidentOf = (
     { ref, isAuto, isPublic, titleGiven, monitorIds, ...row }: FactIncident,
@@ -132,49 +125,5 @@ export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFac
       const windows = await mapInSlices(rows, windowOf);
       return windows.sort((one, other) => one.startsAt - other.startsAt);
     },
-    unobserved(monitorRef, from, until) {
-      const planned: Stretch[] = [];
-      for (const one of facts.maintenanceOf(monitorRef))
-        planned.push(...windowsOf(one, from, until, WINDOWS_MAX - planned.length));
-      return {
-        observerMs: lengthOf(facts.outages({ from, until }), from, until),
-        maintenanceMs: lengthOf(planned, from, until),
-      };
-    },
   };
-}
-
-/** Windows that are looked at of all planned work of a monitor in one day: one a minute. Each takes a tenth of a millisecond. */
-const WINDOWS_MAX = 1_440;
-
-function windowsOf(
-  one: FactMaintenance,
-  from: number,
-  until: number,
-  windowsMax: number,
-): readonly Stretch[] {
-  const { schedule, tz, durationMs, createdAt } = one;
-  if (schedule === null || durationMs === null) return [one];
-  if (windowsMax <= 0) return [];
-  const times = new CronTimes(schedule, tz ?? "UTC");
-  const windows: Stretch[] = [];
-  let start = times.after(Math.max(createdAt, from) - durationMs);
-  while (start !== null && start < until && windows.length < windowsMax) {
-    windows.push({ from: Math.max(start, createdAt), to: start + durationMs });
-    start = times.after(start);
-  }
-  return windows;
-}
-
-/** How much of a stretch others cover together. */
-function lengthOf(stretches: readonly Stretch[], from: number, until: number): number {
-  let covered = 0;
-  let end = from;
-  for (const one of [...stretches].sort((a, b) => a.from - b.from)) {
-    const [begins, ends] = [Math.max(one.from, end), Math.min(one.to, until)];
-    if (ends <= begins) continue;
-    covered += ends - begins;
-    end = ends;
-  }
-  return covered;
 }

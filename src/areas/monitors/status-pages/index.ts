@@ -3,9 +3,9 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { Days } from "../history/days.ts";
 import { declareGauges } from "../history/gauges.ts";
-import { factStore } from "../history/state-store.ts";
 import { maintenanceStore } from "../maintenance/store.ts";
 import type { MonitorParts } from "../ports.ts";
+import { factStore } from "./fact-store.ts";
 import { pageFacts } from "./facts.ts";
 import { PublicStatusPages } from "./public-pages.ts";
 import { statusRoutes } from "./public-routes.ts";
@@ -34,7 +34,7 @@ export function createStatusPages(kernel: Kernel, around: AreaParts) {
     incidents: around.incidents,
     maintenance: maintenanceStore(kernel.db),
   });
-  const days = new Days(around.dailies, facts);
+  const days = new Days(around.dailies);
   days.register(kernel);
   declareGauges(kernel, { ...around, facts });
   const pages = pageStore(kernel.db);

@@ -16,20 +16,6 @@ export interface FactIncident {
   readonly resolvedAt: number | null;
 }
 
-/** A stretch of time, epoch milliseconds. */
-export interface Stretch {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Maintenance of a monitor: its window, or its schedule since it was made. */
-export interface FactMaintenance extends Stretch {
-  readonly schedule: string | null;
-  readonly tz: string | null;
-  readonly durationMs: number | null;
-  readonly createdAt: number;
-}
-
 /** Automatic incidents of a project that a page looks through at most: those of months, where monitors are steady. */
 const WALKED_MAX = 500;
 
@@ -57,14 +43,5 @@ export function factStore(db: Database) {
       `${INCIDENT} WHERE incident_id = ? AND project_ref = ?`,
     ),
     open: db.number("SELECT count(*) AS n FROM incidents WHERE resolved_at IS NULL"),
-    /** Times in which this server's own line was cut, that touch a stretch. */
-    outages: db.all<Stretch, [{ readonly from: number; readonly until: number }]>(
-      `SELECT from_at AS "from", coalesce(to_at, $until) AS "to" FROM monitor_observer_outages
-       WHERE from_at < $until AND coalesce(to_at, $until) > $from`,
-    ),
-    maintenanceOf: db.all<FactMaintenance, [monitorRef: number]>(
-      `SELECT starts_at AS "from", ends_at AS "to", schedule, tz, duration_ms AS durationMs, created_at AS createdAt
-       FROM monitor_maintained JOIN monitor_maintenance ON ref = maintenance_ref WHERE monitor_ref = ?`,
-    ),
   };
 }
