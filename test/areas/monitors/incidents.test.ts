@@ -276,3 +276,16 @@ test("incidents go 400 days after their end, those that last stay, and all of a 
   expect(db.one("SELECT count(*) AS n FROM incidents")()).toEqual({ n: 1 });
   expect(db.one("SELECT count(*) AS n FROM incident_updates")()).toEqual({ n: 0 });
 });
+
+test("the audit entry of an update has that update, and not the earlier ones", async () => {
+  const { body } = await owner.post(INCIDENTS, { title: "Disk full" });
+  const path = `${INCIDENTS}/${body["id"]}`;
+  for (const message of ["the first", "the second"])
+    await owner.post(`${path}/updates`, { status: "identified", message });
+  await owner.patch(path, { title: "Disks full" });
+  const { body: audit } = await owner.get("/v1/audit?limit=2");
+  const entries = JSON.stringify(audit["entries"]);
+  expect(entries).toContain("the second");
+  expect(entries).toContain("Disks full");
+  expect(entries).not.toContain("the first");
+});

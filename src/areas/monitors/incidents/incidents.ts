@@ -152,7 +152,11 @@ export class Incidents {
     const { account, session, credential } = caller;
     const acknowledgedBy = this.parts.keyName(session?.credential ?? credential) ?? account.userId;
     const row = this.write(tx, { ...before, acknowledgedAt: tx.now, acknowledgedBy });
-    tx.audit({ ...auditTarget(row, "acknowledged"), before: this.view(before), after: this.view(row) });
+    tx.audit({
+      ...auditTarget(row, "acknowledged"),
+      before: this.summaryOf(before),
+      after: this.summaryOf(row),
+    });
     const { projectRef, monitorRef, title } = row;
     const monitor = monitorRef === null ? null : this.parts.monitors.monitor(monitorRef);
     this.notices.tell(tx, {
@@ -186,13 +190,14 @@ export class Incidents {
         "incident_update_limit_exceeded",
         `An incident has at most ${INCIDENT_UPDATES_MAX} updates. Create another incident to post more.`,
       );
-    const previous = this.view(before);
+    const previous = this.summaryOf(before);
     incidents.addUpdate(tx, before.ref, { at: tx.now, status, message });
     const row = this.write(tx, { ...before, status, ...(isResolved ? { resolvedAt: tx.now } : {}) });
     tx.audit({
       ...auditTarget(row, isResolved ? "resolved" : "updated"),
       before: previous,
-      after: this.view(row),
+      // Without the earlier updates: up to 100 texts would be stored twice with each new one.
+      after: { ...this.summaryOf(row), update: { at: isoTime(tx.now), status, message } },
     });
     return this.view(row);
   }
@@ -203,7 +208,13 @@ export class Incidents {
     const { title = before.title, public: isPublic = before.isPublic } = given;
     const titleGiven = before.titleGiven || title !== before.title;
     const row = this.write(tx, { ...before, title, titleGiven, isPublic });
-    tx.audit(changed({ ...auditTarget(row, "changed"), before: this.view(before), after: this.view(row) }));
+    tx.audit(
+      changed({
+        ...auditTarget(row, "changed"),
+        before: this.summaryOf(before),
+        after: this.summaryOf(row),
+      }),
+    );
     return this.view(row);
   }
 
