@@ -193,7 +193,13 @@ function createAreas(
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);
-  const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers, charger });
+  const meter = createMeter(kernel, {
+    notifier: relay,
+    projects: directory,
+    policy: outbound.policy,
+    tiers,
+    charger,
+  });
   const monitors = createMonitors(kernel, outbound, {
     ...monitorSettings(config),
     owners: accounts,

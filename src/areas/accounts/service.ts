@@ -110,7 +110,7 @@ export class AccountService {
       const { account, key } = this.create(tx, { email, tier });
       trail.recordPublic(tx, "signup", request, account, creationOf(account));
       if (tier === "free") return { user_id: account.userId, api_key: key };
-      outbox.enqueue(tx, welcomeMail(email, account.userId, key));
+      outbox.enqueue(tx, account.ref, welcomeMail(email, account.userId, key));
       return { user_id: account.userId };
     });
   }

@@ -275,6 +275,23 @@ export class MeterBook {
     return extras;
   }
 
+  /**
+   * Moves a meter's refill plan to its first time after now, without a refill, and ends expired holds: for meters of
+   * suspended accounts, whose refills are skipped.
+   */
+  skipRefills(tx: Tx, { projectRef, meterId }: Pick<MeterChange, "projectRef" | "meterId">): void {
+    const meter = this.find(projectRef, meterId);
+    const extras = meter === undefined ? null : this.extrasOf(meter);
+    if (meter === undefined || extras === null) return;
+    this.flusher.mark(meter);
+    this.endHolds(tx, meter, extras, tx.now);
+    const { plan } = extras;
+    if (plan === null || plan.nextAt > tx.now) return;
+    const nextAt = nextRefill(plan, tx.now);
+    this.store.terms.postponePlan(tx, nextAt, meter.ref);
+    extras.setPlan(tx, { ...plan, nextAt });
+  }
+
   private endHolds(tx: Tx, { ref }: MeterActor, extras: Extras, moment: number): void {
     if (extras.holds.endsFrom > moment) return;
     this.store.holds.end(tx, ref, moment);

@@ -73,7 +73,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   const store = meterStore(kernel.db);
   const service = new MeterService(store, kernel);
   const stopped = new StoppedProjects(kernel.db, "meter_stopped_projects");
-  const due = new DueWork(store, service.book, stopped, kernel);
+  const due = new DueWork(store, service.book, stopped, ports.projects, kernel);
   const holds = new HoldService(store.holds, service, due, kernel);
   const terms = new TermsService(store.terms, service.book, due, ports);
   const reader = new UsageReader(store.usage, kernel);

@@ -20,6 +20,11 @@ export interface MeterPorts {
     /** Queues a notice in the unit of work that causes it. */
     notify(tx: Tx, notice: MeterNotice): void;
   };
+  /** Owners of projects. */
+  readonly projects: {
+    /** The reference of a project's account; null once the project is removed. */
+    accountOf(projectRef: number): number | null;
+  };
   /** Takes the credits of operations that cost something in some cases only. */
   readonly charger: Charger;
   /** What accounts are granted every month. */

@@ -4,6 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { LogEntry, PredictedReceipt } from "./chain.ts";
 import {
@@ -246,7 +247,10 @@ export class Uploads {
   }
 
   private scheduleUpload(tx: Tx, projectRef: number, dueAt: number): void {
-    this.deps.scheduler.enqueue(tx, UPLOAD_JOB, String(projectRef), dueAt, { after: 0, failures: 0 });
+    const account = this.deps.owners.accountOf(projectRef);
+    // In a lane of its account, so that it waits while that is suspended.
+    const lane = account === null ? "" : laneName(account, "receipts");
+    this.deps.scheduler.enqueue(tx, UPLOAD_JOB, String(projectRef), dueAt, { after: 0, failures: 0 }, lane);
   }
 
   private setError(tx: Tx, destination: Destination, last_error: string | null): void {

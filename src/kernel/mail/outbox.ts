@@ -1,6 +1,7 @@
 import type { Transporter } from "nodemailer";
 import { errorText } from "../errors.ts";
 import type { Kernel } from "../kernel.ts";
+import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
 
@@ -19,8 +20,8 @@ export const MAIL_JOB = "mail.send";
 export interface Outbox {
   /** Whether a mail server is configured. Without one, whatever needs mail is to be refused beforehand. */
   readonly available: boolean;
-  /** Queues a message in the unit of work that causes it. */
-  enqueue(tx: Tx, message: MailMessage): void;
+  /** Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. */
+  enqueue(tx: Tx, accountRef: number, message: MailMessage): void;
 }
 
 /** What the outbox is built on. */
@@ -40,10 +41,11 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   }
   return {
     available: mailer !== null,
-    enqueue(tx, message) {
+    enqueue(tx, accountRef, message) {
       const key = ids.uuidV7();
       const sealed = vault.seal(JSON.stringify(message), `mail:${key}`);
-      scheduler.enqueue(tx, MAIL_JOB, key, tx.now, { sealed: Buffer.from(sealed).toString("base64") });
+      const payload = { sealed: Buffer.from(sealed).toString("base64") };
+      scheduler.enqueue(tx, MAIL_JOB, key, tx.now, payload, laneName(accountRef, "mail"));
     },
   };
 }

@@ -4,6 +4,9 @@ import { createOutbox, MAIL_ATTEMPTS_MAX, MAIL_CONCURRENCY } from "../../../src/
 import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
+/** The operator's account. */
+const ACCOUNT = 1;
+
 let server: TestServer;
 beforeEach(async () => {
   server = await startTestServer({ manualClock: true });
@@ -19,7 +22,7 @@ async function outboxWith(mailer: Mailer) {
   const outbox = createOutbox({ ...kernel, scheduler, log, mailer });
   await scheduler.start();
   const enqueue = (to: string): Promise<void> =>
-    kernel.writer.submit((tx) => outbox.enqueue(tx, { to, subject: "s", text: "t" }));
+    kernel.writer.submit((tx) => outbox.enqueue(tx, ACCOUNT, { to, subject: "s", text: "t" }));
   return { errors, enqueue, scheduler };
 }
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SUSPENDED_MS } from "../../../src/kernel/scheduler/scheduler.ts";
+import { MailServer } from "../../support/mail-server.ts";
+import { S3Server } from "../../support/s3-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
@@ -72,4 +74,84 @@ test("pings of a suspended account are rejected, nobody is notified, and its hea
   expect(await ping(up)).toBe(200);
   await server.clock.advance(15 * MINUTE);
   expect(sink.take().map(({ body: text }) => JSON.parse(text).event)).toEqual(["monitor.down"]);
+});
+
+test("refills of a suspended account are skipped, those before and after are made", async () => {
+  const balance = async () => (await account.get("/v1/meter/m/balance")).body["balance"];
+  const plan = await account.put("/v1/meter/m/plan", { amount: 100, every: "day", mode: "add" });
+  expect(plan.status, plan.text).toBe(200);
+  const untilMidnight = 24 * HOUR - (server.clock.now() % (24 * HOUR));
+  await server.clock.advance(untilMidnight + HOUR);
+  expect(await balance()).toBe(100);
+  await suspend(true);
+  await server.clock.advance(48 * HOUR);
+  await suspend(false);
+  expect(await balance()).toBe(100);
+  await server.clock.advance(24 * HOUR);
+  expect(await balance()).toBe(200);
+});
+
+test("buffered receipts of a suspended account are uploaded after its reactivation", async () => {
+  const storage = await new S3Server().start();
+  try {
+    await made("/v1/witness/sys/init", {});
+    await made("/v1/witness/config", storage.config());
+    storage.mode = "down";
+    await made("/v1/witness/log", { log: { n: 1 } });
+    storage.mode = "up";
+    await suspend(true);
+    const requests = storage.requests.length;
+    await server.clock.advance(24 * HOUR);
+    expect(storage.requests).toHaveLength(requests);
+    await suspend(false);
+    await server.clock.advance(SUSPENDED_MS + MINUTE);
+    expect(storage.requests).toHaveLength(requests + 1);
+    expect((await account.get("/v1/witness/config")).body["buffered"]).toBe(0);
+  } finally {
+    await storage.stop();
+  }
+});
+
+test("queued e-mails of a suspended account are sent after its reactivation", async () => {
+  const mail = await new MailServer().start();
+  const sender = await startTestServer({
+    manualClock: true,
+    args: ["--signup", "open", "--mail-from", "keys@ninefold.example"],
+    environment: { NINEFOLD_SMTP_URL: mail.url },
+  });
+  try {
+    mail.refuseWith = 451;
+    const signup = await sender.client(null).post("/v1/signup", { email: "ada@example.com", tier: "pro" });
+    expect(signup.status, signup.text).toBe(201);
+    await sender.clock.advance(0);
+    const path = `/v1/admin/accounts/${signup.body["user_id"]}`;
+    expect((await sender.operator.patch(path, { suspended: true })).status).toBe(200);
+    mail.refuseWith = null;
+    await sender.clock.advance(24 * HOUR);
+    expect(mail.received).toEqual([]);
+    await sender.operator.patch(path, { suspended: false });
+    await sender.clock.advance(SUSPENDED_MS + MINUTE);
+    expect(mail.received.map(({ to }) => to)).toEqual([["ada@example.com"]]);
+  } finally {
+    await sender.stop();
+    await mail.stop();
+  }
+});
+
+test("status pages of a suspended account return 404", async () => {
+  const monitor = await made("/v1/pulse", { url: site.url("/"), interval: 60_000 });
+  const groups = [{ name: "", monitor_ids: [monitor["id"]] }];
+  await made("/v1/pulse/pages", { slug: "shop", title: "Shop", groups });
+  const { id } = await made("/v1/pulse/incidents", { title: "Disk full", public: true });
+  const visitor = server.client(null);
+  const paths = ["shop", "shop.json", "shop/feed.atom", "shop/badge/1.svg", `shop/incidents/${id}.json`];
+  const statuses = async () =>
+    await Promise.all(paths.map(async (path) => (await visitor.get(`/status/${path}`)).status));
+  await server.clock.advance(MINUTE);
+  const before = await statuses();
+  expect(before).toEqual(paths.map(() => 200));
+  await suspend(true);
+  expect(await statuses()).toEqual(paths.map(() => 404));
+  await suspend(false);
+  expect(await statuses()).toEqual(before);
 });

@@ -18,6 +18,7 @@ const PROJECT = 1;
 const PORTS: MeterPorts = {
   notifier: { notify: () => {} },
   charger: { charge: () => {}, refund: () => {} },
+  projects: { accountOf: () => null },
   policy: { assertUrl: () => undefined },
   tiers: DEFAULT_TIERS,
 };
@@ -36,7 +37,10 @@ function begin(inMemoryMax?: number) {
   const store = meterStore(bench.kernel.db);
   const meters = new MeterService(store, bench.kernel, inMemoryMax);
   const scheduler = { register: () => {}, enqueue: () => {} } as never;
-  const due = new DueWork(store, meters.book, {} as StoppedProjects, { ...bench.kernel, scheduler });
+  const due = new DueWork(store, meters.book, {} as StoppedProjects, PORTS.projects, {
+    ...bench.kernel,
+    scheduler,
+  });
   const terms = new TermsService(store.terms, meters.book, due, PORTS);
   return { meters, terms, holds: new HoldService(store.holds, meters, due, bench.kernel) };
 }

@@ -3,6 +3,7 @@ import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { MeterBook } from "../book.ts";
+import type { MeterPorts } from "../ports.ts";
 import type { MeterStore } from "../store.ts";
 
 const JOB = "meter.due";
@@ -20,6 +21,7 @@ export class DueWork {
     private readonly store: MeterStore,
     private readonly book: MeterBook,
     private readonly stopped: StoppedProjects,
+    private readonly projects: Pick<MeterPorts["projects"], "accountOf">,
     private readonly kernel: Pick<Kernel, "scheduler" | "writer" | "changes">,
   ) {
     kernel.scheduler.register(JOB, { concurrency: 1, run: () => this.run() });
@@ -75,8 +77,16 @@ export class DueWork {
     const { project_ref: projectRef, meter_id: meterId } = place;
     // The rows of a deleted project go by themselves; nothing is added to them.
     if (this.stopped.has(projectRef)) return this.store.terms.removePlan(tx, ref) > 0;
-    this.book.current(tx, { projectRef, meterId });
+    if (this.isSuspended(projectRef)) {
+      // A wrong clock may have skipped years: the plan stays due until the clock is trusted.
+      if (this.kernel.scheduler.clockTrust.isTrusted) this.book.skipRefills(tx, { projectRef, meterId });
+    } else this.book.current(tx, { projectRef, meterId });
     this.kernel.changes.inProject(tx, projectRef, "meter", meterId);
     return true;
+  }
+
+  private isSuspended(projectRef: number): boolean {
+    const account = this.projects.accountOf(projectRef);
+    return account !== null && this.kernel.scheduler.suspended.has(account);
   }
 }

@@ -179,7 +179,7 @@ export class Notices {
     // The mail server may have been taken away since the channel was made.
     if (!outbox.available) return null;
     const mail = { subject: told.heading, text: textOf(told).replaceAll(" · ", "\n") };
-    for (const to of this.recipientsOf(channel)) outbox.enqueue(tx, { to, ...mail });
+    for (const to of this.recipientsOf(channel)) outbox.enqueue(tx, channel.accountRef, { to, ...mail });
     return null;
   }
 

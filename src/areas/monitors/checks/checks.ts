@@ -288,5 +288,5 @@ function sendAlert(
     `Monitor: ${name} (${monitor_id})`,
   ].join("\n");
   const subject = `${isDown ? "Down" : "Up"}: ${name}`;
-  outbox.enqueue(tx, { to: owners.account(accountRef).email, subject, text });
+  outbox.enqueue(tx, accountRef, { to: owners.account(accountRef).email, subject, text });
 }

@@ -144,7 +144,7 @@ export class EndpointHealth {
     if (!isNotice(eventType)) this.notice(tx, endpoint, "ninefold.endpoint.disabled", { reason });
     stateChanged(tx, row.ref);
     const to = terms.notify_email && outbox.available ? emailOf(row.accountRef) : null;
-    if (to !== null) outbox.enqueue(tx, { to, ...disabledMail(endpoint, reason) });
+    if (to !== null) outbox.enqueue(tx, row.accountRef, { to, ...disabledMail(endpoint, reason) });
   }
 
   private probeAt(tx: Tx, endpoint: Endpoint, moment: number): void {
