@@ -390,6 +390,6 @@ function endWaiting(
   { flags, locks, buckets }: Areas,
   changes: { stop: () => void },
 ): void {
-  for (const stop of [changes.stop, flags.stopStreams, locks.refuseWaiters, buckets.endStreams])
+  for (const stop of [changes.stop, flags.stopStreams, locks.rejectWaiters, buckets.endStreams])
     shutdown.addEventListener("abort", stop, { once: true });
 }

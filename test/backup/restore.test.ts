@@ -83,7 +83,7 @@ describe("restored", () => {
       expect(ended.out.split("\n")).toEqual([
         expect.stringMatching(/^restored {2}.*copy\.db \(of \d{4}-\d\d-\d\dT[\d:.]+Z\) to .*fresh\/data$/),
         expect.stringMatching(
-          /^locks {5}fencing tokens go on above \d{16}, and so above every one handed out before$/,
+          /^locks {5}fencing tokens continue above \d{16}, which is higher than any token issued before$/,
         ),
         expect.stringMatching(/^changes {3}everything after the backup is gone/),
         "notary    1 chain ends at the time of the backup: later receipts are lost, and their sequence_ids will be reused",

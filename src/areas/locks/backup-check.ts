@@ -1,7 +1,7 @@
 import type { RestoreStep } from "../../kernel/data/backup-check.ts";
 import { FENCING_RESERVED } from "./store.ts";
 
-/** Fencing tokens go on where no token was handed out before. */
+/** Raises the fencing sequence above all tokens issued before the restore. */
 export const raiseFencingTokens: RestoreStep = (db, now) => {
   const row = db.get<{ value: number }>("SELECT value FROM settings WHERE name = ?", FENCING_RESERVED);
   const floor = fencingFloor(row?.value ?? 0, now);
@@ -10,25 +10,25 @@ export const raiseFencingTokens: RestoreStep = (db, now) => {
     FENCING_RESERVED,
     floor,
   );
-  return [`locks     fencing tokens go on above ${floor}, and so above every one handed out before`];
+  return [`locks     fencing tokens continue above ${floor}, which is higher than any token issued before`];
 };
 
 /**
- * No server hands out as many fencing tokens in a millisecond, for any length of time: each is an answer over the
- * network and a row on the disk, and a thousandth of this is a lot.
+ * Upper limit of the fencing tokens that a server issues per millisecond. Each token is a response over the network and a
+ * row on the disk; a thousandth of this rate is already high.
  */
 export const TOKENS_PER_MS_MAX = 1_000;
-/** For a clock that is behind the tokens: more than a server that is always busy hands out in weeks. */
+/** Increment if the clock is behind the tokens: more tokens than a busy server issues in weeks. */
 export const TOKENS_BEYOND_BACKUP = 2 ** 36;
 
 /**
- * Where fencing tokens go on after a restore: above every token that was ever handed out, also after the backup, and
- * after earlier restores of the same backup.
+ * Returns the start of the fencing sequence after a restore. It is higher than every token issued before, including those
+ * issued after the backup and after earlier restores of the same backup.
  *
- * Nobody knows how many tokens were handed out since the backup was made, but since 1970 there cannot have been more
- * than {@link TOKENS_PER_MS_MAX} in each millisecond. A count from there rises with the time as fast as tokens can, so
- * a later restore always begins above an earlier one. It stays within 2^53 until the year 2255. Only when the machine's
- * clock is behind does it not do, and a wide step from the backup's own figure has to.
+ * The number of tokens issued since the backup is unknown, but it is at most {@link TOKENS_PER_MS_MAX} per millisecond since
+ * 1970. This value rises at least as fast as tokens are issued, so that a later restore always starts above an earlier one.
+ * It stays below 2^53 until the year 2255. If the machine's clock is behind, a large increment of the backup's value
+ * replaces it.
  */
 export function fencingFloor(reservedThrough: number, now: number): number {
   const since1970 = now * TOKENS_PER_MS_MAX;

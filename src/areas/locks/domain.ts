@@ -1,46 +1,46 @@
 import { ApiError, echoed } from "../../kernel/errors.ts";
 
-/** Shortest and longest time that a lock is held or waited for, and the one unless asked otherwise. */
+/** Minimum, maximum and default of TTLs and wait timeouts, in milliseconds. */
 export const DURATION_MS_MIN = 1_000;
 export const DURATION_MS_MAX = 900_000;
 export const DURATION_MS_DEFAULT = 10_000;
 
-/** Requests that wait for one lock. Each is an open connection; behind a thousand others, a refusal is better than a wait. */
+/** Waiting requests per lock. Each is an open connection; behind a thousand others, an error is more useful than a wait. */
 export const WAITERS_PER_LOCK_MAX = 1_000;
 
-/** Requests of one account that wait for locks, all locks together: a waiting request costs no credits. */
+/** Waiting requests per account over all locks. The limit is necessary because waiting is free of charge. */
 export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 
-/** One holder's time with a lock. A refresh makes a new lease with the same tokens. */
+/** The time for which a holder has a lock. A refresh creates a new lease with the same tokens. */
 export interface Lease {
-  /** Proves that its sender holds the lock. */
+  /** Secret of the holder. */
   readonly token: string;
-  /** Larger than that of every earlier grant. */
+  /** Higher than the fencing token of every earlier grant. */
   readonly fencing_token: number;
   /** Epoch milliseconds. */
   readonly expires_at: number;
-  /** How long it lasts after its commit, or after the start that reads it. */
-  readonly lastsMs: number;
+  /** Milliseconds from the commit, or from the start of the server that loads the lease, until it expires. */
+  readonly durationMs: number;
 }
 
-/** A waiter's time is over. */
-export function waitTimedOut(key: string, timeoutMs: number): ApiError {
+/** Error of a wait that reached its timeout. */
+export function waitTimeoutError(key: string, timeoutMs: number): ApiError {
   return new ApiError(
     "timeout",
-    `The lock ${echoed(key)} did not become free within ${timeoutMs} ms. Try again, or wait longer (timeout, at most ${DURATION_MS_MAX}).`,
+    `The lock ${echoed(key)} did not become free within ${timeoutMs} ms. Retry, or set a longer \`timeout\` (at most ${DURATION_MS_MAX}).`,
   );
 }
 
-/** The server stops while requests wait. */
-export function stopping(): ApiError {
+/** Error of a waiting request while the server stops. */
+export function shuttingDownError(): ApiError {
   return new ApiError(
     "service_unavailable",
-    "The server is shutting down, and the wait with it. Try again in a moment.",
+    "The server is shutting down and ended the wait. Retry in a few seconds.",
     { retryAfterSeconds: 1 },
   );
 }
 
-/** The client has gone: nobody reads this. */
-export function clientGone(): ApiError {
+/** Error of a request after the client has disconnected; no client receives it. */
+export function connectionClosedError(): ApiError {
   return new ApiError("timeout", "The connection was closed before the lock was granted.");
 }

@@ -7,13 +7,13 @@ import { lockRoutes } from "./routes.ts";
 import { LockService } from "./service.ts";
 import { lockStore } from "./store.ts";
 
-/** Builds the area, with the locks that were held when the last process ended. */
+/** Creates the area and restores the locks that were held when the last process ended. */
 export function createLocks(kernel: Kernel) {
   const service = new LockService({ ...kernel, store: lockStore(kernel.db) });
   const resources: ProjectResources = {
     name: "locks",
     count: (projectRef) => service.count(projectRef),
-    projectDeleted: (tx, projectRef) => service.refuseProject(tx, projectRef),
+    projectDeleted: (tx, projectRef) => service.rejectProjectWaiters(tx, projectRef),
     removeRows: (tx, projectRef, rowsMax) => service.removeLocks(tx, projectRef, rowsMax),
   };
   return {
@@ -21,20 +21,20 @@ export function createLocks(kernel: Kernel) {
       {
         name: "Locks",
         description:
-          "Distributed locks with first-come-first-served waiters, automatic expiry, and fencing tokens that rise for ever.",
+          "Distributed locks with a first-come-first-served queue, automatic expiry and monotonically increasing fencing tokens.",
       },
     ],
     alsoCalled: { latch: ["locks", "lock", "mutex"], acquire: ["lock"], release: ["unlock"] },
     routes: (api: Api) => lockRoutes(api, service),
-    /** Answers all waiters with 503. For the end of the process. */
-    refuseWaiters: () => service.refuseWaiters(),
+    /** Rejects all waiters with 503 at the end of the process. */
+    rejectWaiters: () => service.rejectWaiters(),
     resources,
     card: {
       area: "latch",
       schema: figures(["held", "waiting"]),
-      read: ({ project }: Caller) => service.figures(project.ref),
+      read: ({ project }: Caller) => service.counts(project.ref),
     },
-    /** Stops the timers. For the end of the process: what is held stays held. */
+    /** Stops the timers at the end of the process. Held locks stay held. */
     finish: () => service.finish(),
   };
 }

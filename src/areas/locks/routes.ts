@@ -4,7 +4,6 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
-import { type Granted, Waiter } from "./lock.ts";
 import {
   AcquireBody,
   AcquiredLock,
@@ -17,16 +16,17 @@ import {
   ReleasedLock,
 } from "./schema.ts";
 import type { LockService } from "./service.ts";
+import { type Grant, Waiter } from "./waiter.ts";
 
-/** Locks on a page unless asked otherwise. */
+/** Default number of locks on a page. */
 const LOCKS_LIMIT = 50;
 
-/** Declares the locks. */
+/** Declares the routes of locks. */
 export function lockRoutes(api: Api, locks: LockService) {
-  return [holderRoutes(api, locks), lookingRoutes(api, locks)];
+  return [holderRoutes(api, locks), readRoutes(api, locks)];
 }
 
-function lookingRoutes(api: Api, locks: LockService) {
+function readRoutes(api: Api, locks: LockService) {
   return new Elysia({ tags: ["Locks"] })
     .use(api)
     .get(
@@ -34,7 +34,7 @@ function lookingRoutes(api: Api, locks: LockService) {
       ({ call, query: { limit = LOCKS_LIMIT, cursor } }) =>
         locks.list(call.caller.project.ref, limit, cursor),
       {
-        op: { name: "latch.list", access: "latch:read", summary: "List the locks that are held, by key" },
+        op: { name: "latch.list", access: "latch:read", summary: "List the held locks, by key" },
         query: pageQuery(LOCKS_LIMIT),
         response: LockPage,
       },
@@ -51,9 +51,9 @@ function lookingRoutes(api: Api, locks: LockService) {
           name: "latch.force",
           access: "latch:write",
           audit: "yes",
-          summary: "Take a lock away from its holder",
+          summary: "Release a lock by force",
           description:
-            "For a holder that hangs. It is not told: what it guards with the fencing token is safe. The next waiter gets the lock. 409 when another holds it by now.",
+            "Releases the lock of a holder that hangs, without notifying the holder. The lock passes to the next waiter. Resources that check fencing tokens stay protected from late writes of the old holder. 409 if the lock has another holder.",
           errors: ["not_found", "conflict"],
           example: { fencing_token: 7 },
         },
@@ -72,10 +72,10 @@ function holderRoutes(api: Api, locks: LockService) {
         name: "latch.acquire",
         access: "latch:write",
         idempotent: false,
-        summary: "Acquire a lock, waiting for it if need be",
+        summary: "Acquire a lock, waiting until it is free",
         description:
-          "Waiters get the lock in the order of their requests; one whose connection closes leaves the queue at once. " +
-          "A request that was sent with a `token` can be sent again: the holder's token gets the same lock, `reentrant`.",
+          "Waiters get the lock in the order of their requests. A request leaves the queue as soon as its connection closes. " +
+          "A request with a `token` can be repeated: the holder's token gets the same lock again, with `reentrant: true`.",
         errors: ["timeout", "service_unavailable"],
         example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
       },
@@ -95,7 +95,8 @@ function holderRoutes(api: Api, locks: LockService) {
           name: "latch.release",
           access: "latch:write",
           summary: "Release a lock",
-          description: "The next waiter gets it. 404 when the lock is free, 403 when another token holds it.",
+          description:
+            "The lock passes to the next waiter. 404 if the lock is free, 403 if another token holds it.",
           errors: ["not_found"],
           example: { token: EXAMPLE_TOKEN },
         },
@@ -105,7 +106,7 @@ function holderRoutes(api: Api, locks: LockService) {
       },
     )
     .get("/v1/latch/:key", ({ call, params }) => locks.status(call.caller.project.ref, params.key), {
-      op: { name: "latch.status", access: "latch:read", summary: "Read a lock's state" },
+      op: { name: "latch.status", access: "latch:read", summary: "Get a lock's state" },
       params: LockParams,
       response: LockStatus,
     });
@@ -118,7 +119,7 @@ async function acquire(
   { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token }: AcquireBody,
 ): Promise<AcquiredLock> {
   const terms = { key, ttlMs: ttl, timeoutMs: timeout, token: token ?? null, signal: call.request.signal };
-  // The project is read in the unit of work: one queued before it may make another project the default one.
+  // The project is read within the unit of work: one that is queued earlier may change the default project.
   const outcome = await call.perform((tx) =>
     locks.acquire(tx, {
       ...terms,
@@ -128,11 +129,11 @@ async function acquire(
   );
   if (!(outcome instanceof Waiter)) return acquired(outcome);
   call.setIdleTimeout(0);
-  // The wait can be long: the key may be revoked meanwhile, or its account suspended.
+  // During the wait, the key may be revoked or its account suspended.
   return acquired(await locks.wait(outcome, () => assertStillValid(call.caller)));
 }
 
-function acquired({ lock: { key }, lease, reentrant }: Granted): AcquiredLock {
+function acquired({ lock: { key }, lease, reentrant }: Grant): AcquiredLock {
   const { token, fencing_token, expires_at } = lease;
   return { status: "acquired", key, token, fencing_token, expires_at, reentrant };
 }

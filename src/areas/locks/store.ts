@@ -10,10 +10,10 @@ interface LockRow {
   expires_at: number;
 }
 
-/** The name that files have for the last fencing token that may have been handed out. */
+/** Setting that holds the end of the reserved range of fencing tokens. */
 export const FENCING_RESERVED = "lock_fencing_reserved_through";
 
-/** Fencing tokens reserved at a time: one write for so many grants. A start skips what is left of them. */
+/** Fencing tokens reserved per write. A start of the server skips the rest of the range. */
 export const FENCING_TOKENS_RESERVED = 1_000;
 
 export type LockStore = ReturnType<typeof lockStore>;
@@ -21,11 +21,11 @@ export type LockStore = ReturnType<typeof lockStore>;
 /** All SQL of locks. */
 export function lockStore(db: Database) {
   return {
-    /** The locks that have not expired at a time. */
-    held: db.all<LockRow, [now: number]>(
+    /** Locks that expire after `now`. */
+    unexpired: db.all<LockRow, [now: number]>(
       "SELECT fencing_token, project_ref, key, token, expires_at FROM locks WHERE expires_at > ?",
     ),
-    // Every grant runs it: positions are bound quicker than names.
+    // Hot path: positional parameters are faster than named ones.
     insert: db.change<
       [fencingToken: number, projectRef: number, key: string, token: string, expiresAt: number]
     >("INSERT INTO locks (fencing_token, project_ref, key, token, expires_at) VALUES (?, ?, ?, ?, ?)"),
@@ -36,11 +36,11 @@ export function lockStore(db: Database) {
     removeExpired: db.change<[now: number, fencingTokenMax: number]>(
       "DELETE FROM locks WHERE expires_at <= ? AND fencing_token <= ?",
     ),
-    /** Lets nothing last beyond a time. */
-    shorten: db.change<[latest: number, latest: number, fencingTokenMax: number]>(
+    /** Limits the expiry of all locks to `latest`. */
+    capExpiry: db.change<[latest: number, latest: number, fencingTokenMax: number]>(
       "UPDATE locks SET expires_at = ? WHERE expires_at > ? AND fencing_token <= ?",
     ),
-    /** No token beyond this one has been given. */
+    /** No token above this one has been issued. */
     fencingReservedThrough: db.number(`SELECT value AS n FROM settings WHERE name = '${FENCING_RESERVED}'`),
     reserveFencing: db.change<[through: number]>(
       `INSERT OR REPLACE INTO settings (name, value) VALUES ('${FENCING_RESERVED}', ?)`,
@@ -49,11 +49,11 @@ export function lockStore(db: Database) {
 }
 
 /**
- * The sequence of fencing tokens, which only rises. All locks share one, so that a free lock can be forgotten: a count
- * per lock would have to be kept for every key that was ever used.
+ * The increasing sequence of fencing tokens. All locks share it: a sequence per lock would have to be stored for every key
+ * ever used.
  *
- * The file holds the end of a reserved range. The first grant beyond it moves it on in its own transaction, so no
- * token is given twice, even after a crash.
+ * The database stores the end of a reserved range. The first grant above it reserves the next range in its own transaction,
+ * so that no token is issued twice, even after a crash.
  */
 export class FencingSequence {
   private last: number;
@@ -64,7 +64,7 @@ export class FencingSequence {
     this.last = this.reservedThrough;
   }
 
-  /** The next token. One that a rolled-back unit took is not given again. */
+  /** Returns the next token. A rolled-back unit of work does not return its token to the sequence. */
   next(tx: Tx): number {
     if (this.last >= this.reservedThrough) this.reserve(tx);
     this.last += 1;

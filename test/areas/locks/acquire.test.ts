@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
-import { acquire, release, UUID_V4, untilDepth } from "./support.ts";
+import { acquire, release, UUID_V4, waitForDepth } from "./support.ts";
 
 const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 const OTHER_TOKEN = "00000000-0000-0000-0000-000000000000";
@@ -14,12 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Holds the lock `k` with a token. */
+/** Acquires the lock `k` with a token. */
 function holding(token: string, body: object = {}): (world: World) => Promise<unknown> {
   return ({ account }) => acquire(account, "k", { token, ...body });
 }
 
-/** What a scenario leaves: the lock `k` with this state. */
+/** Expects the lock `k` to have this state after a scenario. */
 function leaves(state: Record<string, unknown>): NonNullable<Scenario["after"]> {
   return async ({ account }) => expect((await account.get("/v1/latch/k")).body).toEqual(state);
 }
@@ -78,7 +78,7 @@ function badBodies(): Scenario[] {
   ];
 }
 
-/** An acquire that succeeds and holds the lock for `ttl` from the start of the clock. */
+/** An acquire that succeeds and has a lease of `ttl` from the start of the clock. */
 function granted(
   name: string,
   body: unknown,
@@ -90,8 +90,8 @@ function granted(
     name,
     request: ["POST", `/v1/latch/${key}/acquire`, body],
     status: 200,
-    after: async ({ account }, answer) => {
-      expect(answer.body).toEqual({
+    after: async ({ account }, response) => {
+      expect(response.body).toEqual({
         status: "acquired",
         key: decodeURIComponent(key),
         token: more.token ?? expect.stringMatching(UUID_V4),
@@ -124,7 +124,7 @@ describe("POST /v1/latch/{key}/acquire", () => {
     granted("every kind of character, one of them escaped", {}, 10_000, { key: "aZ09_-:%3A" }),
     granted("a key that reads like a path of its own", {}, 10_000, { key: "acquire" }),
     {
-      name: "the holder's token: reentrant, refreshed to its own ttl",
+      name: "the holder's token: reentrant, with the new ttl",
       before: holding(TOKEN),
       request: ["POST", "/v1/latch/k/acquire", { token: TOKEN, ttl: 5_000 }],
       status: 200,
@@ -142,7 +142,7 @@ describe("POST /v1/latch/{key}/acquire", () => {
       holds: { token: TOKEN, reentrant: false },
     },
     {
-      name: "an Idempotency-Key means nothing here: the token does that",
+      name: "an Idempotency-Key has no effect: the token replaces it",
       before: ({ account }) =>
         account.post("/v1/latch/a/acquire", {}, { headers: { "idempotency-key": "1" } }),
       request: ["POST", "/v1/latch/b/acquire", {}],
@@ -154,7 +154,7 @@ describe("POST /v1/latch/{key}/acquire", () => {
       name: "held by another until the deadline",
       before: async (world) => {
         await holding(OTHER_TOKEN)(world);
-        void untilDepth(world.account, "k", 1).then(() => server.clock.advance(1_000));
+        void waitForDepth(world.account, "k", 1).then(() => server.clock.advance(1_000));
       },
       request: ["POST", "/v1/latch/k/acquire", { timeout: 1_000 }],
       status: 408,

@@ -12,7 +12,7 @@ afterAll(() => server.stop());
 
 describe("GET /v1/latch", () => {
   endpoint(() => server, "GET /v1/latch", [
-    { name: "none is held", status: 200, request: ["GET", "/v1/latch"], body: { locks: [] } },
+    { name: "without held locks", status: 200, request: ["GET", "/v1/latch"], body: { locks: [] } },
     {
       name: "a limit too high",
       status: 400,
@@ -22,7 +22,7 @@ describe("GET /v1/latch", () => {
     { name: "no key", status: 401, code: "unauthorized", request: ["GET", "/v1/latch"], as: "nobody" },
   ]);
 
-  test("the locks that are held, by key, page by page", async () => {
+  test("returns the held locks by key, page by page", async () => {
     const account = await server.account();
     for (const key of ["c", "a", "b"]) await account.post(`/v1/latch/${key}/acquire`, { ttl: 60_000 });
     const released = await account.post("/v1/latch/d/acquire");
@@ -47,7 +47,7 @@ describe("GET /v1/latch", () => {
 
 describe("POST /v1/latch/{key}/force-release", () => {
   const path = "/v1/latch/job/force-release";
-  test("200: the next waiter gets it; its holder reads 403, and 404 once it is free", async () => {
+  test("200: the lock passes to the next waiter; the old holder gets 403, and 404 when the lock is free", async () => {
     const account = await server.account();
     const held = await account.post("/v1/latch/job/acquire", { ttl: 60_000 });
     const waiting = account.post("/v1/latch/job/acquire", { ttl: 60_000, timeout: 60_000 });
@@ -63,7 +63,7 @@ describe("POST /v1/latch/{key}/force-release", () => {
       before: { fencing_token: fencing_token as number },
       after: null,
     });
-    // The first token is nobody's any more.
+    // The first fencing token is no longer valid.
     expectError(await account.post(path, { fencing_token }), "conflict");
     const again = await account.post(path, { fencing_token: next.body.fencing_token });
     expect(again.status).toBe(200);
@@ -71,7 +71,7 @@ describe("POST /v1/latch/{key}/force-release", () => {
     expectError(await account.post(path, { fencing_token: next.body.fencing_token }), "not_found");
   });
 
-  test("400 without a fencing token, 401 without a key, 404 for a lock of others", async () => {
+  test("400 without a fencing token, 401 without a key, 404 for another account's lock", async () => {
     const account = await server.account();
     const { body } = await account.post("/v1/latch/job/acquire", { ttl: 60_000 });
     expectError(await account.post(path, {}), "validation_error");

@@ -2,13 +2,21 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Answer } from "../../support/client.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
-import { begin, depth, type Held, heldFrom, type Pending, release, untilDepth } from "./support.ts";
+import {
+  type AcquiredLock,
+  depth,
+  lockFrom,
+  type PendingAcquire,
+  release,
+  startAcquire,
+  waitForDepth,
+} from "./support.ts";
 
-/** Far above what it takes: a machine that is busy with other things must not fail it. */
+/** Far above the normal duration, so that the test does not fail on a busy machine. */
 const TIMEOUT_MS = 60_000;
 const KEYS = ["red", "green", "blue"] as const;
 
-/** What a client does. `key` and `pick` are reduced to what there is. */
+/** A step of a client. `key` and `pick` are reduced to existing locks and requests. */
 type Step =
   | {
       readonly do: "acquire";
@@ -23,7 +31,7 @@ type Step =
   | { readonly do: "advance"; readonly ms: number }
   | { readonly do: "restart" };
 
-/** A request as the model sees it. */
+/** A request in the model. */
 interface Request {
   readonly client: number;
   readonly ttl: number;
@@ -33,7 +41,7 @@ interface Request {
 
 type Outcome = "granted" | "timeout" | "stopped";
 
-/** The whole of what locks promise: one holder, first come first served, everything ends at its time. */
+/** The guarantees of locks: one holder, first come first served, leases and waits expire on time. */
 class Model {
   readonly locks = new Map<string, { client: number; ends: number; queue: Request[] }>();
   readonly outcomes: { client: number; key: string; outcome: Outcome }[] = [];
@@ -66,7 +74,7 @@ class Model {
     this.now = until;
   }
 
-  /** Everyone waiting is told so; what is held stays held. */
+  /** All waiters are rejected; held locks stay held. */
   restart(): void {
     for (const [key, { queue }] of this.locks) {
       for (const { client } of queue.splice(0)) this.outcomes.push({ client, key, outcome: "stopped" });
@@ -93,13 +101,13 @@ class Model {
 
 const STATUS = { granted: 200, timeout: 408, stopped: 503 } as const;
 
-/** The server beside the model. */
+/** Runs the server and the model side by side. */
 class Run {
   private readonly server: TestServer;
   private readonly prefix: string;
   private readonly model = new Model();
-  private readonly pending = new Map<number, Pending>();
-  private readonly held = new Map<string, Held>();
+  private readonly pending = new Map<number, PendingAcquire>();
+  private readonly held = new Map<string, AcquiredLock>();
   private clients = 0;
 
   constructor(server: TestServer, prefix: string) {
@@ -121,10 +129,10 @@ class Run {
     await this.compareStates();
   }
 
-  /** Ends what is still waiting. */
+  /** Ends the remaining waits. */
   async finish(): Promise<void> {
     for (const one of this.pending.values()) one.disconnect();
-    for (const key of KEYS) await untilDepth(this.server.operator, this.prefix + key, 0);
+    for (const key of KEYS) await waitForDepth(this.server.operator, this.prefix + key, 0);
   }
 
   private async act(step: Exclude<Step, { do: "advance" | "restart" }>, key: string): Promise<void> {
@@ -138,14 +146,14 @@ class Run {
       const token = step.pick % 2 === 0 ? crypto.randomUUID() : `${held?.token}x`;
       expect((await release(operator, path, token)).status).toBe(lock === undefined ? 404 : 403);
     } else if (step.do === "release") {
-      const answer = await release(operator, path, held?.token ?? "");
-      expect(answer.status).toBe(lock === undefined ? 404 : 200);
+      const response = await release(operator, path, held?.token ?? "");
+      expect(response.status).toBe(lock === undefined ? 404 : 200);
       this.model.end(key);
     } else if (step.do === "reacquire" && held !== undefined && lock !== undefined) {
       lock.ends = this.model.now + step.ttl;
-      const answer = await operator.post(`/v1/latch/${path}/acquire`, { ttl: step.ttl, token: held.token });
+      const response = await operator.post(`/v1/latch/${path}/acquire`, { ttl: step.ttl, token: held.token });
       const expiresAt = this.server.clock.now() + step.ttl;
-      expect(heldFrom(answer)).toEqual({ ...held, expiresAt, reentrant: true });
+      expect(lockFrom(response)).toEqual({ ...held, expiresAt, reentrant: true });
     }
   }
 
@@ -155,12 +163,12 @@ class Run {
     const { ttl, timeout } = step;
     const waiters = this.model.locks.get(key)?.queue.length ?? 0;
     const body = { ttl, timeout, ...(token === null ? {} : { token }) };
-    const pending = begin(this.server.operator, this.prefix + key, body);
+    const pending = startAcquire(this.server.operator, this.prefix + key, body);
     if (this.model.acquire(key, client, ttl, timeout, token)) {
-      this.granted(key, await pending.answer, token, ttl);
+      this.granted(key, await pending.response, token, ttl);
     } else {
       this.pending.set(client, pending);
-      await untilDepth(this.server.operator, this.prefix + key, waiters + 1);
+      await waitForDepth(this.server.operator, this.prefix + key, waiters + 1);
     }
   }
 
@@ -170,22 +178,22 @@ class Run {
     if (gone === undefined) return;
     this.pending.get(gone.client)?.disconnect();
     this.pending.delete(gone.client);
-    await untilDepth(this.server.operator, this.prefix + key, queue.length);
+    await waitForDepth(this.server.operator, this.prefix + key, queue.length);
   }
 
-  /** Who was to be answered is, in this way; everybody else waits still. */
+  /** Expects exactly these requests to have responses; all others still wait. */
   private async compareOutcomes(): Promise<void> {
     for (const { client, key, outcome } of this.model.outcomes.splice(0)) {
-      const answer = await this.pending.get(client)?.answer;
+      const response = await this.pending.get(client)?.response;
       this.pending.delete(client);
-      expect(answer?.status).toBe(STATUS[outcome]);
-      if (outcome === "granted" && answer !== undefined) this.granted(key, answer, null, null);
+      expect(response?.status).toBe(STATUS[outcome]);
+      if (outcome === "granted" && response !== undefined) this.granted(key, response, null, null);
     }
     for (const one of this.pending.values()) expect(one.settled()).toBe(null);
   }
 
-  private granted(key: string, answer: Answer, token: string | null, ttl: number | null): void {
-    const held = heldFrom(answer);
+  private granted(key: string, response: Answer, token: string | null, ttl: number | null): void {
+    const held = lockFrom(response);
     expect(held.key).toBe(this.prefix + key);
     expect(held.reentrant).toBe(false);
     if (token !== null) expect(held.token).toBe(token);
@@ -208,7 +216,7 @@ class Run {
 }
 
 const key = fc.nat(KEYS.length - 1);
-// Leases end at even milliseconds and waits at odd ones: which goes first in the same one is not promised.
+// Leases expire at even milliseconds and waits at odd ones, because their order within a millisecond is undefined.
 const ttl = fc.constantFrom(1_000, 2_000, 3_500, 10_000);
 const timeout = ttl.map((ms) => ms + 1);
 const pick = fc.nat(10);

@@ -4,11 +4,20 @@ import { WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
-import { acquire, depth, type Held, heldFrom, type Pending, queue, release, untilDepth } from "./support.ts";
+import {
+  type AcquiredLock,
+  acquire,
+  depth,
+  lockFrom,
+  type PendingAcquire,
+  queue,
+  release,
+  waitForDepth,
+} from "./support.ts";
 
 const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 
-/** Far above what the longest test takes. */
+/** Far above the duration of the longest test. */
 const TIMEOUT_MS = 20_000;
 
 let server: TestServer;
@@ -17,20 +26,24 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Releases, and expects this waiter alone to be granted the lock. */
-async function passes(from: Held, to: Pending, others: readonly Pending[] = []): Promise<Held> {
+/** Releases the lock and expects only this waiter to be granted it. */
+async function passes(
+  from: AcquiredLock,
+  to: PendingAcquire,
+  others: readonly PendingAcquire[] = [],
+): Promise<AcquiredLock> {
   expect((await release(server.operator, from.key, from.token)).status).toBe(200);
-  const next = heldFrom(await to.answer);
+  const next = lockFrom(await to.response);
   expect(next.fencingToken).toBeGreaterThan(from.fencingToken);
   expect(others.map((other) => other.settled())).toEqual(others.map(() => null));
   return next;
 }
 
 describe("waiters", () => {
-  test("get the lock in the order in which they asked, one at a time", async () => {
+  test("get the lock in the order of their requests, one at a time", async () => {
     const client = server.operator;
     let held = await acquire(client, "order");
-    const waiting: Pending[] = [];
+    const waiting: PendingAcquire[] = [];
     for (let index = 0; index < 20; index += 1) waiting.push(await queue(client, "order"));
     for (const [index, next] of waiting.entries()) {
       held = await passes(held, next, waiting.slice(index + 1));
@@ -44,7 +57,7 @@ describe("waiters", () => {
     });
   });
 
-  test("get the lock when it expires, for the whole of their own ttl", async () => {
+  test("get the lock when it expires, for their full ttl", async () => {
     const client = server.operator;
     await acquire(client, "expiry", { ttl: 2_000 });
     const first = await queue(client, "expiry", { ttl: 3_000 });
@@ -52,9 +65,9 @@ describe("waiters", () => {
     await server.clock.advance(1_999);
     expect([first.settled(), second.settled()]).toEqual([null, null]);
     await server.clock.advance(1);
-    expect(heldFrom(await first.answer).expiresAt).toBe(server.clock.now() + 3_000);
+    expect(lockFrom(await first.response).expiresAt).toBe(server.clock.now() + 3_000);
     await server.clock.advance(3_000);
-    expect(heldFrom(await second.answer).expiresAt).toBe(server.clock.now() + 4_000);
+    expect(lockFrom(await second.response).expiresAt).toBe(server.clock.now() + 4_000);
     await server.clock.advance(4_000);
     expect((await client.get("/v1/latch/expiry")).body["locked"]).toBe(false);
   });
@@ -67,50 +80,50 @@ describe("waiters", () => {
     await server.clock.advance(999);
     expect(short.settled()).toBe(null);
     await server.clock.advance(1);
-    const late = expectError(await short.answer, "timeout");
+    const late = expectError(await short.response, "timeout");
     expect(late.error.message).toContain("within 1000 ms");
     expect(await depth(client, "deadlines")).toBe(1);
     await passes(held, long);
   });
 
-  test("leave when their connection closes: out of the queue within 50 ms, and passed over", async () => {
+  test("leave the queue within 50 ms of a closed connection and are skipped", async () => {
     const client = server.operator;
     const held = await acquire(client, "dead");
     const waiting = [await queue(client, "dead"), await queue(client, "dead"), await queue(client, "dead")];
-    const [first, second, third] = waiting as [Pending, Pending, Pending];
+    const [first, second, third] = waiting as [PendingAcquire, PendingAcquire, PendingAcquire];
     const closed = performance.now();
     second.disconnect();
     first.disconnect();
-    await untilDepth(client, "dead", 1);
+    await waitForDepth(client, "dead", 1);
     expect(performance.now() - closed).toBeLessThan(50);
     await passes(held, third);
   });
 
-  test("are refused when a thousand wait already, and admitted again when one leaves", async () => {
+  test("are rejected above a thousand and accepted again when one leaves", async () => {
     const client = server.operator;
     expect(WAITERS_PER_LOCK_MAX).toBe(1_000);
     const held = await acquire(client, "full", { ttl: 900_000 });
     const waiting = await crowd("full", WAITERS_PER_LOCK_MAX);
-    const refused = await client.post("/v1/latch/full/acquire");
-    expect(expectError(refused, "rate_limit_exceeded").error.message).toMatch(
-      /^Queue full: 1000 requests wait/,
+    const rejected = await client.post("/v1/latch/full/acquire");
+    expect(expectError(rejected, "rate_limit_exceeded").error.message).toMatch(
+      /^Queue full: 1000 requests already wait/,
     );
-    expect(refused.headers.get("retry-after")).toBe("1");
-    // The holder itself does not queue.
+    expect(rejected.headers.get("retry-after")).toBe("1");
+    // The holder is not queued.
     expect(await acquire(client, "full", { token: held.token, ttl: 900_000 })).toMatchObject({
       reentrant: true,
     });
     waiting[500]?.close();
-    await untilDepth(client, "full", WAITERS_PER_LOCK_MAX - 1);
+    await waitForDepth(client, "full", WAITERS_PER_LOCK_MAX - 1);
     const last = await queue(client, "full", { timeout: 900_000 });
     expectError(await client.post("/v1/latch/full/acquire"), "rate_limit_exceeded");
     for (const one of waiting) one.close();
-    await untilDepth(client, "full", 1);
+    await waitForDepth(client, "full", 1);
     await passes(held, last);
   });
 });
 
-/** So many waiters of a lock, each on a connection of its own: fetch would not open as many at once. */
+/** Opens waiters of a lock, each on its own connection; fetch limits concurrent connections. */
 async function crowd(key: string, size: number): Promise<Connection[]> {
   const connections: Connection[] = [];
   const headers = { authorization: `Bearer ${server.key}` };
@@ -120,12 +133,12 @@ async function crowd(key: string, size: number): Promise<Connection[]> {
     connection.request({ method: "POST", path, headers, body: '{"timeout":900000}' }).catch(() => {});
     connections.push(connection);
   }
-  await untilDepth(server.operator, key, size);
+  await waitForDepth(server.operator, key, size);
   return connections;
 }
 
-describe("a token that the caller sends", () => {
-  test("is the lock's when a waiter is granted it, and makes the next acquire reentrant", async () => {
+describe("a token sent by the client", () => {
+  test("becomes the lock's token when a waiter is granted it, and makes the next acquire reentrant", async () => {
     const client = server.operator;
     const held = await acquire(client, "sent", { ttl: 60_000 });
     const waiter = await queue(client, "sent", { token: TOKEN, ttl: 5_000 });
@@ -134,37 +147,37 @@ describe("a token that the caller sends", () => {
     await server.clock.advance(1_000);
     const again = await acquire(client, "sent", { token: TOKEN, ttl: 5_000 });
     expect(again).toEqual({ ...next, reentrant: true, expiresAt: next.expiresAt + 1_000 });
-    // Refreshed: the lease lives past its first end, and ends at its second.
+    // The refreshed lease outlasts its original expiry and ends at the new one.
     await server.clock.advance(4_999);
     expect((await client.get("/v1/latch/sent")).body).toMatchObject({ locked: true, ttl_remaining: 1 });
     await server.clock.advance(1);
     expect((await client.get("/v1/latch/sent")).body).toMatchObject({ locked: false });
   });
 
-  test("lets the holder in past the others who wait", async () => {
+  test("grants the holder ahead of the queue", async () => {
     const client = server.operator;
     await acquire(client, "self", { token: TOKEN });
     const waiter = await queue(client, "self");
     expect(await acquire(client, "self", { token: TOKEN })).toMatchObject({ reentrant: true });
     waiter.disconnect();
-    await untilDepth(client, "self", 0);
+    await waitForDepth(client, "self", 0);
   });
 
-  test("sent twice while waiting: both answers are the same lock, granted once", async () => {
+  test("sent twice while waiting: both responses have the same lock, granted once", async () => {
     const client = server.operator;
     const held = await acquire(client, "repeat");
     const first = await queue(client, "repeat", { token: TOKEN });
     const stranger = await queue(client, "repeat");
     const repeated = await queue(client, "repeat", { token: TOKEN, ttl: 20_000 });
     const granted = await passes(held, first, [stranger]);
-    const again = heldFrom(await repeated.answer);
+    const again = lockFrom(await repeated.response);
     expect(again).toMatchObject({ token: TOKEN, fencingToken: granted.fencingToken, reentrant: true });
     expect(again.expiresAt).toBe(server.clock.now() + 20_000);
     await passes(granted, stranger);
   });
 });
 
-test("the last of a wait of 900 s: granted a millisecond before its deadline, or timed out at it", async () => {
+test("the end of a wait of 900 s: granted a millisecond before its deadline, or timed out at it", async () => {
   const client = server.operator;
   for (const [key, early] of [
     ["wait-won", 1],
@@ -172,34 +185,34 @@ test("the last of a wait of 900 s: granted a millisecond before its deadline, or
   ] as const) {
     const held = await acquire(client, key, { ttl: 900_000 });
     await server.clock.advance(1_000);
-    // The holder refreshes its lease, so that it outlasts the wait.
+    // The holder refreshes its lease so that it outlasts the wait.
     await acquire(client, key, { token: held.token, ttl: 900_000 });
     const waiter = await queue(client, key, { timeout: 900_000 });
     await server.clock.advance(400_000);
     await acquire(client, key, { token: held.token, ttl: 900_000 });
     await server.clock.advance(500_000 - early);
     if (early > 0) await passes(held, waiter);
-    else expectError(await waiter.answer, "timeout");
+    else expectError(await waiter.response, "timeout");
   }
 });
 
 test(
   "a wait outlasts the server's idle time-out, and ends when the lock is free",
   async () => {
-    // Bun rounds idle time-outs up to four seconds.
+    // Bun rounds idle timeouts up to four seconds.
     const quick = await startTestServer({ parts: { idleTimeoutSeconds: 1 } });
     try {
       const client = quick.operator;
       const held = await acquire(client, "idle", { ttl: 60_000 });
-      // Not by fetch, which would send the request again on another connection. Without a body: that is what Bun cuts.
+      // Not with fetch, which would repeat the request on another connection. Bun closes only idle requests without a body.
       const connection = await Connection.open(quick.url);
       const headers = { authorization: `Bearer ${quick.key}` };
       const waiting = connection.request({ method: "POST", path: "/v1/latch/idle/acquire", headers });
-      await untilDepth(client, "idle", 1);
+      await waitForDepth(client, "idle", 1);
       await realDelay(5_000);
       await release(client, "idle", held.token);
-      const answer = await waiting;
-      expect(JSON.parse(answer.text)).toMatchObject({
+      const response = await waiting;
+      expect(JSON.parse(response.text)).toMatchObject({
         status: "acquired",
         fencing_token: held.fencingToken + 1,
       });

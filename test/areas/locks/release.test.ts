@@ -18,7 +18,7 @@ afterAll(() => server.stop());
 
 const held = ({ account }: World) => acquire(account, "k", { token: TOKEN, ttl: 1_000 });
 
-/** The lock `k` is held still, or free. */
+/** Expects the lock `k` to be held or free. */
 function leaves(locked: boolean): NonNullable<Scenario["after"]> {
   return async ({ account }) => expect((await account.get("/v1/latch/k")).body).toMatchObject({ locked });
 }
@@ -35,7 +35,7 @@ function wrongToken(token: string): Scenario {
   };
 }
 
-test("no code of locks compares tokens in a way that ends at the first difference", async () => {
+test("no code of locks compares tokens in variable time", async () => {
   const compared = /\btoken [!=]==? (?!null\b)|[!=]==? [\w.?]*\btoken\b/i;
   const files = [...new Bun.Glob("*.ts").scanSync(LOCKS)];
   expect(files.length).toBeGreaterThan(5);
@@ -87,7 +87,7 @@ describe("POST /v1/latch/{key}/release", () => {
       code: "not_found",
     },
     {
-      name: "expired, and acquired by another since",
+      name: "expired, then acquired by another",
       before: async (world) => {
         await held(world);
         await server.clock.advance(1_000);
@@ -100,7 +100,7 @@ describe("POST /v1/latch/{key}/release", () => {
     },
     ...["", "x", TOKEN.toUpperCase(), `${TOKEN} `, "\u0000", "🔒", "x".repeat(60_000)].map(wrongToken),
     {
-      name: "repeated with its Idempotency-Key: released once, answered twice",
+      name: "repeated with its Idempotency-Key: released once, the same response twice",
       before: async (world) => {
         await held(world);
         const headers = { "idempotency-key": "once" };
@@ -207,7 +207,7 @@ describe("GET /v1/latch/{key}", () => {
   ]);
 });
 
-test("the locks of two projects with the same key have nothing to do with each other", async () => {
+test("locks of two projects with the same key are independent", async () => {
   const [one, other] = [await server.account(), await server.account()];
   const mine = await acquire(one, "shared", { token: TOKEN });
   const theirs = await acquire(other, "shared", { token: TOKEN });

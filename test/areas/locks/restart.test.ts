@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { FENCING_TOKENS_RESERVED } from "../../../src/areas/locks/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
-import { acquire, heldFrom, queue, release } from "./support.ts";
+import { acquire, lockFrom, queue, release } from "./support.ts";
 
 const FREE = { locked: false, queue_depth: 0, ttl_remaining: null };
 
-/** Runs a test on a server of its own, on a manual clock. */
+/** Runs a test on a separate server with a manual clock. */
 async function onServer(run: (server: TestServer) => Promise<void>): Promise<void> {
   const server = await startTestServer({ manualClock: true });
   try {
@@ -17,7 +17,7 @@ async function onServer(run: (server: TestServer) => Promise<void>): Promise<voi
   }
 }
 
-test("held locks survive a restart with holder, token and what is left of their time", () =>
+test("held locks survive a restart with holder, token and remaining time", () =>
   onServer(async (server) => {
     const held = await acquire(server.operator, "kept", { ttl: 10_000 });
     const refreshed = await acquire(server.operator, "kept", { ttl: 8_000, token: held.token });
@@ -36,10 +36,10 @@ test("held locks survive a restart with holder, token and what is left of their 
     await server.clock.advance(4_999);
     expect(waiter.settled()).toBe(null);
     await server.clock.advance(1);
-    expect(heldFrom(await waiter.answer).fencingToken).toBeGreaterThan(held.fencingToken);
+    expect(lockFrom(await waiter.response).fencingToken).toBeGreaterThan(held.fencingToken);
   }));
 
-test("a lock whose time ended while the server was down is free, and its row is gone", () =>
+test("a lock that expired while the server was down is free, and its row is removed", () =>
   onServer(async (server) => {
     const before = await acquire(server.operator, "late", { ttl: 2_000 });
     await acquire(server.operator, "later", { ttl: 2_001 });
@@ -56,7 +56,7 @@ test("a lock whose time ended while the server was down is free, and its row is 
     expect(rows(server)).toEqual([]);
   }));
 
-test("a lock that was released stays free after a restart", () =>
+test("a released lock stays free after a restart", () =>
   onServer(async (server) => {
     const held = await acquire(server.operator, "done");
     await release(server.operator, "done", held.token);
@@ -65,7 +65,7 @@ test("a lock that was released stays free after a restart", () =>
     expect((await server.operator.get("/v1/latch/done")).body).toEqual(FREE);
   }));
 
-test("fencing tokens rise over restarts, also when the lock was free in between", () =>
+test("fencing tokens increase across restarts, also when the lock was free meanwhile", () =>
   onServer(async (server) => {
     let last = 0;
     for (let start = 0; start < 5; start += 1) {
@@ -77,11 +77,11 @@ test("fencing tokens rise over restarts, also when the lock was free in between"
       }
       await server.restart();
     }
-    // What a start skips is bounded: the integers last for ever.
+    // The number of tokens that a start skips has a limit.
     expect(last).toBeLessThanOrEqual(4 * FENCING_TOKENS_RESERVED + 3);
   }));
 
-test("waiters are told when the server stops; the lock is held on", () =>
+test("waiters are rejected when the server stops; the lock stays held", () =>
   onServer(async (server) => {
     const held = await acquire(server.operator, "stop", { ttl: 900_000 });
     const waiting = [
@@ -92,16 +92,16 @@ test("waiters are told when the server stops; the lock is held on", () =>
     await server.restart();
     expect(performance.now() - begun).toBeLessThan(2_000);
     for (const one of waiting) {
-      const answer = await one.answer;
-      expect(expectError(answer, "service_unavailable").error.message).toContain("shutting down");
-      expect(answer.headers.get("retry-after")).toBe("1");
+      const response = await one.response;
+      expect(expectError(response, "service_unavailable").error.message).toContain("shutting down");
+      expect(response.headers.get("retry-after")).toBe("1");
     }
     const state = await server.operator.get("/v1/latch/stop");
     expect(state.body).toEqual({ locked: true, queue_depth: 0, ttl_remaining: 900_000 });
     expect((await release(server.operator, "stop", held.token)).status).toBe(200);
   }));
 
-/** The fencing tokens of the rows in the file. */
+/** Fencing tokens of the stored rows. */
 function rows(server: TestServer): number[] {
   const { db } = server.server.kernel;
   const query = db.all<{ fencing_token: number }>("SELECT fencing_token FROM locks ORDER BY fencing_token");

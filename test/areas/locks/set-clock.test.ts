@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
-import { acquire, heldFrom, queue } from "./support.ts";
+import { acquire, lockFrom, queue } from "./support.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
-/** The longest that a lock can be taken for. */
+/** Maximum TTL of a lock. */
 const LONGEST = 900_000;
 
 let server: TestServer;
@@ -16,14 +16,14 @@ async function remaining(key: string): Promise<unknown> {
   return (await server.operator.get(`/v1/latch/${key}`)).body["ttl_remaining"];
 }
 
-test("taken while the clock was ahead, a lock is held after a restart for the longest time to live at most", async () => {
+test("a lock acquired while the clock was ahead is held for at most the maximum TTL after a restart", async () => {
   server.clock.setWall(365 * DAY);
   await acquire(server.operator, "ahead", { ttl: 60_000 });
   await server.server.stop();
   server.clock.setWall(-365 * DAY);
   await server.start();
   expect(await remaining("ahead")).toBe(LONGEST);
-  // Another start does not begin the time anew.
+  // Another start does not restart the time.
   await server.clock.advance(LONGEST / 2);
   await server.restart();
   expect(await remaining("ahead")).toBe(LONGEST / 2);
@@ -31,10 +31,10 @@ test("taken while the clock was ahead, a lock is held after a restart for the lo
   await server.clock.advance(LONGEST / 2 - 1);
   expect(waiter.settled()).toBeNull();
   await server.clock.advance(1);
-  expect(heldFrom(await waiter.answer).expiresAt).toBe(TEST_START_MS + LONGEST + 10_000);
+  expect(lockFrom(await waiter.response).expiresAt).toBe(TEST_START_MS + LONGEST + 10_000);
 });
 
-test("a clock that is set back while a lock is held lengthens neither its time nor what is told of it", async () => {
+test("setting the clock back extends neither a lease nor the remaining time that is shown", async () => {
   const held = await acquire(server.operator, "back", { ttl: 10_000 });
   const waiter = await queue(server.operator, "back", { timeout: 60_000 });
   server.clock.setWall(-DAY);
@@ -43,10 +43,10 @@ test("a clock that is set back while a lock is held lengthens neither its time n
   await server.clock.advance(5_999);
   expect(waiter.settled()).toBeNull();
   await server.clock.advance(1);
-  expect(heldFrom(await waiter.answer).fencingToken).toBeGreaterThan(held.fencingToken);
+  expect(lockFrom(await waiter.response).fencingToken).toBeGreaterThan(held.fencingToken);
 });
 
-test("a clock that is set forward shortens nobody's lock, and the time told is the time that it has", async () => {
+test("setting the clock forward shortens no lease, and the remaining time that is shown is correct", async () => {
   await acquire(server.operator, "forward", { ttl: 10_000 });
   server.clock.setWall(DAY);
   await server.clock.advance(9_999);

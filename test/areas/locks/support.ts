@@ -2,8 +2,8 @@ import { expect } from "bun:test";
 import { type Cancel, realDelay } from "../../../src/kernel/time/clock.ts";
 import type { Answer, Client } from "../../support/client.ts";
 
-/** A lock that a test has got. */
-export interface Held {
+/** A lock acquired by a test. */
+export interface AcquiredLock {
   readonly key: string;
   readonly token: string;
   readonly fencingToken: number;
@@ -13,10 +13,10 @@ export interface Held {
 
 export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** What an acquire's answer holds; fails when it was refused. */
-export function heldFrom(answer: Answer): Held {
-  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
-  const { key, token, fencing_token, expires_at, reentrant } = answer.body;
+/** Reads the response of an acquire; fails if it was rejected. */
+export function lockFrom(response: Answer): AcquiredLock {
+  expect({ status: response.status, text: response.text }).toMatchObject({ status: 200 });
+  const { key, token, fencing_token, expires_at, reentrant } = response.body;
   return {
     key: String(key),
     token: String(token),
@@ -26,61 +26,60 @@ export function heldFrom(answer: Answer): Held {
   };
 }
 
-/** Acquires a lock and fails when it is refused. */
-export async function acquire(client: Client, key: string, body?: object): Promise<Held> {
-  return heldFrom(await client.post(`/v1/latch/${key}/acquire`, body));
+/** Acquires a lock; fails if it is rejected. */
+export async function acquire(client: Client, key: string, body?: object): Promise<AcquiredLock> {
+  return lockFrom(await client.post(`/v1/latch/${key}/acquire`, body));
 }
 
-/** Releases a lock. */
 export function release(client: Client, key: string, token: string): Promise<Answer> {
   return client.post(`/v1/latch/${key}/release`, { token });
 }
 
-/** An acquire that is under way. */
-export interface Pending {
-  readonly answer: Promise<Answer>;
+/** An acquire in flight. */
+export interface PendingAcquire {
+  readonly response: Promise<Answer>;
   /** Closes its connection. */
   readonly disconnect: Cancel;
-  /** The answer, when it is there already. */
+  /** Returns the response, or null while it is pending. */
   readonly settled: () => Answer | null;
 }
 
-/** Sends an acquire without waiting for its answer. */
-export function begin(client: Client, key: string, body: object = {}): Pending {
+/** Sends an acquire without waiting for its response. */
+export function startAcquire(client: Client, key: string, body: object = {}): PendingAcquire {
   const controller = new AbortController();
   let settled: Answer | null = null;
-  const answer = client.post(`/v1/latch/${key}/acquire`, body, { signal: controller.signal });
-  answer.then(
+  const response = client.post(`/v1/latch/${key}/acquire`, body, { signal: controller.signal });
+  response.then(
     (value) => {
       settled = value;
     },
     () => {},
   );
-  return { answer, disconnect: () => controller.abort(), settled: () => settled };
+  return { response, disconnect: () => controller.abort(), settled: () => settled };
 }
 
-/** Sends an acquire of a lock that is held, and returns once it stands in the queue. */
-export async function queue(client: Client, key: string, body: object = {}): Promise<Pending> {
+/** Sends an acquire of a held lock and resolves when it is in the queue. */
+export async function queue(client: Client, key: string, body: object = {}): Promise<PendingAcquire> {
   const before = await depth(client, key);
-  const pending = begin(client, key, body);
-  await untilDepth(client, key, before + 1);
+  const pending = startAcquire(client, key, body);
+  await waitForDepth(client, key, before + 1);
   return pending;
 }
 
-/** Requests that wait for a lock. */
+/** Returns the number of requests waiting for a lock. */
 export async function depth(client: Client, key: string): Promise<number> {
   return Number((await client.get(`/v1/latch/${key}`)).body["queue_depth"]);
 }
 
-const PATIENCE_MS = 5_000;
+const DEPTH_TIMEOUT_MS = 5_000;
 
-/** Returns when so many requests wait for a lock; fails when that does not come about. */
-export async function untilDepth(client: Client, key: string, wanted: number): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
-  let seen = await depth(client, key);
-  while (seen !== wanted && performance.now() < deadline) {
+/** Resolves when this number of requests wait for a lock; fails after a timeout. */
+export async function waitForDepth(client: Client, key: string, expected: number): Promise<void> {
+  const deadline = performance.now() + DEPTH_TIMEOUT_MS;
+  let current = await depth(client, key);
+  while (current !== expected && performance.now() < deadline) {
     await realDelay(1);
-    seen = await depth(client, key);
+    current = await depth(client, key);
   }
-  expect(seen, `waiters of ${key}`).toBe(wanted);
+  expect(current, `waiters of ${key}`).toBe(expected);
 }
