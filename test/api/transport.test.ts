@@ -47,3 +47,69 @@ describe("what the transport refuses has neither body nor id", () => {
     }
   });
 });
+
+describe("a target that is not normalized is rejected with 400", () => {
+  const keyed = (line: string): string => request(line, `Authorization: Bearer ${server.key}`);
+
+  test.each([
+    "/v1/gate/..",
+    "/v1/gate/.",
+    "/v1/meter/%2e%2E/balance",
+    "/v1/meter/./balance",
+    "/v1/meter/a/../balance",
+    "/v1/meter/a\\b/balance",
+    "/v1/meter/a\\../balance",
+    "/v1/meter/%5c\\/balance",
+    "/v1\\meter/balance",
+    "/v1/keys/../meter/balance",
+  ])("%s", async (path) => {
+    const answer = await sendRaw(server.url, [keyed(`GET ${path} HTTP/1.1`)]);
+    expect(answer?.body).toMatchObject({ code: "invalid_request" });
+    expect(answer?.status).toBe(400);
+    const without = await sendRaw(server.url, [request(`GET ${path} HTTP/1.1`)]);
+    expect(without?.status).toBe(401);
+  });
+
+  test("outside the API as well", async () => {
+    for (const path of ["/status/..", "/docs/../openapi.json"]) {
+      const answer = await sendRaw(server.url, [request(`GET ${path} HTTP/1.1`)]);
+      expect([path, answer?.status]).toEqual([path, 400]);
+    }
+  });
+
+  test("an encoded backslash is part of a value", async () => {
+    const answer = await sendRaw(server.url, [keyed("GET /v1/gate/a%5Cb HTTP/1.1")]);
+    expect(answer?.body).toMatchObject({ code: "validation_error" });
+  });
+
+  test("dots within a segment, a query and a fragment are untouched", async () => {
+    for (const target of [
+      "/v1/meter/a..b/balance",
+      "/v1/meter/.../balance",
+      "/v1/meter/a/balance?x=../..\\",
+    ]) {
+      const answer = await sendRaw(server.url, [keyed(`GET ${target} HTTP/1.1`)]);
+      expect([target, answer?.body["code"]]).not.toEqual([target, "invalid_request"]);
+    }
+  });
+});
+
+/** The runtime discards the response in progress when the next request arrives: docs/api/basics.md says so. */
+describe("pipelined requests", () => {
+  const keyed = (path: string, body: string, key: string): string =>
+    `${request(
+      `POST ${path} HTTP/1.1`,
+      `Authorization: Bearer ${server.key}`,
+      `Idempotency-Key: ${key}`,
+      `Content-Length: ${body.length}`,
+    )}${body}`;
+
+  test("the connection is closed, and a retry gets the stored response of a change that was made", async () => {
+    const refill = keyed("/v1/meter/pipelined/refill", '{"amount":7}', "pipelined");
+    expect(await sendRaw(server.url, [refill + request(PING)])).toBeNull();
+    const retried = await sendRaw(server.url, [refill]);
+    expect(retried?.headers.get("idempotent-replayed")).toBe("true");
+    const balance = await server.operator.get("/v1/meter/pipelined/balance");
+    expect(balance.body["balance"]).toBe(7);
+  });
+});

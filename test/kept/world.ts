@@ -107,5 +107,8 @@ export function ask(url: string, keys: Keys, asked: Asked): Promise<Answer> {
   const key = asked.as === "nobody" ? null : keys[asked.as];
   if (key === undefined) throw new Error(`there is no key ${asked.as}`);
   const headers = asked.idempotencyKey === undefined ? {} : { "idempotency-key": asked.idempotencyKey };
-  return new Client(url, key).send(asked.method, asked.path, asked.body, { headers });
+  return new Client(url, key).send(asked.method, asked.path, asked.body, {
+    headers,
+    storedByEarlierVersion: asked.idempotencyKey !== undefined,
+  });
 }

@@ -13,6 +13,8 @@ export interface Answer {
 export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** The response was stored by an earlier version, which did not have all of today's fields. */
+  readonly storedByEarlierVersion?: boolean;
 }
 
 /** Sends requests with a key over a real socket. */
@@ -61,7 +63,7 @@ export class Client {
     const response = await fetch(this.url + path, init);
     const text = await response.text();
     const answer = { status: response.status, headers: response.headers, text, body: parse(text) };
-    const surprises = undocumented(method, path, answer);
+    const surprises = undocumented(method, path, answer, options);
     if (surprises.length > 0) {
       throw new Error(`not as the API document says: ${surprises.join("; ")}\n${text.slice(0, 1_000)}`);
     }

@@ -12,7 +12,7 @@ import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
 import { BodiesInProgress } from "./requests/bodies-in-progress.ts";
 import { type Context, OpenCall } from "./requests/call.ts";
 import { Paths } from "./requests/paths.ts";
-import { pathOf } from "./requests/request-target.ts";
+import { isNormalized, notNormalized, parametersOf, pathOf } from "./requests/request-target.ts";
 import { inputChecks } from "./requests/validate.ts";
 import type { RenderedAnswer } from "./responses/response.ts";
 
@@ -110,7 +110,7 @@ export class Http {
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
     // Routed with the endpoints: an endpoint with a parameter in this place would be found first otherwise.
-    const native: NativeHandler = (request) => this.serve(request, handler);
+    const native = this.native(path, (request) => this.serve(request, handler));
     this.endpoints[path] = { GET: native, HEAD: native };
     for (const method of ["GET", "HEAD"]) {
       this.endpointMounts.push({ method, path, handler: ({ request }) => this.serve(request, handler) });
@@ -180,8 +180,9 @@ export class Http {
 
   /** HEAD comes with every GET. */
   private addEndpoint({ method, path, operation }: DeclaredRoute, serve: MountedRoute["serve"]): void {
-    const native: NativeHandler = (request) =>
-      serve({ request, params: request.params, query: NOTHING, body: NOTHING });
+    const native = this.native(path, (request) =>
+      serve({ request, params: request.params, query: NOTHING, body: NOTHING }),
+    );
     const handlers = this.endpoints[path] ?? {};
     this.endpoints[path] = handlers;
     for (const served of method === "GET" ? ["GET", "HEAD"] : [method]) {
@@ -192,6 +193,16 @@ export class Http {
     for (const each of [path, `${path}/*`]) {
       this.otherMounts.push({ method: "ALL", path: each, handler: serve });
     }
+  }
+
+  /** The handler of a native route, behind the check that its parameters are those of the request's URL. */
+  private native(path: string, handler: NativeHandler): NativeHandler {
+    const parameters = parametersOf(path);
+    if (parameters.length === 0) return handler;
+    return (request) =>
+      isNormalized(request, parameters)
+        ? handler(request)
+        : this.serve(request, (call) => this.reject(call, notNormalized()));
   }
 
   private appOf(mounts: readonly Mount[]): Elysia {
@@ -224,9 +235,16 @@ export class Http {
     const preflight = deps.cors.preflight(request);
     if (preflight !== null) return preflight;
     const path = pathOf(request.url);
-    const missing = this.paths.refusal(request.method, path);
+    // A target that the native routes did not match, but whose normalized form they do.
+    if (this.paths.has(request.method, path)) return this.reject(call, notNormalized());
+    return this.reject(call, this.paths.refusal(request.method, path));
+  }
+
+  /** Rejects a request that no endpoint receives; one under /v1 without a valid key with 401. */
+  private reject(call: OpenCall, missing: ApiError): never {
+    const path = pathOf(call.request.url);
     if (path !== "/v1" && !path.startsWith("/v1/")) throw missing;
-    const refusal = refusalBy(() => deps.guard.authenticate(call));
+    const refusal = refusalBy(() => call.deps.guard.authenticate(call));
     if (refusal === null) throw missing;
     throw new ApiError(refusal.code, `${missing.message} ${refusal.message}`, refusal.details);
   }

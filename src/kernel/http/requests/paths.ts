@@ -70,6 +70,12 @@ export class Paths {
     return new ApiError("not_found", `There is no ${method} ${echoed(path)}. ${this.advice(method, path)}`);
   }
 
+  /** Whether an endpoint has this path and method. */
+  has(method: string, path: string): boolean {
+    const given = path.slice(1).split("/");
+    return this.known.some((known) => known.method === method && fits(known.segments, given));
+  }
+
   private addWord(word: string, segment: string, cost: number): void {
     const meant = this.words.get(word) ?? new Map<string, number>();
     this.words.set(word, meant.set(segment, Math.min(cost, meant.get(segment) ?? cost)));

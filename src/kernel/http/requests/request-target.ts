@@ -1,3 +1,5 @@
+import { ApiError } from "../../errors.ts";
+
 /** The path of an absolute URL, as it was sent. */
 export function pathOf(url: string): string {
   const target = targetOf(url);
@@ -12,4 +14,36 @@ export function targetOf(url: string): string {
   const authority = url.indexOf("://") + 3;
   const slash = url.indexOf("/", authority);
   return slash < 0 ? "/" : url.slice(slash);
+}
+
+/** The names of a route's parameters, which are written as `:name`. */
+export function parametersOf(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+}
+
+/**
+ * Whether the parameters of a route are those of the request's URL. Routes match the target as it was sent, whereas the
+ * URL is normalized: its `.` and `..` segments are resolved, and each `\` is a `/`. A handler must not read a parameter
+ * such as `..`, nor a URL of another endpoint.
+ */
+export function isNormalized(
+  request: { readonly url: string; readonly params: Readonly<Record<string, string | undefined>> },
+  parameters: readonly string[],
+): boolean {
+  let backslashes = 0;
+  for (const name of parameters) {
+    const value = request.params[name] ?? "";
+    if (value === "." || value === "..") return false;
+    if (value.includes("\\")) backslashes += value.split("\\").length - 1;
+  }
+  // Percent-encoded backslashes are part of a value.
+  return backslashes === 0 || backslashes === pathOf(request.url).split(/%5c/i).length - 1;
+}
+
+/** The error for a target that is not normalized. */
+export function notNormalized(): ApiError {
+  return new ApiError(
+    "invalid_request",
+    "The path has a `.` or `..` segment or a backslash. Resolve the segments before sending the request, and encode a backslash in a value as %5C.",
+  );
 }
