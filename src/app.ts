@@ -50,9 +50,9 @@ export interface App {
   readonly http: Http;
   /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
   readonly lastBackupAt: () => number | null;
-  readonly accounts: Pick<AccountsArea, "operator" | "operatorKey" | "operatorAnnounced">;
+  readonly accounts: Pick<AccountsArea, "operator" | "operatorKey" | "markOperatorAnnounced">;
   /** Makes a link that logs a browser in with a key, for a server at this address. */
-  readonly setUpLink: (key: string, url: string) => Promise<string>;
+  readonly createSetupLink: (key: string, url: string) => Promise<string>;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -76,7 +76,7 @@ export function createApp(
     http,
     accounts,
     lastBackupAt,
-    setUpLink: (key, url) => sessions.setUpLink(key, config.publicUrl ?? url),
+    createSetupLink: (key, url) => sessions.createSetupLink(key, config.publicUrl ?? url),
     start: async () => {
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();
@@ -368,7 +368,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     overviewOf(kernel, areas), // /v1/overview
     areas.audit, //    /v1/audit, /v1/admin/audit
     serverOf(kernel, config, areas, http), // /v1/admin/backups, /v1/admin/status, /v1/admin/options
-    accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
+    accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },
   ];
   for (const area of list) http.use(area);

@@ -1,6 +1,6 @@
 import { setPriority } from "node:os";
 import { resolve } from "node:path";
-import { ownBalancesCheck } from "../areas/accounts/backup-check.ts";
+import { accountBalancesCheck } from "../areas/accounts/backup-check.ts";
 import { metersCheck } from "../areas/meter/backup-check.ts";
 import { chainsCheck } from "../areas/notary/backup-check.ts";
 import { type BackupOutcome, backUp } from "../backup/backup.ts";
@@ -14,7 +14,7 @@ import { interruption, print } from "./output.ts";
 import { formatCount, formatDuration, Progress } from "./progress.ts";
 
 /** What the areas can recalculate in a backup. */
-const CHECKS: readonly BackupCheck[] = [metersCheck, ownBalancesCheck, chainsCheck];
+const CHECKS: readonly BackupCheck[] = [metersCheck, accountBalancesCheck, chainsCheck];
 
 /** The lowest priority that there is: the server goes first wherever the two want the processor. */
 const LOWEST_PRIORITY = 19;

@@ -36,7 +36,7 @@ export async function serve(given: Given): Promise<number> {
 
 async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
   const { key } = operator;
-  const link = key === null || config.json || !config.dashboard ? null : await app.setUpLink(key, url);
+  const link = key === null || config.json || !config.dashboard ? null : await app.createSetupLink(key, url);
   const line = config.json
     ? readyLine(url, operator.userId, key)
     : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
@@ -48,7 +48,7 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
     );
   }
   // Noted after it was written: a start that is cut off in between leaves the telling to the next one.
-  if (key !== null) await app.accounts.operatorAnnounced();
+  if (key !== null) await app.accounts.markOperatorAnnounced();
 }
 
 function prepareFolder(config: Config): string {

@@ -52,7 +52,7 @@ test(
     expect(made.out.split("\n")).toEqual([
       expect.stringMatching(/^ok {7}integrity: \d+ pages$/),
       "ok       meters: 1 balance, 2 ledger entries",
-      "ok       own balances: 2 accounts, 1 ledger entry",
+      "ok       account balances: 2 accounts, 1 ledger entry",
       "ok       notary chains: 1 chain, 3 receipts",
       expect.stringMatching(
         new RegExp(`^written  ${copy}: ${bytes.toLocaleString("en")} bytes in [^,]+, sha256 [0-9a-f]{64}$`),
@@ -261,9 +261,9 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE accounts SET balance = balance + 1 WHERE email = 'a@example.com'",
       "UPDATE accounts SET balance = balance - 1 WHERE email = 'a@example.com'",
       [
-        "failed   own balances: 1 problem in 2 accounts, 1 ledger entry",
+        "failed   account balances: 1 problem in 2 accounts, 1 ledger entry",
         expect.stringMatching(
-          /^ {9}account usr_\w{20}: the balance is 10001, its ledger sums up to 10000$/,
+          /^ {9}account usr_\w{20}: the balance is 10001, the sum of its ledger is 10000$/,
         ) as unknown as string,
       ],
     ],

@@ -116,14 +116,14 @@ describe("account", () => {
   }, 30_000);
 
   test.each([
-    ["account create ada@example.com", 409, "There is an account with this e-mail address already."],
+    ["account create ada@example.com", 409, "An account with this e-mail address already exists."],
     ["account create nonsense", 400, "email must be an e-mail address"],
     ["account set usr_nobody --tier pro", 404, "There is no account with this user_id."],
     ["account reset-key usr_nobody", 404, "There is no account with this user_id."],
     [
       "account set operator@localhost --suspended true",
       400,
-      "This is the account that calls: suspending it, or taking its tier, would lock the operator out.",
+      "This is your own account. Suspending it or changing its tier would lock you out. Use the key of another operator.",
     ],
   ])("%s is refused with the server's words", async (line, status, message) => {
     const error = `ninefold: The server refuses (${status}): ${message}\n`;

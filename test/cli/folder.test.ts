@@ -119,7 +119,7 @@ test("what is refused says so as a server would", async () => {
   expect(await ninefold(["account", "create", "operator@LOCALHOST", "--data", data])).toEqual({
     code: 1,
     out: "",
-    error: "ninefold: The server refuses (409): There is an account with this e-mail address already.\n",
+    error: "ninefold: The server refuses (409): An account with this e-mail address already exists.\n",
   });
 });
 

@@ -107,7 +107,7 @@ export class TestServer {
     const { key } = this.server.operator;
     this.key = key ?? this.options.environment?.NINEFOLD_OPERATOR_KEY ?? this.key;
     // As the command line does once it has printed the key.
-    if (key !== null && this.options.untold !== true) await this.server.app.accounts.operatorAnnounced();
+    if (key !== null && this.options.untold !== true) await this.server.app.accounts.markOperatorAnnounced();
     return this;
   }
 

@@ -7,9 +7,9 @@ interface AccountSum {
   entries: number;
 }
 
-/** The accounts' own balances: each is the sum of its ledger. */
-export const ownBalancesCheck: BackupCheck = {
-  name: "own balances",
+/** Checks that each account balance is the sum of its ledger. */
+export const accountBalancesCheck: BackupCheck = {
+  name: "account balances",
   async run(db, problems, onRows) {
     let accounts = 0;
     let entries = 0;
@@ -20,7 +20,7 @@ export const ownBalancesCheck: BackupCheck = {
     for (const sum of sums) {
       if (sum.total !== sum.balance) {
         problems.add(
-          `account ${sum.user_id}: the balance is ${sum.balance}, its ledger sums up to ${sum.total}`,
+          `account ${sum.user_id}: the balance is ${sum.balance}, the sum of its ledger is ${sum.total}`,
         );
       }
       accounts += 1;
@@ -31,7 +31,7 @@ export const ownBalancesCheck: BackupCheck = {
     const orphan = db.get<{ sequence: number }>(
       "SELECT sequence FROM account_entries WHERE account_ref NOT IN (SELECT ref FROM accounts) LIMIT 1",
     );
-    if (orphan !== null) problems.add(`entry ${orphan.sequence}: there is no such account`);
+    if (orphan !== null) problems.add(`entry ${orphan.sequence}: its account does not exist`);
     return `${counted(accounts, "account")}, ${counted(entries, "ledger entry", "ledger entries")}`;
   },
 };

@@ -9,16 +9,16 @@ import type { AccountActor, Accounts } from "./ledger.ts";
 import type { RotatedPlatformKey } from "./schema.ts";
 import type { AccountStore } from "./store.ts";
 
-/** Platform keys kept in memory: the ones in use. */
+/** Recently used platform keys in memory. */
 export const CREDENTIALS_IN_MEMORY_MAX = 20_000;
 
 const ALL_SCOPES: ReadonlySet<string> = new Set(["*"]);
-/** How the credentials of platform keys begin. */
+/** Prefix of the credentials of platform keys. */
 const PLATFORM = "platform:";
-/** Bytes of a key's name. The first half is zero: no UUID, as managed keys have them, begins so. */
+/** Bytes of a key's name. The first half is zero, which distinguishes it from the UUID of a managed key. */
 const NAME_BYTES = 16;
 
-/** A platform key in memory, and the caller behind it: the whole account, in its default project. */
+/** A platform key in memory, and its caller: the whole account, in its default project. */
 class PlatformKey implements Caller, Actor {
   recent = false;
   readonly idle = true;
@@ -48,7 +48,7 @@ class PlatformKey implements Caller, Actor {
   }
 }
 
-/** The accounts' platform keys: the newest, which has no end, and older ones in their grace. */
+/** The accounts' platform keys: the newest, which does not expire, and older ones in their grace period. */
 export class PlatformCredentials implements Authenticator {
   private readonly cache: ActorRegistry<string, PlatformKey>;
   private nextId: number;
@@ -67,11 +67,11 @@ export class PlatformCredentials implements Authenticator {
     const key = this.cache.get(digest, () => this.load(digest));
     if (key === undefined || (key.endsAt !== null && key.endsAt <= this.kernel.clock.now())) return null;
     if (key.account.passivated) key.account = this.accounts.get(key.account.ref);
-    // Its time alone would let it in again, when the wall clock is set back to before it was ended.
+    // Not only by its expiry: the key must stay revoked when the wall clock is set back.
     return key.revoked ? null : key;
   }
 
-  /** What names the key behind a credential for ever; null where that is no platform key. */
+  /** A permanent name of the key behind a credential; null if it is not a platform key. */
   nameOf(credential: string): Uint8Array | null {
     if (!credential.startsWith(PLATFORM)) return null;
     const name = Buffer.alloc(NAME_BYTES);
@@ -87,7 +87,7 @@ export class PlatformCredentials implements Authenticator {
     return row && Buffer.from(row.digest).toString("hex");
   }
 
-  /** Makes the newest key of an account, or stores the given one. Returns the key. */
+  /** Creates the newest key of an account, or stores the given one. Returns the key. */
   issue(tx: Tx, account: AccountActor, given?: string): string {
     const { vault, ids } = this.kernel;
     const key = given ?? mintKey(PLATFORM_PREFIX, ids);
@@ -99,7 +99,7 @@ export class PlatformCredentials implements Authenticator {
   }
 
   /**
-   * Issues a new key; the ones before work until `graceMs` from now, or their own end if that comes first.
+   * Issues a new key. The older keys expire `graceMs` from now, unless they expire earlier.
    * @throws ApiError `rate_limit_exceeded` within an hour of the last rotation.
    */
   rotate(tx: Tx, account: AccountActor, graceMs: number): RotatedPlatformKey {
@@ -110,14 +110,14 @@ export class PlatformCredentials implements Authenticator {
     return { key, rotated_at: isoTime(tx.now), expires_at: isoTime(expiresAt) };
   }
 
-  /** Ends all keys of an account at once and issues a new one, which can be rotated right away. */
+  /** Revokes all keys of an account and issues a new one, which can be rotated immediately. */
   reset(tx: Tx, account: AccountActor): string {
     const key = this.replaceAll(tx, account);
     this.setRotated(tx, account, null);
     return key;
   }
 
-  /** The account's newest key: deliveries are signed with it. */
+  /** The account's newest key, with which deliveries are signed. */
   signingKey(account: AccountActor): string {
     const row = this.store.newestKeyOf(account.ref);
     if (row === null) throw new Error(`account ${account.ref} has no platform key`);
@@ -125,19 +125,19 @@ export class PlatformCredentials implements Authenticator {
   }
 
   private replace(tx: Tx, account: AccountActor, expiresAt: number): string {
-    this.store.endKeys(tx, expiresAt, account.ref);
-    this.store.removeEndedKeys(tx, account.ref, tx.now);
-    // Keys in memory learn of their end once it is durable.
-    tx.afterCommit(() => this.endInMemory(account, expiresAt));
+    this.store.expireKeys(tx, expiresAt, account.ref);
+    this.store.removeExpiredKeys(tx, account.ref, tx.now);
+    // Keys in memory are updated once the expiry is durable.
+    tx.afterCommit(() => this.expireInMemory(account, expiresAt));
     return this.issue(tx, account);
   }
 
   private replaceAll(tx: Tx, account: AccountActor): string {
     this.store.removeKeys(tx, account.ref);
     const key = this.issue(tx, account);
-    // Requests under way with an older key learn of it in their own unit of work.
+    // Requests in flight with an older key see it in their unit of work.
     this.accounts.change(tx, account, { oldestKey: account.newestKey });
-    tx.afterCommit(() => this.endInMemory(account, tx.now));
+    tx.afterCommit(() => this.expireInMemory(account, tx.now));
     return key;
   }
 
@@ -153,7 +153,7 @@ export class PlatformCredentials implements Authenticator {
       : new PlatformKey(row.id, row.expires_at, this.accounts.get(row.account_ref));
   }
 
-  private endInMemory({ ref, newestKey }: AccountActor, expiresAt: number): void {
+  private expireInMemory({ ref, newestKey }: AccountActor, expiresAt: number): void {
     for (const key of this.cache.values()) {
       if (key.account.ref !== ref || key.id >= newestKey) continue;
       key.endsAt = Math.min(key.endsAt ?? expiresAt, expiresAt);

@@ -19,28 +19,28 @@ import { accountRoutes } from "./routes.ts";
 import { AccountService, type AccountServiceDeps, type AccountSettings } from "./service.ts";
 import { accountStore } from "./store.ts";
 
-/** What accounts offer to the rest of the house. */
+/** What accounts provide to other areas. */
 export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly authenticator: Authenticator;
-  /** Names of platform keys: no secret, and never another key's. */
+  /** Permanent names of platform keys: not secret, and never reused. */
   readonly keyNames: Pick<PlatformCredentials, "nameOf" | "digestOf">;
   readonly charger: Charger;
-  /** Says which operations cost credits: these are counted from then on, zeros included. */
+  /** Declares the operations that cost credits: their metrics exist from then on, also at zero. */
   readonly countCredits: (operations: readonly { readonly name: string }[]) => void;
-  /** The account's newest platform key: deliveries are signed with it. */
+  /** The account's newest platform key, with which deliveries are signed. */
   readonly signingKey: (accountRef: number) => string;
-  /** An account, live. Ask again once it is `passivated`. */
+  /** An account, kept up to date until it is `passivated`: then call again. */
   readonly account: (accountRef: number) => LiveAccount;
   /** The reference of the account with this user id; 0 when there is none. */
   readonly refOfUser: (userId: string) => number;
-  /** Gives an account another default project. */
+  /** Changes the default project of an account. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
 }
 
-/** An account in memory. From when it is `passivated` it is no longer kept up to date. */
+/** An account in memory. Once it is `passivated` it is no longer updated. */
 export type LiveAccount = CallerAccount & Readonly<Pick<AccountActor, "email" | "passivated">>;
 
-/** Builds the area: accounts, their keys as credentials, their balances. */
+/** Builds the area: accounts, their platform keys and their balances. */
 export function createAccounts(
   kernel: Kernel,
   settings: AccountSettings,
@@ -61,7 +61,7 @@ export function createAccounts(
     charger: ledger,
     countCredits: (operations) => ledger.countCredits(operations),
     parts: [
-      { name: "Signup", description: "An account of your own, where the operator has opened signup." },
+      { name: "Signup", description: "Create your own account, if the operator has opened signup." },
       {
         name: "Operator",
         description:
@@ -82,24 +82,24 @@ export function createAccounts(
 /** The operator's account. */
 export interface Operator {
   readonly userId: string;
-  /** Its key, as long as it has not been shown. */
+  /** Its key until it has been shown; then null. */
   readonly key: string | null;
 }
 
-/** The e-mail address on the operator's account where none is configured. */
+/** E-mail address of the operator's account if none is configured. */
 const OPERATOR_EMAIL = "operator@localhost";
 
 type OperatorAccess = ReturnType<typeof operatorAccess>;
 
-/** What the process does with the operator's account, which is the first that was ever made. */
+/** Access of the process to the operator's account, which is the first one that was created. */
 function operatorAccess(service: AccountService, deps: AccountServiceDeps) {
   const { store, accounts, credentials, writer } = deps;
-  const first = () => accounts.get(store.firstRef());
+  const operatorAccount = () => accounts.get(store.firstRef());
   return {
     /**
-     * The operator's account. The first start makes it, with the given key or a new one. The key comes along as long
-     * as it has not been shown: it is new, or an earlier start ended before `operatorAnnounced`. Every start gives it
-     * the e-mail address that is configured.
+     * The operator's account. The first start creates it, with the given key or a new one. The result contains the key
+     * until it has been shown: it is new, or an earlier start stopped before `markOperatorAnnounced`. Every start sets the
+     * configured e-mail address.
      *
      * @throws StartupError when another account has that address.
      */
@@ -108,19 +108,19 @@ function operatorAccess(service: AccountService, deps: AccountServiceDeps) {
         await writer.submit((tx) => {
           const terms = { email: email ?? OPERATOR_EMAIL, tier: "unlimited" } as const;
           const { account } = service.create(tx, terms, givenKey ?? undefined);
-          // A key that was handed in is known already.
+          // A given key is known already.
           if (givenKey === null) store.setUnannouncedOperator(tx, account.ref);
         });
       }
-      const account = first();
+      const account = operatorAccount();
       if (email !== null && email !== account.email) await setOperatorEmail(service, deps, account, email);
       const unannounced = store.unannouncedOperator() === account.ref;
       return { userId: account.userId, key: unannounced ? credentials.signingKey(account) : null };
     },
     /** The operator's newest platform key, for commands that work on a stopped server's folder. */
-    operatorKey: () => credentials.signingKey(first()),
-    /** Notes that the operator's key has been shown: no later start shows it. */
-    operatorAnnounced: async () => {
+    operatorKey: () => credentials.signingKey(operatorAccount()),
+    /** Records that the operator's key has been shown: later starts do not show it. */
+    markOperatorAnnounced: async () => {
       await writer.submit(store.clearUnannouncedOperator);
     },
   };
@@ -136,16 +136,18 @@ async function setOperatorEmail(
     await writer.submit((tx) => service.setEmail(tx, account, email));
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "conflict") throw error;
-    throw new StartupError(`operator_email: another account has the address ${email}.`);
+    throw new StartupError(
+      `operator_email: another account has the address ${email}. Configure a different one.`,
+    );
   }
 }
 
 /** The first of each month, 00:00 UTC. */
 const MONTHLY = "0 0 1 * *";
-/** Accounts granted in one unit of work: a few milliseconds, so that requests get their turn in between. */
+/** Accounts granted in one unit of work: a few milliseconds, so that requests run in between. */
 const GRANT_SLICE = 200;
 
-/** Registers the monthly grant: each balance is raised to its tier's figure if it is lower, once a month. */
+/** Registers the monthly grant: once a month, each balance below its tier's monthly credits is raised to them. */
 function registerMonthlyGrant(scheduler: Scheduler, deps: AccountServiceDeps): void {
   const { writer, store, accounts, ledger, tiers } = deps;
   scheduler.recurring("accounts.monthly-grant", MONTHLY, async () => {
@@ -155,7 +157,7 @@ function registerMonthlyGrant(scheduler: Scheduler, deps: AccountServiceDeps): v
       const rows = store.refsWithoutGrant(after, month, GRANT_SLICE);
       for (const { ref } of rows) {
         const account = accounts.get(ref);
-        // The month is noted with the grant: a job that runs again after a crash grants nobody twice.
+        // The month is stored with the grant: a job that runs again after a crash grants no account twice.
         store.setGranted(tx, month, ref);
         if (!isUnlimited(account.tier)) ledger.grantUpTo(tx, account, tiers[account.tier].monthlyCredits);
       }

@@ -18,27 +18,26 @@ import type { Counter } from "../../kernel/metrics/instruments.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { hourOf } from "./domain.ts";
-import type { OwnBalance } from "./schema.ts";
+import type { AccountBalance } from "./schema.ts";
 import type { AccountEntryRow, AccountRow, AccountStore, ChargeRow } from "./store.ts";
 
-/** Accounts kept in memory when idle: some hundred bytes each. */
+/** Idle accounts in memory: some hundred bytes each. */
 export const ACCOUNTS_IN_MEMORY_MAX = 20_000;
 
 /**
- * Accounts whose charges wait in memory before they get a batch at once: it writes them all, some microseconds each, and
- * everything else waits for it.
+ * Accounts with unwritten charges at which a batch is started immediately: it writes all of them, some microseconds each,
+ * and delays other work meanwhile.
  */
 export const UNWRITTEN_ACCOUNTS_MAX = 500;
 
-/** The projects of an account, as far as accounts need them. */
+/** What accounts need of the projects. */
 export interface DefaultProjects {
-  /** Makes the default project of a new account. */
+  /** Creates the default project of a new account. */
   createDefault(tx: Tx, accountRef: number): CallerProject;
-  /** The default project of an account. */
   defaultOf(accountRef: number): CallerProject;
 }
 
-/** An account in memory: its balance is here, and written once per batch. */
+/** An account in memory. Its balance is changed here and written once per batch. */
 export type AccountActor = ReturnType<typeof accountActor>;
 
 function accountActor(row: AccountRow, defaultProject: CallerProject) {
@@ -48,23 +47,23 @@ function accountActor(row: AccountRow, defaultProject: CallerProject) {
     tierSince: 0,
     defaultProject,
     /** Charges of the current hour, by operation. */
-    cells: new Map<string, ChargeRow>(),
-    /** Cells with charges that are not written yet. */
+    chargeRows: new Map<string, ChargeRow>(),
+    /** Rows with charges that are not written yet. */
     unwritten: new Set<ChargeRow>(),
     recent: false,
     /** False while the balance is not written yet. */
     idle: true,
-    /** Set when the actor is dropped: what still holds it must ask for the account again. */
+    /** True once the actor is dropped: its users must get the account again. */
     passivated: false,
   };
 }
 
-/** What changes in an account beside its balance. */
+/** Changes of an account other than of its balance. */
 type AccountChanges = Partial<Omit<AccountActor, "balance">>;
 
 /** The accounts in memory. */
 export class Accounts {
-  /** What has changed since the last commit. */
+  /** Accounts that have changed since the last commit. */
   readonly touched = new Set<AccountActor>();
   private readonly actors: ActorRegistry<number, AccountActor>;
 
@@ -78,11 +77,11 @@ export class Accounts {
     });
   }
 
-  /** The account of a reference that is known to exist. */
+  /** The account of a reference, which must exist. */
   get(ref: number): AccountActor {
     return this.actors.get(ref, () => {
       const row = this.store.account(ref);
-      if (row === null) throw new Error(`account ${ref} is gone`);
+      if (row === null) throw new Error(`account ${ref} does not exist`);
       return accountActor(row, this.projects.defaultOf(ref));
     });
   }
@@ -93,7 +92,7 @@ export class Accounts {
     this.touched.add(actor);
   }
 
-  /** Changes an account in memory, unless the unit of work is taken back. */
+  /** Changes an account in memory; a rollback restores it. */
   change(tx: Tx, actor: AccountActor, changes: AccountChanges): void {
     this.touch(actor);
     const names = Object.keys(changes) as (keyof AccountChanges)[];
@@ -102,7 +101,7 @@ export class Accounts {
     tx.onRollback(() => Object.assign(actor, before));
   }
 
-  /** Takes in an account that this unit of work makes, with its default project. */
+  /** Adds an account that this unit of work creates, with its default project. */
   add(tx: Tx, row: AccountRow): AccountActor {
     const { ref } = row;
     const actor = accountActor(row, this.projects.createDefault(tx, ref));
@@ -119,9 +118,9 @@ export class Accounts {
 type Cause = { readonly caller: Caller; readonly requestId: string };
 
 /**
- * The accounts' balances. Changes happen in memory, within units of work, and charges of what changes nothing else also
- * between two batches; at the end of each batch every touched account is written once: its balance, and one row per
- * operation that it paid for.
+ * The accounts' balances. Units of work change them in memory; requests that change nothing else are also charged between
+ * two batches. At the end of each batch every touched account is written once: its balance, and one row per charged
+ * operation.
  */
 export class AccountLedger implements Charger {
   private nextSequence: number;
@@ -138,13 +137,13 @@ export class AccountLedger implements Charger {
     kernel.writer.beforeCommit((tx) => this.write(tx));
   }
 
-  /** Counts from now on what these operations cost. */
+  /** Declares the metrics of the credits that these operations cost. */
   countCredits(operations: readonly { readonly name: string }[]): void {
     const names = operations.map(({ name }) => name);
     const declare = (which: string, help: string) =>
       this.kernel.metrics.counters({ name: `ninefold_credits_${which}_total`, help }, "operation", names);
     this.charged = declare("charged", "Credits charged for operations.");
-    this.refunded = declare("refunded", "Credits given back, since the work came to nothing.");
+    this.refunded = declare("refunded", "Credits refunded for operations that failed.");
   }
 
   charge(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
@@ -152,53 +151,52 @@ export class AccountLedger implements Charger {
     const actor = this.accounts.get(account.ref);
     const { balance } = actor;
     if (balance < cost) {
-      const message = `This request costs ${cost}, but the balance is ${balance}. Refill it first.`;
+      const message = `The account balance is ${balance} credits, but this request costs ${cost}. Refill the balance.`;
       throw insufficientBalance(message, balance, { user_id: actor.userId });
     }
-    this.book(tx, actor, operation, cost, 1);
+    this.recordCharge(tx, actor, operation, cost, 1);
   }
 
   refund(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
     if (isUnlimited(account.tier)) return;
     const actor = this.accounts.get(account.ref);
-    // The account may have filled its balance up since. Beyond the largest integer sums do not hold, nor does its ledger.
+    // The balance may have been refilled since. Above the largest safe integer the ledger would not add up.
     if (cost > BALANCE_MAX - actor.balance) return;
-    this.book(tx, actor, operation, -cost, -1);
+    this.recordCharge(tx, actor, operation, -cost, -1);
   }
 
-  /** The balance of an account. */
-  balance({ ref }: CallerAccount): OwnBalance {
+  balance({ ref }: CallerAccount): AccountBalance {
     const { balance, userId } = this.accounts.get(ref);
     return { balance, user_id: userId };
   }
 
   /** Lowers a balance. @throws ApiError `insufficient_balance`, `invalid_request`; nothing changes. */
-  deduct(tx: Tx, { caller, requestId }: Cause, amount: number): OwnBalance {
+  deduct(tx: Tx, { caller, requestId }: Cause, amount: number): AccountBalance {
     const actor = this.accounts.get(caller.account.ref);
     const balance = deducted(actor.balance, amount, { user_id: actor.userId });
-    tx.audit(ownChange(actor, `${amount} credits deducted`, balance));
+    tx.audit(balanceChange(actor, `${amount} credits deducted`, balance));
     this.set(tx, actor, "deduct", balance, requestId);
     return this.balance(actor);
   }
 
   /** Raises a balance. @throws ApiError `invalid_request`; nothing changes. */
-  refill(tx: Tx, { caller, requestId }: Cause, amount: number): OwnBalance {
+  refill(tx: Tx, { caller, requestId }: Cause, amount: number): AccountBalance {
     const actor = this.accounts.get(caller.account.ref);
     const balance = refilled(actor.balance, amount);
-    tx.audit(ownChange(actor, `${amount} credits added`, balance));
+    tx.audit(balanceChange(actor, `${amount} credits added`, balance));
     this.set(tx, actor, "refill", balance, requestId);
     return this.balance(actor);
   }
 
-  /** Raises a balance to `figure` if it is lower. */
-  grantUpTo(tx: Tx, actor: AccountActor, figure: number): void {
-    if (actor.balance < figure) this.set(tx, actor, "grant", figure, null);
+  /** Raises a balance to `minimum` if it is lower. */
+  grantUpTo(tx: Tx, actor: AccountActor, minimum: number): void {
+    if (actor.balance < minimum) this.set(tx, actor, "grant", minimum, null);
   }
 
-  /** Sets a balance, and writes the entry that says so. */
+  /** Sets a balance and writes its ledger entry. */
   set(tx: Tx, actor: AccountActor, kind: EntryKind, balance: number, requestId: string | null): void {
     const amount = balance - actor.balance;
-    this.move(tx, actor, amount);
+    this.addToBalance(tx, actor, amount);
     const request = requestId === null ? null : uuidToBytes(requestId);
     const sequence = this.nextSequence++;
     this.store.writeEntry(tx, sequence, actor.ref, kind, amount, balance, tx.now, request, null, null);
@@ -212,38 +210,38 @@ export class AccountLedger implements Charger {
     return { entries: items.map(entryView), ...next };
   }
 
-  /** What is written, and above it the charges that are not yet. */
+  /** Stored entries, merged with the charges that are not written yet. */
   private entriesBefore(ref: number, before: number, limit: number): AccountEntryRow[] {
     const rows = this.store.entriesBefore(ref, before, limit);
     const unwritten = [...this.accounts.get(ref).unwritten].filter(({ sequence }) => sequence < before);
     if (unwritten.length === 0) return rows;
     const entries = new Map(rows.map((row) => [row.sequence, row]));
-    for (const cell of unwritten) entries.set(cell.sequence, { ...cell, kind: "charge", request_id: null });
+    for (const row of unwritten) entries.set(row.sequence, { ...row, kind: "charge", request_id: null });
     return [...entries.values()].sort((a, b) => b.sequence - a.sequence).slice(0, limit);
   }
 
-  private book(tx: Tx, actor: AccountActor, operation: string, cost: number, count: number): void {
-    const cell = this.cellOf(actor, operation, hourOf(tx.now));
-    const { balance_after } = cell;
-    const isFirst = !actor.unwritten.has(cell);
-    this.move(tx, actor, -cost);
-    cell.count += count;
-    cell.amount -= cost;
-    cell.balance_after = actor.balance;
-    actor.unwritten.add(cell);
+  private recordCharge(tx: Tx, actor: AccountActor, operation: string, cost: number, count: number): void {
+    const row = this.chargeRowOf(actor, operation, hourOf(tx.now));
+    const { balance_after } = row;
+    const isFirst = !actor.unwritten.has(row);
+    this.addToBalance(tx, actor, -cost);
+    row.count += count;
+    row.amount -= cost;
+    row.balance_after = actor.balance;
+    actor.unwritten.add(row);
     const counter = (cost > 0 ? this.charged : this.refunded)[operation];
     counter?.add(Math.abs(cost));
     tx.onRollback(() => {
       counter?.add(-Math.abs(cost));
-      cell.count -= count;
-      cell.amount += cost;
-      cell.balance_after = balance_after;
-      // Nothing was charged: a row would say nothing.
-      if (isFirst) actor.unwritten.delete(cell);
+      row.count -= count;
+      row.amount += cost;
+      row.balance_after = balance_after;
+      // A row without a charge is not written.
+      if (isFirst) actor.unwritten.delete(row);
     });
   }
 
-  private move(tx: Tx, actor: AccountActor, amount: number): void {
+  private addToBalance(tx: Tx, actor: AccountActor, amount: number): void {
     this.accounts.touch(actor);
     if (this.accounts.touched.size === UNWRITTEN_ACCOUNTS_MAX) this.kernel.writer.writeMemory();
     actor.balance += amount;
@@ -252,13 +250,13 @@ export class AccountLedger implements Charger {
     });
   }
 
-  /** The cell of an hour: a new one, unless it is in memory or has a row already. */
-  private cellOf(actor: AccountActor, operation: string, at: number): ChargeRow {
-    const known = actor.cells.get(operation);
-    if (known !== undefined && known.at === at) return known;
-    // A wall clock that was set back comes into an hour whose cell may not be written yet: its row would be an old one.
-    const unwritten = [...actor.unwritten].find((cell) => cell.operation === operation && cell.at === at);
-    const cell = unwritten ??
+  /** The row of an hour: from memory or the database, or a new one. */
+  private chargeRowOf(actor: AccountActor, operation: string, at: number): ChargeRow {
+    const findAccount = actor.chargeRows.get(operation);
+    if (findAccount !== undefined && findAccount.at === at) return findAccount;
+    // If the wall clock was set back, the row of this hour may be unwritten, and the stored one out of date.
+    const unwritten = [...actor.unwritten].find((row) => row.operation === operation && row.at === at);
+    const row = unwritten ??
       this.store.charge(actor.ref, operation, at) ?? {
         sequence: this.nextSequence++,
         amount: 0,
@@ -267,11 +265,11 @@ export class AccountLedger implements Charger {
         operation,
         count: 0,
       };
-    actor.cells.set(operation, cell);
-    return cell;
+    actor.chargeRows.set(operation, row);
+    return row;
   }
 
-  /** Writes what has changed. When the batch is taken back all of it is written with the next one, as memory says then. */
+  /** Writes all touched accounts. If the batch is rolled back, the next one writes their state at that time. */
   private write(tx: Tx): void {
     const { touched } = this.accounts;
     if (touched.size === 0) return;
@@ -291,9 +289,9 @@ export class AccountLedger implements Charger {
   }
 }
 
-function ownChange({ userId, balance }: AccountActor, summary: string, after: number): AuditChange {
+function balanceChange({ userId, balance }: AccountActor, summary: string, after: number): AuditChange {
   const target = { type: "account", id: userId };
-  return { summary: `Own balance: ${summary}`, target, before: { balance }, after: { balance: after } };
+  return { summary: `Account balance: ${summary}`, target, before: { balance }, after: { balance: after } };
 }
 
 function entryView({ operation, count, ...row }: AccountEntryRow): LedgerEntry {

@@ -11,6 +11,7 @@ import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode
 import type { AccountLedger } from "./ledger.ts";
 import {
   Account,
+  AccountBalance,
   AccountCreateBody,
   AccountCreated,
   AccountPage,
@@ -18,7 +19,6 @@ import {
   AccountUpdateBody,
   ClockAdvanced,
   ClockBody,
-  OwnBalance,
   PlatformKeyRotateBody,
   ResetPlatformKey,
   RotatedPlatformKey,
@@ -27,7 +27,7 @@ import {
 } from "./schema.ts";
 import type { AccountService } from "./service.ts";
 
-/** Signup, the operator's endpoints, the rotation of the platform key, and the account's balance. */
+/** Declares signup, the operator's endpoints, the rotation of the platform key, and the account's balance. */
 export function accountRoutes(
   api: Api,
   service: AccountService,
@@ -57,7 +57,7 @@ export function accountRoutes(
             changesProject: false,
             summary: "Rotate the platform key",
             description:
-              "Returns a new key, which has every scope and no end: the caller's key needs `*` and must not end. The old one serves requests for the grace period, but changes no keys any more; both draw on the same balance. At most once an hour.",
+              "Returns a new key, which has all scopes and does not expire: your key must have the scope `*` and must not expire. The old key continues to work during the grace period, but can no longer change keys. Both keys use the same balance. At most once an hour.",
             errors: ["rate_limit_exceeded"],
             example: { grace_hours: 24 },
           },
@@ -86,7 +86,7 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
           assertSignupOpen(mode);
           const waitSeconds = attempts.take(networkOf(clientAddress));
           if (waitSeconds === 0) return;
-          const message = "Too many signups from this address. Try again later.";
+          const message = `Too many signups from this address. Retry in ${waitSeconds} s.`;
           throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: waitSeconds });
         },
       },
@@ -99,8 +99,8 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
   return new Elysia({ prefix: "/v1/meter", tags: ["Meter"] })
     .use(api)
     .get("/balance", ({ call }) => ledger.balance(call.caller.account), {
-      op: { name: "meter.own.balance", access: "meter:read", summary: "Read the own credit balance" },
-      response: OwnBalance,
+      op: { name: "meter.own.balance", access: "meter:read", summary: "Get the account's credit balance" },
+      response: AccountBalance,
     })
     .get(
       "/history",
@@ -110,8 +110,8 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
         op: {
           name: "meter.own.history",
           access: "meter:read",
-          summary: "Read the own balance's ledger, newest first",
-          description: "Request costs are one entry per operation and hour, amounts summed.",
+          summary: "List the ledger entries of the account balance, newest first",
+          description: "Charges for requests are summed into one entry per operation and hour.",
         },
         query: pageQuery(HISTORY_LIMIT),
         response: LedgerPage,
@@ -124,12 +124,12 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
         access: "meter:write",
         accountOnly: true,
         changesProject: false,
-        summary: "Deduct credits from the own balance",
+        summary: "Deduct credits from the account balance",
         errors: ["insufficient_balance", "invalid_request"],
         example: { amount: 5 },
       },
       body: AmountBody,
-      response: OwnBalance,
+      response: AccountBalance,
     })
     .post("/refill", ({ call, body }) => call.perform((tx) => ledger.refill(tx, call, body.amount)), {
       op: {
@@ -138,16 +138,15 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
         access: "meter:write",
         accountOnly: true,
         changesProject: false,
-        summary: "Add credits to the own balance",
+        summary: "Add credits to the account balance",
         errors: ["invalid_request"],
         example: { amount: 100 },
       },
       body: AmountBody,
-      response: OwnBalance,
+      response: AccountBalance,
     });
 }
 
-/** The operator's changes. */
 const OPERATOR = { access: "operator", audit: "yes" } as const;
 
 function adminRoutes(api: Api, service: AccountService) {
@@ -184,13 +183,13 @@ function adminRoutes(api: Api, service: AccountService) {
     .patch(
       "/:user_id",
       ({ call, params, body }) =>
-        call.perform((tx) => service.change(tx, params.user_id, body, call.caller, call.requestId)),
+        call.perform((tx) => service.update(tx, params.user_id, body, call.caller, call.requestId)),
       {
         op: {
           name: "admin.accounts.update",
           ...OPERATOR,
-          summary: "Change e-mail address, tier, balance or suspension of an account",
-          description: "What is left out stays. Every change works for the very next request.",
+          summary: "Update the e-mail address, tier, balance or suspension of an account",
+          description: "Omitted fields keep their value. The update applies from the next request.",
           errors: ["not_found", "conflict", "invalid_request"],
           example: { tier: "pro" },
         },
@@ -209,9 +208,9 @@ function adminRoutes(api: Api, service: AccountService) {
           grantsEverything: true,
           changesKeys: true,
           secret: true,
-          summary: "End all platform keys of an account and make a new one",
+          summary: "Revoke all platform keys of an account and create a new one",
           description:
-            "For a key that has leaked or is lost. Works for the very next request, keys in their grace included; managed keys stay. The new key can be rotated at once.",
+            "For a leaked or lost key. Applies from the next request, also to keys in their grace period. Managed keys are not affected. The new key can be rotated immediately.",
           errors: ["not_found"],
         },
         params: AccountParams,
@@ -223,7 +222,7 @@ function adminRoutes(api: Api, service: AccountService) {
 function clockRoute(api: Api, clock: ManualClock) {
   return new Elysia({ tags: ["Operator"] }).use(api).post(
     "/v1/admin/clock",
-    // Across two units of work, as what it waits for has units of its own; a repeat under one key moves nothing.
+    // Two units of work, since the due work that it waits for has units too. A repeat under an Idempotency-Key changes nothing.
     ({ call, body }) =>
       call.performAcross({
         claim: (tx) => {
@@ -242,7 +241,7 @@ function clockRoute(api: Api, clock: ManualClock) {
         audit: "yes",
         access: "operator",
         summary: "Advance the test clock",
-        description: "Answers once everything that fell due has been run, in the order of its due times.",
+        description: "Returns after all work that became due has run, in the order of its due times.",
         example: { advance_ms: 60_000 },
       },
       body: ClockBody,

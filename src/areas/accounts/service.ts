@@ -35,16 +35,15 @@ import type {
 } from "./schema.ts";
 import type { AccountRow, AccountStore } from "./store.ts";
 
-/** What the configuration says about accounts. */
+/** The configuration of accounts. */
 export interface AccountSettings {
   readonly signup: SignupMode;
   readonly rotationGraceMs: number;
   readonly tiers: Tiers;
-  /** The test clock, which the operator can advance; null on a real clock. */
+  /** The test clock, which the operator can advance; null with a real clock. */
   readonly testClock: ManualClock | null;
 }
 
-/** What the service is built on. */
 export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids" | "clock">, AccountSettings {
   readonly store: AccountStore;
   readonly accounts: Accounts;
@@ -52,14 +51,13 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids" | "clo
   readonly credentials: PlatformCredentials;
   readonly outbox: Outbox;
   readonly trail: AuditTrail;
-  /** What asks whether an account is suspended. */
   readonly suspended: SuspendedAccounts;
 }
 
-/** What an account has before its first credits and its key. */
-const NOTHING_YET = { balance: 0, suspended: 0, rotatedAt: null, oldestKey: 0, newestKey: 0 };
+/** State of an account before its first credits and its key. */
+const INITIAL_STATE = { balance: 0, suspended: 0, rotatedAt: null, oldestKey: 0, newestKey: 0 };
 
-/** The key under which signups of all networks are counted. */
+/** The limiter's key for signups of all networks. */
 const ALL_SIGNUPS = "all";
 
 /** The use cases of accounts. */
@@ -74,14 +72,14 @@ export class AccountService {
 
   /**
    * Creates an account with its default project, credits and key, in one unit of work.
-   * @throws ApiError `conflict` when the e-mail address is known.
+   * @throws ApiError `conflict` when another account has the e-mail address.
    */
   create(tx: Tx, terms: AccountCreateBody, givenKey?: string): { account: AccountActor; key: string } {
     const { store, accounts, ledger, credentials, ids, tiers } = this.deps;
-    const emailFolded = this.freeEmail(terms.email, 0);
+    const emailFolded = this.foldUnusedEmail(terms.email, 0);
     const { email, tier, balance = tiers[tier].monthlyCredits } = terms;
     const userId = `usr_${ids.base62(USER_ID_LENGTH)}`;
-    const row: AccountRow = { ref: this.nextRef++, userId, email, tier, createdAt: tx.now, ...NOTHING_YET };
+    const row: AccountRow = { ref: this.nextRef++, userId, email, tier, createdAt: tx.now, ...INITIAL_STATE };
     store.insert(tx, { ...row, emailFolded, month: monthOf(tx.now) });
     const account = accounts.add(tx, row);
     ledger.grantUpTo(tx, account, balance);
@@ -90,7 +88,7 @@ export class AccountService {
   }
 
   /**
-   * Signs someone up. The key of a free account is in the answer; that of a pro account goes out by e-mail.
+   * Creates an account by signup. The response contains the key of a free account; the key of a pro account is e-mailed.
    * @throws ApiError `forbidden`, `conflict`, `rate_limit_exceeded`, `service_unavailable` (no mail server for the tier pro).
    */
   signUp(
@@ -102,7 +100,7 @@ export class AccountService {
     if (tier === "pro" && !outbox.available) {
       throw new ApiError(
         "service_unavailable",
-        "This server cannot send e-mail, which the tier pro needs for its key.",
+        "This server cannot send e-mail, which the tier pro requires for its key. Sign up with the tier free.",
       );
     }
     return writer.submit((tx): SignedUp => {
@@ -115,35 +113,35 @@ export class AccountService {
     });
   }
 
-  /** Counts an account that a signup creates, whatever its network. @throws ApiError `rate_limit_exceeded` */
+  /** Counts an account that a signup creates, on any network. @throws ApiError `rate_limit_exceeded` */
   private countSignup(tx: Tx): void {
     const retryAfterSeconds = this.signups.take(ALL_SIGNUPS);
     if (retryAfterSeconds > 0) {
-      const message = `Too many signups on this server. Try again in ${retryAfterSeconds} s.`;
+      const message = `Too many signups on this server. Retry in ${retryAfterSeconds} s.`;
       throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
     }
     tx.onRollback(() => this.signups.giveBack(ALL_SIGNUPS));
   }
 
   /**
-   * Changes an account's terms, from the very next request on.
-   * @throws ApiError `not_found`; `conflict` when another account has the e-mail address; `invalid_request` when the calling operator would lock itself out; `forbidden` when a
-   *   key that ends would make an operator.
+   * Updates an account. The update applies from the next request.
+   * @throws ApiError `not_found`; `conflict` when another account has the e-mail address; `invalid_request` when the
+   *   calling operator would lock itself out; `forbidden` when a key that expires would create an operator.
    */
-  change(tx: Tx, userId: string, change: AccountUpdateBody, caller: Caller, requestId: string): Account {
+  update(tx: Tx, userId: string, change: AccountUpdateBody, caller: Caller, requestId: string): Account {
     const { accounts, ledger, store } = this.deps;
-    const account = this.known(userId);
-    if (account.ref === caller.account.ref) assertKeepsOperating(change);
-    if (change.tier === "unlimited") assertMayMakeOperator(caller);
+    const account = this.findAccount(userId);
+    if (account.ref === caller.account.ref) assertRemainsOperator(change);
+    if (change.tier === "unlimited") assertMayGrantOperator(caller);
     const { tier = account.tier, suspended = account.suspended } = change;
     const tierSince = tier === account.tier ? account.tierSince : tx.now;
-    const before = termsOf(account);
+    const before = auditedFields(account);
     if (change.email !== undefined) this.setEmail(tx, account, change.email);
     accounts.change(tx, account, { tier, tierSince, suspended });
     store.setTerms(tx, tier, suspended ? 1 : 0, account.ref);
     this.deps.suspended.set(tx, account.ref, suspended);
     if (change.balance !== undefined) ledger.set(tx, account, "reset", change.balance, requestId);
-    tx.audit(changed({ ...aboutAccount(account, "changed"), before, after: termsOf(account) }));
+    tx.audit(changed({ ...aboutAccount(account, "changed"), before, after: auditedFields(account) }));
     return viewOf(account);
   }
 
@@ -156,7 +154,7 @@ export class AccountService {
   }
 
   /**
-   * Rotates the account's platform key. The grace is the configured one unless given.
+   * Rotates the account's platform key. The default grace period is the configured one.
    * @throws ApiError `rate_limit_exceeded`
    */
   rotateKey(tx: Tx, accountRef: number, graceHours: number | undefined): RotatedPlatformKey {
@@ -169,58 +167,58 @@ export class AccountService {
     return rotated;
   }
 
-  /** Ends all platform keys of an account and makes a new one. @throws ApiError `not_found` */
+  /** Revokes all platform keys of an account and creates a new one. @throws ApiError `not_found` */
   resetKey(tx: Tx, userId: string): ResetPlatformKey {
-    const account = this.known(userId);
+    const account = this.findAccount(userId);
     const key = this.deps.credentials.reset(tx, account);
-    const reset = "had its platform keys ended, and got a new one";
+    const what = "got a new platform key; the older ones were revoked";
     const after = { older_keys_end: isoTime(tx.now) };
-    tx.audit({ ...aboutAccount(account, reset), before: null, after });
+    tx.audit({ ...aboutAccount(account, what), before: null, after });
     return { user_id: account.userId, api_key: key, reset_at: isoTime(tx.now) };
   }
 
-  /** Gives an account another e-mail address. @throws ApiError `conflict` when another account has it. */
+  /** Changes the e-mail address of an account. @throws ApiError `conflict` when another account has it. */
   setEmail(tx: Tx, account: AccountActor, email: string): void {
     const { accounts, store } = this.deps;
-    const folded = this.freeEmail(email, account.ref);
+    const folded = this.foldUnusedEmail(email, account.ref);
     accounts.change(tx, account, { email });
     store.setEmail(tx, email, folded, account.ref);
   }
 
-  /** An e-mail address, folded, that no account has but `ownRef`. @throws ApiError `conflict` */
-  private freeEmail(email: string, ownRef: number): string {
+  /** Folds an e-mail address that no account other than `ownRef` has. @throws ApiError `conflict` */
+  private foldUnusedEmail(email: string, ownRef: number): string {
     const folded = foldEmail(email);
     const holder = this.deps.store.refOfEmail(folded);
     if (holder === 0 || holder === ownRef) return folded;
-    throw new ApiError("conflict", "There is an account with this e-mail address already.");
+    throw new ApiError("conflict", "An account with this e-mail address already exists.");
   }
 
-  private known(userId: string): AccountActor {
+  private findAccount(userId: string): AccountActor {
     const ref = this.deps.store.refOfUser(userId);
     if (ref === 0) throw new ApiError("not_found", "There is no account with this user_id.");
     return this.deps.accounts.get(ref);
   }
 }
 
-/** An account of tier `unlimited` is an operator, and its key does not end. @throws ApiError `forbidden` */
-function assertMayMakeOperator(caller: Caller): void {
+/** An account of tier `unlimited` is an operator, and its key does not expire. @throws ApiError `forbidden` */
+function assertMayGrantOperator(caller: Caller): void {
   if (caller.endsAt === null && !caller.superseded) return;
   throw new ApiError(
     "forbidden",
-    "This key ends, and the tier unlimited would make an operator that does not. Use a key without an end.",
+    "Your key expires, so it cannot make an account an operator (tier unlimited). Use a key that does not expire.",
   );
 }
 
-/** Nobody else could undo it. @throws ApiError `invalid_request` */
-function assertKeepsOperating(change: AccountUpdateBody): void {
+/** No other account could undo it. @throws ApiError `invalid_request` */
+function assertRemainsOperator(change: AccountUpdateBody): void {
   if (change.suspended !== true && (change.tier ?? "unlimited") === "unlimited") return;
   throw new ApiError(
     "invalid_request",
-    "This is the account that calls: suspending it, or taking its tier, would lock the operator out.",
+    "This is your own account. Suspending it or changing its tier would lock you out. Use the key of another operator.",
   );
 }
 
-/** What the audit log says of an account. */
+/** Common fields of the audit entries of an account. */
 function aboutAccount({ ref, userId, email }: AccountActor, what: string) {
   return {
     summary: `Account ${email} ${what}`,
@@ -230,10 +228,10 @@ function aboutAccount({ ref, userId, email }: AccountActor, what: string) {
 }
 
 function creationOf(account: AccountActor): AuditChange {
-  return { ...aboutAccount(account, "created"), before: null, after: termsOf(account) };
+  return { ...aboutAccount(account, "created"), before: null, after: auditedFields(account) };
 }
 
-function termsOf({ email, tier, balance, suspended }: AccountActor) {
+function auditedFields({ email, tier, balance, suspended }: AccountActor) {
   return { email, tier, balance, suspended };
 }
 

@@ -2,7 +2,6 @@ import type { EntryKind } from "../../kernel/data/ledger.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 
-/** A row of `accounts`. */
 export type AccountRow = {
   readonly ref: number;
   readonly userId: string;
@@ -12,16 +11,15 @@ export type AccountRow = {
   readonly suspended: number;
   rotatedAt: number | null;
   readonly createdAt: number;
-  /** Platform keys with a smaller number have been ended all at once. */
+  /** Platform keys with a smaller number are revoked. */
   oldestKey: number;
-  /** Number of the newest platform key: older ones are in their grace. 0 before there is a key. */
+  /** Number of the newest platform key: older ones are in their grace period. 0 before there is a key. */
   newestKey: number;
 };
 
-/** A new row, with the month that its first credits count for. */
+/** A new row, with the month of its first credits. */
 type NewAccount = AccountRow & { readonly emailFolded: string; readonly month: number };
 
-/** A new platform key, which has no end. */
 type NewPlatformKey = { id: number; accountRef: number; digest: Uint8Array; sealed: Uint8Array; now: number };
 
 /** The summed costs of one operation in one hour: one ledger entry, written once per batch. */
@@ -29,13 +27,12 @@ export interface ChargeRow {
   readonly sequence: number;
   amount: number;
   balance_after: number;
-  /** The hour. */
+  /** Start of the hour, epoch milliseconds. */
   readonly at: number;
   readonly operation: string;
   count: number;
 }
 
-/** A row of `account_entries`. */
 export interface AccountEntryRow extends Pick<ChargeRow, "sequence" | "amount" | "balance_after" | "at"> {
   readonly kind: EntryKind;
   readonly request_id: Uint8Array | null;
@@ -47,7 +44,7 @@ const KEYS = "FROM platform_keys WHERE account_ref = accounts.ref";
 
 export type AccountStore = ReturnType<typeof accountStore>;
 
-/** All SQL of accounts, their keys and their ledger. */
+/** The SQL statements of accounts, their keys and their ledger. */
 export function accountStore(db: Database) {
   return { ...accountStatements(db), ...keyStatements(db), ...entryStatements(db) };
 }
@@ -64,13 +61,13 @@ function accountStatements(db: Database) {
     refOfUser: db.number<[userId: string]>("SELECT ref AS n FROM accounts WHERE user_id = ?"),
     /** 0 when there is none. */
     refOfEmail: db.number<[folded: string]>("SELECT ref AS n FROM accounts WHERE email_folded = ?"),
-    /** The account made first; 0 when there is none. */
+    /** The first account; 0 when there is none. */
     firstRef: db.number("SELECT min(ref) AS n FROM accounts"),
     /** Newest first. */
     refsBefore: db.all<{ readonly ref: number }, [ref: number, limit: number]>(
       "SELECT ref FROM accounts WHERE ref < ? ORDER BY ref DESC LIMIT ?",
     ),
-    /** Accounts that have no grant of the month yet. */
+    /** Accounts without a grant for the month. */
     refsWithoutGrant: db.all<{ readonly ref: number }, [after: number, month: number, limit: number]>(
       "SELECT ref FROM accounts WHERE ref > ? AND granted_month < ? ORDER BY ref LIMIT ?",
     ),
@@ -91,7 +88,7 @@ function accountStatements(db: Database) {
     setGranted: db.change<[month: number, ref: number]>(
       "UPDATE accounts SET granted_month = ? WHERE ref = ?",
     ),
-    /** The operator's account, as long as its key has not been shown; 0 from then on. */
+    /** The operator's account until its key has been shown; then 0. */
     unannouncedOperator: db.number("SELECT value AS n FROM settings WHERE name = 'operator_unannounced'"),
     setUnannouncedOperator: db.change<[ref: number]>(
       "INSERT INTO settings (name, value) VALUES ('operator_unannounced', ?)",
@@ -116,22 +113,22 @@ function keyStatements(db: Database) {
     insertKey: db.change<[NewPlatformKey]>(
       "INSERT INTO platform_keys (id, account_ref, digest, sealed, created_at, expires_at) VALUES ($id, $accountRef, $digest, $sealed, $now, NULL)",
     ),
-    /** Gives the account's keys an end, unless theirs is earlier. */
-    endKeys: db.change<[expiresAt: number, accountRef: number]>(
+    /** Sets the expiry of the account's keys, unless they expire earlier. */
+    expireKeys: db.change<[expiresAt: number, accountRef: number]>(
       "UPDATE platform_keys SET expires_at = min(coalesce(expires_at, ?1), ?1) WHERE account_ref = ?2",
     ),
-    removeEndedKeys: db.change<[accountRef: number, now: number]>(
+    removeExpiredKeys: db.change<[accountRef: number, now: number]>(
       "DELETE FROM platform_keys WHERE account_ref = ? AND expires_at <= ?",
     ),
     removeKeys: db.change<[accountRef: number]>("DELETE FROM platform_keys WHERE account_ref = ?"),
   };
 }
 
-/** Charges are written with every batch: positions are bound quicker than names. */
+/** Charges are written with every batch: binding by position is faster than by name. */
 function entryStatements(db: Database) {
   return {
     highestEntry: db.number("SELECT max(sequence) AS n FROM account_entries"),
-    /** Writes a new entry, or a charge anew. */
+    /** Inserts an entry, or updates a charge. */
     writeEntry: db.change<
       [
         sequence: number,

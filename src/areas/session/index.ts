@@ -12,7 +12,7 @@ import { sessionStore } from "./store.ts";
 export interface SessionArea extends ApiArea {
   readonly authenticator: SessionAuthenticator;
   /** Makes a link that logs a browser in with a key, for a server at this address. */
-  readonly setUpLink: (key: string, url: string) => Promise<string>;
+  readonly createSetupLink: (key: string, url: string) => Promise<string>;
   /** Writes down what is only in memory. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
@@ -35,7 +35,7 @@ export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): Ses
   });
   return {
     authenticator: sessions,
-    setUpLink: async (key, url) =>
+    createSetupLink: async (key, url) =>
       (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, url))).url,
     finish: () => service.refusals.finish(),
     parts: [

@@ -1,7 +1,12 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
 
 /** The body of `POST /v1/admin/accounts`. */
-export type AccountCreateBody = { email: string; tier: Tier; balance?: number | undefined };
+export interface AccountCreateBody {
+  email: string;
+  tier: Tier;
+  /** Initial credits. Default: the tier's monthly credits. */
+  balance?: number | undefined;
+}
 
 /** The body of `POST /v1/admin/accounts`, `tier`. */
 export type Tier = "free" | "starter" | "pro" | "scale" | "unlimited";
@@ -9,7 +14,7 @@ export type Tier = "free" | "starter" | "pro" | "scale" | "unlimited";
 /** What `POST /v1/admin/accounts` answers. */
 export interface AccountCreated {
   user_id: string;
-  /** Shown here and never again. */
+  /** The account's key. Only this response contains it. */
   api_key: string;
   email: string;
   tier: Tier;
@@ -118,11 +123,14 @@ export interface Backup {
 }
 
 /** The body of `POST /v1/admin/clock`. */
-export type ClockBody = { advance_ms: number };
+export interface ClockBody {
+  /** Milliseconds by which to advance the clock. */
+  advance_ms: number;
+}
 
 /** What `POST /v1/admin/clock` answers. */
 export interface ClockAdvanced {
-  /** Epoch milliseconds. */
+  /** Time of the test clock, in epoch milliseconds. */
   now: number;
 }
 
@@ -991,24 +999,24 @@ export interface KeyPatchBody {
 /** What `POST /v1/admin/accounts/{user_id}/reset-key` answers. */
 export interface ResetPlatformKey {
   user_id: string;
-  /** The new key. Shown here and never again. */
+  /** The new key. Only this response contains it. */
   api_key: string;
-  /** When all earlier platform keys stopped working. */
+  /** Time at which all older platform keys were revoked. */
   reset_at: string;
 }
 
 /** The body of `POST /v1/keys/rotate`. */
 export interface PlatformKeyRotateBody {
-  /** How long older keys still work; 0 ends them at once. As the server is configured (7 days) unless given. */
+  /** Hours for which older keys continue to work; 0 revokes them immediately. Default: as configured on the server (7 days). */
   grace_hours?: number | undefined;
 }
 
 /** What `POST /v1/keys/rotate` answers. */
 export interface RotatedPlatformKey {
-  /** The new key. Shown here and never again. */
+  /** The new key. Only this response contains it. */
   key: string;
   rotated_at: string;
-  /** When the old key stops working, and every older one at the latest. */
+  /** Time at which the old key expires. Keys that were rotated earlier expire then at the latest. */
   expires_at: string;
 }
 
@@ -2884,7 +2892,7 @@ export type SignupBody = { email: string; tier: "free" | "pro" };
 /** What `POST /v1/signup` answers. */
 export interface SignedUp {
   user_id: string;
-  /** Tier free only; for pro it goes out by e-mail. */
+  /** The account's key (tier free). With the tier pro it is sent by e-mail. */
   api_key?: string;
 }
 

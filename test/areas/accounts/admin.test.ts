@@ -91,7 +91,7 @@ describe("POST /v1/admin/accounts", () => {
       lacks: ["api_key"],
     },
     {
-      name: "a known address in other case",
+      name: "an e-mail address that another account has, in another case",
       as: "operator",
       before: () => server.account({ email: "Known@Example.com" }),
       request: ["POST", path, { email: "kNOWN@eXAMPLE.COM", tier: "free" }],
@@ -99,7 +99,7 @@ describe("POST /v1/admin/accounts", () => {
       code: "conflict",
     },
     {
-      name: "the operator's own address",
+      name: "the operator's e-mail address",
       as: "operator",
       request: ["POST", path, { email: "OPERATOR@localhost", tier: "free" }],
       status: 409,
@@ -154,7 +154,7 @@ describe("GET /v1/admin/accounts", () => {
     { name: "with the key of another account", request: ["GET", path], status: 403, code: "forbidden" },
   ]);
 
-  test("pages: every account once, newest first, also when one is created in between", async () => {
+  test("pages contain every account once, newest first, even if one is created between them", async () => {
     const own = await startTestServer({ manualClock: true });
     try {
       for (let index = 0; index < 11; index += 1) await own.account({ email: `page-${index}@example.com` });
@@ -181,7 +181,7 @@ describe("GET /v1/admin/accounts", () => {
     }
   });
 
-  test("fifty unless asked otherwise", async () => {
+  test("the default limit is 50", async () => {
     const own = await startTestServer({ manualClock: true });
     try {
       await Promise.all(Array.from({ length: 51 }, () => own.account()));
@@ -206,7 +206,7 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
     }) as const;
   endpoint(() => server, "PATCH /v1/admin/accounts/{user_id}", [
     {
-      name: "nothing: the account as it is",
+      name: "an empty object: the account is unchanged",
       as: "operator",
       request: ["PATCH", ITSELF, {}],
       status: 200,
@@ -214,21 +214,21 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
       lacks: ["api_key"],
     },
     {
-      name: "without a body: the same",
+      name: "no body: the account is unchanged",
       as: "operator",
       request: ["PATCH", ITSELF],
       status: 200,
       holds: { tier: "scale", balance: 100, suspended: false },
     },
     {
-      name: "the tier alone: the balance stays",
+      name: "only the tier: the balance does not change",
       as: "operator",
       request: ["PATCH", ITSELF, { tier: "free" }],
       status: 200,
       holds: { tier: "free", balance: 100, suspended: false },
     },
     {
-      name: "the e-mail address alone",
+      name: "only the e-mail address",
       as: "operator",
       request: ["PATCH", ITSELF, { email: "Moved@Example.com" }],
       status: 200,
@@ -244,9 +244,9 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
       status: 409,
       code: "conflict",
     },
-    invalid("an e-mail address that is none", { email: "nobody" }, { email: ["must be an e-mail address"] }),
+    invalid("an invalid e-mail address", { email: "nobody" }, { email: ["must be an e-mail address"] }),
     {
-      name: "the balance: a reset in the account's ledger",
+      name: "the balance: the ledger gets an entry of kind reset",
       as: "operator",
       request: ["PATCH", ITSELF, { balance: 70 }],
       status: 200,
@@ -271,7 +271,7 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
       spent: 100,
     },
     {
-      name: "all at once",
+      name: "all fields",
       as: "operator",
       request: ["PATCH", ITSELF, { tier: "pro", balance: MOST, suspended: true }],
       status: 200,
@@ -291,20 +291,20 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
       code: "unauthorized",
     },
     {
-      name: "an account that changes itself",
+      name: "with the account's own key",
       request: ["PATCH", ITSELF, { balance: 1_000_000 }],
       status: 403,
       code: "forbidden",
     },
     {
-      name: "nobody's user id",
+      name: "an unknown user id",
       as: "operator",
       request: ["PATCH", STRANGER, { tier: "free" }],
       status: 404,
       code: "not_found",
     },
     {
-      name: "an Idempotency-Key used for something else",
+      name: "an Idempotency-Key used for another request",
       as: "operator",
       headers: { "idempotency-key": "patched" },
       before: ({ server: { operator } }) =>
@@ -315,7 +315,7 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
     },
   ]);
 
-  test("suspension: 403 for every key of the account from the next request on, until it is lifted", async () => {
+  test("suspension: 403 for every key of the account from the next request until it is lifted", async () => {
     const account = await server.account();
     const path = `/v1/admin/accounts/${account.userId}`;
     const newer = server.client(String((await account.post("/v1/keys/rotate")).body.key));
@@ -332,7 +332,7 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
     expect((await server.client(account.key).get("/v1/meter/balance")).status).toBe(200);
   });
 
-  test("an e-mail address that was given up is free again, and one's own may change its case", async () => {
+  test("a replaced e-mail address is available again, and an address can change its case", async () => {
     const { userId } = await server.account({ email: "first@example.com" });
     const change = (email: string) => server.operator.patch(`/v1/admin/accounts/${userId}`, { email });
     expect((await change("FIRST@example.com")).body["email"]).toBe("FIRST@example.com");
@@ -345,7 +345,7 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
     );
   });
 
-  test("a change of terms survives a restart", async () => {
+  test("an update survives a restart", async () => {
     const account = await server.account({ tier: "free", balance: 5 });
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "pro", balance: 6 });
     await server.restart();
@@ -354,14 +354,14 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
   });
 });
 
-test("an account of tier unlimited is an operator too; a tier taken away takes the right with it", async () => {
+test("an account of tier unlimited is an operator until its tier changes", async () => {
   const second = await server.account({ tier: "unlimited" });
   expect((await second.get("/v1/admin/accounts")).status).toBe(200);
   await server.operator.patch(`/v1/admin/accounts/${second.userId}`, { tier: "scale" });
   expectError(await second.get("/v1/admin/accounts"), "forbidden");
 });
 
-test("the operator cannot lock itself out: its own account keeps its tier and is not suspended", async () => {
+test("the operator cannot change the tier of its own account or suspend it", async () => {
   const { body } = await server.operator.get("/v1/admin/accounts?limit=100");
   const all = body.accounts as { user_id: string; email: string }[];
   const own = all.find(({ email }) => email === "operator@localhost")?.user_id;

@@ -18,7 +18,7 @@ let server: TestServer;
 afterEach(() => server.stop());
 
 describe("the first start", () => {
-  test("makes the operator's account, and tells its key once", async () => {
+  test("creates the operator's account and prints its key once", async () => {
     server = await startTestServer({ manualClock: true });
     const { operator } = server.server;
     expect(isBearerKey(operator?.key ?? "")).toBe(true);
@@ -38,7 +38,7 @@ describe("the first start", () => {
     expect((await server.operator.get("/v1/admin/accounts")).body.accounts).toHaveLength(1);
   });
 
-  test("gives the operator the e-mail address that is configured, and so does every later one", async () => {
+  test("sets the operator's configured e-mail address, as every later start does", async () => {
     server = await startTestServer({ manualClock: true, args: ["--operator-email", "ops@example.com"] });
     const addresses = async (of: TestServer) => {
       const { body } = await of.operator.get("/v1/admin/accounts");
@@ -52,7 +52,7 @@ describe("the first start", () => {
     expect(await addresses(server)).toEqual(["ops@example.com"]);
   });
 
-  test("refuses an operator's e-mail address that another account has", async () => {
+  test("fails if another account has the operator's configured e-mail address", async () => {
     server = await startTestServer({ manualClock: true });
     await server.account({ email: "ada@example.com" });
     await server.server.stop();
@@ -61,42 +61,42 @@ describe("the first start", () => {
       {},
     );
     await expect(startServer(server.folder, config)).rejects.toThrow(
-      "operator_email: another account has the address ADA@example.com.",
+      "operator_email: another account has the address ADA@example.com. Configure a different one.",
     );
     await server.start();
   });
 
-  test("that ends before its key was told leaves the telling to the next one", async () => {
+  test("that stops before printing the key leaves it to the next start", async () => {
     server = await startTestServer({ manualClock: true, untold: true });
     const { operator } = server.server;
     await server.restart();
     expect(server.server.operator).toEqual(operator);
-    await server.server.app.accounts.operatorAnnounced();
+    await server.server.app.accounts.markOperatorAnnounced();
     await server.restart();
     expect(server.server.operator).toEqual({ userId: operator.userId, key: null });
   });
 
-  test("makes the database and the master key for this user alone", async () => {
+  test("creates the database and the master key with access for this user only", async () => {
     server = await startTestServer({ manualClock: true });
     const { mode } = statSync(join(server.folder, "master.key"));
     expect(mode & 0o777).toBe(0o600);
     expect(existsSync(join(server.folder, "ninefold.db"))).toBe(true);
   });
 
-  test("takes the operator's key from outside instead of making one", async () => {
+  test("uses a given operator's key instead of creating one", async () => {
     server = await startTestServer({ manualClock: true, environment: { NINEFOLD_OPERATOR_KEY: GIVEN_KEY } });
     expect(server.server.operator.key).toBeNull();
     expect((await server.client(GIVEN_KEY).get("/v1/admin/accounts")).status).toBe(200);
   });
 
-  test("takes it from a file as well", async () => {
+  test("reads a given key from a file", async () => {
     server = await startTestServer({ manualClock: true });
     const path = join(server.folder, "operator-key");
     writeFileSync(path, `${GIVEN_KEY}\n`);
     expect(loadConfig([], { NINEFOLD_OPERATOR_KEY_FILE: path }).operatorKey).toBe(GIVEN_KEY);
   });
 
-  test("a key from outside means nothing once there is an operator", async () => {
+  test("ignores a given key once there is an operator", async () => {
     server = await startTestServer({ manualClock: true });
     const first = server.key;
     await server.server.stop();
@@ -108,7 +108,7 @@ describe("the first start", () => {
   });
 
   test.each(["", "sm_short", `${GIVEN_KEY}x`, `xx${GIVEN_KEY.slice(2)}`])(
-    "a given key %p is refused or taken for none",
+    "an invalid given key %p is rejected, an empty one ignored",
     async (key) => {
       server = await startTestServer({ manualClock: true });
       const load = () => loadConfig([], { NINEFOLD_OPERATOR_KEY: key });
@@ -117,7 +117,7 @@ describe("the first start", () => {
     },
   );
 
-  test("a database whose master key is gone, or another one, is not opened", async () => {
+  test("a database with a missing or wrong master key is not opened", async () => {
     server = await startTestServer({ manualClock: true });
     await server.server.stop();
     const path = join(server.folder, "master.key");
@@ -134,7 +134,7 @@ describe("the first start", () => {
 });
 
 describe("no secret", () => {
-  /** Every key that the life of some accounts brings up. */
+  /** Creates and rotates keys of several accounts, and returns all of them. */
   async function liveALittle(): Promise<string[]> {
     const keys = [server.key];
     const account = await server.account({ tier: "free" });
@@ -158,13 +158,13 @@ describe("no secret", () => {
     return keys;
   }
 
-  /** Every file of the data folder but the master key, as bytes in text. */
+  /** Every file of the data folder except the master key, as bytes in text. */
   function filesOf(folder: string): [name: string, text: string][] {
     const names = readdirSync(folder).filter((name) => name !== "master.key");
     return names.map((name) => [name, readFileSync(join(folder, name)).toString("latin1")]);
   }
 
-  test("is in the database, its WAL or the log in clear", async () => {
+  test("is in the database, its WAL or the log in plain text", async () => {
     server = await startTestServer({ manualClock: true, args: ["--signup", "open"] });
     const keys = await liveALittle();
     const masterKey = readFileSync(join(server.folder, "master.key"), "utf8").trim();
@@ -185,7 +185,7 @@ describe("no secret", () => {
       const found = [...spellings, masterKey, raw].filter((secret) => text.includes(secret));
       expect({ name, found }).toEqual({ name, found: [] });
     }
-    // The scan does see what is there: an address stands in the file in clear.
+    // The scan works: it finds an e-mail address, which is stored in plain text.
     expect(files.some(([name, text]) => name === "ninefold.db" && text.includes("self@example.com"))).toBe(
       true,
     );

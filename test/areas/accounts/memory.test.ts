@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** The parts of the area anew on the server's kernel, with room for few, and how often they look into the file. */
+/** New parts of the area on the server's kernel, with little space in memory, counting their reads of the database. */
 function smallArea(inMemoryMax?: number) {
   const { kernel } = server.server;
   const looked = { up: 0 };
@@ -36,7 +36,7 @@ function smallArea(inMemoryMax?: number) {
   return { kernel, accounts, credentials, looked, ledger: new AccountLedger(store, accounts, kernel) };
 }
 
-test("accounts and keys in memory are those in use, up to a bound; the others are found all the same", async () => {
+test("memory contains the recently used accounts and keys up to a limit; the others are read when needed", async () => {
   const { kernel, accounts, credentials, looked, ledger } = smallArea(IN_MEMORY);
   for (let round = 1; round <= 3; round += 1) {
     for (const [index, { key, userId }] of made.entries()) {
@@ -47,7 +47,7 @@ test("accounts and keys in memory are those in use, up to a bound; the others ar
       expect(accounts.get(caller.account.ref).balance).toBe(100 + index - round);
     }
   }
-  // What is used over and over stays, as long as there is room for all of it.
+  // What is used repeatedly stays in memory while there is space for all of it.
   const digests = made.map(({ key }) => keyDigestHex(String(key)));
   const lookUps = (keys: number): number => {
     for (let pass = 1; pass <= 5; pass += 1) {
@@ -60,7 +60,7 @@ test("accounts and keys in memory are those in use, up to a bound; the others ar
   expect(lookUps(IN_MEMORY + 1)).toBeGreaterThan(0);
 });
 
-test("a key whose account left memory works on the account as it is now", async () => {
+test("a key whose account was dropped from memory uses the current account", async () => {
   const { accounts, credentials } = smallArea(IN_MEMORY);
   const [first] = made;
   const digest = keyDigestHex(String(first?.key));
@@ -72,7 +72,7 @@ test("a key whose account left memory works on the account as it is now", async 
   expect(after?.account).not.toBe(before as never);
 });
 
-test("there is room for as many as documented unless said otherwise", () => {
+test("the default limits are the documented ones", () => {
   const { kernel } = server.server;
   const looked = { up: 0 };
   const row = accountStore(kernel.db).account(1);
@@ -89,7 +89,7 @@ test("there is room for as many as documented unless said otherwise", () => {
     },
   };
   const projects = { createDefault: () => PROJECT, defaultOf: () => PROJECT };
-  /** One more than there is room for takes the place of the first that was not used again. */
+  /** One more than the limit replaces the first that was not used again. */
   const fill = (most: number, use: (number: number) => void): void => {
     looked.up = 0;
     for (let number = 1; number <= most; number += 1) use(number);

@@ -4,7 +4,7 @@ import type { Client } from "../../support/client.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Near the end of a month: each day on the way is worked through. */
+/** Near the end of a month, since the clock runs every day in between. */
 const START_MS = Date.UTC(2026, 2, 30, 12);
 const FIRST_OF_APRIL = Date.UTC(2026, 3, 1);
 const FIRST_OF_MAY = Date.UTC(2026, 4, 1);
@@ -38,7 +38,7 @@ function grant(amount: number, at: number): object {
   return { amount, at: new Date(at).toISOString(), request_id: null };
 }
 
-test("on the first of the month, 00:00 UTC, a balance below the tier's figure is raised to it", async () => {
+test("on the first of the month, 00:00 UTC, a balance below the tier's monthly credits is raised to them", async () => {
   await start();
   const accounts = new Map<string, Client>();
   for (const tier of TIER_NAMES) accounts.set(tier, await server.account({ tier, balance: 3 }));
@@ -54,7 +54,7 @@ test("on the first of the month, 00:00 UTC, a balance below the tier's figure is
   }
 });
 
-test("a balance above the figure is not lowered, and one at it gets no entry", async () => {
+test("a higher balance is not lowered, and an equal one gets no entry", async () => {
   await start();
   const rich = await server.account({ tier: "free", balance: 10_001 });
   const exact = await server.account({ tier: "free", balance: 10_000 });
@@ -63,7 +63,7 @@ test("a balance above the figure is not lowered, and one at it gets no entry", a
   expect(await grantsOf(exact)).toEqual([grant(10_000, START_MS)]);
 });
 
-test("once a month: what is spent after it stays spent, restarts or not, until the next", async () => {
+test("credits are granted once a month, also after restarts", async () => {
   await start();
   const account = await server.account({ tier: "free" });
   await until(FIRST_OF_APRIL);
@@ -78,11 +78,11 @@ test("once a month: what is spent after it stays spent, restarts or not, until t
   expect(await grantsOf(account)).toEqual([grant(9_000, FIRST_OF_MAY), grant(10_000, START_MS)]);
 });
 
-test("a grant that was missed while the server was down is made at the start, once", async () => {
+test("a grant that was missed while the server was down happens once at the start", async () => {
   await start();
   const account = await server.account({ tier: "free", balance: 5 });
   await server.server.stop();
-  // The server is down from March to 20 May: two firsts of a month go by.
+  // The server is down from March to 20 May: it misses two grants.
   const twentiethOfMay = FIRST_OF_MAY + 19 * DAY_MS;
   await until(twentiethOfMay);
   await server.start();
@@ -97,7 +97,7 @@ test("a grant that was missed while the server was down is made at the start, on
   expect(await own(account)).toBe(10_000);
 });
 
-test("an account made in the month gets its tier's credits at once, and nothing more in that month", async () => {
+test("a new account gets its tier's credits immediately, and no more in that month", async () => {
   await start();
   await until(FIRST_OF_APRIL);
   const account = await server.account({ tier: "starter" });
@@ -109,7 +109,7 @@ test("an account made in the month gets its tier's credits at once, and nothing 
   expect(await own(account)).toBe(100_000);
 });
 
-test("the tier of the day counts", async () => {
+test("the grant uses the tier at that time", async () => {
   await start();
   const account = await server.account({ tier: "free", balance: 0 });
   await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "pro" });
@@ -118,7 +118,7 @@ test("the tier of the day counts", async () => {
   expect(await own(account)).toBe(1_000_000);
 });
 
-test("every account is reached, more than one slice of them, suspended ones too", async () => {
+test("all accounts get the grant, over several units of work, suspended ones included", async () => {
   await start();
   const accounts: Client[] = [];
   for (let batch = 0; batch < 5; batch += 1) {

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** An outbox of its own on the server's kernel, with a mail server in the test's hands. */
+/** A separate outbox on the server's kernel, with a mail server that the test controls. */
 async function outboxWith(mailer: Mailer) {
   const { kernel } = server.server;
   const log = { debug() {}, info() {}, warn() {}, error: (message: string) => errors.push(message) };
@@ -26,7 +26,7 @@ async function outboxWith(mailer: Mailer) {
   return { errors, enqueue, scheduler };
 }
 
-test(`at most ${MAIL_CONCURRENCY} e-mails are under way at once, and the rest follow`, async () => {
+test(`at most ${MAIL_CONCURRENCY} e-mails are sent concurrently, the others afterwards`, async () => {
   const sending: { message: MailMessage; taken: () => void }[] = [];
   const send = (message: MailMessage): Promise<void> =>
     new Promise((taken) => {
@@ -48,7 +48,7 @@ test(`at most ${MAIL_CONCURRENCY} e-mails are under way at once, and the rest fo
   await scheduler.stop();
 });
 
-test(`an e-mail is given up after ${MAIL_ATTEMPTS_MAX} tries, an hour between them at most`, async () => {
+test(`an e-mail is dropped after ${MAIL_ATTEMPTS_MAX} attempts, at most an hour apart`, async () => {
   const times: number[] = [];
   const send = (): Promise<void> => {
     times.push(server.clock.now());

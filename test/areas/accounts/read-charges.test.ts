@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ownBalancesCheck } from "../../../src/areas/accounts/backup-check.ts";
+import { accountBalancesCheck } from "../../../src/areas/accounts/backup-check.ts";
 import { AccountLedger, Accounts, UNWRITTEN_ACCOUNTS_MAX } from "../../../src/areas/accounts/ledger.ts";
 import { accountStore } from "../../../src/areas/accounts/store.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
@@ -33,7 +33,7 @@ async function balance(): Promise<unknown> {
   return (await account.get("/v1/meter/balance")).body.balance;
 }
 
-/** What the file says: the balance, and how often evaluations were paid. */
+/** The stored balance, and the stored number of charged evaluations. */
 function written(): { balance: number; count: number } {
   const rows = kernel().db.all<{ balance: number; count: number }, [string]>(
     `SELECT balance, coalesce(sum(count), 0) AS count FROM accounts
@@ -42,7 +42,7 @@ function written(): { balance: number; count: number } {
   return rows[0] as { balance: number; count: number };
 }
 
-/** The charges of the ledger, whose amounts sum up to the balance. */
+/** The charges in the ledger; the sum of their amounts is the balance. */
 async function ledger(): Promise<object[]> {
   const entries = await readLedger(account, "/v1/meter/history");
   expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe((await balance()) as number);
@@ -51,7 +51,7 @@ async function ledger(): Promise<object[]> {
     .map(({ operation, count, amount }) => ({ operation, count, amount }));
 }
 
-test("every metered read is answered without a commit; its charge shows at once", async () => {
+test("every metered read returns without a commit, and its charge is visible immediately", async () => {
   const reads = scopedRoutes(server).filter(
     ({ operation: { access, cost } }) => access.endsWith(":read") && cost > 0,
   );
@@ -92,7 +92,7 @@ test("every metered read is answered without a commit; its charge shows at once"
   }
 });
 
-test("the next commit writes the charge, of whatever it is", async () => {
+test("the next commit of any request writes the charge", async () => {
   const before = written();
   for (let count = 0; count < 5; count += 1) expect((await evaluate()).status).toBe(200);
   expect(written()).toEqual(before);
@@ -100,7 +100,7 @@ test("the next commit writes the charge, of whatever it is", async () => {
   expect(written()).toEqual({ balance: before.balance - 5, count: 5 });
 });
 
-test("the history shows charges that are not written yet, in their places, page by page", async () => {
+test("the history includes unwritten charges in the right order, page by page", async () => {
   await evaluate();
   await commit();
   await evaluate();
@@ -124,20 +124,20 @@ test("an orderly stop writes every charge", async () => {
   expect(written()).toEqual({ balance: 993, count: 7 });
 });
 
-describe("what a refusal costs", () => {
-  test("a 404 of the work keeps the charge", async () => {
+describe("the cost of a rejected request", () => {
+  test("a 404 of the operation is charged", async () => {
     expectError(await evaluate("absent"), "gate.feature_not_found");
     expect(await ledger()).toEqual([{ operation: "gate.evaluate", count: 1, amount: -1 }]);
   });
 
-  test("a 400 before it costs nothing, and leads to no entry", async () => {
+  test("a 400 before the operation is free of charge, without a ledger entry", async () => {
     expectError(await account.get("/v1/keys?cursor=x"), "validation_error");
     expectError(await account.post("/v1/keys/verify", {}), "validation_error");
     await commit();
     expect([await balance(), await ledger()]).toEqual([1_000, []]);
   });
 
-  test("402 comes before what the work finds, with the balance", async () => {
+  test("402 precedes errors of the operation, and contains the balance", async () => {
     await account.post("/v1/meter/deduct", { amount: 999 });
     expect((await evaluate()).status).toBe(200);
     const answer = await evaluate("absent");
@@ -146,7 +146,7 @@ describe("what a refusal costs", () => {
   });
 });
 
-test("402 is exact where reads and changes meet: 100 credits are 100 requests", async () => {
+test("402 is exact for concurrent reads and changes: 100 credits are 100 requests", async () => {
   const { secret } = await makeKey(account);
   await account.post("/v1/meter/deduct", { amount: 899 });
   expect(await balance()).toBe(100);
@@ -164,7 +164,7 @@ test("402 is exact where reads and changes meet: 100 credits are 100 requests", 
   await ledger();
 });
 
-test("under an Idempotency-Key a read waits for its commit; the repeat costs nothing", async () => {
+test("under an Idempotency-Key a read waits for its commit; the repeat is free of charge", async () => {
   const { secret } = await makeKey(account);
   await commit();
   const [before, committed] = [(await balance()) as number, commits()];
@@ -178,10 +178,10 @@ test("under an Idempotency-Key a read waits for its commit; the repeat costs not
 });
 
 describe("a batch that fails", () => {
-  test("at its COMMIT, with the charges of reads and of changes in it, leaves those of the reads", async () => {
+  test("at its COMMIT, with charges of reads and of changes, keeps the charges of the reads", async () => {
     await commit();
     let failing = true;
-    // Behind the hook that writes the charges.
+    // After the hook that writes the charges.
     kernel().writer.beforeCommit(() => {
       if (failing) throw storageFailure();
     });
@@ -199,13 +199,13 @@ describe("a batch that fails", () => {
     expect(await ledger()).toEqual([{ operation: "gate.evaluate", count: 3, amount: -3 }]);
   });
 
-  test("keeps the charges of reads for the next one; reads wait until then, and none counts twice", async () => {
+  test("leaves the charges of reads to the next batch; reads wait until then, and none is charged twice", async () => {
     await commit();
     for (let count = 0; count < 3; count += 1) expect((await evaluate()).status).toBe(200);
     kernel().db.execute(READ_ONLY);
     expectError(await account.post("/v1/meter/m/refill", { amount: 1 }), "service_unavailable");
     expect(await balance()).toBe(997);
-    // No more than a second of charges may wait in memory for a disk that fails.
+    // At most one second of charges may be in memory while the disk fails.
     expectError(await evaluate(), "service_unavailable");
     expect([await balance(), written().balance]).toEqual([997, 1_000]);
     expect((await account.get("/v1/meter/m/balance")).status).toBe(200);
@@ -221,14 +221,14 @@ describe("a batch that fails", () => {
   });
 });
 
-test("a wall clock that is set back across the hour finds its charges, though they are not written yet", async () => {
+test("after the wall clock is set back by an hour, unwritten charges of that hour are found", async () => {
   const other = await server.account({ balance: 10 });
   const { writer, db } = kernel();
   const store = accountStore(db);
   const accounts = new Accounts(store, openProjectDirectory(kernel()));
   const alone = new AccountLedger(store, accounts, kernel());
   const actor = accounts.get(store.refOfUser(other.userId));
-  // In one turn: what hears of the clock may lead to a commit.
+  // In one turn of the event loop: listeners of the clock may cause a commit.
   for (const hours of [0, 1, -1, 1]) {
     server.clock.setWall(hours * HOUR_MS);
     writer.runInMemory((tx) => alone.charge(tx, actor, "gate.evaluate", 1));
@@ -244,7 +244,7 @@ test("a wall clock that is set back across the hour finds its charges, though th
   expect(store.account(actor.ref)?.balance).toBe(6);
 });
 
-test("accounts with charges that are not written stay in memory, however many there are", async () => {
+test("accounts with unwritten charges stay in memory, whatever their number", async () => {
   const IN_MEMORY = 3;
   const made = await Promise.all(Array.from({ length: 20 }, () => server.account({ balance: 10 })));
   const store = accountStore(kernel().db);
@@ -259,13 +259,13 @@ test("accounts with charges that are not written stay in memory, however many th
   }
   await commit();
   for (const ref of refs) expect(store.account(ref)?.balance).toBe(7);
-  // Once written they may go, and come back as they were.
+  // Once written they can be dropped and read again unchanged.
   for (const ref of [...refs, ...refs]) expect(accounts.get(ref).balance).toBe(7);
   expect(accounts.touched.size).toBe(0);
   const problems: string[] = [];
   const rows = <Row>(sql: string) => kernel().db.all<Row>(sql)();
   const db = { rows, get: <Row>(sql: string) => rows<Row>(sql)[0] ?? null };
-  await ownBalancesCheck.run(
+  await accountBalancesCheck.run(
     db as never,
     { add: (problem: string) => problems.push(problem) } as never,
     async () => {},
@@ -273,7 +273,7 @@ test("accounts with charges that are not written stay in memory, however many th
   expect(problems).toEqual([]);
 });
 
-test("when the charges of many accounts wait, they are written at once: no batch holds everything up", async () => {
+test("charges of many accounts are written early, so that no batch takes long", async () => {
   await commit();
   const store = accountStore(kernel().db);
   const first = store.highestRef() + 1;

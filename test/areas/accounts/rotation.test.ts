@@ -44,7 +44,7 @@ describe("POST /v1/keys/rotate", () => {
   const rotation = ["POST", "/v1/keys/rotate"] as const;
   endpoint(() => server, "POST /v1/keys/rotate", [
     {
-      name: "a new key, when it was made, and when the old one ends",
+      name: "a new key, the time of the rotation, and the expiry of the old key",
       request: rotation,
       status: 200,
       spent: 1,
@@ -57,10 +57,10 @@ describe("POST /v1/keys/rotate", () => {
       },
     },
     {
-      name: "no grace: the old key ends at once",
+      name: "no grace period: the old key is revoked immediately",
       request: [...rotation, { grace_hours: 0 }],
       status: 200,
-      // Its own balance cannot be read with it any more.
+      // It can no longer read the account balance.
       spent: 1,
       after: async ({ account }, { body }) => {
         expect(body.expires_at).toBe(body.rotated_at as string);
@@ -68,7 +68,7 @@ describe("POST /v1/keys/rotate", () => {
       },
     },
     {
-      name: "the longest grace",
+      name: "the longest grace period",
       request: [...rotation, { grace_hours: GRACE_HOURS_MAX }],
       status: 200,
       spent: 1,
@@ -84,7 +84,7 @@ describe("POST /v1/keys/rotate", () => {
     })),
     { name: "no JSON", request: [...rotation, "anything"], status: 400, code: "validation_error" },
     {
-      name: "an Idempotency-Key that is none",
+      name: "an invalid Idempotency-Key",
       headers: { "idempotency-key": "k".repeat(256) },
       request: rotation,
       status: 400,
@@ -104,7 +104,7 @@ describe("POST /v1/keys/rotate", () => {
       spent: 0,
     },
     {
-      name: "an Idempotency-Key used for something else",
+      name: "an Idempotency-Key used for another request",
       headers: { "idempotency-key": "k" },
       before: ({ account }) =>
         account.post("/v1/meter/refill", { amount: 1 }, { headers: { "idempotency-key": "k" } }),
@@ -113,7 +113,7 @@ describe("POST /v1/keys/rotate", () => {
       code: "conflict",
     },
     {
-      name: "a newer key is there",
+      name: "an older key in its grace period",
       before: ({ account }) => rotate(account),
       request: rotation,
       status: 403,
@@ -122,7 +122,7 @@ describe("POST /v1/keys/rotate", () => {
   ]);
 });
 
-test("the old key works for 7 days, both on the same balance, and is unknown after that", async () => {
+test("the old key works for 7 days on the same balance and is unknown after that", async () => {
   const account = await server.account({ balance: 10 });
   const { key } = await rotate(account);
   await server.client(key).post("/v1/meter/m/refill", { amount: 1 });
@@ -138,7 +138,7 @@ test("the old key works for 7 days, both on the same balance, and is unknown aft
   expect([await works(account.key), await works(key)]).toEqual([false, true]);
 });
 
-test("once an hour, whichever key asks that may; Retry-After counts down to it", async () => {
+test("once an hour for all keys of the account; Retry-After is the remaining time", async () => {
   const account = await server.account();
   const managed = server.client((await makeBearer(account, ["*"])).secret);
   const { key } = await rotate(account);
@@ -155,7 +155,7 @@ test("once an hour, whichever key asks that may; Retry-After counts down to it",
   await rotate(server.client(key));
 });
 
-test("each old key keeps the end that its own rotation gave it", async () => {
+test("each old key keeps the expiry of its own rotation", async () => {
   const account = await server.account();
   const second = await rotate(account);
   await server.clock.advance(DAY_MS);
@@ -171,7 +171,7 @@ test("each old key keeps the end that its own rotation gave it", async () => {
   expect(await Promise.all([works(second.key), works(third.key)])).toEqual([false, true]);
 });
 
-test("a shorter grace shortens that of older keys, a longer one does not lengthen it", async () => {
+test("a shorter grace period shortens that of older keys, a longer one does not extend it", async () => {
   const account = await server.account();
   const second = await rotate(account);
   await server.clock.advance(HOUR_MS);
@@ -191,7 +191,7 @@ test("a shorter grace shortens that of older keys, a longer one does not lengthe
   ]);
 });
 
-test("no grace ends the keys in their grace as well, also those read again after a restart", async () => {
+test("without a grace period, older keys in theirs are revoked as well, also after a restart", async () => {
   const account = await server.account();
   const { key } = await rotate(account);
   await server.clock.advance(HOUR_MS);
@@ -203,7 +203,7 @@ test("no grace ends the keys in their grace as well, also those read again after
   expect(await Promise.all(all.map(works))).toEqual([false, false, true]);
 });
 
-test("the operator's own key rotates as well", async () => {
+test("the operator's key can be rotated", async () => {
   const own = await startTestServer({ manualClock: true });
   try {
     const { body } = await own.operator.post("/v1/keys/rotate");
@@ -215,16 +215,16 @@ test("the operator's own key rotates as well", async () => {
   }
 });
 
-test("of many rotations at the same time one is done", async () => {
+test("of many concurrent rotations one succeeds", async () => {
   const account = await server.account({ balance: 50 });
   const answers = await Promise.all(Array.from({ length: 10 }, () => account.post("/v1/keys/rotate")));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-  // By then the key is no longer the newest one.
+  // The others find that the key is no longer the newest one.
   expect(answers.filter(({ status }) => status === 403)).toHaveLength(9);
   expect((await account.get("/v1/meter/balance")).body.balance).toBe(49);
 });
 
-test("the grace can be configured, down to none", async () => {
+test("the default grace period can be configured, also as zero", async () => {
   const path = join(server.folder, "grace.toml");
   writeFileSync(path, "[keys]\nrotation_grace_hours = 0\n");
   const strict = await startTestServer({ manualClock: true, args: ["--config", path] });
@@ -239,13 +239,13 @@ test("the grace can be configured, down to none", async () => {
   }
 });
 
-test("deliveries are signed with the newest key, from the moment that it is handed out", async () => {
+test("deliveries are signed with the newest key as soon as it is returned", async () => {
   const account = await server.account();
   const { kernel } = server.server;
   const ref = kernel.db.one<{ ref: number }, [string]>("SELECT ref FROM accounts WHERE user_id = ?")(
     account.userId,
   )?.ref;
-  /** The area built once more on the same kernel: what the area in use keeps in memory plays no part. */
+  /** A second instance of the area on the same kernel, which does not share its memory. */
   const signingKey = (): string => {
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;
     const scheduler = {

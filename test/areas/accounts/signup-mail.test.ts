@@ -32,7 +32,7 @@ async function signUpForPro(server: TestServer, email = "ada@example.com"): Prom
   return String(answer.body.user_id);
 }
 
-/** The key in a message. */
+/** The key in an e-mail. */
 function keyIn(message: ReceivedMail | undefined): string {
   const key = /sm_[A-Za-z0-9]{43}_[0-9a-f]{8}/.exec(message?.raw ?? "")?.[0] ?? "no key";
   expect(isBearerKey(key)).toBe(true);
@@ -45,7 +45,7 @@ async function tierBehind(server: TestServer, key: string): Promise<unknown> {
   return (accounts as { user_id: string }[]).find(({ user_id }) => user_id === body.user_id);
 }
 
-test("the key of a pro account goes out by e-mail, to the address that signed up alone", async () => {
+test("the key of a pro account is e-mailed to the address that signed up only", async () => {
   const { mail, server } = await plain();
   const userId = await signUpForPro(server);
   await server.clock.advance(0);
@@ -71,7 +71,7 @@ test("a free account gets no e-mail", async () => {
   expect(mail.received).toEqual([]);
 });
 
-test("while the mail server is down it is tried again after 1, 2, 4, … seconds, restarts included", async () => {
+test("while the mail server is down, sending is retried after 1, 2, 4, … seconds, also after restarts", async () => {
   const { mail, server } = await plain();
   await mail.stop();
   const userId = await signUpForPro(server);
@@ -99,7 +99,7 @@ test("while the mail server is down it is tried again after 1, 2, 4, … seconds
   expect(mail.received).toHaveLength(1);
 });
 
-test("a refusal for now is tried again, one for good is not", async () => {
+test("a temporary rejection is retried, a permanent one is not", async () => {
   const { mail, server } = await plain();
   mail.refuseWith = 451;
   await signUpForPro(server);
@@ -116,7 +116,7 @@ test("a refusal for now is tried again, one for good is not", async () => {
   expect(server.logs.filter(({ message }) => message === "an e-mail was given up")).toHaveLength(1);
 });
 
-test("neither files nor logs hold the key of a message that waits", async () => {
+test("neither files nor logs contain the key of a pending e-mail", async () => {
   const { mail, server } = await plain();
   mail.refuseWith = 451;
   await signUpForPro(server);
@@ -139,7 +139,7 @@ describe("STARTTLS", () => {
     return;
   }
 
-  test("is used where the server offers it", async () => {
+  test("is used if the mail server offers it", async () => {
     const mail = await new MailServer(tls).start();
     const server = await started(mail, `${mail.url}?tls.rejectUnauthorized=false`);
     await signUpForPro(server);
@@ -149,7 +149,7 @@ describe("STARTTLS", () => {
     keyIn(mail.received[0]);
   });
 
-  test("with a certificate that nobody vouches for, nothing is sent unless the URL permits it", async () => {
+  test("with an untrusted certificate, no e-mail is sent unless the URL permits it", async () => {
     const mail = await new MailServer(tls).start();
     const server = await started(mail, mail.url);
     await signUpForPro(server);
@@ -157,7 +157,7 @@ describe("STARTTLS", () => {
     expect(mail.received).toEqual([]);
   });
 
-  test("can be required: nothing is sent to a server that does not offer it", async () => {
+  test("can be required: no e-mail is sent to a server that does not offer it", async () => {
     const mail = await new MailServer().start();
     const server = await started(mail, `${mail.url}?requireTLS=true`);
     await signUpForPro(server);

@@ -50,7 +50,7 @@ describe("201", () => {
   test.each([
     ["free", () => free],
     ["open", () => open],
-  ])("in the mode %s, for the tier free: the key is in the answer and works", async (_, server) => {
+  ])("in the mode %s, for the tier free: the response contains a working key", async (_, server) => {
     const email = newEmail();
     const answer = await signUp(server(), { email, tier: "free" });
     expect(answer.status).toBe(201);
@@ -74,7 +74,7 @@ describe("201", () => {
     expect((await signUp(open, { email, tier: "free" })).status).toBe(201);
   });
 
-  test("needs no key, and does not mind one", async () => {
+  test("no key is needed; one is ignored", async () => {
     const headers = { "x-forwarded-for": elsewhere() };
     const answer = await open.operator.post("/v1/signup", { email: newEmail(), tier: "free" }, { headers });
     expect(answer.status).toBe(201);
@@ -120,7 +120,7 @@ describe("403", () => {
     expect((await accountsOf(free.operator)).map((account) => account.email)).not.toContain(email);
   });
 
-  test("in the mode closed, attempts are not counted: it stays 403", async () => {
+  test("in the mode closed, attempts are not counted: the status stays 403", async () => {
     for (let attempt = 0; attempt < 12; attempt += 1) {
       expectError(await signUp(closed, {}, "203.0.113.200"), "forbidden");
     }
@@ -128,7 +128,7 @@ describe("403", () => {
 });
 
 describe("409", () => {
-  test("for a known address, whatever its case", async () => {
+  test("for an address of another account, in any case", async () => {
     const email = newEmail();
     expect((await signUp(open, { email, tier: "free" })).status).toBe(201);
     for (const again of [email, email.toUpperCase(), email.replace("p", "P")]) {
@@ -137,12 +137,12 @@ describe("409", () => {
     expectError(await open.operator.post("/v1/admin/accounts", { email, tier: "pro" }), "conflict");
   });
 
-  test("for an address of the operator's making", async () => {
+  test("for an address of an account that the operator created", async () => {
     const { email } = await open.account();
     expectError(await signUp(open, { email: email.toUpperCase(), tier: "free" }), "conflict");
   });
 
-  test("of many at the same time one wins", async () => {
+  test("for all but one of many concurrent signups", async () => {
     const email = newEmail();
     const answers = await Promise.all(Array.from({ length: 8 }, () => signUp(open, { email, tier: "free" })));
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -150,7 +150,7 @@ describe("409", () => {
   });
 });
 
-test("503 for the tier pro where no e-mail can be sent, and nothing is created", async () => {
+test("503 for the tier pro if no e-mail can be sent, and no account is created", async () => {
   const email = newEmail();
   const { error } = expectError(await signUp(open, { email, tier: "pro" }), "service_unavailable");
   expect(error.message).toContain("e-mail");
@@ -159,7 +159,7 @@ test("503 for the tier pro where no e-mail can be sent, and nothing is created",
 });
 
 describe("429: ten attempts an hour from one client address", () => {
-  test("the eleventh waits for the hour of the first, and a refused one does not count", async () => {
+  test("the eleventh is rejected until an hour after the first, and a rejected one does not count", async () => {
     const from = elsewhere();
     expect(SIGNUPS_PER_WINDOW).toBe(10);
     for (let attempt = 0; attempt < SIGNUPS_PER_WINDOW; attempt += 1) {
@@ -181,7 +181,7 @@ describe("429: ten attempts an hour from one client address", () => {
     expect((await signUp(open, { email: newEmail(), tier: "free" }, from)).status).toBe(201);
   });
 
-  test("every attempt counts: malformed, refused, known ones too", async () => {
+  test("every attempt counts, also malformed and rejected ones", async () => {
     const from = elsewhere();
     const { email } = await open.account();
     const bodies = ["not JSON", {}, { email, tier: "free" }, { email: newEmail(), tier: "pro" }, undefined];
@@ -193,7 +193,7 @@ describe("429: ten attempts an hour from one client address", () => {
     expectError(await signUp(open, "not JSON", from), "rate_limit_exceeded");
   });
 
-  test("other addresses are not concerned", async () => {
+  test("other addresses are not affected", async () => {
     const from = elsewhere();
     for (let attempt = 0; attempt < 10; attempt += 1) await signUp(open, {}, from);
     expectError(await signUp(open, {}, from), "rate_limit_exceeded");
@@ -201,7 +201,7 @@ describe("429: ten attempts an hour from one client address", () => {
   });
 
   test("IPv6 is counted by its /64 network, IPv4 mapped into it as IPv4", async () => {
-    // Anyone has as many addresses of a /64 as they like.
+    // A client can use any number of addresses of its /64 network.
     for (let attempt = 0; attempt < SIGNUPS_PER_WINDOW; attempt += 1) {
       expectError(await signUp(open, {}, `2001:db8:7:7:${attempt}::${attempt}`), "validation_error");
     }
@@ -213,9 +213,9 @@ describe("429: ten attempts an hour from one client address", () => {
     expectError(await signUp(open, {}, `::ffff:${elsewhere()}`), "validation_error");
   });
 
-  test("the address is the last one in X-Forwarded-For that is no trusted proxy's", async () => {
+  test("the client address is the last one in X-Forwarded-For that is not a trusted proxy", async () => {
     const from = elsewhere();
-    // What the client itself wrote stands to the left: it cannot buy a new address with it.
+    // The client controls only the addresses on the left, so it cannot choose its address.
     const spellings = [
       from,
       `1.2.3.4, ${from}`,
@@ -233,7 +233,7 @@ describe("429: ten attempts an hour from one client address", () => {
     expectError(await signUp(open, {}, `7.7.7.7, ${from}`), "rate_limit_exceeded");
   });
 
-  test("X-Forwarded-For means nothing where no proxy is trusted", async () => {
+  test("X-Forwarded-For is ignored if no proxy is trusted", async () => {
     const plain = await startTestServer({ manualClock: true, args: ["--signup", "open"] });
     try {
       for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -247,7 +247,7 @@ describe("429: ten attempts an hour from one client address", () => {
 });
 
 describe(`429: ${SIGNUPS_TOTAL_PER_WINDOW} accounts an hour from all networks together`, () => {
-  test("rejected signups do not count, and the next hour has the whole limit again", async () => {
+  test("rejected signups do not count, and after an hour signups work again", async () => {
     const server = await startTestServer({
       manualClock: true,
       args: ["--signup", "free", "--trust-proxy", PROXY],

@@ -34,7 +34,7 @@ async function made(path: string, body: object): Promise<Record<string, unknown>
   return response.body;
 }
 
-test("checks and deliveries of a suspended account stop, also over a restart, and go on with its return", async () => {
+test("checks and deliveries of a suspended account stop, also after a restart, and continue on reactivation", async () => {
   await made("/v1/pulse", { url: site.url("/health"), interval: 30_000 });
   await made("/v1/relay", { method: "POST", target_url: sink.url("/later"), payload: {}, delay: "10m" });
   await server.clock.advance(MINUTE);
@@ -50,7 +50,7 @@ test("checks and deliveries of a suspended account stop, also over a restart, an
   expect(sink.take().map(({ path }) => path)).toEqual(["/later"]);
 });
 
-test("pings of a suspended account are rejected, nobody is notified, and its heartbeats begin as new", async () => {
+test("pings of a suspended account are rejected, no channel is notified, and its heartbeats start as new", async () => {
   const terms = { type: "heartbeat", name: "Backup", period_ms: 10 * MINUTE, grace_ms: 5 * MINUTE };
   await made("/v1/pulse/channels", { name: "Hook", kind: "webhook", config: { url: sink.url("/hook") } });
   const [up, down] = [await made("/v1/pulse", terms), await made("/v1/pulse", { ...terms, name: "Other" })];

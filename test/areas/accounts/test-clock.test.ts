@@ -32,7 +32,7 @@ describe("POST /v1/admin/clock", () => {
     }) as const;
   endpoint(() => server, "POST /v1/admin/clock", [
     {
-      name: "0 ms: the time as it is",
+      name: "0 ms: the current time",
       as: "operator",
       request: ["POST", path, { advance_ms: 0 }],
       status: 200,
@@ -45,7 +45,7 @@ describe("POST /v1/admin/clock", () => {
       status: 200,
       after: async (_, { body }) => expect(await advance(0)).toBe(Number(body.now)),
     },
-    invalid("nothing", {}, { advance_ms: [`is required: it ${FIELDS.advance_ms[0]}`] }),
+    invalid("an empty object", {}, { advance_ms: [`is required: it ${FIELDS.advance_ms[0]}`] }),
     invalid("backwards", { advance_ms: -1 }),
     invalid("a fraction", { advance_ms: 0.5 }),
     invalid("a text", { advance_ms: "1" }),
@@ -69,7 +69,7 @@ describe("POST /v1/admin/clock", () => {
     },
   ]);
 
-  test("starts at the real time, stands still, and moves by what it is told", async () => {
+  test("starts at the real time, stands still, and advances only by request", async () => {
     const started = await startTestServer({ args: ["--ephemeral", "--test-clock"] });
     try {
       const clock = async (advanceMs: number): Promise<number> =>
@@ -84,7 +84,7 @@ describe("POST /v1/admin/clock", () => {
     }
   });
 
-  test("under an Idempotency-Key it moves once", async () => {
+  test("advances once under an Idempotency-Key", async () => {
     const headers = { "idempotency-key": "moves-once" };
     const first = await server.operator.post(path, { advance_ms: HOUR_MS }, { headers });
     const again = await server.operator.post(path, { advance_ms: HOUR_MS }, { headers });
@@ -93,7 +93,7 @@ describe("POST /v1/admin/clock", () => {
     expect(await advance(0)).toBe(Number(first.body.now));
   });
 
-  test("of duplicates at the same time one moves it; the others read its answer or are refused", async () => {
+  test("of concurrent duplicates one advances it; the others return its response or are rejected", async () => {
     const headers = { "idempotency-key": "moves-once-at-once" };
     const before = await advance(0);
     const answers = await Promise.all(
@@ -104,20 +104,20 @@ describe("POST /v1/admin/clock", () => {
     expect(answers.some(({ status }) => status === 200)).toBe(true);
   });
 
-  test("advances queue up behind each other", async () => {
+  test("concurrent advances run one after another", async () => {
     const before = await advance(0);
     const times = await Promise.all([advance(1_000), advance(1_000), advance(1_000)]);
     expect(times.sort()).toEqual([before + 1_000, before + 2_000, before + 3_000]);
   });
 
-  test("a month goes by in it, with what falls due on the way", async () => {
+  test("an advance by a month runs the work that becomes due", async () => {
     const account = await server.account({ tier: "free", balance: 1 });
     await advance(31 * 24 * HOUR_MS);
     expect((await account.get("/v1/meter/balance")).body.balance).toBe(10_000);
   });
 });
 
-test("without --test-clock there is no such endpoint", async () => {
+test("without --test-clock the endpoint does not exist", async () => {
   const plain = await startTestServer();
   try {
     expectError(await plain.operator.post("/v1/admin/clock", { advance_ms: 1 }), "not_found");
@@ -126,7 +126,7 @@ test("without --test-clock there is no such endpoint", async () => {
   }
 });
 
-test("--test-clock is refused without --ephemeral", () => {
+test("--test-clock is rejected without --ephemeral", () => {
   expect(() => loadConfig(["--test-clock"], {})).toThrow("--test-clock needs --ephemeral.");
   expect(loadConfig(["--test-clock", "--ephemeral"], {}).testClock).toBe(true);
 });

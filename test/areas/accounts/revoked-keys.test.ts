@@ -23,7 +23,7 @@ async function rotated(client: Client, body: object = {}): Promise<Client> {
   return server.client(String(answer.body.key));
 }
 
-/** Every request by which a key could be made, changed or ended. */
+/** Every request that creates, changes or revokes a key. */
 function changesOfKeys(keyId: string, project: string): [string, string, object?][] {
   return [
     ["POST", "/v1/keys/rotate"],
@@ -40,8 +40,8 @@ async function status(client: Client): Promise<number> {
   return (await client.get("/v1/meter/balance")).status;
 }
 
-describe("a platform key in its grace", () => {
-  test("serves requests, but changes no keys, now and after a restart, until it ends", async () => {
+describe("a platform key in its grace period", () => {
+  test("serves requests but cannot change keys, also after a restart, until it expires", async () => {
     const thief = await server.account();
     const { id, secret } = await makeBearer(thief, ["meter:read"]);
     const project = String((await thief.post("/v1/projects", { name: "Shop" })).body.id);
@@ -59,7 +59,7 @@ describe("a platform key in its grace", () => {
     const again = server.client(thief.key);
     expect((await again.post("/v1/keys", termsOf())).status).toBe(403);
     await server.clock.advance(HOUR_MS);
-    // Its attempts hold nobody up: the owner rotates and changes keys as ever.
+    // Its attempts do not affect the owner, who rotates and changes keys as usual.
     const newest = await rotated(server.client(owner.key));
     expect((await newest.delete(`/v1/keys/${id}`)).status).toBe(200);
     expect(await status(server.client(secret))).toBe(401);
@@ -67,7 +67,7 @@ describe("a platform key in its grace", () => {
     expect([await status(again), await status(newest)]).toEqual([401, 200]);
   });
 
-  test("a request whose body comes after its key was replaced makes no key either", async () => {
+  test("cannot create a key by a request whose body arrives after the key was replaced", async () => {
     const account = await server.account();
     const text = JSON.stringify(termsOf({ prefix: "sm", scopes: ["*"] }));
     const bytes = new TextEncoder().encode(text);
@@ -86,7 +86,7 @@ describe("a platform key in its grace", () => {
     expect((await newest.get("/v1/keys")).body.keys).toEqual([]);
   });
 
-  test("the operator's makes no accounts, resets no keys and makes nobody an operator", async () => {
+  test("of the operator cannot create accounts, reset keys or grant the tier unlimited", async () => {
     const own = await startTestServer({ manualClock: true });
     try {
       const account = await own.account();
@@ -110,7 +110,7 @@ describe("a platform key in its grace", () => {
   });
 });
 
-test("a key that was withdrawn stays so when the wall clock is set back to before that", async () => {
+test("a revoked key stays revoked when the wall clock is set back", async () => {
   const own = await startTestServer({ manualClock: true });
   try {
     const [account, other] = [await own.account(), await own.account()];
@@ -123,8 +123,8 @@ test("a key that was withdrawn stays so when the wall clock is set back to befor
   }
 });
 
-describe("a managed key that ends", () => {
-  test("gets no platform key, and as the operator's makes no account, reset or operator", async () => {
+describe("a managed key that expires", () => {
+  test("cannot rotate the platform key and, as the operator's, cannot create accounts, reset keys or grant the tier unlimited", async () => {
     const own = await startTestServer({ manualClock: true });
     try {
       const victim = await own.account();
@@ -142,10 +142,10 @@ describe("a managed key that ends", () => {
         ["POST", "/v1/keys/rotate"],
       ] as const) {
         const { error } = expectError(await ending.send(method, path, sent), "forbidden");
-        expect(error.message).toContain("This key ends");
+        expect(error.message).toMatch(/key (expires|ends)/);
         expect((await endless.send(method, path, sent)).status, path).toBeLessThan(300);
       }
-      // What makes no key is open to it as before.
+      // Requests that create no key still work.
       expect((await ending.patch(itself, { tier: "pro", balance: 5 })).body).toMatchObject({ tier: "pro" });
     } finally {
       await own.stop();
@@ -156,7 +156,7 @@ describe("a managed key that ends", () => {
 describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
   endpoint(() => server, "POST /v1/admin/accounts/{user_id}/reset-key", [
     {
-      name: "all platform keys end at once, and the new one works; managed keys stay",
+      name: "all platform keys are revoked, and the new one works; managed keys are not affected",
       as: "operator",
       before: ({ account }) => remember(account),
       request: ["POST", RESET],
@@ -173,7 +173,7 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
         await server.restart();
         const keys = [account, second, managed, fresh].map(({ key }) => server.client(key));
         expect(await Promise.all(keys.map(status))).toEqual([401, 401, 200, 200]);
-        // Who was in possession had rotated within the hour: the owner is not made to wait.
+        // The key was rotated within the last hour: the reset works nevertheless.
         expect((await server.client(fresh.key).post("/v1/keys/rotate")).status).toBe(200);
       },
       spent: 1,
@@ -191,7 +191,7 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
       },
     },
     {
-      name: "a user id too long",
+      name: "a user id that is too long",
       as: "operator",
       request: ["POST", `/v1/admin/accounts/${"x".repeat(65)}/reset-key`],
       status: 400,
@@ -213,7 +213,7 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
       code: "not_found",
     },
     {
-      name: "an Idempotency-Key used for something else",
+      name: "an Idempotency-Key used for another request",
       as: "operator",
       headers: { "idempotency-key": "reset" },
       before: () =>
@@ -233,7 +233,7 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { balance: 100 });
   }
 
-  test("an Idempotency-Key gives the same key again", async () => {
+  test("an Idempotency-Key returns the same key again", async () => {
     const account = await server.account();
     const path = RESET.replace(USER_ID, account.userId);
     const options = { headers: { "idempotency-key": "same" } };
@@ -244,7 +244,7 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
     expect(await status(server.client(String(first.body.api_key)))).toBe(200);
   });
 
-  test("of many at the same time the last one's key works, and deliveries are signed with it", async () => {
+  test("of concurrent resets the last key works, and deliveries are signed with it", async () => {
     const account = await server.account();
     const path = RESET.replace(USER_ID, account.userId);
     const answers = await Promise.all(Array.from({ length: 5 }, () => server.operator.post(path)));
@@ -254,7 +254,7 @@ describe("POST /v1/admin/accounts/{user_id}/reset-key", () => {
     expect(found.filter((one) => one === 401)).toHaveLength(4);
   });
 
-  test("the operator's own: its keys end, the answer's goes on", async () => {
+  test("of the operator: the older keys are revoked, the new one works", async () => {
     const own = await startTestServer({ manualClock: true });
     try {
       const { body } = await own.operator.get("/v1/admin/accounts");
