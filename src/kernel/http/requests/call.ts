@@ -11,6 +11,7 @@ import type { Arrival } from "../access/peers.ts";
 import type { Endpoint, HttpDeps } from "../endpoint.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../operations/idempotency.ts";
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
+import { compressed } from "../responses/compression.ts";
 import { taggedAnswer } from "../responses/etag.ts";
 import {
   ClientRefusal,
@@ -181,8 +182,13 @@ export class OpenCall {
     context.body = NOTHING;
   }
 
-  /** The response to an answer, with the headers that every answer has. */
-  send(answer: RenderedAnswer): Response {
+  /** Sends a response, compressed where that is worth it, with the headers that every response has. */
+  send(answer: RenderedAnswer): Response | Promise<Response> {
+    const sent = this.operation.secret ? answer : compressed(answer, this.request);
+    return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
+  }
+
+  private responseOf(answer: RenderedAnswer): Response {
     const { status } = answer;
     this.endpoint.requests.answered(status, monotonicMs() - this.startedAt);
     const hasBody = status !== 204 && status !== 304;

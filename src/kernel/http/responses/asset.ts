@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { accepts, names } from "./etag.ts";
+import { accepts } from "./compression.ts";
+import { names } from "./etag.ts";
 import type { RenderedAnswer } from "./response.ts";
 
 /** A file that the executable carries. Nothing of it is read before somebody asks for it. */

@@ -1,5 +1,4 @@
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { accepts, COMPRESSED_BYTES_MIN, gzipped } from "./compression.ts";
 import { type RenderedAnswer, type Reply, reply } from "./response.ts";
 
 /** Characters of a digest that tell two answers apart: 132 bits. */
@@ -22,19 +21,11 @@ export function tagOf(digest: string): string {
   return `"${digest.slice(0, TAG_LENGTH)}"`;
 }
 
-/** Shorter texts go out as they are: packed they would be no quicker. */
-const PACKED_BYTES_MIN = 1_024;
-/** Longer texts are compressed on another thread: 64 KiB take a millisecond, a page of 2 MB would hold up the event loop. */
-const INLINE_BYTES_MAX = 64 * 1024;
-/** The fastest level: texts are rendered again every few seconds. */
-const LEVEL = 1;
-const gzipAsync = promisify(gzip);
-
 /** A text that is answered many times: packed where the client takes gzip, with 304 where it has the text already. */
 export class TaggedText {
   private readonly bytes: Uint8Array<ArrayBuffer>;
   private readonly tag: string;
-  private packed: Promise<Uint8Array<ArrayBuffer>> | null = null;
+  private packed: ReturnType<typeof gzipped> | null = null;
 
   constructor(text: string) {
     this.bytes = new TextEncoder().encode(text);
@@ -51,32 +42,14 @@ export class TaggedText {
     { headers: asked }: Request,
     own: Readonly<Record<string, string>>,
   ): Promise<Reply<200 | 304, unknown>> {
-    const packs = this.bytes.length >= PACKED_BYTES_MIN && accepts(asked.get("accept-encoding"), "gzip");
+    const packs = this.bytes.length >= COMPRESSED_BYTES_MIN && accepts(asked.get("accept-encoding"), "gzip");
     const etag = `"${this.tag}${packs ? "-gzip" : ""}"`;
     const headers = { ...own, etag, vary: "Accept-Encoding" };
     if (names(asked.get("if-none-match"), etag)) return reply(304, "", headers);
     if (!packs) return reply(200, this.bytes, headers);
-    this.packed ??= compress(this.bytes);
+    this.packed ??= gzipped(this.bytes);
     return reply(200, await this.packed, { ...headers, "content-encoding": "gzip" });
   }
-}
-
-async function compress(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  if (bytes.length <= INLINE_BYTES_MAX) return Bun.gzipSync(bytes, { level: LEVEL });
-  return new Uint8Array(await gzipAsync(bytes, { level: LEVEL }));
-}
-
-/** Whether an `Accept-Encoding` names a content coding. */
-export function accepts(accepted: string | null, coding: "gzip" | "zstd"): boolean {
-  const named = (accepted ?? "").split(",").map((part) =>
-    part
-      .toLowerCase()
-      .split(";")
-      .map((term) => term.trim()),
-  );
-  return named.some(
-    ([name, ...terms]) => name === coding && !terms.some((term) => /^q=0(\.0*)?$/.test(term)),
-  );
 }
 
 /** Whether an `If-None-Match` names an answer. A proxy that packs answers weakens their names: that counts for nothing. */
