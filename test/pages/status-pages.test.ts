@@ -107,7 +107,7 @@ test(
     expect(await page.evaluate<string>(style)).toBe("none");
     const missing = await page.goto(`${server.url}/status/nowhere`);
     expect(missing?.status()).toBe(404);
-    await page.getByRole("heading", { name: "No status page here" }).waitFor();
+    await page.getByRole("heading", { name: "Status page not found" }).waitFor();
     await context.close();
   },
   TIMEOUT_MS,

@@ -5,7 +5,7 @@ import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import { TestStorage } from "../../kernel/support.ts";
 
-test("monitors that were down before there were incidents have one afterwards, the others none", async () => {
+test("the migration opens an incident for each monitor that is down", async () => {
   const storage = new TestStorage();
   const { db, writer } = storage;
   migrate(

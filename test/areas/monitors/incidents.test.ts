@@ -33,7 +33,7 @@ async function incidents(query = "", client = owner): Promise<Shown[]> {
   return body["incidents"] as Shown[];
 }
 
-/** A monitor every 15 s that is found down at once. */
+/** Creates a monitor with an interval of 15 s whose first check fails. */
 async function downMonitor(more: object = {}): Promise<string> {
   site.answers(500);
   const { body } = await owner.post("/v1/pulse", { url: site.url("/shop"), interval: 15_000, ...more });
@@ -41,8 +41,8 @@ async function downMonitor(more: object = {}): Promise<string> {
   return String(body["id"]);
 }
 
-describe("of a monitor", () => {
-  test("one opens with the check that finds it down, and ends with the one that finds it up", async () => {
+describe("automatic incidents", () => {
+  test("open with the check that finds the target down, and are resolved by the one that finds it up", async () => {
     const id = await downMonitor({ name: "Shop" });
     const [open, ...others] = await incidents();
     expect(others).toEqual([]);
@@ -61,33 +61,33 @@ describe("of a monitor", () => {
       updates_count: 0,
     });
     expect(open?.["id"]).toMatch(/^inc_[0-9a-f]{32}$/);
-    const began = Date.parse(String(open?.["started_at"]));
-    expect(began).toBeWithin(TEST_START_MS, TEST_START_MS + 5 * SECOND);
+    const startedAt = Date.parse(String(open?.["started_at"]));
+    expect(startedAt).toBeWithin(TEST_START_MS, TEST_START_MS + 5 * SECOND);
     const { body: shown } = await owner.get(`/v1/pulse/${id}`);
     expect(shown).toMatchObject({ status: "down", incident_id: open?.["id"] });
-    // It goes on as the same.
+    // Further failures do not open another incident.
     await server.clock.advance(600 * SECOND);
     expect(await incidents()).toEqual([open ?? {}]);
     site.answers(200);
     await server.clock.advance(15 * SECOND);
-    const [ended] = await incidents();
-    expect(ended).toMatchObject({ id: open?.["id"], status: "resolved" });
-    const lasted = Date.parse(String(ended?.["resolved_at"])) - began;
-    expect(lasted).toBeWithin(595 * SECOND, 620 * SECOND);
+    const [resolved] = await incidents();
+    expect(resolved).toMatchObject({ id: open?.["id"], status: "resolved" });
+    const durationMs = Date.parse(String(resolved?.["resolved_at"])) - startedAt;
+    expect(durationMs).toBeWithin(595 * SECOND, 620 * SECOND);
     expect((await owner.get(`/v1/pulse/${id}`)).body["incident_id"]).toBeNull();
     // The next outage is another incident.
     site.answers(503);
     await server.clock.advance(15 * SECOND);
     expect((await incidents()).map(({ status }) => status)).toEqual(["investigating", "resolved"]);
     expect((await incidents("?status=open")).map(({ cause }) => cause)).toEqual(["the target answered 503"]);
-    expect(await incidents("?status=resolved")).toEqual([ended ?? {}]);
+    expect(await incidents("?status=resolved")).toEqual([resolved ?? {}]);
     expect((await incidents(`?monitor_id=${id.toUpperCase()}`)).length).toBe(2);
     expect((await incidents(`?monitor_id=${id}&status=resolved`)).length).toBe(1);
     expect((await incidents(`?monitor_id=${id}&status=open`)).length).toBe(1);
     expect(await incidents(`?monitor_id=${crypto.randomUUID()}`)).toEqual([]);
   });
 
-  test("failures below the threshold open none; a manual check does, and ends it", async () => {
+  test("failures below the threshold open no incident; a manual check opens and resolves one", async () => {
     site.answers(500);
     const body = { url: site.url(), interval: 300_000, consecutive_threshold: 2 };
     const { body: made } = await owner.post("/v1/pulse", body);
@@ -101,14 +101,14 @@ describe("of a monitor", () => {
     expect(await incidents("?status=open")).toEqual([]);
   });
 
-  test("a monitor that is deleted leaves none open, and the past one stays", async () => {
+  test("deleting a monitor resolves its incident, which stays in the list", async () => {
     const id = await downMonitor();
     await owner.delete(`/v1/pulse/${id}`);
     expect(await incidents("?status=open")).toEqual([]);
     expect(await incidents(`?monitor_id=${id}`)).toMatchObject([{ status: "resolved", monitor_ids: [id] }]);
   });
 
-  test("it lasts over a restart, and ends after it", async () => {
+  test("stay open across a restart and are resolved after it", async () => {
     await downMonitor();
     await server.restart();
     owner = server.client(owner.key);
@@ -118,7 +118,7 @@ describe("of a monitor", () => {
     expect(await incidents("?status=open")).toEqual([]);
   });
 
-  test("acknowledging ends the repeats of its alert; people cannot resolve it", async () => {
+  test("are not repeated after an acknowledgement and cannot be resolved manually", async () => {
     const alerts = new WebhookSink();
     await downMonitor({ webhook_url: alerts.url("/hook"), cooldown_ms: 60_000 });
     await server.clock.advance(130 * SECOND);
@@ -133,9 +133,9 @@ describe("of a monitor", () => {
     expect(alerts.take()).toEqual([]);
     expect((await owner.post(`${path}/acknowledge`)).body).toEqual(first.body);
     expectError(await owner.post(`${path}/updates`, { status: "resolved" }), "conflict");
-    const said = await owner.post(`${path}/updates`, { status: "identified", message: "A disk is full." });
-    expect(said.status).toBe(201);
-    expect(said.body).toMatchObject({
+    const posted = await owner.post(`${path}/updates`, { status: "identified", message: "A disk is full." });
+    expect(posted.status).toBe(201);
+    expect(posted.body).toMatchObject({
       status: "identified",
       updates: [{ status: "identified", message: "A disk is full." }],
     });
@@ -143,7 +143,7 @@ describe("of a monitor", () => {
     await server.clock.advance(15 * SECOND);
     expectError(await owner.post(`${path}/acknowledge`), "conflict");
     expectError(await owner.post(`${path}/updates`, { status: "monitoring" }), "conflict");
-    // The next outage is told again.
+    // The next outage is alerted again.
     site.answers(500);
     await server.clock.advance(15 * SECOND);
     expect(alerts.take().length).toBe(1);
@@ -151,8 +151,8 @@ describe("of a monitor", () => {
   });
 });
 
-describe("of people", () => {
-  test("it is told, changed and resolved by them", async () => {
+describe("manual incidents", () => {
+  test("are created, updated, acknowledged and resolved", async () => {
     const made = await owner.post(INCIDENTS, { title: "Payments fail" });
     expect(made.status).toBe(201);
     const at = new Date(TEST_START_MS).toISOString();
@@ -178,70 +178,68 @@ describe("of people", () => {
     const by = await owner.post(`${path}/acknowledge`);
     expect(by.body["acknowledged_at"]).toBe(at);
     await server.clock.advance(60 * SECOND);
-    const resolved = await owner.post(`${path}/updates`, { status: "resolved", message: "All is well." });
+    const resolved = await owner.post(`${path}/updates`, {
+      status: "resolved",
+      message: "Payments work again.",
+    });
     expect(resolved.body).toMatchObject({ status: "resolved", resolved_at: "2026-03-10T12:01:00.000Z" });
     expect((await owner.get(path)).body).toEqual(resolved.body);
-    // What it is called can still be put right.
+    // A resolved incident can still be corrected.
     expect((await owner.patch(path, { public: false })).body["public"]).toBe(false);
   });
 
-  test("it names monitors of its project", async () => {
+  test("name monitors of their project only", async () => {
     const { body: monitor } = await owner.post("/v1/pulse", { url: site.url(), interval: 300_000 });
     const about = {
       title: "Slow",
       impact: "degraded",
-      message: "We look into it.",
+      message: "We are investigating.",
       monitor_ids: [monitor["id"]],
     };
     const { body } = await owner.post(INCIDENTS, about);
     expect(body).toMatchObject({ impact: "degraded", monitor_ids: [monitor["id"]] });
-    expect(body["updates"]).toMatchObject([{ status: "investigating", message: "We look into it." }]);
+    expect(body["updates"]).toMatchObject([{ status: "investigating", message: "We are investigating." }]);
     const { updates: _, ...summary } = body;
     expect(await incidents(`?monitor_id=${monitor["id"]}`)).toEqual([{ ...summary, updates_count: 1 }]);
-    const stranger = await server.account();
-    const { body: foreign } = await stranger.post("/v1/pulse", { url: site.url(), interval: 300_000 });
+    const other = await server.account();
+    const { body: foreign } = await other.post("/v1/pulse", { url: site.url(), interval: 300_000 });
     for (const id of [foreign["id"], crypto.randomUUID(), "shop"])
       expectError(await owner.post(INCIDENTS, { title: "x", monitor_ids: [id] }), "validation_error");
   });
 
-  test("what is out of bounds is refused", async () => {
+  test("values out of range are rejected", async () => {
     const long = (length: number) => "ß".repeat(length);
     expect((await owner.post(INCIDENTS, { title: long(200), message: long(5_000) })).status).toBe(201);
     const ids = Array.from({ length: 101 }, () => crypto.randomUUID());
     for (const body of [
-      ...[{}, { title: "" }, { title: long(201) }, { title: "x", message: long(5_001) }],
-      ...[
-        { title: "x", impact: "bad" },
-        { title: "x", public: 1 },
-        { title: "x", monitor_ids: ids },
-      ],
+      {},
+      { title: "" },
+      { title: long(201) },
+      { title: "x", message: long(5_001) },
+      { title: "x", impact: "bad" },
+      { title: "x", public: 1 },
+      { title: "x", monitor_ids: ids },
     ])
       expectError(await owner.post(INCIDENTS, body), "validation_error");
     const { body } = await owner.post(INCIDENTS, { title: "x" });
     const path = `${INCIDENTS}/${body["id"]}`;
-    for (const [way, given] of [
-      ...([
-        ["updates", { status: "open" }],
-        ["updates", {}],
-      ] as const),
-      ["updates", { status: "monitoring", message: long(5_001) }] as const,
-    ])
-      expectError(await owner.post(`${path}/${way}`, given), "validation_error");
+    for (const update of [{ status: "open" }, {}, { status: "monitoring", message: long(5_001) }])
+      expectError(await owner.post(`${path}/updates`, update), "validation_error");
     expectError(await owner.patch(path, { title: "" }), "validation_error");
     expectError(await owner.get(`${INCIDENTS}?status=ended`), "validation_error");
     expectError(await owner.get(`${INCIDENTS}/inc_0`), "not_found");
   });
 
-  test("so many last at once, and have so many updates", async () => {
+  test("have limits for open incidents and for updates", async () => {
     let last = "";
     for (let number = 0; number < OPEN_INCIDENTS_MAX; number += 1)
       last = `${INCIDENTS}/${(await owner.post(INCIDENTS, { title: `${number}` })).body["id"]}`;
     expectError(await owner.post(INCIDENTS, { title: "one more" }), "incident_limit_exceeded");
-    const update = { status: "monitoring", message: "Still so." };
+    const update = { status: "monitoring", message: "No change." };
     for (let number = 0; number < INCIDENT_UPDATES_MAX; number += 1)
       expect((await owner.post(`${last}/updates`, update)).status).toBe(201);
-    const refused = await owner.post(`${last}/updates`, update);
-    expectError(refused, "incident_update_limit_exceeded");
+    const rejected = await owner.post(`${last}/updates`, update);
+    expectError(rejected, "incident_update_limit_exceeded");
     const page = await owner.get(`${INCIDENTS}?limit=60`);
     const more = await owner.get(`${INCIDENTS}?limit=60&cursor=${page.body["cursor"]}`);
     const titles = [page, more].flatMap(({ body }) =>
@@ -252,7 +250,7 @@ describe("of people", () => {
   });
 });
 
-test("incidents go 400 days after their end, those that last stay, and all of a deleted project go", async () => {
+test("incidents are deleted 400 days after their resolution or with their project; open ones stay", async () => {
   const { body: lasting } = await owner.post(INCIDENTS, { title: "Lasts" });
   const { body: over } = await owner.post(INCIDENTS, { title: "Ends" });
   await owner.post(`${INCIDENTS}/${over["id"]}/updates`, { status: "resolved", message: "Done." });

@@ -6,7 +6,7 @@ import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } f
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const MINUTE_MS = 60_000;
-/** A day has hundreds of checks. */
+/** A simulated day has hundreds of checks. */
 const TIMEOUT_MS = 30_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -48,7 +48,7 @@ async function shown(): Promise<Shown> {
 
 async function incident(more: object): Promise<string> {
   const { status, text, body } = await account.post("/v1/pulse/incidents", {
-    title: "Told",
+    title: "Incident",
     public: true,
     ...more,
   });
@@ -57,18 +57,22 @@ async function incident(more: object): Promise<string> {
 }
 
 test(
-  "what people tell is shown with its updates, and stays for 15 days",
+  "a manual incident is shown with its updates, until 15 days after its resolution",
   async () => {
     await incident({ title: "Not public", public: false });
-    const id = await incident({ impact: "degraded", monitor_ids: [search], message: "We look." });
+    const id = await incident({
+      impact: "degraded",
+      monitor_ids: [search],
+      message: "We are investigating.",
+    });
     const update = { status: "resolved", message: "It was the disk." };
     expect(await shown()).toMatchObject({
-      sentence: "Some systems are slow",
-      incidents: [{ title: "Told", monitors: [2] }],
+      sentence: "Degraded performance",
+      incidents: [{ title: "Incident", monitors: [2] }],
     });
     expect((await account.post(`/v1/pulse/incidents/${id}/updates`, update)).status).toBe(201);
     const after = await shown();
-    expect(after).toMatchObject({ sentence: "All systems work", incidents: [{ status: "resolved" }] });
+    expect(after).toMatchObject({ sentence: "All systems operational", incidents: [{ status: "resolved" }] });
     expect(after.incidents[0]?.updates.at(-1)).toMatchObject(update);
     const atom = (await server.client(null).get("/status/facts/feed.atom")).text;
     expect(XMLValidator.validate(atom)).toBe(true);
@@ -81,10 +85,10 @@ test(
   TIMEOUT_MS,
 );
 
-test("what checks find is shown where all is, in the names of the page", async () => {
+test("automatic incidents are shown with publish_incidents all, with the names of the page", async () => {
   site.answersBy(({ path }) => (path === "/shop" ? 503 : 200));
   await server.clock.advance(10 * MINUTE_MS);
-  expect(await shown()).toMatchObject({ sentence: "1 of 2 systems is down", incidents: [] });
+  expect(await shown()).toMatchObject({ sentence: "Partial outage: 1 of 2 systems is down", incidents: [] });
   await account.patch(`/v1/pulse/pages/${pageId}`, { publish_incidents: "all" });
   expect((await shown()).incidents).toMatchObject([{ title: "shop is down", monitors: [1], updates: [] }]);
   site.answersBy(() => 200);
@@ -95,7 +99,7 @@ test("what checks find is shown where all is, in the names of the page", async (
   expect((await server.operator.get("/metrics")).text).toContain("\nninefold_incidents_open 0\n");
 });
 
-test("a page has room for the newest incidents", async () => {
+test("a page shows the newest incidents up to its limit", async () => {
   for (let count = 0; count <= INCIDENTS_MAX; count += 1) {
     const id = await incident({ title: `Incident ${count}` });
     await account.post(`/v1/pulse/incidents/${id}/updates`, { status: "resolved", message: "" });
@@ -106,26 +110,28 @@ test("a page has room for the newest incidents", async () => {
 });
 
 test(
-  "planned work is announced, shown while it lasts, and noted on its day",
+  "maintenance is announced, shown in progress, and noted on its day",
   async () => {
     const at = (ms: number) => new Date(TEST_START_MS + ms).toISOString();
-    const work = {
+    const maintenance = {
       title: "New disks",
       monitor_ids: [shop],
       starts_at: at(HOUR_MS),
       ends_at: at(2 * HOUR_MS),
     };
-    expect((await account.post("/v1/pulse/maintenance", { ...work, title: "Hidden" })).status).toBe(201);
-    const { text, status } = await account.post("/v1/pulse/maintenance", { ...work, public: true });
+    expect((await account.post("/v1/pulse/maintenance", { ...maintenance, title: "Hidden" })).status).toBe(
+      201,
+    );
+    const { text, status } = await account.post("/v1/pulse/maintenance", { ...maintenance, public: true });
     expect(status, text).toBe(201);
     const every = { title: "Nightly", schedule: "0 23 * * *", duration_ms: HOUR_MS, monitor_ids: [search] };
     expect((await account.post("/v1/pulse/maintenance", every)).status).toBe(201);
     const announced = { title: "New disks", monitors: [1], starts_at: at(HOUR_MS) };
-    expect(await shown()).toMatchObject({ sentence: "All systems work", maintenance: [announced] });
-    expect((await server.client(null).get("/status/facts")).text).toContain("Planned");
+    expect(await shown()).toMatchObject({ sentence: "All systems operational", maintenance: [announced] });
+    expect((await server.client(null).get("/status/facts")).text).toContain("Scheduled");
     await server.clock.advance(HOUR_MS);
     expect(await shown()).toMatchObject({
-      sentence: "Maintenance is under way",
+      sentence: "Under maintenance",
       groups: [{ monitors: [{ status: "maintenance" }, { status: "up" }] }],
     });
     await server.clock.advance(DAY_MS);

@@ -12,11 +12,11 @@ import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
 const UPDATES = 99;
-/** As many links as a message of the longest has, short ones: each grows to seven times its length. */
+/** The longest message, full of short links: each grows to seven times its length. */
 const HOSTILE = "http://a ".repeat(555);
-/** What a page has besides texts that people wrote. */
+/** Size of a page without user-written texts. */
 const FRAME_BYTES = 64 * 1024;
-/** A tenth of what a page without limits takes, and ten times what it takes with them. */
+/** A tenth of the time that a page without limits takes, and ten times the time with limits. */
 const RENDER_MS_MAX = 800;
 
 let server: TestServer;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Stores updates directly, as versions before stored them: without their links. */
+/** Stores updates without their links, as earlier versions did. */
 async function addUpdates(message: string, count: number): Promise<void> {
   const { db, writer } = server.server.kernel;
   const insert = db.change<[{ readonly message: string; readonly count: number }]>(
@@ -39,7 +39,7 @@ async function addUpdates(message: string, count: number): Promise<void> {
 }
 
 async function open(more: object = {}): Promise<string> {
-  const given = { title: "Told", public: true, ...more };
+  const given = { title: "Incident", public: true, ...more };
   const { status, text, body } = await account.post("/v1/pulse/incidents", given);
   expect(status, text).toBe(201);
   return String(body["id"]);
@@ -51,7 +51,7 @@ async function read(path: string) {
   return text;
 }
 
-describe("a page of all that people can write", () => {
+describe("a page with the maximum of user-written text", () => {
   const ids: string[] = [];
   beforeAll(async () => {
     await account.post("/v1/pulse/pages", { slug: "hostile", title: "Hostile" });
@@ -59,7 +59,7 @@ describe("a page of all that people can write", () => {
     await addUpdates(HOSTILE, UPDATES);
   });
 
-  test.each(["", ".json", "/feed.atom"])("is limited in bytes, and rendered once: %s", async (suffix) => {
+  test.each(["", ".json", "/feed.atom"])("is limited in bytes and renders fast: %s", async (suffix) => {
     await server.clock.advance(RENDER_INTERVAL_MS);
     const startedAt = performance.now();
     const text = await read(`hostile${suffix}`);
@@ -67,7 +67,7 @@ describe("a page of all that people can write", () => {
     expect(Buffer.byteLength(text)).toBeWithin(TEXT_BYTES_MAX / 4, TEXT_BYTES_MAX + FRAME_BYTES);
   });
 
-  test("shows the newest updates of an incident, and how many there are", async () => {
+  test("shows the newest updates of an incident and their number", async () => {
     const { incidents } = JSON.parse(await read("hostile.json"));
     expect(incidents).toHaveLength(INCIDENTS_MAX);
     expect(incidents[0]).toMatchObject({ id: ids.at(-1), updates_count: UPDATES });
@@ -77,7 +77,7 @@ describe("a page of all that people can write", () => {
     expect(html).toContain(`${UPDATES - UPDATES_SHOWN} earlier updates`);
   });
 
-  test("the page of one incident has the others, within the same limit", async () => {
+  test("the page of an incident shows further updates, within the same limit", async () => {
     const html = await read(`hostile/incidents/${ids[0]}`);
     expect(Buffer.byteLength(html)).toBeWithin(TEXT_BYTES_MAX / 4, TEXT_BYTES_MAX + FRAME_BYTES);
     expect(html).toContain("earlier updates not shown");
@@ -86,7 +86,7 @@ describe("a page of all that people can write", () => {
     expect(XMLValidator.validate(await read("hostile/feed.atom"))).toBe(true);
   });
 
-  test("lists have the count of updates, the single read has them", async () => {
+  test("lists return the number of updates, a single incident returns the updates", async () => {
     const { body, text } = await account.get("/v1/pulse/incidents?limit=100");
     expect(text.length).toBeLessThan(INCIDENTS_MAX * 1_000);
     expect(body["incidents"]).toHaveLength(INCIDENTS_MAX);
@@ -102,22 +102,22 @@ describe("the page of an incident", () => {
   let other: AccountClient;
   beforeAll(async () => {
     other = await server.account({ tier: "scale" });
-    await other.post("/v1/pulse/pages", { slug: "own", title: "Own" });
+    await other.post("/v1/pulse/pages", { slug: "incidents", title: "Incidents" });
   });
   const opened = async (more: object = {}) => {
     const { body } = await other.post("/v1/pulse/incidents", { title: "One", public: true, ...more });
     return String(body["id"]);
   };
 
-  test("has all updates, the newest first, as HTML and as data", async () => {
+  test("shows all updates, newest first, as HTML and JSON", async () => {
     const id = await opened({ message: "first" });
     for (const message of ["second", "third", "fourth https://example.com/x."])
       await other.post(`/v1/pulse/incidents/${id}/updates`, { status: "identified", message });
-    const html = await read(`own/incidents/${id}`);
+    const html = await read(`incidents/incidents/${id}`);
     expect(html.indexOf("fourth")).toBeLessThan(html.indexOf("first"));
     expect(html).toContain('<a href="https://example.com/x" rel="nofollow noopener noreferrer">');
-    expect(html).toContain('href="../../own"');
-    const data = JSON.parse(await read(`own/incidents/${id}.json`));
+    expect(html).toContain('href="../../incidents"');
+    const data = JSON.parse(await read(`incidents/incidents/${id}.json`));
     expect(data).toMatchObject({ id, title: "One", updates_count: 4, resolved_at: null });
     expect(data.updates.map(({ message }: { message: string }) => message)).toEqual([
       "first",
@@ -126,29 +126,31 @@ describe("the page of an incident", () => {
       "fourth https://example.com/x.",
     ]);
     const style = /href="(..\/..\/style-[0-9a-f]+\.css)"/.exec(html)?.[1] ?? "";
-    const address = new URL(style, `${server.url}/status/own/incidents/${id}`);
+    const address = new URL(style, `${server.url}/status/incidents/incidents/${id}`);
     expect((await fetch(address)).status, address.href).toBe(200);
   });
 
-  test("is missing where its page does not show it", async () => {
+  test("is not found if its status page does not show the incident", async () => {
     await server.clock.advance(60_000);
     const nobody = server.client(null);
     const hidden = await opened({ public: false });
     for (const path of [
-      `own/incidents/${hidden}`,
-      `own/incidents/${hidden}.json`,
-      "own/incidents/inc_0",
+      `incidents/incidents/${hidden}`,
+      `incidents/incidents/${hidden}.json`,
+      "incidents/incidents/inc_0",
       `hostile/incidents/${await opened()}`,
       `none/incidents/${await opened()}`,
     ])
       expectError(await nobody.get(`/status/${path}`), "not_found");
-    const page = await nobody.get(`/status/own/incidents/${hidden}`, { headers: { accept: "text/html" } });
-    expect([page.status, page.text.includes("No status page here")]).toEqual([404, true]);
+    const page = await nobody.get(`/status/incidents/incidents/${hidden}`, {
+      headers: { accept: "text/html" },
+    });
+    expect([page.status, page.text.includes("Status page not found")]).toEqual([404, true]);
   });
 });
 
 describe("links", () => {
-  test("are found in one pass, and so many at most", () => {
+  test("are found in one pass, up to the limit", () => {
     expect(linksOf("see https://example.com/x. http://b\nhttp:// https://c")).toEqual([
       4, 25, 27, 35, 44, 53,
     ]);
@@ -174,7 +176,7 @@ describe("the cache", () => {
     ({ slug, projectRef: 1, settings: {} }) as unknown as Parameters<StatusCache["add"]>[0];
   const text = (bytes: number) => async () => new TaggedText("x".repeat(bytes));
 
-  test("is limited by bytes: the oldest page is dropped first", async () => {
+  test("is limited in bytes and drops the oldest page first", async () => {
     const cache = new StatusCache(10_000);
     await cache.text(cache.add(pageAt("one"), 0), "html", text(3_000));
     expect(cache.find("one")).not.toBeNull();
@@ -184,7 +186,7 @@ describe("the cache", () => {
     expect(CACHE_BYTES_MAX).toBeGreaterThan(100 * TEXT_BYTES_MAX);
   });
 
-  test("renders once for all who wait, and stores one variant of what clients choose", async () => {
+  test("renders once for concurrent requests, and stores one variant of a text", async () => {
     const cache = new StatusCache();
     const page = cache.add(pageAt("one"), 0);
     let rendered = 0;
@@ -202,7 +204,7 @@ describe("the cache", () => {
     expect(cache.size).toBe(0);
   });
 
-  test("stores nothing of what failed", async () => {
+  test("does not store a failed rendering", async () => {
     const cache = new StatusCache();
     const page = cache.add(pageAt("one"), 0);
     const fail = () => Promise.reject(new Error("failed"));
@@ -211,16 +213,16 @@ describe("the cache", () => {
   });
 });
 
-test("compressed texts are what they were", async () => {
-  const answer = await fetch(`${server.url}/status/own/feed.atom`, {
+test("a compressed feed decompresses to the feed", async () => {
+  const response = await fetch(`${server.url}/status/incidents/feed.atom`, {
     headers: { "accept-encoding": "gzip" },
     decompress: false,
   });
-  expect(gunzipSync(await answer.bytes()).toString()).toContain("<feed");
+  expect(gunzipSync(await response.bytes()).toString()).toContain("<feed");
 });
 
-describe("what owners read", () => {
-  test("the overview counts open incidents, also of people", async () => {
+describe("the management API", () => {
+  test("the overview counts open incidents, also manual ones", async () => {
     const owner = await server.account({ tier: "scale" });
     const { body } = await owner.post("/v1/pulse/incidents", { title: "Payments fail" });
     expect((await owner.get("/v1/overview")).body).toMatchObject({ incidents_open: 1 });
@@ -228,7 +230,7 @@ describe("what owners read", () => {
     expect((await owner.get("/v1/overview")).body).toMatchObject({ incidents_open: 0 });
   });
 
-  test("a slug that is not available says nothing of the page that has it", async () => {
+  test("the error for an unavailable slug reveals nothing about the other page", async () => {
     const owner = await server.account({ tier: "scale" });
     await owner.post("/v1/pulse/pages", { slug: "unseen", title: "Unseen", published: false });
     const taken = await account.post("/v1/pulse/pages", { slug: "unseen", title: "Mine" });
@@ -237,7 +239,7 @@ describe("what owners read", () => {
   });
 });
 
-test("a title that a person gave to an automatic incident is shown", async () => {
+test("a title that was written for an automatic incident is shown", async () => {
   const owner = await server.account({ tier: "scale" });
   const monitor = { url: "https://secret.example.com/", interval: 300_000, name: "Shop" };
   const { body } = await owner.post("/v1/pulse", monitor);
@@ -259,7 +261,7 @@ test("a title that a person gave to an automatic incident is shown", async () =>
   expect(await titles()).toEqual(["Payments fail"]);
 });
 
-test("lists of pages come without groups, the single read has them", async () => {
+test("lists return pages without groups, a single page returns them", async () => {
   const owner = await server.account({ tier: "scale" });
   const monitor = await owner.post("/v1/pulse", { url: "https://a.example.com/", interval: 300_000 });
   const groups = [{ name: "Shop", monitor_ids: [String(monitor.body["id"])] }];

@@ -36,7 +36,7 @@ function created(name: string, more: object, holds: object = more): Scenario {
   return { name, request: ["POST", PAGES, body], status: 201, holds, spent: 1 };
 }
 
-function refused(name: string, more: object, field: string): Scenario {
+function rejected(name: string, more: object, field: string): Scenario {
   return {
     name,
     request: ["POST", PAGES, { slug: fresh(), title: "Acme", ...more }],
@@ -47,7 +47,7 @@ function refused(name: string, more: object, field: string): Scenario {
 }
 
 const groups = (count: number) => Array.from({ length: count }, () => ({ name: "", monitor_ids: [] }));
-const strangers = (count: number) => [
+const unknownMonitors = (count: number) => [
   { name: "G", monitor_ids: Array.from({ length: count }, () => crypto.randomUUID()) },
 ];
 
@@ -64,7 +64,7 @@ describe("POST /v1/pulse/pages", () => {
   };
   const { title, description, footer, groupName } = PAGE_LENGTHS_MAX;
   endpoint(() => server, "POST /v1/pulse/pages", [
-    created("only what is required: the rest has its defaults", {}, DEFAULTS),
+    created("only required fields: the others have defaults", {}, DEFAULTS),
     created("the shortest slug", { slug: "a-1" }),
     created("the longest slug", { slug: "z".repeat(60) }),
     created("the longest texts, in characters", {
@@ -73,7 +73,7 @@ describe("POST /v1/pulse/pages", () => {
       footer: "f".repeat(footer),
       groups: [{ name: "g".repeat(groupName), monitor_ids: [] }],
     }),
-    created("as many groups as there can be", { groups: groups(GROUPS_MAX) }),
+    created("the maximum number of groups", { groups: groups(GROUPS_MAX) }),
     created("everything set", {
       show_latency: true,
       show_urls: true,
@@ -81,26 +81,30 @@ describe("POST /v1/pulse/pages", () => {
       index: true,
       published: false,
     }),
-    created("a field that is not known has no effect", { colour: "red" }, DEFAULTS),
-    refused("a slug of 2", { slug: "ab" }, "slug"),
-    refused("a slug of 61", { slug: "z".repeat(61) }, "slug"),
-    refused("a slug with other characters", { slug: "Acme" }, "slug"),
-    refused("a slug with a dot, which would hide the data of another", { slug: "acme.json" }, "slug"),
-    refused("no title", { title: "" }, "title"),
-    refused("a title past its bound", { title: "t".repeat(title + 1) }, "title"),
-    refused("a description past its bound", { description: "d".repeat(description + 1) }, "description"),
-    refused("a footer past its bound", { footer: "f".repeat(footer + 1) }, "footer"),
-    refused(
-      "a group's name past its bound",
+    created("an undeclared field has no effect", { colour: "red" }, DEFAULTS),
+    rejected("a slug of 2", { slug: "ab" }, "slug"),
+    rejected("a slug of 61", { slug: "z".repeat(61) }, "slug"),
+    rejected("a slug with other characters", { slug: "Acme" }, "slug"),
+    rejected("a slug with a dot, which would hide the JSON of another page", { slug: "acme.json" }, "slug"),
+    rejected("no title", { title: "" }, "title"),
+    rejected("a title beyond its limit", { title: "t".repeat(title + 1) }, "title"),
+    rejected("a description beyond its limit", { description: "d".repeat(description + 1) }, "description"),
+    rejected("a footer beyond its limit", { footer: "f".repeat(footer + 1) }, "footer"),
+    rejected(
+      "a group's name beyond its limit",
       { groups: [{ name: "g".repeat(101), monitor_ids: [] }] },
       "groups",
     ),
-    refused("a group too many", { groups: groups(GROUPS_MAX + 1) }, "groups"),
-    refused("a monitor too many in a group", { groups: strangers(GROUP_MONITORS_MAX + 1) }, "groups"),
-    refused("a monitor of nobody", { groups: strangers(1) }, "groups"),
-    refused("what is no id", { groups: [{ name: "", monitor_ids: ["1"] }] }, "groups"),
-    refused("a flag that is none", { index: "yes" }, "index"),
-    refused("another rule for incidents", { publish_incidents: "some" }, "publish_incidents"),
+    rejected("one group too many", { groups: groups(GROUPS_MAX + 1) }, "groups"),
+    rejected(
+      "one monitor too many in a group",
+      { groups: unknownMonitors(GROUP_MONITORS_MAX + 1) },
+      "groups",
+    ),
+    rejected("an unknown monitor", { groups: unknownMonitors(1) }, "groups"),
+    rejected("an invalid monitor id", { groups: [{ name: "", monitor_ids: ["1"] }] }, "groups"),
+    rejected("a flag that is not a boolean", { index: "yes" }, "index"),
+    rejected("an unknown value of publish_incidents", { publish_incidents: "some" }, "publish_incidents"),
     { name: "without a key", as: "nobody", request: ["POST", PAGES, {}], status: 401, code: "unauthorized" },
     {
       name: "without credits",
@@ -110,7 +114,7 @@ describe("POST /v1/pulse/pages", () => {
       code: "insufficient_balance",
     },
     {
-      name: "beyond the tier",
+      name: "beyond the limit of the tier",
       account: { tier: "free" },
       before: ({ account }: World) => page(account),
       request: ["POST", PAGES, { slug: fresh(), title: "Acme" }],
@@ -119,7 +123,7 @@ describe("POST /v1/pulse/pages", () => {
       spent: 0,
     },
     {
-      name: "a slug that somebody else has",
+      name: "a slug of another account's page",
       before: async ({ server: { operator } }: World) => {
         const { status } = await operator.post(PAGES, { slug: "taken", title: "First" });
         expect(status).toBe(201);
@@ -132,14 +136,14 @@ describe("POST /v1/pulse/pages", () => {
     },
   ]);
 
-  test("as many monitors as a group can have", async () => {
+  test("the maximum number of monitors in a group", async () => {
     const account = await server.account();
     const id = await monitor(account);
     const monitor_ids = Array.from({ length: GROUP_MONITORS_MAX }, () => id);
     await page(account, { groups: [{ name: "G", monitor_ids }] });
   });
 
-  test("a monitor of another project is none of this one", async () => {
+  test("a monitor of another project is rejected", async () => {
     const id = await monitor(await server.account());
     const other = await server.account();
     const groups = [{ name: "G", monitor_ids: [id] }];
@@ -152,11 +156,11 @@ describe("POST /v1/pulse/pages", () => {
     ["pro", 10],
     ["scale", 50],
     ["unlimited", 1_000],
-  ] as const)("the tier %s has %d", (tier, pages) => {
+  ] as const)("the tier %s allows %d pages", (tier, pages) => {
     expect(DEFAULT_TIERS[tier].pages).toBe(pages);
   });
 
-  test("a page that is deleted makes room for another", async () => {
+  test("deleting a page frees its share of the limit", async () => {
     const account = await server.account({ tier: "free" });
     const id = await page(account);
     expectError(await account.post(PAGES, { slug: fresh(), title: "A" }), "page_limit_exceeded");
@@ -185,7 +189,7 @@ describe("GET, PATCH and DELETE", () => {
     expectError(await account.get(PAGES), "insufficient_balance");
   });
 
-  test.each([{ title: "" }, { slug: "A B" }, { groups: strangers(1) }])(
+  test.each([{ title: "" }, { slug: "A B" }, { groups: unknownMonitors(1) }])(
     "a change to %p: 400",
     async (body) => {
       const account = await server.account();
@@ -194,7 +198,7 @@ describe("GET, PATCH and DELETE", () => {
     },
   );
 
-  test("what is left out stays; the slug moves, and its old place is free", async () => {
+  test("omitted fields stay unchanged, and a changed slug frees the previous one", async () => {
     const account = await server.account();
     const id = await monitor(account);
     const slug = fresh();
@@ -217,7 +221,7 @@ describe("GET, PATCH and DELETE", () => {
     expect((await account.patch(path, { slug: moved })).status).toBe(200);
   });
 
-  test("a monitor that is deleted is gone from the view", async () => {
+  test("a deleted monitor disappears from the page's groups", async () => {
     const account = await server.account();
     const [one, other] = [await monitor(account), await monitor(account)];
     const id = await page(account, { groups: [{ name: "G", monitor_ids: [one, other] }] });
@@ -226,7 +230,7 @@ describe("GET, PATCH and DELETE", () => {
     expect(groups).toEqual([{ name: "G", monitor_ids: [other] }]);
   });
 
-  test("the list is the project's own, newest first, page by page", async () => {
+  test("the list has the pages of the project, newest first, with a cursor", async () => {
     const account = await server.account();
     const ids = [await page(account), await page(account), await page(account)].reverse();
     const first = await account.get(`${PAGES}?limit=2`);
@@ -238,7 +242,7 @@ describe("GET, PATCH and DELETE", () => {
   });
 });
 
-test("a project that is deleted takes its pages along, and their addresses are free", async () => {
+test("deleting a project removes its pages and frees their slugs", async () => {
   const account = await server.account();
   const project = await account.post("/v1/projects", { name: "Shop" });
   const key = await account.post(`/v1/projects/${project.body["id"]}/keys`, {
@@ -253,9 +257,9 @@ test("a project that is deleted takes its pages along, and their addresses are f
   expect((await server.client(null).get(`/status/${slug}`)).status).toBe(200);
   expect((await account.delete(`/v1/projects/${project.body["id"]}`)).status).toBeLessThan(300);
   expect((await server.client(null).get(`/status/${slug}`)).status).toBe(404);
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let attempts = 0; attempts < 100; attempts += 1) {
     await server.clock.advance(60_000);
     if ((await account.post(PAGES, { slug, title: "Acme" })).status === 201) return;
   }
-  throw new Error("the address never became free");
+  throw new Error("the slug was not freed");
 });

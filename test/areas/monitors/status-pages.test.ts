@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 let slugs = 0;
-/** Makes a page of monitors with these names; null: without one. Each is checked once. */
+/** Creates a page of monitors with these names, null for no name. Each monitor is checked once. */
 async function pageOf(names: readonly (string | null)[], more: object = {}) {
   const monitor_ids: string[] = [];
   for (const name of names) {
@@ -45,11 +45,11 @@ async function pageOf(names: readonly (string | null)[], more: object = {}) {
   return { slug, id: String(made.body["id"]), monitor_ids };
 }
 
-let query = 0;
-/** Asks as nobody. The limit of an address is lifted in time. */
+let requests = 0;
+/** Sends a request without a key. The clock advances before the rate limit is reached. */
 async function look(path: string, headers: Record<string, string> = {}) {
-  query += 1;
-  if (query % (PUBLIC_PER_MINUTE / 2) === 0) await server.clock.advance(MINUTE_MS);
+  requests += 1;
+  if (requests % (PUBLIC_PER_MINUTE / 2) === 0) await server.clock.advance(MINUTE_MS);
   return server.client(null).get(`/status/${path}`, { headers });
 }
 
@@ -63,12 +63,12 @@ async function json(slug: string) {
   };
 }
 
-describe("everybody", () => {
-  test("sees the page without a key, and may keep it for half a minute", async () => {
-    const { slug } = await pageOf(["Kept"]);
-    const answer = await look(slug);
-    expect(answer.status).toBe(200);
-    const headers = Object.fromEntries(answer.headers);
+describe("without a key", () => {
+  test("the page is public, and caches may store it for half a minute", async () => {
+    const { slug } = await pageOf(["Cached"]);
+    const response = await look(slug);
+    expect(response.status).toBe(200);
+    const headers = Object.fromEntries(response.headers);
     expect(headers).toMatchObject({
       "content-type": "text/html; charset=utf-8",
       "cache-control": "public, max-age=30",
@@ -77,7 +77,7 @@ describe("everybody", () => {
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
     });
-    expect(answer.text).toContain("All systems work");
+    expect(response.text).toContain("All systems operational");
   });
 
   test.each([
@@ -86,7 +86,7 @@ describe("everybody", () => {
     ["/feed.atom", "application/atom+xml; charset=utf-8"],
     ["/badge/1.svg", "image/svg+xml; charset=utf-8"],
     ["/badge/1.json", "application/json"],
-  ])("has the same again by its ETag, and HEAD: %s", async (suffix, type) => {
+  ])("a matching ETag gets 304, and HEAD works: %s", async (suffix, type) => {
     const { slug } = await pageOf([`Tagged ${suffix}`]);
     const path = slug + suffix;
     for (const encoding of ["gzip", "identity"]) {
@@ -101,7 +101,7 @@ describe("everybody", () => {
     expect([head.status, head.text]).toEqual([200, ""]);
   });
 
-  test("reads the same where there is no page as where it is not published", async () => {
+  test("an unpublished page cannot be distinguished from one that does not exist", async () => {
     const { slug, id } = await pageOf(["Hidden"]);
     await account.patch(`/v1/pulse/pages/${id}`, { published: false });
     for (const suffix of ["", ".json", "/feed.atom", "/badge/1.svg", "/badge/1.json"]) {
@@ -115,13 +115,13 @@ describe("everybody", () => {
     }
     for (const path of [slug, "never-made"]) {
       const { status, text } = await look(path, { accept: "text/html,*/*;q=0.8" });
-      expect([status, text.includes("No status page here")]).toEqual([404, true]);
+      expect([status, text.includes("Status page not found")]).toEqual([404, true]);
     }
     await account.patch(`/v1/pulse/pages/${id}`, { published: true });
     expect((await look(slug)).status).toBe(200);
   });
 
-  test("sees nothing of an account that is suspended", async () => {
+  test("pages of a suspended account are not found", async () => {
     const other = await server.account();
     await other.post("/v1/pulse/pages", { slug: "suspended", title: "Acme" });
     expect((await look("suspended")).status).toBe(200);
@@ -129,20 +129,20 @@ describe("everybody", () => {
     expect((await look("suspended")).status).toBe(404);
   });
 
-  test("asks 60 times in a minute, and is told when it may again", async () => {
+  test("60 requests a minute are allowed, then 429 with Retry-After", async () => {
     const { slug } = await pageOf(["Busy"]);
     await server.clock.advance(MINUTE_MS);
     const nobody = server.client(null);
     for (let count = 0; count < PUBLIC_PER_MINUTE; count += 1)
       expect((await nobody.get(`/status/${slug}${count % 2 === 0 ? "" : "/feed.atom"}`)).status).toBe(200);
-    const refused = await nobody.get(`/status/${slug}.json`);
-    expectError(refused, "rate_limit_exceeded");
-    expect(refused.headers.get("retry-after")).toBe("60");
+    const limited = await nobody.get(`/status/${slug}.json`);
+    expectError(limited, "rate_limit_exceeded");
+    expect(limited.headers.get("retry-after")).toBe("60");
     await server.clock.advance(MINUTE_MS);
     expect((await nobody.get(`/status/${slug}`)).status).toBe(200);
   });
 
-  test("gets a stylesheet that is kept for ever", async () => {
+  test("the stylesheet can be cached forever", async () => {
     const { slug } = await pageOf(["Styled"]);
     const style = /href="(style-[0-9a-f]+\.css)"/.exec((await look(slug)).text)?.[1] ?? "";
     const { status, headers } = await fetch(`${server.url}/status/${style}`);
@@ -151,8 +151,8 @@ describe("everybody", () => {
   });
 });
 
-describe("what a page shows", () => {
-  test("stands for ten seconds, unless the page itself is changed", async () => {
+describe("content", () => {
+  test("is cached for ten seconds, unless the page is updated", async () => {
     const { slug, id, monitor_ids } = await pageOf(["Standing"]);
     expect((await json(slug)).status).toBe("up");
     site.answers(503);
@@ -161,12 +161,12 @@ describe("what a page shows", () => {
     await server.clock.advance(RENDER_INTERVAL_MS - 1);
     expect((await json(slug)).status).toBe("up");
     await server.clock.advance(1);
-    expect(await json(slug)).toMatchObject({ status: "down", sentence: "The system is down" });
+    expect(await json(slug)).toMatchObject({ status: "down", sentence: "Major outage" });
     await account.patch(`/v1/pulse/pages/${id}`, { title: "Renamed" });
     expect((await look(slug)).text).toContain("<h1>Renamed</h1>");
   });
 
-  test("neither ids nor addresses, nor the host of what has no name, unless asked for", async () => {
+  test("contains neither ids nor URLs nor hosts by default", async () => {
     const { slug, id, monitor_ids } = await pageOf([null, "Private"]);
     const shown = ["", ".json", "/feed.atom", "/badge/1.svg", "/badge/2.json"];
     const texts = await Promise.all(shown.map(async (suffix) => (await look(slug + suffix)).text));
@@ -184,24 +184,27 @@ describe("what a page shows", () => {
     expect((await look(`${slug}/badge/1.json?metric=latency`)).text).toContain(" ms");
   });
 
-  test("a monitor that is gone leaves its place empty: no badge becomes another's", async () => {
+  test("the position of a deleted monitor stays empty, so badges keep their monitors", async () => {
     const { slug, monitor_ids } = await pageOf(["First", "Second"]);
     await account.delete(`/v1/pulse/${monitor_ids[0]}`);
     await server.clock.advance(RENDER_INTERVAL_MS);
     expectError(await look(`${slug}/badge/1.json`), "not_found");
-    expect((await look(`${slug}/badge/2.json`)).body).toMatchObject({ label: "Second", message: "works" });
+    expect((await look(`${slug}/badge/2.json`)).body).toMatchObject({
+      label: "Second",
+      message: "operational",
+    });
     expect((await json(slug)).groups[0]?.monitors).toMatchObject([{ number: 2 }]);
   });
 
-  test("what is paused, and what was never checked", async () => {
+  test("shows paused monitors, and no data before the first check", async () => {
     const { slug, monitor_ids } = await pageOf(["Paused"]);
     await account.put(`/v1/pulse/${monitor_ids[0]}`, { active: false });
     await server.clock.advance(RENDER_INTERVAL_MS);
-    expect(await json(slug)).toMatchObject({ status: "unknown", sentence: "Nothing is known yet" });
+    expect(await json(slug)).toMatchObject({ status: "unknown", sentence: "No data yet" });
     expect((await look(slug)).text).toContain("Paused");
   });
 
-  test("is noindex unless its owner says otherwise", async () => {
+  test("is noindex by default", async () => {
     const { slug, id } = await pageOf(["Listed"]);
     expect((await look(slug)).text).toContain('content="noindex"');
     await account.patch(`/v1/pulse/pages/${id}`, { index: true });
@@ -218,13 +221,13 @@ describe("badges", () => {
     },
   );
 
-  test("400 for a metric that there is not", async () => {
+  test("400 for an unknown metric", async () => {
     const { slug } = await pageOf(["Metric"]);
     expectError(await look(`${slug}/badge/1.svg?metric=weather`), "validation_error");
   });
 
   test.each([
-    ["status", "Metrics status", { label: "Metrics status", message: "works", color: "brightgreen" }],
+    ["status", "Metrics status", { label: "Metrics status", message: "operational", color: "brightgreen" }],
     ["uptime-24h", "Metrics 24h", { label: "Metrics 24h uptime 24h", message: "100%", color: "brightgreen" }],
     ["uptime-7d", "Metrics 7d", { label: "Metrics 7d uptime 7d", message: "100%", color: "brightgreen" }],
     ["uptime-30d", "Metrics 30d", { label: "Metrics 30d uptime 30d", message: "100%", color: "brightgreen" }],
@@ -238,13 +241,13 @@ describe("badges", () => {
     expect(text).toContain(`<title>${badge.label}: ${badge.message}</title>`);
   });
 
-  test("a long name is cut, in characters", async () => {
+  test("a long name is shortened, in characters", async () => {
     const { slug } = await pageOf(["🙂".repeat(100)]);
     expect((await look(`${slug}/badge/1.json`)).body["label"]).toBe(`${"🙂".repeat(39)}…`);
   });
 });
 
-describe("whatever people write", () => {
+describe("hostile texts", () => {
   const TEXTS = {
     title: HOSTILE,
     description: `${HOSTILE}\nhttps://example.com/a?b=1&c=2.`,
@@ -252,7 +255,7 @@ describe("whatever people write", () => {
     show_urls: true,
   };
 
-  test("is text in HTML, Atom, SVG and JSON, each valid by its own checker", async () => {
+  test("are escaped in HTML, Atom, SVG and JSON, and each format stays valid", async () => {
     const named = await pageOf([`<b>"&'</b>`], TEXTS);
     const { slug } = named;
     const html = (await look(slug)).text;
@@ -269,7 +272,7 @@ describe("whatever people write", () => {
     expectShieldsEndpoint((await look(`${slug}/badge/1.json`)).body);
   });
 
-  test("a feed has what RFC 4287 asks for", async () => {
+  test("a feed has the elements that RFC 4287 requires", async () => {
     const { slug } = await pageOf(["Fed"], TEXTS);
     const { feed } = new XMLParser({ ignoreAttributes: false }).parse((await look(`${slug}/feed.atom`)).text);
     expect(feed["@_xmlns"]).toBe("http://www.w3.org/2005/Atom");
@@ -284,7 +287,7 @@ describe("whatever people write", () => {
   });
 });
 
-/** The schema of shields.io's endpoint badge, as far as it is used. */
+/** Checks the fields of shields.io's endpoint badge that are used. */
 function expectShieldsEndpoint(body: Record<string, unknown>): void {
   const known = ["schemaVersion", "label", "message", "color", "isError"];
   expect(Object.keys(body).filter((name) => !known.includes(name))).toEqual([]);

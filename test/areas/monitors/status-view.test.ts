@@ -55,7 +55,7 @@ const MAINTENANCE: PageMaintenance = {
 };
 
 interface Given {
-  /** What each monitor is; its name is `Monitor m1` and so on. */
+  /** States of the monitors `Name 1`, `Name 2` and so on. */
   readonly monitors?: readonly ("up" | "down" | "unknown" | "slow" | "paused")[];
   readonly incidents?: readonly PageIncident[];
   readonly maintenance?: readonly PageMaintenance[];
@@ -106,27 +106,37 @@ const rendered = (shown: StatusView) => statusHtml(shown, "s.css");
 
 describe("the sentence", () => {
   test.each<[string, Given, string, string]>([
-    ["all up", {}, "up", "All systems work"],
-    ["nothing on the page", { monitors: [] }, "unknown", "Nothing is known yet"],
-    ["not checked yet", { monitors: ["unknown", "paused"] }, "unknown", "Nothing is known yet"],
-    ["one of them", { monitors: ["up", "down", "up", "paused"] }, "down", "1 of 3 systems is down"],
-    ["some of them", { monitors: ["up", "down", "down"] }, "down", "2 of 3 systems are down"],
-    ["all of them", { monitors: ["down", "down"] }, "down", "All systems are down"],
-    ["a slow one", { monitors: ["up", "slow"] }, "degraded", "Some systems are slow"],
-    ["told to be slow", { incidents: [INCIDENT] }, "degraded", "Some systems are slow"],
-    ["an outage told", { incidents: [{ ...INCIDENT, impact: "outage" }] }, "down", "There is an outage"],
-    ["maintenance", { maintenance: [MAINTENANCE] }, "maintenance", "Maintenance is under way"],
+    ["all up", {}, "up", "All systems operational"],
+    ["nothing on the page", { monitors: [] }, "unknown", "No data yet"],
+    ["not checked yet", { monitors: ["unknown", "paused"] }, "unknown", "No data yet"],
     [
-      "down in maintenance",
+      "one of them",
+      { monitors: ["up", "down", "up", "paused"] },
+      "down",
+      "Partial outage: 1 of 3 systems is down",
+    ],
+    ["some of them", { monitors: ["up", "down", "down"] }, "down", "Partial outage: 2 of 3 systems are down"],
+    ["all of them", { monitors: ["down", "down"] }, "down", "Major outage"],
+    ["a slow one", { monitors: ["up", "slow"] }, "degraded", "Degraded performance"],
+    ["an incident of degraded performance", { incidents: [INCIDENT] }, "degraded", "Degraded performance"],
+    [
+      "an incident of an outage",
+      { incidents: [{ ...INCIDENT, impact: "outage" }] },
+      "down",
+      "Partial outage",
+    ],
+    ["maintenance", { maintenance: [MAINTENANCE] }, "maintenance", "Under maintenance"],
+    [
+      "down during maintenance",
       { monitors: ["up", "down"], maintenance: [MAINTENANCE] },
       "maintenance",
-      "Maintenance is under way",
+      "Under maintenance",
     ],
     [
-      "down beside maintenance",
+      "down next to maintenance",
       { monitors: ["down", "up"], maintenance: [MAINTENANCE] },
       "down",
-      "1 of 2 systems is down",
+      "Partial outage: 1 of 2 systems is down",
     ],
   ])("%s", async (_, given, state, sentence) => {
     expect(await view(given)).toMatchObject({ state, sentence });
@@ -134,7 +144,7 @@ describe("the sentence", () => {
 });
 
 describe("incidents", () => {
-  const ended = { ...INCIDENT, id: "inc_2", resolvedAt: NOW - 1 };
+  const resolved = { ...INCIDENT, id: "inc_2", resolvedAt: NOW - 1 };
   const auto: PageIncident = {
     ...INCIDENT,
     kind: "auto",
@@ -149,17 +159,22 @@ describe("incidents", () => {
   test.each<[string, Partial<PageSettings>, PageIncident, boolean]>([
     ["manual, public", {}, INCIDENT, true],
     ["manual, not public", {}, { ...INCIDENT, public: false }, false],
-    ["manual, of no monitor", {}, { ...INCIDENT, monitorIds: [] }, true],
-    ["manual, of others", {}, { ...INCIDENT, monitorIds: ["m9"] }, false],
-    ["automatic, where manual ones are shown", {}, auto, false],
-    ["automatic, where all are", { publish_incidents: "all" }, auto, true],
-    ["automatic, of others", { publish_incidents: "all" }, { ...auto, monitorIds: ["m9"] }, false],
-    ["none at all", { publish_incidents: "none" }, INCIDENT, false],
+    ["manual, without monitors", {}, { ...INCIDENT, monitorIds: [] }, true],
+    ["manual, of monitors on other pages", {}, { ...INCIDENT, monitorIds: ["m9"] }, false],
+    ["automatic, with publish_incidents manual", {}, auto, false],
+    ["automatic, with publish_incidents all", { publish_incidents: "all" }, auto, true],
+    [
+      "automatic, of monitors on other pages",
+      { publish_incidents: "all" },
+      { ...auto, monitorIds: ["m9"] },
+      false,
+    ],
+    ["manual, with publish_incidents none", { publish_incidents: "none" }, INCIDENT, false],
   ])("%s", async (_, settings, incident, isShown) => {
     expect(await titles({ settings, incidents: [incident] })).toHaveLength(isShown ? 1 : 0);
   });
 
-  test("what a check has found is told in the page's own names", async () => {
+  test("an automatic title uses the names of the page", async () => {
     const settings = { publish_incidents: "all" } as const;
     expect(await titles({ settings, incidents: [auto] })).toEqual(["Name 1 is down"]);
     expect(await titles({ settings, incidents: [{ ...auto, resolvedAt: NOW }] })).toEqual([
@@ -167,8 +182,8 @@ describe("incidents", () => {
     ]);
   });
 
-  test("open ones stand first, ended ones among the past", async () => {
-    const text = await rendered(await view({ incidents: [INCIDENT, { ...ended, title: "Over" }] }));
+  test("open incidents come first, resolved ones are past incidents", async () => {
+    const text = await rendered(await view({ incidents: [INCIDENT, { ...resolved, title: "Over" }] }));
     const order = ["Open incidents", "Slow &lt;search&gt;", "Shop", "Past incidents", "Over"];
     const positions = order.map((word) => text.indexOf(`>${word}<`));
     expect(positions).toEqual(positions.toSorted((one, other) => one - other));
@@ -180,16 +195,16 @@ describe("incidents", () => {
 describe("maintenance", () => {
   const shown = async (more: Partial<PageMaintenance>) =>
     (await view({ maintenance: [{ ...MAINTENANCE, ...more }] })).maintenance;
-  test("is shown where it is public, and about the page or nobody", async () => {
+  test("is shown if it is public and concerns the page or no monitor", async () => {
     expect(await shown({})).toHaveLength(1);
     expect(await shown({ monitorIds: [] })).toHaveLength(1);
     expect(await shown({ monitorIds: ["m9"] })).toEqual([]);
     expect(await shown({ public: false })).toEqual([]);
   });
 
-  test("that is over is in the feed alone", async () => {
+  test("that is over appears in the feed only", async () => {
     const over = await view({ maintenance: [{ ...MAINTENANCE, endsAt: NOW - 1 }] });
-    expect(over.sentence).toBe("All systems work");
+    expect(over.sentence).toBe("All systems operational");
     expect(await statusHtml(over, "s.css")).not.toContain("New disks");
     expect(await statusFeed(over, "http://x/status/acme")).toContain("New disks");
   });
@@ -201,7 +216,7 @@ const FULL: Given = {
   settings: { show_latency: true, show_urls: true, footer: "f", description: "d" },
 };
 
-test("everything at once is valid HTML, Atom and JSON", async () => {
+test("a page with everything is valid HTML, Atom and JSON", async () => {
   const full = await view(FULL);
   const validator = new HtmlValidate({ extends: ["html-validate:standard"] });
   const report = await validator.validateString(await statusHtml(full, "s.css"));
@@ -227,7 +242,7 @@ test("everything at once is valid HTML, Atom and JSON", async () => {
   });
 });
 
-test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never reads so", async () => {
+test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as 100", async () => {
   const today = dayOf(NOW);
   const ups = [10_000, 9_999, 9_990, 9_989, 9_500, 9_499, 0];
   const days = ups.map((up, index) => ({
@@ -254,7 +269,7 @@ test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never 
   expect(text).toContain('aria-label="90 days: 4 days with failures"');
 });
 
-test("a percentage is cut where it is, and a badge says the same", async () => {
+test("a percentage is rounded down exactly, also on a badge", async () => {
   expect(percentOf(2_900, 2_001)).toBe(69);
   expect(percentOf(10_000, 6_410)).toBe(64.1);
   const monitor = (await view({})).groups[0]?.monitors[0];
@@ -263,12 +278,12 @@ test("a percentage is cut where it is, and a badge says the same", async () => {
   expect(badge.message).toBe("64.1%");
 });
 
-describe("a monitor that a page shows again and again", () => {
+describe("a monitor with several positions on a page", () => {
   const groups = (times: number) => [{ name: "", monitor_ids: Array<string>(times).fill("m1") }];
   const auto: PageIncident = { ...INCIDENT, kind: "auto", titleGiven: false };
   const all = { publish_incidents: "all" } as const;
 
-  test("is named once in what is about it, and in maintenance at all its places", async () => {
+  test("is named once in its incidents, and is under maintenance at all positions", async () => {
     const maintenance = [{ ...MAINTENANCE, monitorIds: ["m1"] }];
     const shown = await view({ incidents: [auto], maintenance, settings: { groups: groups(3), ...all } });
     expect(shown.incidents).toMatchObject([{ title: "Name 1 is down", numbers: [1, 2, 3] }]);
@@ -277,20 +292,20 @@ describe("a monitor that a page shows again and again", () => {
     expect(await statusHtml(shown, "s.css")).toContain("</time>. Name 1</p>");
   });
 
-  test("makes no page slow: 2,500 places, with as much told of them as there can be", async () => {
+  test("renders fast: 2,500 positions with the maximum of incidents and maintenance", async () => {
     const monitorIds = Array.from({ length: 100 }, (_, index) => `m${index + 1}`);
     const maintenance = Array.from({ length: 100 }, () => ({ ...MAINTENANCE, monitorIds }));
     const incidents = Array.from({ length: 50 }, () => ({ ...INCIDENT, monitorIds }));
     const settings = { groups: Array.from({ length: 50 }, () => groups(50)).flat() };
     const startedAt = performance.now();
     const text = await rendered(await view({ incidents, maintenance, settings }));
-    // Where nothing else runs it takes 0.2 s; looking through all places for each of them took twelve.
+    // Takes 0.2 s on an idle machine. Searching all positions for each monitor would take twelve.
     expect(performance.now() - startedAt).toBeLessThan(2_000);
     expect(text.length).toBeLessThan(6_000_000);
   });
 });
 
-test("past so many monitors only figures are shown", async () => {
+test("monitors beyond the limit of bars show numbers only", async () => {
   const monitors = Array.from({ length: BARS_MAX + 1 }, () => "up" as const);
   expect((await rendered(await view({ monitors }))).split("<svg").length - 1).toBe(BARS_MAX);
 });
@@ -311,7 +326,7 @@ test.each([
 });
 
 describe("templates", () => {
-  test("escape what they are given, in lists too, and leave out what is nothing", () => {
+  test("escape values, also in lists, and omit null and false", () => {
     expect(html`<a title="${`"<'&`}">${["<", html`<b>${1}</b>`, null, false]}</a>`.text).toBe(
       '<a title="&quot;&lt;&#39;&amp;">&lt;<b>1</b></a>',
     );

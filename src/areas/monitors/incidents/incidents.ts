@@ -210,7 +210,7 @@ export class Incidents {
     const row = this.write(tx, { ...before, title, titleGiven, isPublic });
     tx.audit(
       changed({
-        ...auditTarget(row, "changed"),
+        ...auditTarget(row, "updated"),
         before: this.summaryOf(before),
         after: this.summaryOf(row),
       }),

@@ -1,10 +1,10 @@
 import { html } from "../incidents/markup.ts";
 import { uptimeRating } from "./bars.ts";
-import { STATE_LABELS } from "./html.ts";
+import { STATE_LABELS } from "./labels.ts";
 import type { METRICS } from "./schema.ts";
 import type { ShownMonitor, ShownState } from "./view.ts";
 
-/** What a badge says. */
+/** Metric that a badge shows. */
 export type BadgeMetric = (typeof METRICS)[number];
 
 type Colour = "green" | "amber" | "red" | "grey" | "blue";
@@ -16,7 +16,7 @@ export interface Badge {
   readonly colour: Colour;
 }
 
-/** White text is read well on each of them; the second is shields.io's name. */
+/** Colours with enough contrast to white text, and their names at shields.io. */
 const COLOURS: Readonly<Record<Colour, readonly [hex: string, name: string]>> = {
   green: ["#1a7f37", "brightgreen"],
   amber: ["#9a6700", "yellow"],
@@ -25,7 +25,7 @@ const COLOURS: Readonly<Record<Colour, readonly [hex: string, name: string]>> = 
   blue: ["#0969da", "blue"],
 };
 
-const STATES: Readonly<Record<ShownState, Colour>> = {
+const STATE_COLOURS: Readonly<Record<ShownState, Colour>> = {
   up: "green",
   degraded: "amber",
   down: "red",
@@ -33,43 +33,47 @@ const STATES: Readonly<Record<ShownState, Colour>> = {
   paused: "grey",
   unknown: "grey",
 };
-const LOOKS = { good: "green", fair: "amber", bad: "red", none: "grey" } as const;
+const RATING_COLOURS = { good: "green", fair: "amber", bad: "red", none: "grey" } as const;
 
-/** Days before its end from which a certificate is no longer good, and from which it is bad. */
-const CERTIFICATE_DAYS = 14;
-const CERTIFICATE_DAYS_BAD = 3;
-/** Characters of a name that a badge has room for. */
+/** A certificate is green with at least 14 days left, and red with at most 3. */
+const CERTIFICATE_DAYS_GREEN = 14;
+const CERTIFICATE_DAYS_RED = 3;
+/** Maximum number of characters of a name on a badge: longer names are shortened. */
 const LABEL_LENGTH_MAX = 40;
 
-/** What a badge is about. */
+/** Monitor and metric of a badge, with the metric's values. */
 export interface BadgeInput {
   readonly monitor: ShownMonitor;
   readonly metric: BadgeMetric;
-  /** Percent in the metric's time. */
+  /** Percentage of successful checks in the metric's period; null without checks. */
   readonly uptime: number | null;
-  /** Days until the certificate ends; null where none is known. */
+  /** Days until the certificate expires; null if no certificate was seen. */
   readonly certificateDays: number | null;
 }
 
-/** What a badge says of a monitor. */
+/** Composes the label, message and colour of a badge. */
 export function badgeOf({ monitor, metric, uptime, certificateDays }: BadgeInput): Badge {
   const { name, state, latencyMs } = monitor;
-  const named = (what: string): string => `${cut(name)}${what === "" ? "" : ` ${what}`}`;
+  const withSuffix = (suffix: string): string => `${shortened(name)} ${suffix}`;
   const unknown = { message: "no data", colour: "grey" } as const;
   if (metric === "status")
-    return { label: named(""), message: STATE_LABELS[state].toLowerCase(), colour: STATES[state] };
+    return {
+      label: shortened(name),
+      message: STATE_LABELS[state].toLowerCase(),
+      colour: STATE_COLOURS[state],
+    };
   if (metric === "latency") {
-    const label = named("latency");
+    const label = withSuffix("latency");
     return latencyMs === null ? { label, ...unknown } : { label, message: `${latencyMs} ms`, colour: "blue" };
   }
   if (metric === "cert") {
-    const label = named("certificate");
+    const label = withSuffix("certificate");
     if (certificateDays === null) return { label, ...unknown };
     return { label, message: daysText(certificateDays), colour: certificateColour(certificateDays) };
   }
-  const label = named(metric.replace("-", " "));
+  const label = withSuffix(metric.replace("-", " "));
   if (uptime === null) return { label, ...unknown };
-  return { label, message: `${uptime}%`, colour: LOOKS[uptimeRating(uptime)] };
+  return { label, message: `${uptime}%`, colour: RATING_COLOURS[uptimeRating(uptime)] };
 }
 
 function daysText(days: number): string {
@@ -78,28 +82,28 @@ function daysText(days: number): string {
 }
 
 function certificateColour(days: number): Colour {
-  if (days >= CERTIFICATE_DAYS) return "green";
-  return days > CERTIFICATE_DAYS_BAD ? "amber" : "red";
+  if (days >= CERTIFICATE_DAYS_GREEN) return "green";
+  return days > CERTIFICATE_DAYS_RED ? "amber" : "red";
 }
 
-function cut(name: string): string {
+function shortened(name: string): string {
   const characters = [...name];
   return characters.length <= LABEL_LENGTH_MAX
     ? name
     : `${characters.slice(0, LABEL_LENGTH_MAX - 1).join("")}…`;
 }
 
-/** As shields.io's endpoint badge wants it. */
+/** Renders a badge as JSON for shields.io's endpoint badge. */
 export function badgeJson({ label, message, colour }: Badge): string {
   const isError = message === "no data" ? { isError: true } : {};
   return JSON.stringify({ schemaVersion: 1, label, message, color: COLOURS[colour][1], ...isError });
 }
 
-/** Pixels of a character on average in the badge's font and size, and of the room at the ends of a part. */
+/** Average width of a character, and the padding of each part (both ends together), in pixels. */
 const CHARACTER_PX = 6.8;
 const PADDING_PX = 12;
 
-/** A flat badge. Texts have the length that they are given room for, whatever the font. */
+/** Renders a badge as SVG. `textLength` fits the texts into their parts, whatever font the client has. */
 export function badgeSvg({ label, message, colour }: Badge): string {
   const widthOf = (text: string): number => Math.round([...text].length * CHARACTER_PX) + PADDING_PX;
   const [left, right] = [widthOf(label), widthOf(message)];

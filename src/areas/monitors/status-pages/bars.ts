@@ -7,14 +7,14 @@ import { percentOf } from "./view.ts";
 const GOOD_PERCENT = 99.9;
 const FAIR_PERCENT = 95;
 
-/** How an uptime looks: the class of its bar, the colour of its badge. Null: nothing is known. */
+/** Rates an uptime: the class of its bar, and the colour of its badge. `none` without checks. */
 export function uptimeRating(uptime: number | null): "none" | "good" | "fair" | "bad" {
   if (uptime === null) return "none";
   if (uptime >= GOOD_PERCENT) return "good";
   return uptime >= FAIR_PERCENT ? "fair" : "bad";
 }
 
-/** The dates of the days from one on, as bars say them: written once for all bars of a page. */
+/** Formats the dates of consecutive days, once for all bars of a page. */
 export function datesFrom(firstDay: number, days: number): readonly string[] {
   return Array.from({ length: days }, (_, index) => dayText(firstDay + index * DAY_MS));
 }
@@ -28,10 +28,10 @@ export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[
   let failing = 0;
   for (const [index, row] of days.entries()) {
     const uptime = row === null ? null : percentOf(row.checks, row.up);
-    const look = uptimeRating(uptime);
-    if (look === "bad" || look === "fair") failing += 1;
+    const rating = uptimeRating(uptime);
+    if (rating === "bad" || rating === "fair") failing += 1;
     const tooltip = uptime === null ? "no data" : `${uptime}%${notesOf(row)}`;
-    const className = look === "good" ? "" : ` class="${look}"`;
+    const className = rating === "good" ? "" : ` class="${rating}"`;
     strokes += `<path${className} d="M${index} 0v9"><title>${dates[index]}: ${tooltip}</title></path>`;
   }
   const failures = `${failing === 0 ? "no" : failing} ${failing < 2 ? "day" : "days"} with failures`;
@@ -41,13 +41,10 @@ export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[
   );
 }
 
-/** For how long nothing was counted, in minutes. */
+/** Maintenance of the day, and the time for which the server was offline: checks in these times do not count. */
 function notesOf(row: DayRow | null): string {
   if (row === null) return "";
   const minutes = (ms: number): number => Math.ceil(ms / 60_000);
-  const maintainedPositions =
-    row.maintenanceMs > 0 ? `, ${minutes(row.maintenanceMs)} min of maintenance` : "";
-  return row.observerMs > 0
-    ? `${maintainedPositions}, not observed for ${minutes(row.observerMs)} min`
-    : maintainedPositions;
+  const maintenance = row.maintenanceMs > 0 ? `, ${minutes(row.maintenanceMs)} min of maintenance` : "";
+  return row.observerMs > 0 ? `${maintenance}, not observed for ${minutes(row.observerMs)} min` : maintenance;
 }

@@ -1,22 +1,22 @@
 import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import type { PageRow } from "./store.ts";
 
-/** Bytes of public texts in memory: some hundred pages as people have them, or a handful of the largest. */
+/** Maximum size of the cache in bytes: some hundred usual pages, or about ten of the largest. */
 export const CACHE_BYTES_MAX = 64 * 1024 * 1024;
-/** Bytes that an entry takes besides its text. */
+/** Memory of an entry without its text, in bytes. */
 const ENTRY_BYTES = 500;
-/** A text is stored as it is, and compressed. */
+/** A text is stored plain and compressed. */
 const COPIES = 2;
 
 interface CachedText {
   readonly text: Promise<TaggedText>;
-  /** What the text depends on besides the page. */
+  /** Input that the text depends on in addition to the page, such as the base URL of a feed. */
   readonly variant: string;
   /** 0 until it is rendered. */
   bytes: number;
 }
 
-/** A page as it was at a time, and the texts of it that have been requested since. */
+/** A page and the time at which its texts are rendered. */
 export interface CachedPage {
   readonly page: PageRow;
   /** Epoch milliseconds. */
@@ -28,14 +28,14 @@ interface Cached extends CachedPage {
   bytes: number;
 }
 
-/** What everyone sees of status pages, rendered: limited by bytes, the oldest pages are dropped first. */
+/** Rendered texts of status pages. The cache is limited in bytes and drops the oldest pages first. */
 export class StatusCache {
   private readonly pages = new Map<string, Cached>();
   private bytes = 0;
 
   constructor(private readonly bytesMax = CACHE_BYTES_MAX) {}
 
-  /** Bytes of all texts that are stored. */
+  /** Size of all stored texts in bytes. */
   get size(): number {
     return this.bytes;
   }
@@ -62,8 +62,8 @@ export class StatusCache {
   }
 
   /**
-   * A text of a page, rendered once for all who request it meanwhile. Of each `name` only the last `variant` is stored: what
-   * clients choose freely cannot fill the cache.
+   * Returns a text of a page, rendered once for all concurrent requests. Only the last `variant` of each `name` is stored, so
+   * that values chosen by clients cannot fill the cache.
    */
   text(page: CachedPage, name: string, render: () => Promise<TaggedText>, variant = ""): Promise<TaggedText> {
     const cached = this.pages.get(page.page.slug);

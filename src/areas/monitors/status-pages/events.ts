@@ -8,57 +8,56 @@ import type { PageFacts, PageIncident, PageMaintenance, PageUpdate } from "./fac
 import type { PageRow } from "./store.ts";
 import { bytesOf, TextBudget } from "./text-budget.ts";
 
-/** How long incidents and maintenance that are over stay on a page. */
+/** Days for which a page shows resolved incidents and past maintenance. */
 export const PAST_DAYS = 15;
-/** How long before it begins maintenance is announced. */
+/** Days before its start from which a page announces maintenance. */
 const AHEAD_DAYS = 14;
-/** Maximum number of incidents on a page: as many as people read on one. */
+/** Maximum number of incidents on a page. */
 export const INCIDENTS_MAX = 50;
-/** Newest updates of an incident that a page and its feed show: the incident's own page shows the others. */
+/** Number of updates of an incident on a page and in its feed, newest first. The incident's own page shows all of them. */
 export const UPDATES_SHOWN = 3;
-/** Monitors that an incident names: the others are counted. */
+/** Maximum number of monitor names in an incident: further ones are counted. */
 const NAMES_MAX = 10;
 
-/** An update on a page. */
+/** An update with its rendered message. */
 export type ShownUpdate = PageUpdate & { readonly markup: Markup };
-/** An incident on a page, with the places of its monitors there. */
+/** An incident with the positions of its monitors on the page. */
 export type ShownIncident = Omit<PageIncident, "updates"> & {
   readonly numbers: readonly number[];
-  /** Names of its monitors as the page shows them, as the end of a sentence; empty where there are none. */
+  /** Names of its monitors on the page, as the end of a sentence; empty without monitors. */
   readonly names: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly updates: readonly ShownUpdate[];
 };
-/** Maintenance on a page. */
+/** A maintenance window with the positions of its monitors on the page, and its rendered message. */
 export type ShownMaintenance = PageMaintenance & {
   readonly numbers: readonly number[];
   readonly names: string;
   readonly markup: Markup;
 };
 
-/** What people are told on a page, besides how its monitors are. */
+/** Incidents and maintenance of a page. */
 export interface PageEvents {
   readonly page: PageRow;
   readonly now: number;
   /** Newest first. */
   readonly incidents: readonly ShownIncident[];
   readonly maintenance: readonly ShownMaintenance[];
-  /** Impacts of all open incidents, also of those that have no space on the page. */
+  /** Impacts of all open incidents, also of those that do not fit the page. */
   readonly openImpacts: ReadonlySet<PageIncident["impact"]>;
-  /** Positions of monitors that are in maintenance. */
+  /** Positions of monitors that are under maintenance. */
   readonly maintainedPositions: ReadonlySet<number>;
   readonly isUnderMaintenance: boolean;
 }
 
-/** What news is read from. */
 export interface EventParts extends Pick<MonitorParts, "monitors"> {
   readonly facts: PageFacts;
 }
 
-/** The monitors of a page by their places, from 1. One that is gone leaves its place empty, until the page is changed. */
+/** Monitors of a page by position, from 1. The position of a deleted monitor stays empty until the page is updated. */
 export type Positions = ReadonlyMap<number, MonitorRow>;
 
-/** Looks up the monitors of a page, or those of the given ids alone. */
+/** Loads the monitors of a page, or only those with the given ids. */
 export async function loadPositions(
   { monitors }: EventParts,
   { settings, projectRef }: PageRow,
@@ -77,31 +76,36 @@ export async function loadPositions(
   return positions;
 }
 
-/** The name of a monitor on a page. A host says more than its owner may want to say: what has no name has a number. */
+/** Name of a monitor on a page. A monitor without a name is shown by its position, since its host may be confidential. */
 export function displayName({ settings }: PageRow, number: number, row: MonitorRow): string {
   return row.settings.name !== null || settings.show_urls ? shownName(row.settings) : `Monitor ${number}`;
 }
 
-/** Whether maintenance is in progress at a time. */
 export function isInProgress({ startsAt, endsAt }: PageMaintenance, now: number): boolean {
   return startsAt <= now && now < endsAt;
 }
 
-/** Reads what a page tells of incidents and maintenance, as much as `budget` has space for: what is open comes first. */
+interface EventQuery {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly positions: Positions;
+  readonly budget: TextBudget;
+}
+
+/**
+ * Loads the incidents and the maintenance of a page, as far as `budget` has space: open incidents first, then maintenance, then
+ * resolved incidents.
+ */
 export async function loadEvents(
   { facts }: EventParts,
   page: PageRow,
-  {
-    now,
-    positions,
-    budget,
-  }: { readonly now: number; readonly positions: Positions; readonly budget: TextBudget },
+  { now, positions, budget }: EventQuery,
 ): Promise<PageEvents> {
   const from = now - PAST_DAYS * DAY_MS;
-  const about = aboutOf(page, positions);
+  const find = monitorFinder(page, positions);
   const windows = await facts.maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS);
-  const planned = await mapInSlices(windows, (one) => ({ ...one, ...about(one.monitorIds) }));
-  const onPage = planned.filter((one) => one.public && isAboutPage(one));
+  const located = await mapInSlices(windows, (one) => ({ ...one, ...find(one.monitorIds) }));
+  const onPage = located.filter((one) => one.public && concernsPage(one));
   const current = onPage.filter((one) => isInProgress(one, now));
   const { publish_incidents } = page.settings;
   const read =
@@ -113,13 +117,13 @@ export async function loadEvents(
           max: INCIDENTS_MAX,
           updatesMax: UPDATES_SHOWN,
         });
-  const all = await mapInSlices(read, (one) => ({ ...one, ...about(one.monitorIds) }));
+  const all = await mapInSlices(read, (one) => ({ ...one, ...find(one.monitorIds) }));
   const visible = all.filter((one) => isPublic(page, one));
-  const incidentsOf = (ones: typeof visible) =>
-    mapInSlices(ones, (one) => shownIncident(one, positions, page, budget));
-  const open = await incidentsOf(visible.filter(({ resolvedAt }) => resolvedAt === null));
-  const maintenance = await mapInSlices(onPage, (one) => shownMaintenance(one, budget));
-  const past = await incidentsOf(visible.filter(({ resolvedAt }) => resolvedAt !== null));
+  const renderAll = (ones: typeof visible) =>
+    mapInSlices(ones, (one) => renderIncident(one, positions, page, budget));
+  const open = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt === null));
+  const maintenance = await mapInSlices(onPage, (one) => renderMaintenance(one, budget));
+  const past = await renderAll(visible.filter(({ resolvedAt }) => resolvedAt !== null));
   const shown = new Map([...open, ...past].flatMap((one) => (one === null ? [] : [[one.id, one]])));
   return {
     page,
@@ -132,8 +136,8 @@ export async function loadEvents(
   };
 }
 
-/** One incident with all updates that fit a page; null where the page does not show it to anyone. */
-export async function incidentOf(
+/** Loads an incident with all updates that fit a page. Returns null if the page does not show the incident. */
+export async function loadIncident(
   parts: EventParts,
   page: PageRow,
   incidentId: string,
@@ -142,16 +146,19 @@ export async function incidentOf(
   const found = parts.facts.incident(page.projectRef, incidentId, updatesMax);
   if (found === null || page.settings.publish_incidents === "none") return null;
   const positions = await loadPositions(parts, page, new Set(found.monitorIds));
-  const one = { ...found, ...aboutOf(page, positions)(found.monitorIds) };
-  return isPublic(page, one) ? shownIncident(one, positions, page, new TextBudget()) : null;
+  const one = { ...found, ...monitorFinder(page, positions)(found.monitorIds) };
+  return isPublic(page, one) ? renderIncident(one, positions, page, new TextBudget()) : null;
 }
 
-type About = Pick<ShownIncident, "monitorIds" | "numbers" | "names">;
+type MonitorsOnPage = Pick<ShownIncident, "monitorIds" | "numbers" | "names">;
 
-/** Tells where on a page the monitors of something are, and what they are called there; of one with several places, the first. */
-function aboutOf(page: PageRow, positions: Positions) {
+/**
+ * Returns a function that finds the positions and names of monitors on a page. A monitor with several positions is named by the
+ * first one.
+ */
+function monitorFinder(page: PageRow, positions: Positions) {
   const numbersOf = Map.groupBy(positions.keys(), (number) => positions.get(number)?.monitorId);
-  return (monitorIds: readonly string[]): Pick<About, "numbers" | "names"> => {
+  return (monitorIds: readonly string[]): Pick<MonitorsOnPage, "numbers" | "names"> => {
     const numbers = monitorIds.flatMap((id) => numbersOf.get(id) ?? []);
     const firsts = monitorIds.flatMap((id) => numbersOf.get(id)?.[0] ?? []).sort((one, other) => one - other);
     const names = firsts.slice(0, NAMES_MAX).flatMap((number) => {
@@ -164,18 +171,18 @@ function aboutOf(page: PageRow, positions: Positions) {
   };
 }
 
-function isAboutPage({ monitorIds, numbers }: About): boolean {
+function concernsPage({ monitorIds, numbers }: MonitorsOnPage): boolean {
   return monitorIds.length === 0 || numbers.length > 0;
 }
 
-function isPublic({ settings }: PageRow, one: PageIncident & About): boolean {
-  if (one.kind === "manual") return one.public && isAboutPage(one);
+function isPublic({ settings }: PageRow, one: PageIncident & MonitorsOnPage): boolean {
+  if (one.kind === "manual") return one.public && concernsPage(one);
   return settings.publish_incidents === "all" && one.numbers.length > 0;
 }
 
-/** Null where there is no space for it. An update that does not fit leaves out the older ones. */
-function shownIncident(
-  one: PageIncident & About,
+/** Renders an incident. Returns null if it does not fit. After the first update that does not fit, older ones are omitted. */
+function renderIncident(
+  one: PageIncident & MonitorsOnPage,
   positions: Positions,
   page: PageRow,
   budget: TextBudget,
@@ -191,31 +198,34 @@ function shownIncident(
   return { ...one, title, updates };
 }
 
-function shownMaintenance(one: PageMaintenance & About, budget: TextBudget): ShownMaintenance | null {
+function renderMaintenance(
+  one: PageMaintenance & MonitorsOnPage,
+  budget: TextBudget,
+): ShownMaintenance | null {
   const markup = paragraphs(one.message);
   const fits = budget.reserve(headBytes(one) + bytesOf(one.message, markup));
   return fits ? { ...one, markup } : null;
 }
 
-function headBytes({ title, names, numbers }: About & { readonly title: string }): number {
+function headBytes({ title, names, numbers }: MonitorsOnPage & { readonly title: string }): number {
   return bytesOf(title) + bytesOf(names) + String(numbers).length;
 }
 
-/** The title that a monitor gives may contain a host: it is told in the names of the page. */
+/** Title of an incident. An automatic title can contain a host, so it is composed again with the monitor's name on the page. */
 function titleOf(
-  { titleGiven, title, numbers, resolvedAt }: PageIncident & About,
+  { titleGiven, title, numbers, resolvedAt }: PageIncident & MonitorsOnPage,
   positions: Positions,
   page: PageRow,
 ): string {
   if (titleGiven) return title;
-  // It is about one monitor, which may stand on the page more than once.
+  // An automatic incident has one monitor, which can have several positions.
   const number = numbers[0] ?? 0;
   const row = positions.get(number);
   const name = row === undefined ? "" : displayName(page, number, row);
   return `${name} ${resolvedAt === null ? "is" : "was"} down`;
 }
 
-/** How many updates of an incident are not shown, in words; null where all are. */
+/** Number of omitted updates as text, such as `3 earlier updates`; null if all are shown. */
 export function omittedText({ updates, updatesCount }: ShownIncident): string | null {
   const omitted = updatesCount - updates.length;
   if (omitted <= 0) return null;

@@ -11,16 +11,16 @@ export interface PageUpdate {
   readonly at: number;
   readonly status: string;
   readonly message: string;
-  /** Where its links are, see `linksOf`; null: to be found. */
+  /** Offsets of the links in the message, see `linksOf`; null if they are not stored. */
   readonly links: readonly number[] | null;
 }
 
-/** An incident, as far as a page shows it. */
+/** Fields of an incident that a page shows. */
 export interface PageIncident {
   readonly id: string;
   readonly kind: "auto" | "manual";
   readonly title: string;
-  /** Whether a person gave the title: that of a monitor is never shown as it is. */
+  /** Whether the title was written by a person. An automatic title is never shown, since it can contain a host. */
   readonly titleGiven: boolean;
   readonly impact: "degraded" | "outage";
   readonly status: string;
@@ -29,31 +29,31 @@ export interface PageIncident {
   /** Epoch milliseconds. */
   readonly startedAt: number;
   readonly resolvedAt: number | null;
-  /** Number of all its updates. */
+  /** Number of all updates, also of those that are not included. */
   readonly updatesCount: number;
-  /** The newest updates, the newest first. */
+  /** Newest updates, newest first. */
   readonly updates: readonly PageUpdate[];
 }
 
-/** A time of maintenance; of one that comes again, one of its times. */
+/** A maintenance window; one occurrence of a recurring one. */
 export interface PageMaintenance {
-  /** Never shown as it is; each time has its own. */
+  /** Unique per occurrence; never shown. */
   readonly id: string;
   readonly title: string;
   readonly message: string;
   readonly public: boolean;
-  /** Empty: an announcement that is about none. */
+  /** Empty for an announcement about the whole page. */
   readonly monitorIds: readonly string[];
   /** Epoch milliseconds. */
   readonly startsAt: number;
   readonly endsAt: number;
-  /** When it was made known; a time of one that comes again, when it begins. */
+  /** Creation of the window, or the start of an occurrence; epoch milliseconds. */
   readonly announcedAt: number;
 }
 
-/** What pages show beside checks. */
+/** Incidents, maintenance and uncounted times: what pages show in addition to checks. */
 export interface PageFacts {
-  /** A project's incidents that are open, or were resolved at `since` or later; newest first, each with its newest updates. */
+  /** Lists a project's incidents that are open or were resolved at `since` or later, newest first, with their newest updates. */
   incidents(
     projectRef: number,
     query: {
@@ -63,15 +63,14 @@ export interface PageFacts {
       readonly updatesMax: number;
     },
   ): readonly PageIncident[];
-  /** One incident of a project with its newest updates; null where there is none. */
+  /** Returns an incident of a project with its newest updates, or null. */
   incident(projectRef: number, incidentId: string, updatesMax: number): PageIncident | null;
-  /** Open incidents of all projects. */
+  /** Number of open incidents of all projects. */
   openIncidents(): number;
-  /** A project's public times of maintenance that touch a stretch of time, in order. */
+  /** Lists a project's public maintenance windows that overlap a period, by start. */
   maintenance(projectRef: number, from: number, until: number): Promise<readonly PageMaintenance[]>;
 }
 
-/** What these facts are read from. */
 export interface FactParts {
   readonly facts: FactStore;
   readonly incidents: Pick<IncidentStore, "newestUpdates" | "updatesCount">;

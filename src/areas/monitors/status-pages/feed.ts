@@ -2,10 +2,11 @@ import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { html, type Markup } from "../incidents/markup.ts";
 import { omittedText, type PageEvents, type ShownIncident, type ShownMaintenance } from "./events.ts";
+import { IMPACT_LABELS } from "./labels.ts";
 import type { PageRow } from "./store.ts";
 import { type ShownMonitor, type StatusView, uptimeOf } from "./view.ts";
 
-/** The page as data: what it shows, and nothing else. */
+/** Renders the page as JSON: the same content as the HTML page. */
 export async function statusJson(view: StatusView): Promise<string> {
   const { page, groups, incidents, maintenance } = view;
   const { title, description, footer } = page.settings;
@@ -33,7 +34,7 @@ export async function statusJson(view: StatusView): Promise<string> {
   });
 }
 
-/** An incident as data, with the updates that are shown. */
+/** Renders an incident as JSON, with the same updates as its HTML page. */
 export function incidentJson(incident: ShownIncident): string {
   return JSON.stringify(incidentObject(incident));
 }
@@ -64,7 +65,7 @@ function monitorJson({ number, name, url, state, uptime, latencyMs, days }: Show
   };
 }
 
-/** The feed: what happened and what is planned. `address` is the page's own, absolute. */
+/** Renders incidents and maintenance as an Atom feed. `address` is the absolute URL of the page. */
 export async function statusFeed(events: PageEvents, address: string): Promise<string> {
   const { page, incidents, maintenance } = events;
   const { title, description } = page.settings;
@@ -93,13 +94,13 @@ interface Entry {
 function incidentEntry(incident: ShownIncident, page: PageRow, address: string): Entry {
   const { title, startedAt, resolvedAt, updates, names, impact } = incident;
   const updated = Math.max(startedAt, resolvedAt ?? 0, ...updates.map(({ at }) => at));
-  const ended = resolvedAt === null ? null : html`<p>Resolved ${isoTime(resolvedAt)}.</p>`;
+  const resolution = resolvedAt === null ? null : html`<p>Resolved ${isoTime(resolvedAt)}.</p>`;
   const omitted = omittedText(incident);
-  const content = html`<p>${impact === "outage" ? "Outage" : "Slow"} since ${isoTime(startedAt)}${names}.</p>
-${ended}${updates.map(({ at, status, markup }) => html`<p><b>${status}</b>, ${isoTime(at)}</p>${markup}`)}${omitted && html`<p>${omitted}.</p>`}`;
-  const state = resolvedAt === null ? "" : "Resolved: ";
+  const content = html`<p>${IMPACT_LABELS[impact]} since ${isoTime(startedAt)}${names}.</p>
+${resolution}${updates.map(({ at, status, markup }) => html`<p><b>${status}</b>, ${isoTime(at)}</p>${markup}`)}${omitted && html`<p>${omitted}.</p>`}`;
+  const prefix = resolvedAt === null ? "" : "Resolved: ";
   return entryOf(
-    { id: incident.id, title: `${state}${title}`, published: startedAt, updated, content },
+    { id: incident.id, title: `${prefix}${title}`, published: startedAt, updated, content },
     page,
     address,
   );
@@ -142,9 +143,9 @@ interface EntryContent {
   readonly content: Markup;
 }
 
-/** A name that stays the same and tells nothing: a UUID (version 8) of a digest. */
-function urn(what: string): string {
-  const digits = Bun.CryptoHasher.hash("sha256", what, "hex");
+/** Derives a stable name that reveals nothing about its input: a UUID (version 8) from a digest. */
+function urn(input: string): string {
+  const digits = Bun.CryptoHasher.hash("sha256", input, "hex");
   const groups = [
     digits.slice(0, 8),
     digits.slice(8, 12),

@@ -11,27 +11,18 @@ import {
   type ShownMaintenance,
   type ShownUpdate,
 } from "./events.ts";
+import { IMPACT_LABELS, STATE_LABELS } from "./labels.ts";
 import type { PageRow } from "./store.ts";
-import { DAYS_SHOWN, type ShownMonitor, type ShownState, type StatusView } from "./view.ts";
+import { DAYS_SHOWN, type ShownMonitor, type StatusView } from "./view.ts";
 
-/** A state in a word. */
-export const STATE_LABELS: Readonly<Record<ShownState, string>> = {
-  up: "Works",
-  degraded: "Slow",
-  down: "Down",
-  maintenance: "Maintenance",
-  paused: "Paused",
-  unknown: "No data",
-};
-
-/** The page as HTML: no script, nothing of another host. Its links are relative, so that it holds behind a prefix. */
+/** Renders a page as HTML without scripts and third-party content. Links are relative, so they work behind a path prefix. */
 export async function statusHtml(view: StatusView, style: string): Promise<string> {
   const { page, incidents, maintenance, now, state, sentence } = view;
   const { slug, settings } = page;
-  const open = incidents.filter(({ resolvedAt }) => resolvedAt === null);
-  const past = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
+  const openIncidents = incidents.filter(({ resolvedAt }) => resolvedAt === null);
+  const pastIncidents = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
   const dates = datesFrom(view.firstDay, DAYS_SHOWN);
-  const ahead = maintenance.filter(({ endsAt }) => endsAt > now);
+  const upcoming = maintenance.filter(({ endsAt }) => endsAt > now);
   const groups: Markup[] = [];
   for (const group of view.groups) groups.push(await groupOf(group, dates));
   const incident = (one: ShownIncident) => incidentOf(one, `${slug}/incidents/${one.id}`);
@@ -53,20 +44,20 @@ ${settings.description === "" ? null : paragraphs(settings.description)}
 </header>
 <main>
 <p class="sentence ${state}">${sentence}</p>
-${section("Open incidents", open.map(incident))}
+${section("Open incidents", openIncidents.map(incident))}
 ${section(
   "Maintenance",
-  ahead.map((one) => maintenanceOf(one, now)),
+  upcoming.map((one) => maintenanceOf(one, now)),
 )}
 ${groups}
 <section class="past">
 <h2>Past incidents</h2>
-${past.length === 0 ? html`<p>None in the last ${PAST_DAYS} days.</p>` : past.map(incident)}
+${pastIncidents.length === 0 ? html`<p>No incidents in the last ${PAST_DAYS} days.</p>` : pastIncidents.map(incident)}
 </section>
 </main>
 <footer>
 ${settings.footer === "" ? null : paragraphs(settings.footer)}
-<p>${lastCheck(view)}Days and times are in UTC. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
+<p>${lastCheck(view)}All times are in UTC. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
 </footer>
 </body>
 </html>
@@ -74,27 +65,27 @@ ${settings.footer === "" ? null : paragraphs(settings.footer)}
   return document.text;
 }
 
-/** What stands where there is no page, or none that is published. */
-export function missingHtml(style: string): string {
+/** Renders the page for a slug without a published status page. */
+export function notFoundHtml(style: string): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>No status page here</title>
+<title>Status page not found</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <link rel="stylesheet" href="${style}">
 </head>
 <body>
-<main><h1>No status page here</h1><p>There is none at this address, or it is not published.</p></main>
+<main><h1>Status page not found</h1><p>No status page is published at this address. Check the address.</p></main>
 </body>
 </html>
 `.text;
 }
 
 function lastCheck({ checkedAt }: StatusView): Markup | null {
-  return checkedAt === null ? null : html`Last check ${time(checkedAt)}. `;
+  return checkedAt === null ? null : html`Last check: ${time(checkedAt)}. `;
 }
 
 function section(title: string, parts: readonly Markup[]): Markup | null {
@@ -120,12 +111,12 @@ function monitorItem(shown: ShownMonitor, dates: readonly string[]): Markup {
   return html`<li>
 <div class="name"><strong>${name}</strong> <span class="state ${state}">${STATE_LABELS[state]}</span></div>
 ${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? null : barsOf(days, dates)}
-<div class="figures"><span>${DAYS_SHOWN} days: ${uptime === null ? "no data" : `${uptime}%`}</span>${latency}</div>
+<div class="numbers"><span>${DAYS_SHOWN} days: ${uptime === null ? "no data" : `${uptime}%`}</span>${latency}</div>
 </li>
 `;
 }
 
-/** `address`: where its own page is. */
+/** Renders an incident within a status page. `address` is the relative URL of the incident's own page. */
 function incidentOf(incident: ShownIncident, address: string): Markup {
   const omitted = omittedText(incident);
   return html`<article class="incident ${incidentClass(incident)}">
@@ -136,15 +127,15 @@ ${incident.updates.map(updateOf)}${omitted && html`<p class="when"><a href="${ad
 }
 
 function incidentClass({ impact, resolvedAt }: ShownIncident): string {
-  return resolvedAt === null ? impact : "over";
+  return resolvedAt === null ? impact : "resolved";
 }
 
 function incidentTimes({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
   const end = resolvedAt === null ? null : html` to ${time(resolvedAt)}`;
-  return html`<p class="when">${impact === "outage" ? "Outage" : "Slow"}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${names}</p>`;
+  return html`<p class="when">${IMPACT_LABELS[impact]}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${names}</p>`;
 }
 
-/** The page of one incident, with all of its updates that fit. Its links are relative, as those of its status page. */
+/** Renders the page of one incident, with all updates that fit. Links are relative, so they work behind a path prefix. */
 export function incidentHtml({ settings, slug }: PageRow, incident: ShownIncident, style: string): string {
   const omitted = omittedText(incident);
   return html`<!doctype html>
@@ -167,7 +158,7 @@ ${incidentTimes(incident)}
 ${incident.updates.map(updateOf)}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article>
 </main>
 <footer>
-<p><a href="../../${slug}">${settings.title}</a> Days and times are in UTC. <a href="${incident.id}.json">JSON</a></p>
+<p><a href="../../${slug}">${settings.title}</a> All times are in UTC. <a href="${incident.id}.json">JSON</a></p>
 </footer>
 </body>
 </html>
@@ -183,7 +174,7 @@ function maintenanceOf(maintenance: ShownMaintenance, now: number): Markup {
   const { title, markup, startsAt, endsAt, names } = maintenance;
   return html`<article class="incident maintenance">
 <h3>${title}</h3>
-<p class="when">${isInProgress(maintenance, now) ? "Under way" : "Planned"}, ${time(startsAt)} to ${time(endsAt)}${names}</p>
+<p class="when">${isInProgress(maintenance, now) ? "In progress" : "Scheduled"}, ${time(startsAt)} to ${time(endsAt)}${names}</p>
 ${markup}</article>
 `;
 }

@@ -8,12 +8,12 @@ import type { MonitorParts } from "../ports.ts";
 import { factStore } from "./fact-store.ts";
 import { pageFacts } from "./facts.ts";
 import { PublicStatusPages } from "./public-pages.ts";
-import { statusRoutes } from "./public-routes.ts";
+import { publicRoutes } from "./public-routes.ts";
 import { pageRoutes } from "./routes.ts";
 import { StatusPages } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
 
-/** What status pages need of the rest of the area. */
+/** Parts of the area that status pages use. */
 type AreaParts = Pick<
   MonitorParts,
   | "monitors"
@@ -27,29 +27,29 @@ type AreaParts = Pick<
   | "incidents"
 >;
 
-/** The status pages of an area that watches: what owners do with them, what everybody sees, and the daily figures. */
-export function createStatusPages(kernel: Kernel, around: AreaParts) {
+/** Builds status pages: their management, their public side, and the daily uptime that they show. */
+export function createStatusPages(kernel: Kernel, parts: AreaParts) {
   const facts = pageFacts({
     facts: factStore(kernel.db),
-    incidents: around.incidents,
+    incidents: parts.incidents,
     maintenance: maintenanceStore(kernel.db),
   });
-  const days = new Days(around.dailies);
+  const days = new Days(parts.dailies);
   days.register(kernel);
-  declareGauges(kernel, { ...around, facts });
+  declareGauges(kernel, { ...parts, facts });
   const pages = pageStore(kernel.db);
-  const common = { ...kernel, ...around, pages, days, facts };
-  const status = new PublicStatusPages(common);
-  const invalidate = (tx: Tx, slug: string): void => status.invalidate(tx, slug);
-  const owned = new StatusPages({ ...common, invalidate });
+  const common = { ...kernel, ...parts, pages, days, facts };
+  const publicPages = new PublicStatusPages(common);
+  const invalidate = (tx: Tx, slug: string): void => publicPages.invalidate(tx, slug);
+  const statusPages = new StatusPages({ ...common, invalidate });
   return {
     routes: (api: Api) => [
-      ...pageRoutes(api, owned),
-      statusRoutes(api, status, kernel.clock, around.statusStyle),
+      ...pageRoutes(api, statusPages),
+      publicRoutes(api, publicPages, kernel.clock, parts.statusStyle),
     ],
-    /** Removes at most `rowsMax` pages of a deleted project. Returns how many. */
+    /** Removes at most `rowsMax` pages of a deleted project. Returns the number of removed pages. */
     removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-      status.invalidateProject(tx, projectRef);
+      publicPages.invalidateProject(tx, projectRef);
       return pages.removeOfProject(tx, projectRef, rowsMax);
     },
   };

@@ -7,14 +7,14 @@ import { INCIDENT_UPDATES_MAX } from "../incidents/incidents.ts";
 import type { MonitorParts } from "../ports.ts";
 import { type BadgeMetric, badgeJson, badgeOf, badgeSvg } from "./badge.ts";
 import { type CachedPage, StatusCache } from "./cache.ts";
-import { incidentOf, loadEvents, loadPositions, type ShownIncident } from "./events.ts";
+import { loadEvents, loadIncident, loadPositions, type ShownIncident } from "./events.ts";
 import { incidentJson, statusFeed, statusJson } from "./feed.ts";
 import { incidentHtml, statusHtml } from "./html.ts";
 import type { PageRow, PageStore } from "./store.ts";
 import { TextBudget } from "./text-budget.ts";
 import { buildView, monitorAt, type ShownMonitor, uptimeOfHours, type ViewParts } from "./view.ts";
 
-/** How long what a page shows stands, however many clients request it. */
+/** Time for which a rendered page is served from the cache, in milliseconds. */
 export const RENDER_INTERVAL_MS = 10_000;
 
 interface StatusParts extends ViewParts, Pick<MonitorParts, "owners" | "stopped" | "statusStyle"> {
@@ -26,42 +26,43 @@ const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } a
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
 
-/** StatusPages as everyone sees them: cached, and rendered in slices of the event loop. */
+/** Public side of status pages: cached texts, rendered in slices of the event loop. */
 export class PublicStatusPages {
   private readonly cache = new StatusCache();
 
   constructor(private readonly parts: StatusParts) {}
 
-  /** What is at a slug has changed. */
+  /** Drops the cached texts of a slug after the commit. */
   invalidate(tx: Tx, slug: string): void {
     tx.afterCommit(() => this.cache.drop(slug));
   }
 
-  /** A project's pages are removed. */
+  /** Drops the cached texts of all pages of a project after the commit. */
   invalidateProject(tx: Tx, projectRef: number): void {
     tx.afterCommit(() => this.cache.dropProject(projectRef));
   }
 
-  /** @throws ApiError `not_found`, as all of these do: for what is unknown as for what is not published. */
+  /** Returns the page as HTML. @throws ApiError `not_found` for an unknown and an unpublished page alike, as all methods below */
   async html(slug: string): Promise<TaggedText> {
-    const cached = this.at(slug);
+    const cached = this.cachedPage(slug);
     return this.cache.text(cached, "html", async () => {
       const view = await buildView(this.parts, cached.page, cached.at);
       return new TaggedText(await statusHtml(view, this.parts.statusStyle));
     });
   }
 
+  /** Returns the page as JSON. */
   async json(slug: string): Promise<TaggedText> {
-    const cached = this.at(slug);
+    const cached = this.cachedPage(slug);
     return this.cache.text(cached, "json", async () => {
       const view = await buildView(this.parts, cached.page, cached.at);
       return new TaggedText(await statusJson(view));
     });
   }
 
-  /** `baseUrl`: where the client reaches the server, in the client's words. */
+  /** Returns the Atom feed. `baseUrl` is the URL of the server as the client reaches it. */
   async feed(slug: string, baseUrl: string): Promise<TaggedText> {
-    const cached = this.at(slug);
+    const cached = this.cachedPage(slug);
     const render = async () => {
       const { page, at: now } = cached;
       const positions = await loadPositions(this.parts, page);
@@ -71,56 +72,57 @@ export class PublicStatusPages {
     return this.cache.text(cached, "feed", render, baseUrl);
   }
 
-  /** The page of one incident, as HTML or as data. */
-  async incident(slug: string, incidentId: string, form: "html" | "json"): Promise<TaggedText> {
-    const cached = this.at(slug);
-    return this.cache.text(cached, `incident ${incidentId} ${form}`, async () => {
+  /** Returns the page of an incident as HTML or JSON. */
+  async incident(slug: string, incidentId: string, format: "html" | "json"): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    return this.cache.text(cached, `incident ${incidentId} ${format}`, async () => {
       const { page } = cached;
-      const incident = await incidentOf(this.parts, page, incidentId, INCIDENT_UPDATES_MAX);
-      if (incident === null) throw new ApiError("not_found", "There is no such incident on this page.");
-      return new TaggedText(textOf(page, incident, form, this.parts.statusStyle));
+      const incident = await loadIncident(this.parts, page, incidentId, INCIDENT_UPDATES_MAX);
+      if (incident === null)
+        throw new ApiError("not_found", "This status page has no incident with this id.");
+      return new TaggedText(renderIncident(page, incident, format, this.parts.statusStyle));
     });
   }
 
-  /** `name`: the place on the page, and the form. */
+  /** Returns a badge. `name` consists of the position on the page and the format, such as `1.svg`. */
   async badge(
     slug: string,
     name: string,
     metric: BadgeMetric,
   ): Promise<{ readonly text: TaggedText; readonly isSvg: boolean }> {
-    const cached = this.at(slug);
-    const [, number, form] = BADGE.exec(name) ?? [];
+    const cached = this.cachedPage(slug);
+    const [, number, format] = BADGE.exec(name) ?? [];
     const isHidden = metric === "latency" && !cached.page.settings.show_latency;
-    if (number === undefined || isHidden) throw missingBadge();
-    const isSvg = form === "svg";
+    if (number === undefined || isHidden) throw badgeNotFound();
+    const isSvg = format === "svg";
     const text = await this.cache.text(cached, `badge ${name} ${metric}`, async () => {
       const monitor = await monitorAt(this.parts, cached.page, Number(number), cached.at);
-      if (monitor === null) throw missingBadge();
-      const badge = badgeOf({ monitor, metric, ...this.measured(monitor, metric, cached.at) });
+      if (monitor === null) throw badgeNotFound();
+      const badge = badgeOf({ monitor, metric, ...this.valuesOf(monitor, metric, cached.at) });
       return new TaggedText(isSvg ? badgeSvg(badge) : badgeJson(badge));
     });
     return { text, isSvg };
   }
 
-  private measured({ row, uptime }: ShownMonitor, metric: BadgeMetric, now: number) {
+  private valuesOf({ row, uptime }: ShownMonitor, metric: BadgeMetric, now: number) {
     const hours = metric in HOURS ? HOURS[metric as keyof typeof HOURS] : null;
-    const endsAt = row.certificate?.notAfter ?? null;
+    const expiresAt = row.certificate?.notAfter ?? null;
     return {
       uptime: hours === null ? uptime : uptimeOfHours(this.parts, row, now, hours),
-      certificateDays: endsAt === null ? null : Math.floor((endsAt - now) / DAY_MS),
+      certificateDays: expiresAt === null ? null : Math.floor((expiresAt - now) / DAY_MS),
     };
   }
 
-  private at(slug: string): CachedPage {
+  private cachedPage(slug: string): CachedPage {
     const now = this.parts.clock.now();
     const known = this.cache.find(slug);
-    // A clock that was set back makes nothing last longer.
+    // The absolute difference: a clock that is set back must not extend the cache time.
     if (known !== null && Math.abs(now - known.at) < RENDER_INTERVAL_MS && this.isVisible(known.page))
       return known;
     this.cache.drop(slug);
-    const page = SLUG.test(slug) ? this.parts.pages.at(slug) : null;
+    const page = SLUG.test(slug) ? this.parts.pages.findBySlug(slug) : null;
     if (page === null || !this.isVisible(page))
-      throw new ApiError("not_found", "There is no status page here.");
+      throw new ApiError("not_found", "No status page is published at this address. Check the slug.");
     return this.cache.add(page, now);
   }
 
@@ -130,10 +132,18 @@ export class PublicStatusPages {
   }
 }
 
-function textOf(page: PageRow, incident: ShownIncident, form: "html" | "json", style: string): string {
-  return form === "html" ? incidentHtml(page, incident, style) : incidentJson(incident);
+function renderIncident(
+  page: PageRow,
+  incident: ShownIncident,
+  format: "html" | "json",
+  style: string,
+): string {
+  return format === "html" ? incidentHtml(page, incident, style) : incidentJson(incident);
 }
 
-function missingBadge(): ApiError {
-  return new ApiError("not_found", "There is no such badge.");
+function badgeNotFound(): ApiError {
+  return new ApiError(
+    "not_found",
+    "This status page has no badge at this address. Use a position on the page and `.svg` or `.json`.",
+  );
 }

@@ -2,58 +2,64 @@ import { Type } from "@sinclair/typebox";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
 import { IMPACTS, STATUSES } from "../incidents/schema.ts";
 
-/** How something is, as pages say it. */
-const State = oneOf(["up", "degraded", "down", "maintenance", "paused", "unknown"], { examples: ["up"] });
+const State = oneOf(["up", "degraded", "down", "maintenance", "paused", "unknown"], {
+  description: "Current status.",
+  examples: ["up"],
+});
 const Time = Type.String({ format: "date-time" });
 const Percent = Type.Number({ minimum: 0, maximum: 100, examples: [99.98] });
 
 const PublicMonitor = named("PublicMonitor", {
   number: Type.Integer({
-    description: "Position on the page, from 1; badges are named by it.",
+    description: "Position on the page, from 1; part of the path of its badges.",
     examples: [1],
   }),
   name: Type.String({ examples: ["Shop"] }),
   status: State,
-  uptime_90d: orNull(Percent, { description: "Percent of the checks of 90 days; null without checks." }),
-  url: Type.Optional(Type.String({ description: "Where the page shows addresses.", examples: [] })),
+  uptime_90d: orNull(Percent, {
+    description: "Percentage of successful checks in the last 90 days; null without checks.",
+  }),
+  url: Type.Optional(Type.String({ description: "Monitored URL, if the page shows URLs.", examples: [] })),
   latency_ms: Type.Optional(
     Type.Number({
-      description: "Milliseconds of the latest check, where the page shows latencies.",
+      description: "Latency of the latest check in milliseconds, if the page shows latencies.",
       examples: [],
     }),
   ),
   uptime_by_day: orNull(Type.Array(orNull(Percent)), {
     description:
-      "Percent of each of 90 days, from `first_day` on; null for a day without checks. Null beyond 250 monitors.",
+      "Percentage of successful checks for each of 90 days, starting with `first_day`; null for a day without checks. Null from the 251st monitor on.",
     examples: [[99.98]],
   }),
 });
 
 const Positions = Type.Array(Type.Integer(), {
-  description: "Positions of the monitors on the page that it is about; empty: all.",
+  description: "Positions of the affected monitors on the page; empty if the whole page is affected.",
   examples: [[1]],
 });
 
-/** An incident of a status page as data. */
 export const PublicIncident = named("PublicIncident", {
   id: Type.String({
-    description: "Its own page is `/status/{slug}/incidents/{id}`.",
+    description: "Id of the incident; its page is `/status/{slug}/incidents/{id}`.",
     examples: ["inc_01a1fc2c30c071d9bf080e3cb4a7b202"],
   }),
   title: Type.String({ examples: ["Checkout is slow"] }),
   impact: oneOf(IMPACTS),
   status: oneOf(STATUSES),
   started_at: Time,
-  resolved_at: orNull(Time, { description: "Null while it is open.", examples: [null] }),
+  resolved_at: orNull(Time, {
+    description: "Time of the resolution; null while the incident is open.",
+    examples: [null],
+  }),
   monitors: Positions,
-  updates_count: Type.Integer({ description: "Number of all its updates.", examples: [1] }),
+  updates_count: Type.Integer({ description: "Number of all posted updates.", examples: [1] }),
   updates: Type.Array(
     Type.Object({
       at: Time,
       status: oneOf(STATUSES),
       message: Type.String({ examples: ["We are looking into it."] }),
     }),
-    { description: "The newest updates, at most 3 on a status page; the oldest of them first." },
+    { description: "Newest updates, at most 3 on a status page, oldest first." },
   ),
 });
 
@@ -65,28 +71,41 @@ const PublicMaintenance = named("PublicMaintenance", {
   monitors: Positions,
 });
 
-/** A status page as data. */
 export const PublicPage = named("PublicPage", {
   slug: Type.String({ examples: ["acme"] }),
   title: Type.String({ examples: ["Acme"] }),
-  description: Type.String({ examples: ["What we run, and how it is."] }),
+  description: Type.String({ examples: ["Current status of our services."] }),
   footer: Type.String({ examples: ["Acme Ltd"] }),
   status: State,
-  sentence: Type.String({ description: "The same for people.", examples: ["All systems work"] }),
-  checked_at: orNull(Time, { description: "Time of the latest check; null before the first." }),
-  first_day: Type.String({ description: "First day of `uptime_by_day`, in UTC.", examples: ["2025-12-11"] }),
+  sentence: Type.String({
+    description: "Current status as text.",
+    examples: ["All systems operational"],
+  }),
+  checked_at: orNull(Time, {
+    description: "Time of the latest check of any monitor; null before the first check.",
+  }),
+  first_day: Type.String({
+    description: "First day of `uptime_by_day`, a date in UTC.",
+    examples: ["2025-12-11"],
+  }),
   groups: Type.Array(
     Type.Object({ name: Type.String({ examples: ["Shop"] }), monitors: Type.Array(PublicMonitor) }),
   ),
-  incidents: Type.Array(PublicIncident, { description: "Newest first." }),
-  maintenance: Type.Array(PublicMaintenance),
+  incidents: Type.Array(PublicIncident, {
+    description: "Open incidents, and those resolved in the last 15 days; newest first.",
+  }),
+  maintenance: Type.Array(PublicMaintenance, {
+    description: "Maintenance windows from the last 15 to the next 14 days, by start.",
+  }),
 });
 
-/** A badge as shields.io's endpoint badge reads it. */
+/** A badge in the format of shields.io's endpoint badge. */
 export const BadgeData = named("BadgeData", {
   schemaVersion: Type.Literal(1),
   label: Type.String({ examples: ["Shop"] }),
-  message: Type.String({ examples: ["up"] }),
+  message: Type.String({ examples: ["operational"] }),
   color: Type.String({ examples: ["brightgreen"] }),
-  isError: Type.Optional(Type.Literal(true, { description: "Without data.", examples: [] })),
+  isError: Type.Optional(
+    Type.Literal(true, { description: "True if the metric has no data.", examples: [] }),
+  ),
 });

@@ -15,10 +15,10 @@ import type { StatusPages } from "./status-pages.ts";
 
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
-/** A page of all groups that there can be names 2,500 monitors. */
+/** A page with the maximum number of groups has 2,500 monitor ids. */
 const BODY = { bodyBounds: largeBody() };
 
-/** Declares what owners do with status pages. */
+/** Declares the operations that manage status pages. */
 export function pageRoutes(api: Api, pages: StatusPages) {
   return [readRoutes(api, pages), changeRoutes(api, pages)];
 }
@@ -37,13 +37,12 @@ function readRoutes(api: Api, pages: StatusPages) {
     )
     .get(
       "/v1/pulse/pages/:page_id",
-      ({ call, params }) =>
-        call.read(() => pages.read(call.caller.project.ref, params.page_id, call.baseUrl)),
+      ({ call, params }) => call.read(() => pages.get(call.caller.project.ref, params.page_id, call.baseUrl)),
       {
         op: {
           name: "monitors.pages.read",
           ...READ,
-          summary: "Read a status page's settings",
+          summary: "Get a status page's settings",
           errors: ["not_found"],
         },
         params: StatusPageParams,
@@ -62,7 +61,7 @@ function changeRoutes(api: Api, pages: StatusPages) {
         op: {
           name: "monitors.pages.create",
           ...CHANGE,
-          summary: "Make a status page, which anybody can see",
+          summary: "Create a public status page",
           errors: ["page_limit_exceeded", "page_slug_taken"],
           example: { slug: "acme", title: "Acme" },
           ...BODY,
@@ -79,8 +78,9 @@ function changeRoutes(api: Api, pages: StatusPages) {
         op: {
           name: "monitors.pages.update",
           ...CHANGE,
-          summary: "Change a status page",
-          description: "What is left out stays as it is. `published: false` takes it off, and keeps it.",
+          summary: "Update a status page",
+          description:
+            "Omitted fields stay unchanged. `published: false` hides the page without deleting it.",
           errors: ["not_found", "page_slug_taken"],
           example: { title: "Acme's services" },
           ...BODY,

@@ -18,20 +18,19 @@ import {
 } from "./schema.ts";
 import type { PageRow, PageStore, PageSummaryRow } from "./store.ts";
 
-/** What the use cases of pages are built on. */
 interface PageParts extends Pick<MonitorParts, "db" | "ids" | "tiers" | "monitors"> {
   readonly pages: PageStore;
-  /** Called when what is public at a slug is no longer what it was. */
+  /** Drops the cached texts of a slug after the commit. */
   readonly invalidate: (tx: Tx, slug: string) => void;
 }
 
-/** What owners do with status pages. */
+/** Creates, lists, updates and deletes status pages. */
 export class StatusPages {
-  private readonly bound: TierBound;
+  private readonly limit: TierBound;
   private nextRef: number;
 
   constructor(private readonly parts: PageParts) {
-    this.bound = new TierBound(parts.db, parts.tiers, "pages", "page_limit_exceeded");
+    this.limit = new TierBound(parts.db, parts.tiers, "pages", "page_limit_exceeded");
     this.nextRef = parts.pages.highestRef() + 1;
   }
 
@@ -40,17 +39,24 @@ export class StatusPages {
     const { pages, ids, invalidate } = this.parts;
     this.assertMonitors(project.ref, given);
     this.assertSlugAvailable(given.slug, null);
-    this.bound.assertRoom(account);
+    this.limit.assertRoom(account);
     const { slug, title } = given;
     const ref = this.nextRef++;
     const pageId = prefixedId("page", ids.uuidV7());
-    const settings = JSON.stringify(settingsIn({ ...PAGE_DEFAULTS, title }, given));
-    const owner = { accountRef: account.ref, projectRef: project.ref };
-    pages.insert(tx, { ref, pageId, ...owner, slug, settings, now: tx.now });
+    const settings = JSON.stringify(mergeSettings({ ...PAGE_DEFAULTS, title }, given));
+    pages.insert(tx, {
+      ref,
+      pageId,
+      accountRef: account.ref,
+      projectRef: project.ref,
+      slug,
+      settings,
+      now: tx.now,
+    });
     invalidate(tx, slug);
-    const made = this.view(this.find(project.ref, pageId), baseUrl);
-    tx.audit({ ...about(made, "created"), before: null, after: audited(made) });
-    return made;
+    const created = this.view(this.find(project.ref, pageId), baseUrl);
+    tx.audit({ ...auditTarget(created, "created"), before: null, after: auditedFields(created) });
+    return created;
   }
 
   /** @throws ApiError `not_found`, `validation_error`, `page_slug_taken` */
@@ -63,33 +69,39 @@ export class StatusPages {
   ): StatusPage {
     const { pages, invalidate } = this.parts;
     const before = this.find(project.ref, pageId);
-    const was = this.view(before, baseUrl);
+    const previous = this.view(before, baseUrl);
     this.assertMonitors(project.ref, given);
     const { slug = before.slug } = given;
     this.assertSlugAvailable(slug, before.ref);
-    pages.update(tx, slug, JSON.stringify(settingsIn(before.settings, given)), tx.now, before.ref);
+    pages.update(tx, slug, JSON.stringify(mergeSettings(before.settings, given)), tx.now, before.ref);
     for (const one of new Set([before.slug, slug])) invalidate(tx, one);
-    const is = this.view(this.find(project.ref, pageId), baseUrl);
-    tx.audit(changed({ ...about(is, "changed"), before: audited(was), after: audited(is) }));
-    return is;
+    const current = this.view(this.find(project.ref, pageId), baseUrl);
+    tx.audit(
+      changed({
+        ...auditTarget(current, "updated"),
+        before: auditedFields(previous),
+        after: auditedFields(current),
+      }),
+    );
+    return current;
   }
 
   /** @throws ApiError `not_found` */
   delete(tx: Tx, { project }: Caller, pageId: string, baseUrl: string): { deleted: true } {
     const row = this.find(project.ref, pageId);
-    const last = this.view(row, baseUrl);
+    const deleted = this.view(row, baseUrl);
     this.parts.pages.remove(tx, row.ref);
     this.parts.invalidate(tx, row.slug);
-    tx.audit({ ...about(last, "deleted"), before: audited(last), after: null });
+    tx.audit({ ...auditTarget(deleted, "deleted"), before: auditedFields(deleted), after: null });
     return { deleted: true };
   }
 
   /** @throws ApiError `not_found` */
-  read(projectRef: number, pageId: string, baseUrl: string): StatusPage {
+  get(projectRef: number, pageId: string, baseUrl: string): StatusPage {
     return this.view(this.find(projectRef, pageId), baseUrl);
   }
 
-  /** A project's pages, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  /** Lists a project's pages, newest first, without their groups. @throws ApiError `validation_error` for an invalid cursor */
   list(projectRef: number, query: { limit?: number; cursor?: string }, baseUrl: string) {
     const { limit = LIST_LIMIT, cursor } = query;
     const rows = this.parts.pages.page(projectRef, pageStart(cursor), limit + 1);
@@ -103,11 +115,11 @@ export class StatusPages {
     throw new ApiError("not_found", "There is no status page with this id in this project.");
   }
 
-  /** @throws ApiError `validation_error` where an id names no monitor of the project. */
+  /** @throws ApiError `validation_error` for an id of no monitor of the project */
   private assertMonitors(projectRef: number, { groups = [] }: StatusPageUpdateBody): void {
     for (const id of groups.flatMap(({ monitor_ids }) => monitor_ids)) {
       if (this.isMonitor(projectRef, id)) continue;
-      throw invalidField("groups", `names a monitor that is not in this project: ${id}`);
+      throw invalidField("groups", `contains an id of no monitor in this project: ${id}`);
     }
   }
 
@@ -117,17 +129,17 @@ export class StatusPages {
   }
 
   /** @throws ApiError `page_slug_taken` */
-  private assertSlugAvailable(slug: string, ownRef: number | null): void {
-    const holder = this.parts.pages.at(slug);
-    if (holder === null || holder.ref === ownRef) return;
+  private assertSlugAvailable(slug: string, currentRef: number | null): void {
+    const holder = this.parts.pages.findBySlug(slug);
+    if (holder === null || holder.ref === currentRef) return;
     throw new ApiError(
       "page_slug_taken",
-      // Not why: the slug may be that of a page that nobody sees.
+      // Without the reason: the slug may belong to an unpublished page.
       "This slug is not available. Choose another.",
     );
   }
 
-  /** Without the monitors that are gone. */
+  /** Returns a page as the API shows it, without deleted monitors. */
   private view({ settings, ...row }: PageRow, baseUrl: string): StatusPage {
     const groups = settings.groups.map(({ name, monitor_ids }) => ({
       name,
@@ -148,17 +160,17 @@ function summaryOf({ settings, ...row }: PageSummaryRow, baseUrl: string): Statu
   };
 }
 
-/** The known settings that a body has, over others: what else it has goes nowhere. */
-function settingsIn(before: PageSettings, given: StatusPageUpdateBody): PageSettings {
+/** Merges the known settings of a body into others. Undeclared fields are ignored. */
+function mergeSettings(before: PageSettings, given: StatusPageUpdateBody): PageSettings {
   const names = [...Object.keys(PAGE_DEFAULTS), "title"];
   const known = Object.entries({ ...before, ...given }).filter(([name]) => names.includes(name));
   return Object.fromEntries(known) as PageSettings;
 }
 
-function audited({ created_at, updated_at, url, ...settings }: StatusPage) {
+function auditedFields({ created_at, updated_at, url, ...settings }: StatusPage) {
   return settings;
 }
 
-function about({ id, slug }: StatusPage, what: string) {
-  return { summary: `Status page ${slug} ${what}`, target: { type: "page", id } };
+function auditTarget({ id, slug }: StatusPage, action: string) {
+  return { summary: `Status page ${slug} ${action}`, target: { type: "page", id } };
 }

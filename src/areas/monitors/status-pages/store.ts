@@ -1,7 +1,7 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { PageSettings } from "./schema.ts";
 
-/** A status page, as its row has it. */
+/** A status page as stored. */
 export interface PageRow {
   readonly ref: number;
   readonly pageId: string;
@@ -13,7 +13,7 @@ export interface PageRow {
   readonly updatedAt: number;
 }
 
-/** A page without its groups. */
+/** A status page without its groups. */
 export type PageSummaryRow = Omit<PageRow, "settings"> & { readonly settings: Omit<PageSettings, "groups"> };
 
 type Stored = Omit<PageRow, "settings"> & { readonly settings: string };
@@ -28,11 +28,11 @@ export function pageStore(db: Database) {
   const withId = db.one<Stored, [pageId: string]>(`${SELECT} WHERE page_id = ?`);
   const withSlug = db.one<Stored, [slug: string]>(`${SELECT} WHERE slug = ?`);
   const page = db.all<Stored, [projectRef: number, before: number, rowsMax: number]>(
-    // Without the groups, which are most of the settings.
+    // Omits the groups, which are most of the settings.
     `${SELECT.replace(" settings,", " json_remove(settings, '$.groups') AS settings,")} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
   );
   return {
-    /** The largest reference ever given; 0 when there is none. */
+    /** Largest reference ever assigned; 0 for none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'status_pages'"),
     insert: db.change<[Readonly<Omit<Stored, "createdAt" | "updatedAt"> & { now: number }>]>(
       "INSERT INTO status_pages (ref, page_id, account_ref, project_ref, slug, settings, created_at, updated_at) VALUES ($ref, $pageId, $accountRef, $projectRef, $slug, $settings, $now, $now)",
@@ -45,7 +45,7 @@ export function pageStore(db: Database) {
       "DELETE FROM status_pages WHERE ref IN (SELECT ref FROM status_pages WHERE project_ref = ? LIMIT ?)",
     ),
     find: (pageId: string): PageRow | null => rowOf(withId(pageId)),
-    at: (slug: string): PageRow | null => rowOf(withSlug(slug)),
+    findBySlug: (slug: string): PageRow | null => rowOf(withSlug(slug)),
     /** A project's pages without their groups, newest first, below a reference. */
     page: (projectRef: number, before: number, rowsMax: number): PageSummaryRow[] =>
       page(projectRef, before, rowsMax).map((stored) => ({

@@ -1,13 +1,13 @@
 import { html, type Markup } from "../incidents/markup.ts";
 
-/** Bytes of what people wrote that one public page, its data or its feed contains: about a hundred pages of a book. */
+/** Maximum size of the user-written texts in one public page, its data or its feed, in bytes: about a hundred pages of a book. */
 export const TEXT_BYTES_MAX = 256 * 1024;
 
-/** How much text a page still has space for, in bytes. */
+/** Counts the user-written text of one page against {@link TEXT_BYTES_MAX}. */
 export class TextBudget {
   private left = TEXT_BYTES_MAX;
 
-  /** Takes the space of a text. Returns false, and takes nothing, where it does not fit. */
+  /** Reserves space for a text. Returns false, and reserves nothing, if it does not fit. */
   reserve(bytes: number): boolean {
     if (bytes > this.left) return false;
     this.left -= bytes;
@@ -15,7 +15,7 @@ export class TextBudget {
   }
 }
 
-/** Bytes of a text in the form in which it is largest: the markup in a feed, which is escaped once more, or JSON. */
+/** Size of a text in its largest form: markup in a feed, which is escaped twice, or JSON. */
 export function bytesOf(text: string, markup: Markup = html`${text}`): number {
   return Math.max(Buffer.byteLength(html`${markup.text}`.text), Buffer.byteLength(JSON.stringify(text)));
 }

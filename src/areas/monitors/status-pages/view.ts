@@ -14,47 +14,46 @@ import {
 import type { PageRow } from "./store.ts";
 import { bytesOf, TextBudget } from "./text-budget.ts";
 
-/** Days that the bars show. */
+/** Number of days for which a page shows uptime. */
 export const DAYS_SHOWN = 90;
-/** Monitors of a page with bars, in its order: the bars of so many make a page of 1.6 MB. The rest has its figure alone. */
+/** Maximum number of monitors with bars, which make a page of 1.6 MB. Further monitors show their uptime as a number only. */
 export const BARS_MAX = 250;
 
-/** How something is, as pages say it. */
+/** Status of a monitor or of a whole page. */
 export type ShownState = "up" | "degraded" | "down" | "maintenance" | "paused" | "unknown";
 
-/** A monitor on a page. */
+/** A monitor as a page shows it. */
 export interface ShownMonitor {
-  /** Its place, from 1. */
+  /** Position on the page, from 1. */
   readonly number: number;
   readonly name: string;
   readonly url: string | null;
   readonly state: ShownState;
-  /** Percent of 90 days, cut to two decimals; null without checks. */
+  /** Percentage of successful checks in 90 days, rounded down to two decimals; null without checks. */
   readonly uptime: number | null;
-  /** Null where latencies are not shown. */
+  /** Latency of the latest check in milliseconds; null if the page does not show latencies. */
   readonly latencyMs: number | null;
-  /** From the first day to today; null for a day without checks. Null: without bars. */
+  /** Days from the first one to today, null for a day without checks; null if the monitor has no bars. */
   readonly days: readonly (DayRow | null)[] | null;
   readonly row: MonitorRow;
 }
 
-/** All that a page shows at a time. */
+/** Everything that a page shows. */
 export interface StatusView extends PageEvents {
   readonly state: ShownState;
   readonly sentence: string;
-  /** The latest check, epoch milliseconds; null before the first. */
+  /** Time of the latest check of any monitor, in epoch milliseconds; null before the first check. */
   readonly checkedAt: number | null;
-  /** Epoch milliseconds of the first day of the bars. */
+  /** Start of the first day of the bars, in epoch milliseconds. */
   readonly firstDay: number;
   readonly groups: readonly { readonly name: string; readonly monitors: readonly ShownMonitor[] }[];
 }
 
-/** What views are made from. */
 export interface ViewParts extends EventParts, Pick<MonitorParts, "checks"> {
   readonly days: Days;
 }
 
-/** Looks at everything that a page shows, in slices of the event loop. */
+/** Collects everything that a page shows, in slices of the event loop. */
 export async function buildView(parts: ViewParts, page: PageRow, now: number): Promise<StatusView> {
   const budget = new TextBudget();
   const positions = await loadPositions(parts, page);
@@ -75,7 +74,7 @@ export async function buildView(parts: ViewParts, page: PageRow, now: number): P
   };
 }
 
-/** The monitor in one place of a page, as badges show it; null where there is none. */
+/** Returns the monitor at a position of a page, as badges show it, or null. */
 export async function monitorAt(
   parts: ViewParts,
   page: PageRow,
@@ -119,7 +118,7 @@ function monitorOf(
   return {
     number,
     name: displayName(page, number, row),
-    // What is not requested has no address, but an id.
+    // A heartbeat has no URL: its setting contains an id.
     url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
     state: stateOf(row, maintainedPositions.has(number)),
     latencyMs: settings.show_latency ? row.latencyMs : null,
@@ -147,19 +146,19 @@ function stateOf(row: MonitorRow, isUnderMaintenance: boolean): ShownState {
   return row.status === "up" && row.degraded ? "degraded" : row.status;
 }
 
-/** Percent of checks that were up, cut to two decimals: nothing but 100 is shown as 100. Null without checks. */
+/** Percentage of successful checks, rounded down to two decimals so that only 100 % reads as 100; null without checks. */
 export function uptimeOf(rows: readonly { readonly checks: number; readonly up: number }[]): number | null {
   const [checks, up] = rows.reduce(([all, good], row) => [all + row.checks, good + row.up], [0, 0]);
   return percentOf(checks, up);
 }
 
-/** The same of one count. */
+/** Percentage of one count, rounded down to two decimals; null without checks. */
 export function percentOf(checks: number, up: number): number | null {
-  // Multiplied first: a quotient such as 0.69 lies a little below itself, and would lose its last digit.
+  // Multiplies before dividing: the quotient 0.69 is slightly less than 0.69 in binary and would become 68.99.
   return checks === 0 ? null : Math.floor((up * 10_000) / checks) / 100;
 }
 
-/** Percent of the last hours, cut as that of days. */
+/** Percentage of successful checks in the last hours, rounded down; null without checks. */
 export function uptimeOfHours(
   { checks }: ViewParts,
   row: MonitorRow,
@@ -176,16 +175,16 @@ function summaryOf(
 ): Pick<StatusView, "state" | "sentence"> {
   const known = shown.filter(({ state }) => state !== "unknown" && state !== "paused");
   const down = known.filter(({ state }) => state === "down").length;
-  if (down > 0) return { state: "down", sentence: downSentence(down, known.length) };
-  if (openImpacts.has("outage")) return { state: "down", sentence: "There is an outage" };
+  if (down > 0) return { state: "down", sentence: outageSentence(down, known.length) };
+  if (openImpacts.has("outage")) return { state: "down", sentence: "Partial outage" };
   if (openImpacts.has("degraded") || known.some(({ state }) => state === "degraded"))
-    return { state: "degraded", sentence: "Some systems are slow" };
-  if (isUnderMaintenance) return { state: "maintenance", sentence: "Maintenance is under way" };
-  if (known.length === 0) return { state: "unknown", sentence: "Nothing is known yet" };
-  return { state: "up", sentence: "All systems work" };
+    return { state: "degraded", sentence: "Degraded performance" };
+  if (isUnderMaintenance) return { state: "maintenance", sentence: "Under maintenance" };
+  if (known.length === 0) return { state: "unknown", sentence: "No data yet" };
+  return { state: "up", sentence: "All systems operational" };
 }
 
-function downSentence(down: number, known: number): string {
-  if (down === known) return known === 1 ? "The system is down" : "All systems are down";
-  return `${down} of ${known} systems ${down === 1 ? "is" : "are"} down`;
+function outageSentence(down: number, known: number): string {
+  if (down === known) return "Major outage";
+  return `Partial outage: ${down} of ${known} systems ${down === 1 ? "is" : "are"} down`;
 }

@@ -1,0 +1,18 @@
+import type { PageIncident } from "./facts.ts";
+import type { ShownState } from "./view.ts";
+
+/** Status of a monitor, as pages and badges show it. */
+export const STATE_LABELS: Readonly<Record<ShownState, string>> = {
+  up: "Operational",
+  degraded: "Degraded performance",
+  down: "Down",
+  maintenance: "Under maintenance",
+  paused: "Paused",
+  unknown: "No data",
+};
+
+/** Severity of an incident, as pages and feeds show it. */
+export const IMPACT_LABELS: Readonly<Record<PageIncident["impact"], string>> = {
+  degraded: "Degraded performance",
+  outage: "Outage",
+};
