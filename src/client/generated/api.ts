@@ -1971,36 +1971,38 @@ export interface MaintenanceUpdateBody {
 
 /** The body of `POST /v1/pulse/pages`. */
 export interface StatusPageCreateBody {
-  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  /** Last part of the page's path, `/status/{slug}`; unique on the server. */
   slug: string;
   title: string;
+  /** Text below the title, as plain text with links. */
   description?: string | undefined;
-  /** What is shown, in its order. */
+  /** Groups of monitors, in the order in which the page shows them. */
   groups?:
     | readonly {
-        /** Empty for none. */
+        /** Heading of the group; empty for none. */
         name: string;
         monitor_ids: readonly string[];
       }[]
     | undefined;
-  /** Whether latencies are shown. */
+  /** Whether the page shows the latency of each monitor. */
   show_latency?: boolean | undefined;
-  /** Whether addresses are shown, and hosts in the place of names that were not given. */
+  /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls?: boolean | undefined;
-  /** `manual`: those that people have told and made public. `all`: those of its monitors besides. */
+  /** Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors. */
   publish_incidents?: "none" | "manual" | "all" | undefined;
+  /** Text at the end of the page, as plain text with links. */
   footer?: string | undefined;
-  /** Whether search engines may list it. */
+  /** Whether search engines may index the page. */
   index?: boolean | undefined;
-  /** Whether anybody sees it. */
+  /** Whether the page is public; otherwise its address responds with 404. */
   published?: boolean | undefined;
 }
 
 /** What `POST /v1/pulse/pages` answers. */
 export interface StatusPage extends StatusPageSummary {
-  /** What is shown, in its order. */
+  /** Groups of monitors, in the order in which the page shows them. */
   groups: {
-    /** Empty for none. */
+    /** Heading of the group; empty for none. */
     name: string;
     monitor_ids: string[];
   }[];
@@ -2019,21 +2021,23 @@ export interface StatusPageList {
 /** What `GET /v1/pulse/pages` answers, `pages`, `[]`. */
 export interface StatusPageSummary {
   id: string;
-  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  /** Last part of the page's path, `/status/{slug}`; unique on the server. */
   slug: string;
   url: string;
   title: string;
+  /** Text below the title, as plain text with links. */
   description: string;
-  /** Whether latencies are shown. */
+  /** Whether the page shows the latency of each monitor. */
   show_latency: boolean;
-  /** Whether addresses are shown, and hosts in the place of names that were not given. */
+  /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls: boolean;
-  /** `manual`: those that people have told and made public. `all`: those of its monitors besides. */
+  /** Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors. */
   publish_incidents: "none" | "manual" | "all";
+  /** Text at the end of the page, as plain text with links. */
   footer: string;
-  /** Whether search engines may list it. */
+  /** Whether search engines may index the page. */
   index: boolean;
-  /** Whether anybody sees it. */
+  /** Whether the page is public; otherwise its address responds with 404. */
   published: boolean;
   created_at: string;
   updated_at: string;
@@ -2041,28 +2045,30 @@ export interface StatusPageSummary {
 
 /** The body of `PATCH /v1/pulse/pages/{page_id}`. */
 export interface StatusPageUpdateBody {
-  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  /** Last part of the page's path, `/status/{slug}`; unique on the server. */
   slug?: string | undefined;
   title?: string | undefined;
+  /** Text below the title, as plain text with links. */
   description?: string | undefined;
-  /** What is shown, in its order. */
+  /** Groups of monitors, in the order in which the page shows them. */
   groups?:
     | readonly {
-        /** Empty for none. */
+        /** Heading of the group; empty for none. */
         name: string;
         monitor_ids: readonly string[];
       }[]
     | undefined;
-  /** Whether latencies are shown. */
+  /** Whether the page shows the latency of each monitor. */
   show_latency?: boolean | undefined;
-  /** Whether addresses are shown, and hosts in the place of names that were not given. */
+  /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls?: boolean | undefined;
-  /** `manual`: those that people have told and made public. `all`: those of its monitors besides. */
+  /** Incidents on the page. `manual`: manual incidents that are public. `all`: also automatic incidents of the page's monitors. */
   publish_incidents?: "none" | "manual" | "all" | undefined;
+  /** Text at the end of the page, as plain text with links. */
   footer?: string | undefined;
-  /** Whether search engines may list it. */
+  /** Whether search engines may index the page. */
   index?: boolean | undefined;
-  /** Whether anybody sees it. */
+  /** Whether the page is public; otherwise its address responds with 404. */
   published?: boolean | undefined;
 }
 
@@ -3663,7 +3669,7 @@ export const OPERATIONS = {
     "page" | "badge",
     undefined,
     {
-      /** `status` unless given. `latency` only where the page shows latencies. */
+      /** Metric of the badge, by default `status`. `latency` requires that the page shows latencies. */
       metric?:
         | "status"
         | "uptime-24h"
