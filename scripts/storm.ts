@@ -1,28 +1,33 @@
-// Many clients fight over few locks: they wait, pause, drop connections and sleep past their leases, while the server
-// is killed again and again. A witness that sees all of them looks for two holders at once, fencing tokens that do
-// not rise, waiters that were overtaken, and grants or releases that a kill has undone.
-//   scripts/storm                 30 s, 200 clients, 10 keys, 6 ends of the server
-//   scripts/storm --seconds N     for so long in all
-//   scripts/storm --clients N     so many clients
-//   scripts/storm --keys N        so many locks
-//   scripts/storm --kills N       so many ends of the server (every fourth in order, the others by kill -9)
-//   scripts/storm --seed N        repeats the choices of an earlier run (not its timing)
-//   scripts/storm --streams N     instead: N streams of flags (10,000 at most), one change, and what that takes
-//   scripts/storm --binary        the executable dist/ninefold instead of the source
+// Load tests. By default many clients compete for a few locks: they wait, pause, drop connections and sleep past their
+// leases, while the server is stopped and restarted repeatedly. A witness that sees all clients reports two holders at
+// the same time, fencing tokens that do not increase, waiters that were overtaken, and grants or releases that a stop lost.
+//   scripts/storm                 30 s, 200 clients, 10 locks, 6 stops of the server
+//   scripts/storm --seconds N     duration; with --neighbours that of each attack (default 3)
+//   scripts/storm --clients N     number of clients
+//   scripts/storm --keys N        number of locks
+//   scripts/storm --kills N       number of stops (every fourth with SIGTERM, the others with SIGKILL)
+//   scripts/storm --seed N        repeats the choices of an earlier run, not its timing
+//   scripts/storm --streams N     instead: N flag streams (at most 10,000) and one change that reaches all of them
+//   scripts/storm --neighbours    instead: expensive requests of one tenant, and the ping latency of another
+//   scripts/storm --scale N       with --neighbours: share of the stored data (above 0, at most 1; default 1)
+//   scripts/storm --binary        runs the executable dist/ninefold instead of the source
 import { parseArgs } from "node:util";
 import { Cleanup } from "./processes/cleanup.ts";
 import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
+import { describeNeighbours, runNeighbours } from "./storms/neighbours.ts";
 import { describeStorm, runStorm } from "./storms/storm.ts";
 import { describeStreamLoad, runStreamLoad } from "./storms/streams.ts";
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: "string", default: "30" },
+    seconds: { type: "string" },
     clients: { type: "string", default: "200" },
     keys: { type: "string", default: "10" },
     kills: { type: "string", default: "6" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     streams: { type: "string" },
+    neighbours: { type: "boolean", default: false },
+    scale: { type: "string", default: "1" },
     binary: { type: "boolean", default: false },
   },
 });
@@ -33,9 +38,9 @@ function positive(name: string, text: string): number {
   return number;
 }
 
-const PROBLEMS_SHOWN = 20;
+const PROBLEMS_PRINTED_MAX = 20;
 
-/** Runs what was asked for. Resolves to whether all was well. */
+/** Runs the selected test. Resolves to whether it found no problem. */
 async function run(folder: string): Promise<boolean> {
   const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
   if (values.streams !== undefined) {
@@ -43,17 +48,24 @@ async function run(folder: string): Promise<boolean> {
     console.log(describeStreamLoad(load));
     return load.problems.length === 0;
   }
+  if (values.neighbours) {
+    const seconds = positive("seconds", values.seconds ?? "3");
+    const scale = positive("scale", values.scale);
+    const rows = await runNeighbours({ command, folder, seconds, scale });
+    console.log(describeNeighbours(rows));
+    return rows.every(({ problems }) => problems.length === 0);
+  }
   const result = await runStorm({
     command,
     folder,
-    seconds: positive("seconds", values.seconds),
+    seconds: positive("seconds", values.seconds ?? "30"),
     clients: positive("clients", values.clients),
     keys: positive("keys", values.keys),
     kills: positive("kills", values.kills),
     seed: positive("seed", values.seed),
   });
   console.log(describeStorm(result));
-  for (const problem of result.problems.slice(0, PROBLEMS_SHOWN)) console.log(`  ${problem}`);
+  for (const problem of result.problems.slice(0, PROBLEMS_PRINTED_MAX)) console.log(`  ${problem}`);
   return result.problems.length === 0;
 }
 

@@ -1,46 +1,46 @@
 import { type Answer, Connection, ConnectionLost } from "../processes/connection.ts";
 
-/** The server of the moment: there, about to be ended, or gone. */
+/** The current server: running, about to be stopped, or stopped. */
 export class Target {
   private url = "";
   private readonly key: () => string;
   private up = Promise.withResolvers<void>();
-  /** Set from just before the server is ended until the next one is there. */
-  ending = true;
+  /** True from just before a stop until the next server is running. */
+  isStopping = true;
 
   constructor(key: () => string) {
     this.key = key;
   }
 
-  /** A server is there. */
+  /** Sets the running server. */
   attach(url: string): void {
     this.url = url;
-    this.ending = false;
+    this.isStopping = false;
     this.up.resolve();
   }
 
-  /** The server is about to be ended: requests may stay unanswered from here on. */
-  expectEnd(): void {
-    this.ending = true;
+  /** The server is about to be stopped: requests may fail from now on. */
+  expectStop(): void {
+    this.isStopping = true;
     this.up = Promise.withResolvers<void>();
   }
 
-  /** Resolves while a server is there. */
+  /** Resolves when a server is running. */
   get ready(): Promise<void> {
     return this.up.promise;
   }
 
-  /** Opens a connection. @throws ConnectionLost when nobody listens. */
+  /** Opens a connection. @throws ConnectionLost when the connection is refused. */
   async open(url: string = this.url): Promise<Connection> {
     try {
       return await Connection.open(url);
     } catch {
-      throw new ConnectionLost("nobody listens");
+      throw new ConnectionLost("connection refused");
     }
   }
 
-  /** Sends a request about a lock. @throws ConnectionLost */
-  ask(connection: Connection, path: string, body: object): Promise<Answer> {
+  /** Sends a request for a lock. @throws ConnectionLost */
+  send(connection: Connection, path: string, body: object): Promise<Answer> {
     return connection.request({
       method: "POST",
       path: `/v1/latch/${path}`,

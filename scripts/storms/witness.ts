@@ -1,86 +1,86 @@
-/** A lock as its client knows it. */
+/** A granted lock as its client sees it. */
 export interface Grant {
   readonly client: number;
   readonly key: string;
   readonly token: string;
   readonly fencingToken: number;
-  /** Epoch milliseconds, as the server said. */
+  /** Epoch milliseconds, from the response. */
   readonly expiresAt: number;
-  /** The server numbers requests in the order in which it takes them (UUIDv7). */
+  /** UUIDv7: increases in the order in which the server accepts requests. */
   readonly requestId: string;
 }
 
-/** What has been seen of one lock. */
-interface Seen {
-  /** Who holds it: answered, and not yet about to release. */
+/** Last known state of a lock. */
+interface LockState {
+  /** The acknowledged holder that has not started its release. */
   holder: Grant | null;
   highestFencing: number;
   lastRequestId: string;
   lastReleased: Grant | null;
 }
 
-/** Milliseconds, the first 48 bits of a UUIDv7. Within one of them the order of ids is not certain. */
+/** Length of the timestamp of a UUIDv7, in milliseconds. Ids of the same millisecond have no reliable order. */
 const MILLISECOND_CHARACTERS = "01a1fbfe-d650".length;
 
-/** Sees what every client sees, and notes whatever locks must never do. */
+/** Collects what all clients see and records violations of the guarantees of locks. */
 export class Witness {
   readonly problems: string[] = [];
   grants = 0;
   private readonly now: () => number;
-  private readonly keys = new Map<string, Seen>();
+  private readonly keys = new Map<string, LockState>();
 
   constructor(now: () => number = () => Date.now()) {
     this.now = now;
   }
 
-  /** A client was answered that it holds a lock. */
+  /** Records a grant. */
   granted(grant: Grant): void {
     this.grants += 1;
-    const seen = this.seen(grant.key);
-    const { holder } = seen;
+    const state = this.stateOf(grant.key);
+    const { holder } = state;
     if (holder !== null && this.now() < holder.expiresAt) {
-      this.note(`${grant.key}: client ${grant.client} got it while client ${holder.client} held it`);
+      this.note(`${grant.key}: client ${grant.client} acquired it while client ${holder.client} held it`);
     }
-    if (grant.fencingToken <= seen.highestFencing) {
-      this.note(`${grant.key}: fencing token ${grant.fencingToken} after ${seen.highestFencing}`);
+    if (grant.fencingToken <= state.highestFencing) {
+      this.note(`${grant.key}: fencing token ${grant.fencingToken} after ${state.highestFencing}`);
     }
     const sameMillisecond =
       grant.requestId.slice(0, MILLISECOND_CHARACTERS) ===
-      seen.lastRequestId.slice(0, MILLISECOND_CHARACTERS);
-    if (grant.requestId < seen.lastRequestId && !sameMillisecond) {
-      this.note(`${grant.key}: request ${grant.requestId} was overtaken by ${seen.lastRequestId}`);
+      state.lastRequestId.slice(0, MILLISECOND_CHARACTERS);
+    if (grant.requestId < state.lastRequestId && !sameMillisecond) {
+      this.note(`${grant.key}: request ${grant.requestId} was overtaken by ${state.lastRequestId}`);
     }
-    seen.holder = grant;
-    seen.highestFencing = Math.max(seen.highestFencing, grant.fencingToken);
-    seen.lastRequestId = grant.requestId;
+    state.holder = grant;
+    state.highestFencing = Math.max(state.highestFencing, grant.fencingToken);
+    state.lastRequestId = grant.requestId;
   }
 
-  /** A holder was answered that its lease is longer now. */
+  /** Records an extended lease. */
   refreshed(before: Grant, after: Grant): void {
     if (after.fencingToken !== before.fencingToken) {
       this.note(`${after.key}: refreshed from fencing token ${before.fencingToken} to ${after.fencingToken}`);
     }
-    const seen = this.seen(after.key);
-    if (seen.holder === before) seen.holder = after;
+    const state = this.stateOf(after.key);
+    if (state.holder === before) state.holder = after;
   }
 
-  /** A holder is about to send its release: from here on the next one may have the lock. */
+  /** A holder is about to send its release: from now on another client may hold the lock. */
   releasing(grant: Grant): void {
-    const seen = this.seen(grant.key);
-    if (seen.holder === grant) seen.holder = null;
+    const state = this.stateOf(grant.key);
+    if (state.holder === grant) state.holder = null;
   }
 
-  /** A release was answered with 200. */
+  /** Records an acknowledged release. */
   released(grant: Grant): void {
-    this.seen(grant.key).lastReleased = grant;
+    this.stateOf(grant.key).lastReleased = grant;
   }
 
-  /** The server was ended: it numbers requests anew, and a clock that was set in between is no inversion. */
-  newLife(): void {
-    for (const seen of this.keys.values()) seen.lastRequestId = "";
+  /** The server was restarted. Its request ids may start lower if the clock was changed. */
+  restarted(): void {
+    for (const state of this.keys.values()) state.lastRequestId = "";
   }
 
-  /** The holders whose lease lasts so much longer. */
+  /** Holders whose lease lasts at least so much longer. */
   holders(atLeastMs: number): Grant[] {
     return [...this.keys.values()]
       .map(({ holder }) => holder)
@@ -88,7 +88,7 @@ export class Witness {
       .filter(({ expiresAt }) => expiresAt > this.now() + atLeastMs);
   }
 
-  /** The last release of every lock that was acknowledged. */
+  /** The last acknowledged release of each lock. */
   releases(): Grant[] {
     return [...this.keys.values()].map(({ lastReleased }) => lastReleased).filter((grant) => grant !== null);
   }
@@ -97,27 +97,27 @@ export class Witness {
     this.problems.push(problem);
   }
 
-  private seen(key: string): Seen {
+  private stateOf(key: string): LockState {
     const known = this.keys.get(key);
     if (known !== undefined) return known;
-    const fresh: Seen = { holder: null, highestFencing: 0, lastRequestId: "", lastReleased: null };
+    const fresh: LockState = { holder: null, highestFencing: 0, lastRequestId: "", lastReleased: null };
     this.keys.set(key, fresh);
     return fresh;
   }
 }
 
 /**
- * What the locks protect, checking fencing tokens as a storage service would: a write with a token below the highest
- * one that it has seen comes from a holder whose lease has ended.
+ * The resource that the locks protect. Like a storage service it checks fencing tokens: a write with a token below the
+ * highest one so far comes from a holder with an expired lease.
  */
 export class Resource {
-  refused = 0;
+  rejected = 0;
   private readonly highest = new Map<string, number>();
 
-  /** Whether the write was taken. */
+  /** Returns whether the write was accepted. */
   write(key: string, fencingToken: number): boolean {
     if (fencingToken < (this.highest.get(key) ?? 0)) {
-      this.refused += 1;
+      this.rejected += 1;
       return false;
     }
     this.highest.set(key, fencingToken);

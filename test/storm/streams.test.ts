@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { describeStreamLoad, runStreamLoad } from "../../scripts/storms/streams.ts";
 
-/** Far above what it takes: a machine that is busy with other things must not fail it. */
+/** Far above the usual duration, for a busy machine. */
 const TIMEOUT_MS = 60_000;
-/** So many that they hear of a change in turn, and not at once. */
+/** Enough that the server notifies them in several steps. */
 const STREAMS = 1_200;
-/** What 10,000 may take, for so many; and what any server takes that has just begun to work. */
+/** The share of the limit for 10,000 streams, plus what a server needs after its start. */
 const MIB_MAX = (200 * STREAMS) / 10_000 + 40;
 
 let folder = "";
@@ -22,8 +22,8 @@ test(
   `a change reaches ${STREAMS} streams within seconds`,
   async () => {
     const result = await runStreamLoad({ command: NINEFOLD_COMMAND, folder, streams: STREAMS });
-    expect(result.allHeardMs).toBeGreaterThan(500);
-    expect(result.allHeardMs).toBeLessThan(5_000);
+    expect(result.lastReceivedMs).toBeGreaterThan(500);
+    expect(result.lastReceivedMs).toBeLessThan(5_000);
     expect(result.mib ?? 0).toBeLessThan(MIB_MAX);
     expect(describeStreamLoad(result)).toStartWith(`${STREAMS} streams`);
   },

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { ATTACKS } from "../../scripts/storms/attacks.ts";
+import { describeNeighbours, runNeighbours } from "../../scripts/storms/neighbours.ts";
+
+/** Far above the usual duration, for a busy machine. */
+const TIMEOUT_MS = 120_000;
+/** Before expensive requests were split into short steps, pings waited for up to 8 seconds. */
+const PING_MS_MAX = 1_000;
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-neighbours-test-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test(
+  "a ping is answered while another tenant sends expensive requests",
+  async () => {
+    const rows = await runNeighbours({ command: NINEFOLD_COMMAND, folder, seconds: 0.2, scale: 0.01 });
+    for (const { name, clients, statuses } of ATTACKS) {
+      const row = rows.find((one) => one.name === name);
+      expect([name, row?.statuses.filter((status) => !statuses.includes(status))]).toEqual([name, []]);
+      expect(row?.requests).toBeGreaterThanOrEqual(clients);
+      expect(row?.pings).toBeGreaterThan(0);
+      expect(row?.p99Ms).toBeLessThan(PING_MS_MAX);
+      expect(describeNeighbours(rows)).toContain(name);
+    }
+  },
+  TIMEOUT_MS,
+);
