@@ -67,7 +67,8 @@ export function createApp(
   overrides: OutboundOverrides = {},
 ): App {
   const areas = createAreas(kernel, config, testClock, overrides);
-  const { accounts, projects, keys, meter, flags, locks, buckets, outbound, sessions, backups } = areas;
+  const { accounts, projects, keys, meter, monitors, flags, locks, buckets, outbound, sessions, backups } =
+    areas;
   const { scheduler, log } = kernel;
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
   const { http, readiness, performing } = createHttp(kernel, config, areas);
@@ -94,6 +95,7 @@ export function createApp(
       locks.finish();
       await sessions.finish();
       await meter.finish();
+      await monitors.finish();
       await keys.finish();
       await flags.finish();
       await projects.finish();

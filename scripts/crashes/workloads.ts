@@ -18,6 +18,7 @@ import { RelayWorkload } from "./relays.ts";
 import { ResendWorkload } from "./resends.ts";
 import { ScheduleWorkload } from "./schedules.ts";
 import { SessionWorkload } from "./sessions.ts";
+import { SteadyPingWorkload } from "./steady-pings.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
@@ -33,6 +34,7 @@ export function allWorkloads(): Workload[] {
     new ResendWorkload(),
     new ScheduleWorkload(),
     new PingWorkload(),
+    new SteadyPingWorkload(),
     new MessageWorkload(),
     new IncidentWorkload(),
     new BucketWorkload(),

@@ -14,7 +14,8 @@ import { channelStore } from "./alerts/store.ts";
 import { CHECKS_KEPT_MS } from "./checks/checks.ts";
 import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";
-import { heartbeatStore } from "./heartbeats/store.ts";
+import { SteadyHeartbeats } from "./heartbeats/steady.ts";
+import { heartbeatRows, heartbeatStore, pingStore } from "./heartbeats/store.ts";
 import { dayStore } from "./history/day-store.ts";
 import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/incidents.ts";
 import { incidentRoutes } from "./incidents/routes.ts";
@@ -23,7 +24,7 @@ import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { createStatusPages } from "./status-pages/index.ts";
-import { checkStore, monitorStore } from "./store.ts";
+import { checkStore, monitorRows, monitorStore } from "./store.ts";
 
 registerErrorFields({
   monitor_id: Type.String({
@@ -52,6 +53,8 @@ export interface MonitorsArea extends ApiArea {
   readonly card: OverviewCard;
   /** Open incidents of the caller's project, counted to `COUNTED_MAX`. */
   readonly openIncidents: (caller: Caller) => number;
+  /** Writes what is in memory alone. */
+  readonly finish: () => Promise<void>;
 }
 
 /** Its parts of the documentation. */
@@ -69,20 +72,24 @@ const PARTS = [
 
 /** Builds the area: scheduled checks of URLs, and their alerts. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
+  const checks = checkStore(kernel.db);
+  const [monitors, heartbeats] = [monitorRows(kernel.db), heartbeatRows(kernel.db)];
+  const pingRows = pingStore(kernel.db);
+  const steady = new SteadyHeartbeats(kernel, { monitors, heartbeats, checks, pings: pingRows });
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
   const incidentRows = incidentStore(kernel.db);
   const parts = {
     ...kernel,
     ...ports,
     outbound,
-    monitors,
+    monitors: monitorStore(kernel.db, steady, monitors),
     checks,
     stopped,
     incidents: incidentRows,
     channels: channelStore(kernel.db),
-    dailies: dayStore(kernel.db),
-    heartbeats: heartbeatStore(kernel.db),
+    dailies: dayStore(kernel.db, steady),
+    heartbeats: heartbeatStore(kernel.db, steady, heartbeats, pingRows),
+    steady,
   };
   const notices = new Notices(parts);
   const incidents = new Incidents(parts, notices);
@@ -102,7 +109,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       ),
   });
   const counted = (status: number) => (projectRef: number) =>
-    monitors.countOf(projectRef, status, COUNTED_MAX);
+    parts.monitors.countOf(projectRef, status, COUNTED_MAX);
   const [up, down, unknown] = [counted(1), counted(2), counted(3)];
   return {
     card: {
@@ -113,6 +120,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
         return { total: is.up + is.down + unknown(ref), ...is };
       },
     },
+    finish: () => steady.finish(),
     openIncidents: ({ project }) => incidentRows.openCount(project.ref, COUNTED_MAX),
     parts: PARTS,
     alsoCalled: {
@@ -128,7 +136,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     ],
     resources: {
       name: "monitors",
-      count: (projectRef) => monitors.count(projectRef),
+      count: (projectRef) => parts.monitors.count(projectRef),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
       removeRows: (tx, projectRef, rowsMax) => {
         const pages = status.removeRows(tx, projectRef, rowsMax);

@@ -6,6 +6,7 @@ import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { ChannelStore } from "./alerts/store.ts";
+import type { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import type { HeartbeatStore } from "./heartbeats/store.ts";
 import type { DayStore } from "./history/day-store.ts";
 import type { IncidentStore } from "./incidents/store.ts";
@@ -83,5 +84,6 @@ export interface MonitorParts
   readonly incidents: IncidentStore;
   readonly dailies: DayStore;
   readonly heartbeats: HeartbeatStore;
+  readonly steady: SteadyHeartbeats;
   readonly stopped: StoppedProjects;
 }

@@ -78,18 +78,45 @@ export const WALKED_MONITORS_MAX = 2_000;
 /** What a list of monitors is narrowed to. */
 export type MonitorFilter = { readonly status: StatusFilter | null; readonly active: boolean };
 
+export type MonitorRows = ReturnType<typeof monitorRows>;
+
+/** Monitors as their rows have them, which may be behind what is in memory. */
+export function monitorRows(db: Database) {
+  // One by one: a row of two tables takes the driver ten times as long, and each check and each ping reads one.
+  const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
+  const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
+  const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+  );
+  return {
+    writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
+      updateState(tx, { ...state, certificate: certificate && JSON.stringify(certificate) });
+    },
+    read(ref: number): MonitorRow | null {
+      const [settings, state] = [settingsOf(ref), stateOf(ref)];
+      return settings && state && rowOf(Object.assign(settings, state));
+    },
+  };
+}
+
+/** Monitors whose states are newer in memory than in their rows. */
+export interface UnsavedMonitors {
+  /** A monitor as it is in memory; undefined: its row is current. */
+  monitor(ref: number): MonitorRow | undefined;
+  /** Writes the rows of a monitor and drops its state from memory. Required before anything else writes these rows. */
+  release(tx: Tx, ref: number): void;
+}
+
 export type MonitorStore = ReturnType<typeof monitorStore>;
 
-/** All SQL of monitors and of where their targets stand. */
-export function monitorStore(db: Database) {
+/** All SQL of monitors and of where their targets stand. What is in memory comes before the rows. */
+export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: MonitorRows = monitorRows(db)) {
+  const current = (stored: StoredMonitor): MonitorRow => unsaved?.monitor(stored.ref) ?? rowOf(stored);
   const columns =
     "type, url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options";
   const values =
     "$type, $url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active, $options";
   const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
-  // One by one: a row of two tables takes the driver ten times as long, and each check and each ping reads one.
-  const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
-  const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
     `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
   );
@@ -99,40 +126,50 @@ export function monitorStore(db: Database) {
   const update = db.change<[SettingsParams]>(
     `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
   );
-  const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+  const forgetCertificate = db.change<[ref: number]>(
+    "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
   );
+  const remove = db.change<[ref: number]>("DELETE FROM monitors WHERE ref = ?");
+  const removeState = db.change<[ref: number]>("DELETE FROM monitor_states WHERE monitor_ref = ?");
   return {
-    ...listStore(db),
+    ...listStore(db, current),
     /** The largest reference ever given; 0 when there is none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitors'"),
     insert: (tx: Tx, monitor: NewSettings & Identity) => insert(tx, storable(monitor)),
     insertState: db.change<[ref: number, projectRef: number]>(
       "INSERT INTO monitor_states (monitor_ref, project_ref, status, consecutive_failures, last_check, hour, hour_checks, hour_up) VALUES (?, ?, 3, 0, 0, 0, 0, 0)",
     ),
-    update: (tx: Tx, monitor: NewSettings) => update(tx, storable(monitor)),
-    updateState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
-      updateState(tx, { ...state, certificate: certificate && JSON.stringify(certificate) });
+    update(tx: Tx, monitor: NewSettings): void {
+      unsaved?.release(tx, monitor.ref);
+      update(tx, storable(monitor));
+    },
+    updateState(tx: Tx, monitor: StateParams & Pick<MonitorRow, "certificate">): void {
+      unsaved?.release(tx, monitor.ref);
+      rows.writeState(tx, monitor);
     },
     /** For another target, whose certificate is another one. */
-    forgetCertificate: db.change<[ref: number]>(
-      "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
-    ),
-    remove: db.change<[ref: number]>("DELETE FROM monitors WHERE ref = ?"),
+    forgetCertificate(tx: Tx, ref: number): void {
+      unsaved?.release(tx, ref);
+      forgetCertificate(tx, ref);
+    },
+    remove(tx: Tx, ref: number): void {
+      unsaved?.release(tx, ref);
+      remove(tx, ref);
+    },
     /** Its checks go when they are old: nothing leads to them any more. */
-    removeState: db.change<[ref: number]>("DELETE FROM monitor_states WHERE monitor_ref = ?"),
+    removeState(tx: Tx, ref: number): void {
+      unsaved?.release(tx, ref);
+      removeState(tx, ref);
+    },
     find(monitorId: string): MonitorRow | null {
       const stored = withId(uuidToBytes(monitorId));
-      return stored && rowOf(stored);
+      return stored && current(stored);
     },
-    monitor(ref: number): MonitorRow | null {
-      const [settings, state] = [settingsOf(ref), stateOf(ref)];
-      return settings && state && rowOf(Object.assign(settings, state));
-    },
+    monitor: (ref: number): MonitorRow | null => unsaved?.monitor(ref) ?? rows.read(ref),
     /** The monitor that was given a name in a project. */
     named(projectRef: number, name: string): MonitorRow | null {
       const stored = withName(projectRef, name);
-      return stored && rowOf(stored);
+      return stored && current(stored);
     },
     ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
@@ -146,7 +183,7 @@ export function monitorStore(db: Database) {
 }
 
 /** What lists show. */
-function listStore(db: Database) {
+function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow) {
   const page = db.all<StoredMonitor, [PageParams]>(
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
   );
@@ -166,11 +203,11 @@ function listStore(db: Database) {
   return {
     /** A project's monitors, newest first, below a reference; of one status if asked. */
     page(params: PageParams, status?: StatusFilter): MonitorRow[] {
-      if (status === "degraded") return pageOfDegraded(params).map(rowOf);
-      return (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf);
+      if (status === "degraded") return pageOfDegraded(params).map(current);
+      return (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(current);
     },
     /** The oldest monitors of all projects. */
-    oldest: (rowsMax: number): MonitorRow[] => oldest(rowsMax).map(rowOf),
+    oldest: (rowsMax: number): MonitorRow[] => oldest(rowsMax).map(current),
     /** The monitors behind another one, of all accounts. */
     after: db.all<
       { readonly ref: number; readonly accountRef: number; readonly type: string },
@@ -181,7 +218,7 @@ function listStore(db: Database) {
     /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
     walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
       const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
-      return { rows: walked({ ...params, ...filter, floor }).map(rowOf), floor };
+      return { rows: walked({ ...params, ...filter, floor }).map(current), floor };
     },
   };
 }
@@ -251,6 +288,9 @@ export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> &
   manual: number;
 };
 
+/** The name that files have for the check after which states of heartbeats may be behind. */
+const UNSAVED_SINCE = "heartbeats_unsaved_since";
+
 export type CheckStore = ReturnType<typeof checkStore>;
 
 /** All SQL of what the checks of monitors found. */
@@ -259,6 +299,19 @@ export function checkStore(db: Database) {
     highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
     insert: db.change<[NewCheck]>(
       "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark)",
+    ),
+    /** The success of a heartbeat. Every ping runs it: positions are bound faster than names. */
+    insertSuccess: db.change<[sequence: number, ref: number, previous: number, at: number]>(
+      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark) VALUES (?, ?, ?, ?, 1, 0, 0, NULL, NULL, 0)",
+    ),
+    /** Oldest first. */
+    after: db.all<Pick<StoredCheck, "sequence" | "ref" | "at">, [sequence: number]>(
+      "SELECT sequence, monitor_ref AS ref, checked_at AS at FROM monitor_checks WHERE sequence > ? ORDER BY sequence",
+    ),
+    /** The check after which states of heartbeats may be behind their checks; 0: all are current. */
+    unsavedSince: db.number(`SELECT value AS n FROM settings WHERE name = '${UNSAVED_SINCE}'`),
+    setUnsavedSince: db.change<[sequence: number]>(
+      `INSERT OR REPLACE INTO settings (name, value) VALUES ('${UNSAVED_SINCE}', ?)`,
     ),
     check: db.one<StoredCheck, [sequence: number]>(
       "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark FROM monitor_checks WHERE sequence = ?",

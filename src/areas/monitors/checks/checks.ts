@@ -104,6 +104,16 @@ export class Checks {
     return monitor;
   }
 
+  /** Records a success of a steady heartbeat. Returns the sequence of its check. */
+  recordSuccess(tx: Tx, ref: number, previous: number): number {
+    const sequence = this.nextSequence++;
+    this.parts.checks.insertSuccess(tx, sequence, ref, previous, tx.now);
+    tx.afterCommit(this.countSuccess);
+    return sequence;
+  }
+
+  private readonly countSuccess = (): void => this.counts.scheduled.up.add();
+
   /** Makes a monitor's status unknown, and ends its incident: nothing is known of its target any more. Notifies nobody. */
   forgetStatus(tx: Tx, monitor: MonitorRow): void {
     const unknown = {

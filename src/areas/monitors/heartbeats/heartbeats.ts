@@ -10,7 +10,7 @@ import type { Checks } from "../checks/checks.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CheckMade, MonitorRow } from "../store.ts";
 import type { Quiet } from "../suppression/suppression.ts";
-import type { HeartbeatView, PingKey, PingList } from "./schema.ts";
+import { type HeartbeatView, PINGS_KEPT, type PingKey, type PingList } from "./schema.ts";
 import {
   afterPing,
   afterStart,
@@ -21,7 +21,8 @@ import {
   type PingRequest,
   ranMs,
 } from "./state.ts";
-import type { HeartbeatRow, HeartbeatSettings, StoredPing } from "./store.ts";
+import { PLAIN_SUCCESS } from "./steady.ts";
+import type { HeartbeatRow, HeartbeatSettings, NumberedPing, StoredPing } from "./store.ts";
 
 /** The job of a heartbeat's deadline, under the monitor's reference; it is gone where nothing is waited for. */
 const DEADLINES = "monitors.heartbeats";
@@ -140,11 +141,25 @@ export class Heartbeats {
 
   /** Takes a ping. Returns false where the heartbeat has gone meanwhile. */
   take(tx: Tx, ref: number, ping: PingMade): boolean {
-    const { monitors, heartbeats, scheduler, stopped, changes } = this.parts;
+    const { steady, changes } = this.parts;
+    const beat = isPlain(ping) ? steady.of(ref) : undefined;
+    if (beat === undefined || !beat.staysSteady(tx.now, ping.ip)) return this.takeAny(tx, ref, ping);
+    if (this.isStopped(beat)) return false;
+    steady.succeeded(tx, beat, this.checks.recordSuccess(tx, ref, beat.previous));
+    changes.inProject(tx, beat.projectRef, "pulse", beat.monitorId);
+    return true;
+  }
+
+  private isStopped({ projectRef, accountRef }: Pick<MonitorRow, "projectRef" | "accountRef">): boolean {
+    return this.parts.stopped.has(projectRef) || this.parts.scheduler.suspended.has(accountRef);
+  }
+
+  private takeAny(tx: Tx, ref: number, ping: PingMade): boolean {
+    const { monitors, heartbeats, steady, changes } = this.parts;
+    steady.release(tx, ref);
     const monitor = monitors.monitor(ref);
     const was = heartbeats.find(ref);
-    if (monitor === null || was === null || stopped.has(monitor.projectRef)) return false;
-    if (scheduler.suspended.has(monitor.accountRef)) return false;
+    if (monitor === null || was === null || this.isStopped(monitor)) return false;
     const { kind, exit, rid, ip, body } = ping;
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
@@ -155,8 +170,9 @@ export class Heartbeats {
       heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
     } else if (isEnd) {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
-      const { status } = this.checks.recordNow(tx, monitor, [madeOf(tx, error, durationMs)]);
-      this.save(tx, ref, status === "down" ? { ...is, missedAt: null } : is);
+      const checked = this.checks.recordNow(tx, monitor, [madeOf(tx, error, durationMs)]);
+      const saved = this.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
+      if (isPlain(ping) && !this.quiet.hasMaintenance(ref)) steady.add(tx, checked, { ...was, ...saved }, ip);
       return true;
     } else this.save(tx, ref, is);
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
@@ -192,12 +208,15 @@ export class Heartbeats {
 
   /** The last pings of a heartbeat, newest first; of another monitor, none. */
   pings({ ref }: MonitorRow): PingList {
-    const shown = ({ at, durationMs, ...ping }: StoredPing) => ({
+    const { heartbeats, steady } = this.parts;
+    const unsaved = steady.pingsOf(ref).map((ping) => ({ ...PLAIN_SUCCESS, ...ping }));
+    const last = [...unsaved, ...heartbeats.lastPings(ref)].sort((a, b) => b.number - a.number);
+    const shown = ({ at, durationMs, number, ...ping }: NumberedPing) => ({
       ...ping,
       at: isoTime(at),
       duration_ms: durationMs,
     });
-    return { pings: this.parts.heartbeats.pings(ref).map(shown) };
+    return { pings: last.slice(0, PINGS_KEPT).map(shown) };
   }
 
   /** Gives a project a new ping key; the one before no longer works. */
@@ -319,14 +338,16 @@ export class Heartbeats {
    * Writes a state with its deadlines, and its job in the same unit of work. A job that stands before the deadline stays
    * where it is, and looks anew when it runs: pings come far more often than deadlines pass.
    */
-  private save(tx: Tx, ref: number, is: HeartbeatState): void {
+  private save(tx: Tx, ref: number, is: HeartbeatState): HeartbeatState {
     const { heartbeats, scheduler } = this.parts;
     const deadline = deadlineOf(is);
     const stands = deadline !== null && is.lookedAt !== null && is.lookedAt <= deadline;
-    heartbeats.save(tx, ref, stands ? is : { ...is, lookedAt: deadline });
-    if (stands) return;
+    const saved = stands ? is : { ...is, lookedAt: deadline };
+    heartbeats.save(tx, ref, saved);
+    if (stands) return saved;
     if (deadline !== null) scheduler.enqueue(tx, DEADLINES, String(ref), deadline, null);
     else if (is.lookedAt !== null) scheduler.cancel(tx, DEADLINES, String(ref));
+    return saved;
   }
 
   /** A slug is unique in its project. `ownRef`: the monitor that may have it already. */
@@ -351,6 +372,11 @@ function madeOf(tx: Tx, error: string | null, durationMs: number | null): CheckM
     responseStatus: null,
     error,
   };
+}
+
+/** Whether a ping says nothing but that its job has succeeded. */
+function isPlain({ kind, exit, rid, body }: PingMade): boolean {
+  return kind === "success" && exit === null && rid === null && body === null;
 }
 
 function missedText({ expectedAt, grace_ms }: HeartbeatRow): string {

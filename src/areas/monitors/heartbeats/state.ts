@@ -112,13 +112,20 @@ export function afterPing(
 
 /** The same state, waiting for the next success from a moment on. */
 export function expecting(state: HeartbeatState, timing: Timing, since: number): HeartbeatState {
-  const { waitsSince, expectedAt: before } = state;
-  // Pings may come far more often than a schedule's times, which take long to find.
-  const isSame = timing.schedule !== null && before !== null && waitsSince !== null;
-  const stands = isSame && waitsSince <= since && since < before;
-  const expectedAt = stands ? before : nextExpected(timing, since);
+  const expectedAt = expectedAfter(state, timing, since);
   const missedAt = expectedAt === null ? null : expectedAt + timing.grace_ms;
   return { ...state, waitsSince: since, expectedAt, missedAt };
+}
+
+/** When the next success is expected after one at `since`; null where a schedule has no time left. */
+export function expectedAfter(
+  { waitsSince, expectedAt: before }: Pick<HeartbeatState, "waitsSince" | "expectedAt">,
+  timing: Timing,
+  since: number,
+): number | null {
+  // Pings may come far more often than a schedule's times, which take long to find.
+  const isSame = timing.schedule !== null && before !== null && waitsSince !== null;
+  return isSame && waitsSince <= since && since < before ? before : nextExpected(timing, since);
 }
 
 /** The earliest deadline; null where nothing is waited for. */

@@ -1,7 +1,7 @@
 import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { PINGS_KEPT } from "./schema.ts";
+import { PINGS_KEPT, type PingKind } from "./schema.ts";
 import type { HeartbeatState, PingRequest, Timing } from "./state.ts";
 
 /** What users set about a heartbeat. */
@@ -24,6 +24,9 @@ export interface StoredPing extends Pick<PingRequest, "kind" | "exit" | "rid"> {
   readonly body: string | null;
 }
 
+/** A ping with its number among those of its heartbeat. */
+export type NumberedPing = StoredPing & { readonly number: number };
+
 /** A project's ping key. */
 export interface PingKeyRow {
   readonly projectRef: number;
@@ -41,10 +44,10 @@ const STATE = `pings, last_ping_at AS lastPingAt, started_at AS startedAt, start
   last_duration_ms AS lastDurationMs, waits_since AS waitsSince, expected_at AS expectedAt, missed_at AS missedAt,
   overran_at AS overranAt, repeat_at AS repeatAt, looked_at AS lookedAt`;
 
-export type HeartbeatStore = ReturnType<typeof heartbeatStore>;
+export type HeartbeatRows = ReturnType<typeof heartbeatRows>;
 
-/** All SQL of heartbeats, their pings and the keys that these are sent with. */
-export function heartbeatStore(db: Database) {
+/** Heartbeats as their rows have them, which may be behind what is in memory. */
+export function heartbeatRows(db: Database) {
   // One by one: a row of two tables takes the driver ten times as long.
   const settingsOf = db.one<StoredSettings, [ref: number]>(
     "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, slug, period_ms, schedule, tz, grace_ms FROM heartbeats WHERE monitor_ref = ?",
@@ -52,25 +55,11 @@ export function heartbeatStore(db: Database) {
   const stateOf = db.one<StoredState, [ref: number]>(
     `SELECT ${STATE} FROM heartbeat_states WHERE monitor_ref = ?`,
   );
-  const withPingId = db.lookUp<{ ref: number }, [pingId: Uint8Array]>(
-    "SELECT monitor_ref AS ref FROM heartbeats WHERE ping_id = ?",
-  );
   const saved = db.change<[Readonly<StoredState & { ref: number }>]>(
     "UPDATE heartbeat_states SET pings = $pings, last_ping_at = $lastPingAt, started_at = $startedAt, started_rid = $startedRid, last_duration_ms = $lastDurationMs, waits_since = $waitsSince, expected_at = $expectedAt, missed_at = $missedAt, overran_at = $overranAt, repeat_at = $repeatAt, looked_at = $lookedAt WHERE monitor_ref = $ref",
   );
   return {
-    ...pingStore(db),
-    ...keyStore(db),
-    insert: db.change<
-      [Readonly<HeartbeatSettings & { ref: number; projectRef: number; pingId: Uint8Array }>]
-    >(
-      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, slug, period_ms, schedule, tz, grace_ms) VALUES ($ref, $projectRef, $pingId, $slug, $period_ms, $schedule, $tz, $grace_ms)",
-    ),
-    insertState: db.change<[ref: number]>("INSERT INTO heartbeat_states (monitor_ref, pings) VALUES (?, 0)"),
-    update: db.change<[Readonly<HeartbeatSettings & { ref: number }>]>(
-      "UPDATE heartbeats SET slug = $slug, period_ms = $period_ms, schedule = $schedule, tz = $tz, grace_ms = $grace_ms WHERE monitor_ref = $ref",
-    ),
-    save(tx: Tx, ref: number, state: HeartbeatState): void {
+    writeState(tx: Tx, ref: number, state: HeartbeatState): void {
       const { pings, lastPingAt, startedAt, startedRid, lastDurationMs } = state;
       const { waitsSince, expectedAt, missedAt, overranAt, repeatAt, lookedAt } = state;
       saved(tx, {
@@ -88,25 +77,97 @@ export function heartbeatStore(db: Database) {
         lookedAt,
       });
     },
-    find(ref: number): HeartbeatRow | null {
+    read(ref: number): HeartbeatRow | null {
       const [settings, state] = [settingsOf(ref), stateOf(ref)];
       return settings && state && Object.assign(settings, state, { startedRid: textOf(state.startedRid) });
     },
-    refOf: (pingId: string) => withPingId(uuidToBytes(pingId))?.ref ?? null,
-    withSlug: db.one<{ ref: number }, [projectRef: number, slug: string]>(
-      "SELECT monitor_ref AS ref FROM heartbeats WHERE project_ref = ? AND slug = ?",
-    ),
-    remove: db.change<[ref: number]>("DELETE FROM heartbeats WHERE monitor_ref = ?"),
-    removeState: db.change<[ref: number]>("DELETE FROM heartbeat_states WHERE monitor_ref = ?"),
   };
 }
 
-function pingStore(db: Database) {
-  const inserted = db.change<[Readonly<PingRow & { id: number; number: number }>]>(
-    "INSERT OR REPLACE INTO heartbeat_pings (id, number, at, kind, exit, duration_ms, rid, ip, body) VALUES ($id, $number, $at, $kind, $exit, $durationMs, $rid, $ip, $body)",
+/** Heartbeats whose states are newer in memory than in their rows. */
+export interface UnsavedHeartbeats {
+  /** A heartbeat as it is in memory; undefined: its row is current. */
+  heartbeat(ref: number): HeartbeatRow | undefined;
+  /** The monitor with a ping id, if its heartbeat is in memory. */
+  refOf(pingId: string): number | undefined;
+  /** Writes the rows of a heartbeat and drops its state from memory. Required before anything else writes these rows. */
+  release(tx: Tx, ref: number): void;
+}
+
+export type HeartbeatStore = ReturnType<typeof heartbeatStore>;
+
+/** All SQL of heartbeats, their pings and the keys that these are sent with. What is in memory comes before the rows. */
+export function heartbeatStore(
+  db: Database,
+  unsaved?: UnsavedHeartbeats,
+  rows: HeartbeatRows = heartbeatRows(db),
+  pings: PingStore = pingStore(db),
+) {
+  const withPingId = db.lookUp<{ ref: number }, [pingId: Uint8Array]>(
+    "SELECT monitor_ref AS ref FROM heartbeats WHERE ping_id = ?",
   );
-  const kept = db.all<PingRow, [first: number, end: number]>(
-    "SELECT at, kind, exit, duration_ms AS durationMs, rid, ip, body FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT 100",
+  const update = db.change<[Readonly<HeartbeatSettings & { ref: number }>]>(
+    "UPDATE heartbeats SET slug = $slug, period_ms = $period_ms, schedule = $schedule, tz = $tz, grace_ms = $grace_ms WHERE monitor_ref = $ref",
+  );
+  const remove = db.change<[ref: number]>("DELETE FROM heartbeats WHERE monitor_ref = ?");
+  const removeState = db.change<[ref: number]>("DELETE FROM heartbeat_states WHERE monitor_ref = ?");
+  return {
+    ...pings,
+    ...keyStore(db),
+    insert: db.change<
+      [Readonly<HeartbeatSettings & { ref: number; projectRef: number; pingId: Uint8Array }>]
+    >(
+      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, slug, period_ms, schedule, tz, grace_ms) VALUES ($ref, $projectRef, $pingId, $slug, $period_ms, $schedule, $tz, $grace_ms)",
+    ),
+    insertState: db.change<[ref: number]>("INSERT INTO heartbeat_states (monitor_ref, pings) VALUES (?, 0)"),
+    update(tx: Tx, settings: Readonly<HeartbeatSettings & { ref: number }>): void {
+      unsaved?.release(tx, settings.ref);
+      update(tx, settings);
+    },
+    save(tx: Tx, ref: number, state: HeartbeatState): void {
+      unsaved?.release(tx, ref);
+      rows.writeState(tx, ref, state);
+    },
+    find: (ref: number): HeartbeatRow | null => unsaved?.heartbeat(ref) ?? rows.read(ref),
+    refOf: (pingId: string): number | null =>
+      unsaved?.refOf(pingId) ?? withPingId(uuidToBytes(pingId))?.ref ?? null,
+    withSlug: db.one<{ ref: number }, [projectRef: number, slug: string]>(
+      "SELECT monitor_ref AS ref FROM heartbeats WHERE project_ref = ? AND slug = ?",
+    ),
+    remove(tx: Tx, ref: number): void {
+      unsaved?.release(tx, ref);
+      remove(tx, ref);
+    },
+    removeState(tx: Tx, ref: number): void {
+      unsaved?.release(tx, ref);
+      removeState(tx, ref);
+    },
+  };
+}
+
+export type PingStore = ReturnType<typeof pingStore>;
+
+/** The last pings of heartbeats, without those that are in memory alone. */
+export function pingStore(db: Database) {
+  // Every ping runs it: positions are bound faster than names.
+  const inserted = db.change<
+    [
+      id: number,
+      number: number,
+      at: number,
+      kind: PingKind,
+      exit: number | null,
+      durationMs: number | null,
+      rid: Uint8Array | null,
+      ip: string | null,
+      body: string | null,
+    ]
+  >(
+    "INSERT OR REPLACE INTO heartbeat_pings (id, number, at, kind, exit, duration_ms, rid, ip, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  );
+  const pingAt = db.one<{ ip: string | null }, [id: number]>("SELECT ip FROM heartbeat_pings WHERE id = ?");
+  const kept = db.all<PingRow & { number: number }, [first: number, end: number]>(
+    "SELECT number, at, kind, exit, duration_ms AS durationMs, rid, ip, body FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT 100",
   );
   const startOf = db.one<{ at: number }, [first: number, end: number, rid: Uint8Array]>(
     "SELECT at FROM heartbeat_pings WHERE id >= ? AND id < ? AND kind = 'start' AND rid = ? ORDER BY number DESC LIMIT 1",
@@ -118,11 +179,14 @@ function pingStore(db: Database) {
     /** Keeps a heartbeat's ping; the one {@link PINGS_KEPT} before it goes. */
     insertPing(tx: Tx, ref: number, number: number, ping: StoredPing): void {
       const id = ref * PINGS_KEPT + (number % PINGS_KEPT);
-      inserted(tx, { ...ping, id, number, rid: bytesOf(ping.rid) });
+      const { at, kind, exit, durationMs, rid, ip, body } = ping;
+      inserted(tx, id, number, at, kind, exit, durationMs, bytesOf(rid), ip, body);
     },
     /** A heartbeat's last pings, newest first. */
-    pings: (ref: number): StoredPing[] =>
+    lastPings: (ref: number): NumberedPing[] =>
       kept(...placesOf(ref)).map((ping) => ({ ...ping, rid: textOf(ping.rid) })),
+    /** Where a ping came from, one of the last. */
+    ipOf: (ref: number, number: number) => pingAt(ref * PINGS_KEPT + (number % PINGS_KEPT))?.ip ?? null,
     /** When a run began, as far as its start is kept. */
     startOf: (ref: number, rid: string) => startOf(...placesOf(ref), uuidToBytes(rid))?.at ?? null,
     removePings: (tx: Tx, ref: number) => removed(tx, ...placesOf(ref)),

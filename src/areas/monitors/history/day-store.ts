@@ -1,4 +1,6 @@
 import type { Database } from "../../../kernel/storage/database.ts";
+import type { HourCount } from "../domain.ts";
+import type { UnsavedMonitors } from "../store.ts";
 import type { Interval } from "./intervals.ts";
 
 /** Number of checks of a monitor on one day. */
@@ -31,7 +33,10 @@ export interface MonitorMaintenance extends Interval {
 export type DayStore = ReturnType<typeof dayStore>;
 
 /** All SQL of daily counts. */
-export function dayStore(db: Database) {
+export function dayStore(db: Database, unsaved?: Pick<UnsavedMonitors, "monitor">) {
+  const currentHour = db.one<HourCount, [ref: number]>(
+    "SELECT hour, hour_checks AS checks, hour_up AS up FROM monitor_states WHERE monitor_ref = ?",
+  );
   return {
     /** Monitors in the order of their references, after a reference. */
     monitorsAfter: db.all<{ ref: number }, [ref: number, rowsMax: number]>(
@@ -39,14 +44,13 @@ export function dayStore(db: Database) {
     ),
     /** The last stored day, epoch milliseconds; 0 without any. */
     lastDay: db.number<[ref: number]>("SELECT max(day) AS n FROM monitor_days WHERE monitor_ref = ?"),
-    /** Counts by day from the hours of a time range, the current hour included. */
-    ofHours: db.all<DayCount, [{ ref: number; from: number; until: number }]>(
-      `SELECT hour - hour % 86400000 AS day, sum(checks) AS checks, sum(up) AS up FROM (
-         SELECT hour, checks, up FROM monitor_hours WHERE monitor_ref = $ref AND hour >= $from AND hour < $until
-         UNION ALL SELECT hour, hour_checks, hour_up FROM monitor_states
-         WHERE monitor_ref = $ref AND hour_checks > 0 AND hour >= $from AND hour < $until
-       ) GROUP BY 1 ORDER BY 1`,
+    /** Counts by day from the closed hours of a time range. */
+    ofClosedHours: db.all<DayCount, [{ ref: number; from: number; until: number }]>(
+      `SELECT hour - hour % 86400000 AS day, sum(checks) AS checks, sum(up) AS up FROM monitor_hours
+       WHERE monitor_ref = $ref AND hour >= $from AND hour < $until GROUP BY 1 ORDER BY 1`,
     ),
+    /** Counts of the current hour, which is not closed yet. */
+    currentHour: (ref: number): HourCount | null => unsaved?.monitor(ref) ?? currentHour(ref),
     since: db.all<DayRow, [ref: number, day: number]>(
       `SELECT day, checks, up, observer_ms AS observerMs, maintenance_ms AS maintenanceMs
        FROM monitor_days WHERE monitor_ref = ? AND day >= ? ORDER BY day`,

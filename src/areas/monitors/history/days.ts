@@ -1,6 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import type { DayRow, DayStore } from "./day-store.ts";
+import type { DayCount, DayRow, DayStore } from "./day-store.ts";
 import { unobserved } from "./unobserved.ts";
 
 /** A day, in milliseconds. */
@@ -39,7 +39,7 @@ export class Days {
     const days: (DayRow & { readonly ref: number })[] = [];
     for (const ref of refs) {
       if (slices.isOver) await slices.next();
-      for (const count of this.store.ofHours({ ref, from: this.store.lastDay(ref), until: today })) {
+      for (const count of this.countsOf(ref, this.store.lastDay(ref), today)) {
         const range = { from: count.day, to: count.day + DAY_MS };
         days.push({ ...count, ...(await unobserved(this.store, ref, range)), ref });
       }
@@ -60,12 +60,24 @@ export class Days {
   since(ref: number, day: number): ReadonlyMap<number, DayRow> {
     const days = new Map(this.store.since(ref, day).map((row) => [row.day, row]));
     const from = [...days.keys()].at(-1) ?? day;
-    for (const count of this.store.ofHours({ ref, from, until: Number.MAX_SAFE_INTEGER })) {
+    for (const count of this.countsOf(ref, from, Number.MAX_SAFE_INTEGER)) {
       const stored = days.get(count.day);
       if (count.checks < (stored?.checks ?? 0)) continue;
       const { observerMs = 0, maintenanceMs = 0 } = stored ?? {};
       days.set(count.day, { ...count, observerMs, maintenanceMs });
     }
     return days;
+  }
+
+  /** Counts by day from the hours of a time range, the current hour included. */
+  private countsOf(ref: number, from: number, until: number): DayCount[] {
+    const closed = this.store.ofClosedHours({ ref, from, until });
+    const current = this.store.currentHour(ref);
+    if (current === null || current.checks === 0 || current.hour < from || current.hour >= until)
+      return closed;
+    const day = dayOf(current.hour);
+    const before = closed.find((count) => count.day === day) ?? { checks: 0, up: 0 };
+    const sum = { day, checks: before.checks + current.checks, up: before.up + current.up };
+    return [...closed.filter((count) => count.day !== day), sum].sort((a, b) => a.day - b.day);
   }
 }

@@ -32,7 +32,7 @@ const TURN = "monitors.maintenance";
 /** Windows that turn in one commit. */
 const CONCURRENCY = 64;
 
-type Parts = Pick<MonitorParts, "ids" | "scheduler" | "changes" | "monitors" | "stopped"> & {
+type Parts = Pick<MonitorParts, "ids" | "scheduler" | "changes" | "monitors" | "stopped" | "steady"> & {
   readonly maintenance: MaintenanceStore;
   /** Looks at a monitor at once: what was not told during the window is told now. */
   readonly look: (tx: Tx, ref: number) => void;
@@ -59,6 +59,11 @@ export class MaintenanceService {
     return maintenance.isPlannedFor(monitorRef) === 0 ? null : maintenance.endFor(monitorRef, at, at) || null;
   }
 
+  /** Whether a monitor is in any maintenance window, past ones included. */
+  isPlannedFor(monitorRef: number): boolean {
+    return this.parts.maintenance.isPlannedFor(monitorRef) !== 0;
+  }
+
   /** Plans work. @throws ApiError `validation_error`, `maintenance_limit_exceeded` */
   create(tx: Tx, { project }: Caller, given: MaintenanceCreateBody): Maintenance {
     const { maintenance, ids } = this.parts;
@@ -72,7 +77,7 @@ export class MaintenanceService {
     const ref = this.nextRef++;
     const maintenanceId = prefixedId("mnt", ids.uuidV7());
     maintenance.insert(tx, { ...settings, ref, maintenanceId, projectRef: project.ref, now: tx.now });
-    for (const monitor of monitors) maintenance.addMonitor(tx, monitor, ref);
+    for (const monitor of monitors) this.addMonitor(tx, monitor, ref);
     const view = this.turned(tx, ref);
     tx.audit({ ...about(view, "planned"), before: null, after: auditedOf(view) });
     return view;
@@ -174,9 +179,15 @@ export class MaintenanceService {
     const is = new Set(this.refsOf(projectRef, ids));
     const was = maintenance.monitorsOf(ref);
     maintenance.removeMonitors(tx, ref);
-    for (const monitor of is) maintenance.addMonitor(tx, monitor, ref);
+    for (const monitor of is) this.addMonitor(tx, monitor, ref);
     if (begun === 0) return;
     for (const monitor of was) if (!is.has(monitor.ref)) look(tx, monitor.ref);
+  }
+
+  private addMonitor(tx: Tx, monitorRef: number, ref: number): void {
+    // A window that it is in changes what its pings come to.
+    this.parts.steady.release(tx, monitorRef);
+    this.parts.maintenance.addMonitor(tx, monitorRef, ref);
   }
 
   private find(projectRef: number, id: string): MaintenanceRow {

@@ -133,6 +133,11 @@ export class Quiet {
     return maintenance.endFor(ref, now) ?? (observer.offline ? now + AGAIN_MS : null);
   }
 
+  /** Whether what a monitor's checks bring about may depend on when they are made. */
+  hasMaintenance(ref: number): boolean {
+    return this.parts.maintenance.isPlannedFor(ref);
+  }
+
   /** Whether the whole server seems offline, so that no pings can arrive. Notes it where an account alone seems so. */
   async isDeaf(accountRef: number): Promise<boolean> {
     return (await this.parts.observer.offlineFor(accountRef)) === "server";
