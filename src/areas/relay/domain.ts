@@ -2,8 +2,8 @@ import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/er
 import type { RelayBody, RelayFailure, RelayKind } from "./deliveries/schema.ts";
 
 const codes = registerErrors({
-  endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` says which."],
-  endpoint_limit_exceeded: [403, "The project has as many endpoints as its tier allows."],
+  endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` identifies it."],
+  endpoint_limit_exceeded: [403, "The project has reached its tier's limit of endpoints."],
 });
 
 declare module "../../kernel/errors.ts" {
@@ -11,61 +11,60 @@ declare module "../../kernel/errors.ts" {
 }
 
 /**
- * The job that makes one attempt; its payload is the delivery's reference, or more of one to an endpoint. It is never
- * cancelled: when it is due and its delivery was cancelled or removed, it does nothing.
+ * The job of one attempt. Its payload is the delivery's reference; to an endpoint, an `EndpointJob` if needed. It is never
+ * cancelled: when it is due and its delivery is cancelled or deleted, it does nothing.
  */
 export const DELIVER = "relay.deliver";
 
-/** Waits before the retries of a scheduled delivery; each is varied by {@link RETRY_JITTER}. */
+/** Delays before the retries of a scheduled delivery; each is varied by {@link RETRY_JITTER}. */
 const SCHEDULED_RETRIES_MS: readonly number[] = [1_000, 5_000, 25_000];
-/** Waits before the retries of a monitor's notification. */
+/** Delays before the retries of a monitor's notification. */
 const PULSE_RETRIES_MS: readonly number[] = [1_000, 5_000, 15_000];
-/** How much shorter or longer a wait may be, so that deliveries that failed together are not retried together. */
+/** Jitter of a delay, as a fraction: deliveries that failed together are not retried together. */
 const RETRY_JITTER = 0.1;
-/** Longest wait that a target can ask for with `Retry-After`. */
+/** Longest delay that a target can request with `Retry-After`. */
 export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
 
 const DELAY = /^([0-9]{1,9})([smhd])$/;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** Longest delay: 30 days. */
+/** Longest delay of a first attempt: 30 days. */
 export const DELAY_MS_MAX = 30 * 86_400_000;
 
-/** Longest wait of a retry schedule, and all of them together. */
+/** Longest delay in a retry schedule, and their longest sum. */
 const RETRY_WAIT_MS_MAX = 86_400_000;
 const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
 
-/** How long a second request under a `deduplication_id` makes no second delivery. */
+/** Time for which a `deduplication_id` creates no second delivery. */
 export const DEDUPLICATED_MS = 86_400_000;
 
-/** How long a delivery is kept after its end. */
+/** Retention of finished deliveries. */
 export const RELAYS_KEPT_MS = 7 * 86_400_000;
 
-/** The header with the time of a schedule's run, epoch milliseconds. */
+/** The header with the time of a schedule's run, in epoch milliseconds. */
 export const DUE_HEADER = "X-Ninefold-Scheduled-At";
 
-/** The status by which an endpoint says that it is gone for good. */
+/** 410 Gone: the endpoint does not exist any more. */
 export const GONE = 410;
 
-/** What became of one attempt. */
 export interface AttemptResult {
-  /** The target's status; null when it gave no answer. */
+  /** Status of the response; null without a response. */
   readonly status: number | null;
-  /** What went wrong when there was no answer. */
+  /** Why there was no response. */
   readonly failure: { readonly kind: string; readonly message: string } | null;
-  /** The answer's `Retry-After`. */
+  /** `Retry-After` of the response. */
   readonly retryAfter: string | undefined;
-  /** When the attempt ended, epoch milliseconds. */
+  /** End of the attempt, in epoch milliseconds. */
   readonly endedAt: number;
 }
 
-/** What follows from an attempt. */
+/** The next step after an attempt. */
 export type NextStep =
   | { readonly kind: "delivered" }
   | { readonly kind: "failed"; readonly error: string }
   | { readonly kind: "retry"; readonly error: string; readonly at: number };
 
 /**
- * The milliseconds of a delay such as `90s`, `15m`, `12h` or `30d`.
+ * Parses a delay such as `90s`, `15m`, `12h` or `30d` to milliseconds.
  * @throws ApiError `validation_error` beyond 30 days.
  */
 export function readDelay(text: string): number {
@@ -77,14 +76,14 @@ export function readDelay(text: string): number {
   );
 }
 
-/** The milliseconds of a duration such as `90s`; NaN where it is none. */
+/** Parses a duration such as `90s` to milliseconds; NaN when it is invalid. */
 function durationMs(text: string): number {
   const match = DELAY.exec(text);
   return match === null ? Number.NaN : Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? Number.NaN);
 }
 
 /**
- * When a delivery is due that is asked for now: after its `delay`, or `at` a moment, one of which has to be given.
+ * When a delivery is due that is created now: after `delay`, or `at` a time. One of them is required.
  * @throws ApiError `validation_error` beyond 30 days.
  */
 export function dueAt({ delay, at }: Pick<RelayBody, "delay" | "at">): (now: number) => number {
@@ -92,7 +91,7 @@ export function dueAt({ delay, at }: Pick<RelayBody, "delay" | "at">): (now: num
     const ms = readDelay(delay ?? "");
     return (now) => now + ms;
   }
-  if (delay !== undefined) throw invalidField("at", "is given instead of delay: leave one of them out");
+  if (delay !== undefined) throw invalidField("at", "cannot be combined with delay: omit one of them");
   return (now) => {
     if (at > now + DELAY_MS_MAX) throw invalidField("at", "must be at most 30 days ahead");
     return Math.max(now, at);
@@ -100,8 +99,8 @@ export function dueAt({ delay, at }: Pick<RelayBody, "delay" | "at">): (now: num
 }
 
 /**
- * The waits before retries as a user gives them, in milliseconds.
- * @throws ApiError `validation_error` for one that is none, or too long, or for all of them together.
+ * Parses a user's delays before retries to milliseconds.
+ * @throws ApiError `validation_error` for an invalid or too long delay, or sum of delays.
  */
 export function readWaits(given: readonly string[]): readonly number[] {
   const waits = given.map(durationMs);
@@ -109,13 +108,13 @@ export function readWaits(given: readonly string[]): readonly number[] {
   if (waits.every((wait) => wait <= RETRY_WAIT_MS_MAX) && total <= RETRY_WAITS_MS_MAX) return waits;
   throw invalidField(
     "retry_schedule",
-    "must be waits such as 5s, 5m or 2h: at most 24h each, 7d all together",
+    "must be delays such as 5s, 5m or 2h: at most 24h each and 7d in total",
   );
 }
 
 /**
- * What follows from attempt number `attempt` (from 1, counted since the delivery was last sent again). `fraction` in
- * [0, 1) varies the wait before a retry, but of a monitor's notification. `own`: waits of the delivery's own.
+ * The next step after attempt number `attempt` (from 1, counted since the last resend). `fraction` in [0, 1) varies the
+ * delay before a retry, except for a monitor's notification. `own`: the delivery's retry schedule.
  */
 export function afterAttempt(
   kind: RelayKind,
@@ -126,14 +125,14 @@ export function afterAttempt(
 ): NextStep {
   const { status, failure } = result;
   if (status !== null && status < 400) return { kind: "delivered" };
-  const error = failure === null ? `the target answered ${status}` : `${failure.kind}: ${failure.message}`;
+  const error = failure === null ? `the target responded with ${status}` : `${failure.kind}: ${failure.message}`;
   const waits = own ?? (kind === "pulse" ? PULSE_RETRIES_MS : SCHEDULED_RETRIES_MS);
   const wait = waits[attempt - 1];
   if (wait === undefined || !isWorthRetrying(result)) return { kind: "failed", error };
   return retried(error, kind === "pulse" ? wait : varied(wait, fraction), result);
 }
 
-/** The same of a delivery to an endpoint: only a 2xx is a success, and whatever else may become one is tried again. */
+/** The same for a delivery to an endpoint: only a 2xx is a success, and all failures but final ones are retried. */
 export function afterEndpointAttempt(
   waits: readonly number[],
   attempt: number,
@@ -142,7 +141,7 @@ export function afterEndpointAttempt(
 ): NextStep {
   const { status, failure } = result;
   if (status !== null && status >= 200 && status < 300) return { kind: "delivered" };
-  const error = failure === null ? `the target answered ${status}` : `${failure.kind}: ${failure.message}`;
+  const error = failure === null ? `the target responded with ${status}` : `${failure.kind}: ${failure.message}`;
   const wait = waits[attempt - 1];
   const isFinal = status === GONE || (failure !== null && !isWorthRetrying(result));
   return wait === undefined || isFinal
@@ -159,23 +158,23 @@ function retried(error: string, wait: number, { retryAfter, endedAt }: AttemptRe
   return { kind: "retry", error, at: endedAt + Math.round(Math.max(wait, asked)) };
 }
 
-/** Which kind of failure an attempt is that was no success. */
+/** The kind of failure of an unsuccessful attempt. */
 export function failureOf({ status, failure }: AttemptResult): RelayFailure {
   if (status !== null) return "http";
   if (failure?.kind === "timeout") return "timeout";
   return failure?.kind === "blocked" || failure?.kind === "invalid" ? "blocked" : "network";
 }
 
-/** A server that failed, was busy or took too long may do better later, and so may a network; a refusal is final. */
+/** Server errors, rate limits, timeouts and network errors may be temporary; rejections are final. */
 function isWorthRetrying({ status, failure }: AttemptResult): boolean {
   if (failure !== null) return failure.kind !== "blocked" && failure.kind !== "invalid";
   return status === 408 || status === 429 || (status ?? 0) >= 500;
 }
 
-/** The wait that `Retry-After` asks for (RFC 9110, section 10.2.3: seconds or a date), at most an hour. */
+/** The delay that `Retry-After` requests (RFC 9110, section 10.2.3: seconds or a date), at most an hour. */
 function retryAfterMs(value: string | undefined, now: number): number {
   if (value === undefined) return 0;
-  // Repeated headers come joined by commas: the longest wait counts.
+  // Repeated headers are joined by commas: the longest delay counts.
   const seconds = value.split(",").map((part) => part.trim());
   const ms = seconds.every((part) => /^\d{1,10}$/.test(part))
     ? Math.max(...seconds.map(Number)) * 1_000

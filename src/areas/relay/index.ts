@@ -28,13 +28,13 @@ import { Schedules } from "./schedules/schedules.ts";
 import { scheduleStore } from "./schedules/store.ts";
 
 registerErrorFields({
-  endpoint_id: Type.String({ description: "Where a name is taken: the endpoint that has it." }),
-  schedule_id: Type.String({ description: "With `schedule_name_taken`: the schedule that has the name." }),
+  endpoint_id: Type.String({ description: "With `endpoint_name_taken`: ID of the endpoint that has the name." }),
+  schedule_id: Type.String({ description: "With `schedule_name_taken`: ID of the schedule that has the name." }),
 });
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What deliveries need of the accounts. */
+/** Parts of the server that the area depends on. */
 interface RelayPorts extends EndpointPorts {
   readonly accounts: SigningKeys & EndpointPorts["accounts"];
   readonly tiers: Tiers;
@@ -45,11 +45,11 @@ interface ResourceParts {
   readonly resends: ResendStore;
   readonly secrets: WebhookSecrets;
   readonly stopped: StoppedProjects;
-  /** Those of endpoints and messages, and of schedules. */
+  /** Functions that remove the rows of endpoints, messages and schedules. */
   readonly others: readonly ProjectResources["removeRows"][];
 }
 
-/** Builds the area: scheduled deliveries, and the notifications of monitors. */
+/** Builds the area: deliveries, endpoints, messages, schedules, and the notifications of monitors. */
 export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
   const store = relayStore(kernel.db);
   const resends = resendStore(kernel.db);
@@ -117,7 +117,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     parts: [
       {
         name: "Relay",
-        description: "Webhooks that are sent later: signed, at least once, with every attempt on record.",
+        description: "Scheduled and fanned-out webhooks: signed, delivered at least once, with a log of every attempt.",
       },
     ],
     alsoCalled: { relay: ["webhooks", "deliveries", "schedule", "cron"] },
@@ -128,25 +128,25 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       secretRoutes(api, new ProjectSecrets(secrets)),
       ...endpoints.routes(api),
     ],
-    /** The projects' secrets, for what other areas send. */
+    /** The projects' secrets, for deliveries of other areas. */
     secrets,
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
-    /** Cancels a notification that has not arrived yet. */
+    /** Cancels a pending notification. */
     withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
-    /** Sends one at once, and keeps nothing of it. */
+    /** Sends a notification immediately, without storing it. */
     trial: (notification: Notification) => service.trial(notification),
     resources,
     card: cardOf(store),
   };
 }
 
-/** What the overview shows of deliveries. */
+/** The card of deliveries in the overview. */
 function cardOf(store: RelayStore) {
   return {
     area: "relay",
     schema: figures(["scheduled", "failed"], {
-      retrying_since: waitingSince("When the delivery was due that has been tried again for longest."),
+      retrying_since: waitingSince("Due time of the oldest delivery that is being retried."),
     }),
     read: ({ project: { ref } }: Caller, now: number) => ({
       scheduled: store.scheduledTo(ref, COUNTED_MAX),
@@ -156,7 +156,6 @@ function cardOf(store: RelayStore) {
   } as const;
 }
 
-/** What a project has of the area. */
 function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts): ProjectResources {
   return {
     name: "relays",

@@ -5,12 +5,12 @@ import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
 import type { RelayAttempt } from "./schema.ts";
 import type { AttemptRow, Exchange } from "./store.ts";
 
-/** Bytes that are kept of an answer's headers, as JSON. */
+/** Bytes of a response's headers that are stored, as JSON. */
 export const HEADER_BYTES_KEPT = 4 * 1024;
-/** Bytes that are kept of an answer's body. */
+/** Bytes of a response's body that are stored. */
 export const BODY_BYTES_KEPT = 4 * 1024;
 
-/** What is kept of an attempt: what was sent but the body, which is the delivery's, and how the answer begins. */
+/** The record of an attempt: the request without its body, which the delivery has, and the start of the response. */
 export function exchangeOf(custom: RequestHeaders, own: RequestHeaders, outcome: OutboundOutcome): Exchange {
   const request_headers = JSON.stringify({ ...withSecretsCovered(custom), ...own });
   if (!outcome.answered) {
@@ -39,7 +39,7 @@ function headersKept(headers: RequestHeaders): string {
   return JSON.stringify(kept);
 }
 
-/** An attempt as it is shown. */
+/** An attempt as the API shows it. */
 export function attemptView(row: AttemptRow): RelayAttempt {
   const { request_headers, response_headers, response_body, remote_address, ...attempt } = row;
   return {
@@ -58,7 +58,7 @@ function headersIn(text: string | null): Record<string, string> | null {
 function bodyView(bytes: Uint8Array): Pick<RelayAttempt, "response_body" | "response_body_base64"> {
   try {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    // Where it was cut, a character may be cut: as of a stream, that is left out.
+    // The cut may split a character: decoding as a stream omits the rest of it.
     return { response_body: decoder.decode(bytes, { stream: bytes.length === BODY_BYTES_KEPT }) };
   } catch {
     return { response_body: null, response_body_base64: Buffer.from(bytes).toString("base64") };

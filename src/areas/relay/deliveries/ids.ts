@@ -1,19 +1,19 @@
 import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
 
-/** Bytes of a delivery's id that name its row: enough for a million million deliveries. */
+/** Bytes of a delivery's id that hold the number of its row: enough for 2^40 deliveries. */
 const REF_BYTES = 5;
 const REF_DIGITS = 2 * REF_BYTES;
-/** The digits of a UUIDv7 that are its millisecond, with their dash. */
+/** The digits of a UUIDv7 that hold its millisecond, with their dash. */
 const TIME_DIGITS = 13;
 const LOW_RANGE = 2 ** 32;
 
 /**
- * The ids of deliveries: UUIDs whose last digits name the row, so that they need no index. The rows of all accounts are
- * numbered together, so the digits are masked: plain ones would show how many deliveries others have made. The mask
+ * The ids of deliveries: UUIDs that end in the number of the row, which makes an index unnecessary. All accounts share the
+ * numbers, so the digits are masked: plain ones would reveal how many deliveries others have created. The mask
  * changes each millisecond, and cannot be lifted without the key.
  */
 export class RelayIds {
-  /** The mask of the last millisecond asked for: a busy server needs it for many ids. */
+  /** The mask of the latest millisecond, cached: a busy server needs it for many ids. */
   private time = "";
   private mask = 0;
 
@@ -24,7 +24,7 @@ export class RelayIds {
     return uuid.slice(0, -REF_DIGITS) + this.masked(uuid, ref).toString(16).padStart(REF_DIGITS, "0");
   }
 
-  /** The rows that an id can name, of which at most one has this id. The second is for ids older than the mask. */
+  /** The rows that an id may refer to; at most one of them has this id. The second is for ids older than the mask. */
   refsOf(relayId: string): [number, number] {
     const digits = Number.parseInt(relayId.slice(-REF_DIGITS), 16);
     return [this.masked(relayId, digits), digits];

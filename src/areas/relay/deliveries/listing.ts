@@ -18,20 +18,19 @@ import {
   statusNumber,
 } from "./store.ts";
 
-/** Deliveries of each status that one page looks at, whatever it is narrowed to: some milliseconds. */
+/** Deliveries of each status that one page scans, whatever its filters: a few milliseconds. */
 export const WALKED_ROWS_MAX = 1_000;
 
 type Sender = Pick<WebhookSender, "isUnderWay" | "underWay">;
 
-/** The endpoint, or the message, whose deliveries are asked for. */
+/** Filters by endpoint and by message. */
 type OfMessages = Pick<Filters, "endpointRef" | "messageRef">;
 
-/** A delivery's status: of a first attempt that is under way the row knows nothing. */
+/** A delivery's status. The row does not record a first attempt that is in flight. */
 export function statusOf({ ref, item: { status } }: RelayRow, sender: Sender): RelayStatus {
   return status === "scheduled" && sender.isUnderWay(ref) ? "delivering" : status;
 }
 
-/** A delivery as lists show it. */
 export function itemOf(row: RelayRow, sender: Sender): RelayItem {
   return { ...row.item, status: statusOf(row, sender) };
 }
@@ -46,12 +45,12 @@ export function listRelays(
 ): RelayPage {
   const { status, limit = LIST_LIMIT, cursor } = query;
   const before = pageStart(cursor);
-  // Those whose first attempt is under way are stored as scheduled: a page must be full without them, too.
+  // Deliveries whose first attempt is in flight are stored as scheduled: a page must be full without them as well.
   const underWay = status === undefined ? [] : sender.underWay(projectRef);
   const statuses = status === undefined ? RELAY_STATUSES : [status];
   const walk = walkOf(store, projectRef, query, of, before, limit + 1 + underWay.length);
   const walked = statuses.map(walk);
-  // Below the highest end of a walk others may be missing: there the next page begins.
+  // Deliveries below the highest floor of the scans may be missing: the next page starts there.
   const floor = Math.max(...walked.map((one) => one.floor));
   const rows = new Map(walked.flatMap((one) => one.rows).map((row) => [row.ref, row]));
   for (const ref of status === "delivering" ? underWay : []) {
@@ -66,7 +65,7 @@ export function listRelays(
   return { deliveries: items.map((row) => itemOf(row, sender)), ...more };
 }
 
-/** Reads the deliveries of a status, and says down to where it has looked: 0 where that is all, or enough. */
+/** Reads the matching deliveries of a status. `floor`: the reference down to which it scanned; 0 when it read enough, or all. */
 function walkOf(
   store: RelayStore,
   projectRef: number,
@@ -107,7 +106,7 @@ function isOf(row: RelayRequest, { endpointRef, messageRef }: OfMessages): boole
   );
 }
 
-/** The same for one that is under way, which has not failed. */
+/** Whether a delivery in flight matches the filters. It has not failed. */
 function matches(item: RelayItem, query: RelayQuery): boolean {
   const { filter, event_type, since = 0, until, error, schedule_id } = query;
   if (error !== undefined || (filter !== undefined && item.kind !== filter)) return false;

@@ -1,13 +1,13 @@
 import { givenHeaders, type RequestHeaders } from "../../../kernel/outbound/headers.ts";
 
 /**
- * Headers that the delivery sets itself, so that a caller's are ignored; with underscores too, which many receivers read
+ * Headers that the delivery sets itself: a caller's values are ignored, also with underscores, which many receivers read
  * as dashes.
  */
 const OWN_HEADERS =
   /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
-/** Headers that a user gives, checked, without those. @throws ApiError `validation_error` */
+/** Checks a user's headers and removes the reserved ones. @throws ApiError `validation_error` */
 export function ownHeadersLeftOut(given: RequestHeaders): RequestHeaders {
   const headers = givenHeaders(given);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));

@@ -25,7 +25,7 @@ import {
 } from "./schema.ts";
 import type { RelayService } from "./service.ts";
 
-/** Declares the scheduling of deliveries, and what can be seen of them. */
+/** Routes that schedule, list, read and cancel deliveries. */
 export function relayRoutes(api: Api, relays: RelayService) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -42,7 +42,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
           cost: 1,
           summary: "Schedule a signed webhook",
           description:
-            "The payload is sent to `target_url` after `delay`, or `at` a moment, at least once, always with the same `X-Svc-Delivery-Id` and `webhook-id`.",
+            "Sends the payload to `target_url` after `delay`, or at the time `at`, at least once. `X-Svc-Delivery-Id` and `webhook-id` are the same in every attempt.",
           example: {
             target_url: "https://example.com/hooks",
             method: "POST",
@@ -65,7 +65,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
       op: {
         name: "relay.read",
         access: "relay:read",
-        summary: "Read a delivery with each of its attempts",
+        summary: "Get a delivery with its attempts",
         errors: ["not_found"],
       },
       params: RelayParams,
@@ -79,7 +79,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
           name: "relay.cancel",
           audit: "yes",
           access: "relay:write",
-          summary: "Cancel a delivery whose first attempt has not begun",
+          summary: "Cancel a delivery before its first attempt",
           errors: ["not_found", "conflict"],
         },
         params: RelayParams,
@@ -88,7 +88,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
     );
 }
 
-/** Declares the resends of failed deliveries. */
+/** Routes that resend failed deliveries. */
 export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -102,8 +102,8 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
           audit: "yes",
           access: "relay:write",
           cost: 1,
-          summary: "Send a failed delivery again",
-          description: "At once, under the same ids, with all its retries. Its attempts count on.",
+          summary: "Resend a failed delivery",
+          description: "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
           errors: ["not_found", "conflict"],
         },
         params: RelayParams,
@@ -115,8 +115,8 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
         name: "relay.resends.start",
         audit: "yes",
         access: "relay:write",
-        summary: "Send many failed deliveries again",
-        description: "`since` is required. 1 credit for each delivery, when it is sent.",
+        summary: "Resend many failed deliveries",
+        description: "Requires `since` or `endpoint_id`. Each delivery costs 1 credit when it is sent.",
         example: { since: 1_795_232_116_928 },
         errors: ["conflict"],
       },
@@ -130,7 +130,7 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
         op: {
           name: "relay.resends.read",
           access: "relay:read",
-          summary: "Read how far a resend of many has come",
+          summary: "Get the progress of a bulk resend",
           errors: ["not_found"],
         },
         params: RelayResendParams,
@@ -145,7 +145,7 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
           name: "relay.resends.stop",
           audit: "yes",
           access: "relay:write",
-          summary: "Stop a resend of many",
+          summary: "Stop a bulk resend",
           errors: ["not_found"],
         },
         params: RelayResendParams,
@@ -154,7 +154,7 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
     );
 }
 
-/** Declares what is done with a project's signing secret. */
+/** Routes of a project's signing secret. */
 export function secretRoutes(api: Api, secrets: ProjectSecrets) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -166,7 +166,7 @@ export function secretRoutes(api: Api, secrets: ProjectSecrets) {
         secret: true,
         summary: "Reveal the project's signing secret",
         description:
-          "What receivers verify deliveries with, by any library for Standard Webhooks. It is made on first use.",
+          "Returns the secret that receivers verify deliveries with, by any Standard Webhooks library. It is created on first use.",
       },
       response: RelaySecret,
     })
@@ -182,7 +182,7 @@ export function secretRoutes(api: Api, secrets: ProjectSecrets) {
           secret: true,
           summary: "Rotate the project's signing secret",
           description:
-            "Deliveries are signed with the old one as well for `grace_hours`; three are valid at most.",
+            "For `grace_hours`, deliveries are also signed with the old secret. At most three secrets are valid.",
         },
         body: RelaySecretRotateBody,
         response: RelaySecretRotated,

@@ -4,58 +4,56 @@ import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
 
-/** Deliveries on a page unless asked otherwise. */
+/** Default number of items on a page. */
 export const LIST_LIMIT = 50;
-/** Most bytes of a body that is no JSON: in base64 it leaves room for the rest in a request of a mebibyte. */
+/** Largest decoded `body_base64`, in bytes: in base64 it leaves space for the other fields in a request of 1 MiB. */
 export const BODY_BYTES_MAX = 750_000;
-/** Retries that a delivery can ask for. */
+/** Longest `retry_schedule`. */
 export const RETRIES_MAX = 20;
-/** Shortest and longest time that an attempt can be given. */
+/** Shortest and longest `timeout_ms`. */
 export const TIMEOUT_MS_MIN = 1_000;
 export const TIMEOUT_MS_MAX = 30_000;
 /** Longest `deduplication_id`. */
 export const DEDUPLICATION_ID_LENGTH_MAX = 255;
-/** Longest grace of a secret after a rotation, in hours. */
+/** Longest `grace_hours`. */
 export const GRACE_HOURS_MAX = 168;
-/** The grace unless given. */
+/** Default of `grace_hours`. */
 export const GRACE_HOURS = 24;
-/** Larger moments are none that a clock shows. */
+/** The end of the year 9999. */
 const MOMENT_MS_MAX = 253_402_300_799_999;
 
-/** A field with a moment. */
-export function moment(description: string) {
+/** A field with a timestamp in epoch milliseconds. */
+export function timestamp(description: string) {
   return Type.Integer({
     minimum: 0,
     maximum: MOMENT_MS_MAX,
-    errorMessage: "must be a moment in epoch milliseconds, such as 1795232116928",
+    errorMessage: "must be a time in epoch milliseconds, such as 1795232116928",
     description,
     examples: [1_795_232_116_928],
   });
 }
 
-/** Waits before retries. */
 export const RetrySchedule = Type.Array(Type.String(), {
   maxItems: RETRIES_MAX,
   errorMessage: `must be a list of at most ${RETRIES_MAX} waits such as 5s, 5m or 2h`,
   description:
-    "The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given.",
+    "Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
   examples: [["5s", "5m", "2h"]],
 });
 
-/** The time that an attempt may take. */
 export const TimeoutMs = Type.Integer({
   minimum: TIMEOUT_MS_MIN,
   maximum: TIMEOUT_MS_MAX,
   errorMessage: `must be an integer from ${TIMEOUT_MS_MIN} to ${TIMEOUT_MS_MAX}`,
-  description: "The time that an attempt may take. 15000 unless given.",
+  description: "Timeout of an attempt, in milliseconds. Default: 15000.",
   examples: [10_000],
 });
 
-/** Headers that a user gives. */
-export const GivenHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
-  errorMessage: "must be an object of header names to texts",
+/** Headers set by the user. */
+export const GivenHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
+  errorMessage: "must be an object that maps header names to strings",
   description:
-    "`X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
+    "Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself.",
 });
 
 /** Body of a delivery to be scheduled. */
@@ -70,12 +68,14 @@ export const RelayBody = named("RelayBody", {
     Type.String({
       pattern: "^[0-9]+[smhd]$",
       errorMessage: "must be a number of seconds, minutes, hours or days such as 0s, 90s, 15m, 12h or 3d",
-      description: "From 0s, which is at once, to 30d. Required, unless `at` is given.",
+      description: "Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given.",
       examples: ["15m"],
     }),
   ),
   at: Type.Optional(
-    moment("Epoch milliseconds, at most 30 days ahead; what is past is now. Instead of `delay`."),
+    timestamp(
+      "Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`.",
+    ),
   ),
   payload: Type.Optional(
     Type.Object(
@@ -83,14 +83,14 @@ export const RelayBody = named("RelayBody", {
       {
         additionalProperties: true,
         errorMessage: "must be a JSON object",
-        description: "Sent as the body, except with GET; `{}` unless given.",
+        description: "JSON body of the request, `{}` by default. Not sent with GET.",
       },
     ),
   ),
   body_base64: Type.Optional(
     Type.String({
       errorMessage: "must be base64",
-      description: `Instead of \`payload\`: at most ${BODY_BYTES_MAX} bytes, sent as they are. \`Content-Type\` is for \`headers\`.`,
+      description: `Body as base64, at most ${BODY_BYTES_MAX} bytes when decoded. Replaces \`payload\`; set \`Content-Type\` in \`headers\`.`,
       examples: ["PGludm9pY2UvPg=="],
     }),
   ),
@@ -102,7 +102,7 @@ export const RelayBody = named("RelayBody", {
       min: 1,
       max: DEDUPLICATION_ID_LENGTH_MAX,
       description:
-        "Within 24 hours of the first, another request with it gets the first delivery, for nothing.",
+        "Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge.",
       examples: ["invoice-1042-reminder"],
     }),
   ),
@@ -111,16 +111,15 @@ export type RelayBody = Static<typeof RelayBody>;
 
 const RelayId = Type.String({
   format: "uuid",
-  description: "Also sent as `X-Svc-Delivery-Id` and `webhook-id`.",
+  description: "ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`.",
 });
 
-/** A delivery's id, where it is not what the receiver gets as `webhook-id`. */
+/** The id of a message's delivery, whose `webhook-id` is the id of the message. */
 export const RELAY_ID = Type.String({ format: "uuid" });
 
-/** Answer to a scheduled delivery. */
 export const RelayScheduled = named("RelayScheduled", {
   relay_id: Type.String({ format: "uuid" }),
-  scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
+  scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
   status: Type.Literal("scheduled"),
 });
 export type RelayScheduled = Static<typeof RelayScheduled>;
@@ -131,68 +130,66 @@ export const RelayParams = Type.Object({ relay_id: Type.String({ maxLength: 64 }
 /** Every status of a delivery. */
 export const RELAY_STATUSES = ["scheduled", "delivering", "delivered", "failed", "cancelled"] as const;
 const RelayStatus = oneOf(RELAY_STATUSES);
-/** How far a delivery has come. From its first attempt on it is `delivering` until it ends. */
+/** A delivery is `delivering` from its first attempt until it is finished. */
 export type RelayStatus = Static<typeof RelayStatus>;
 
-/** Answer to a request whose `deduplication_id` has made a delivery before: that one, as it is now. */
+/** Response to a repeated `deduplication_id`: the first delivery with its current status. */
 export const RelayDeduplicated = named("RelayDeduplicated", {
   relay_id: Type.String({ format: "uuid" }),
-  scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
+  scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
   status: RelayStatus,
   deduplicated: Type.Literal(true),
 });
 export type RelayDeduplicated = Static<typeof RelayDeduplicated>;
 
-/** Every origin of a delivery. */
 export const RELAY_KINDS = ["scheduled", "pulse", "endpoint"] as const;
-/** Where a delivery comes from: a request of the user's, a monitor, or a message to an endpoint. */
+/** Origin of a delivery: a request, a monitor, or a message to an endpoint. */
 export type RelayKind = (typeof RELAY_KINDS)[number];
 
-/** Every kind of failure that a list can be narrowed to. */
 export const RELAY_FAILURES = ["timeout", "network", "http", "blocked", "disabled"] as const;
-/** Why a delivery failed: no answer in time, none at all, one that says no, an address that is refused. */
+/** Why a delivery failed: timeout, network error, error response, blocked address, or disabled endpoint. */
 export type RelayFailure = (typeof RELAY_FAILURES)[number];
 
 const EventType = Type.String({
   minLength: 1,
   maxLength: 128,
-  errorMessage: "must be a text of 1 to 128 characters",
-  description: "What is delivered, such as `monitor.down`.",
+  errorMessage: "must be a string of 1 to 128 characters",
+  description: "Returns only events of this type, such as `monitor.down`.",
 });
 
-/** What a list, or a resend of many, can be narrowed to. */
+/** Filters of lists and of bulk resends. */
 export const NARROWED = {
   event_type: Type.Optional(EventType),
-  since: Type.Optional(moment("Epoch milliseconds: created at this moment or later.")),
-  until: Type.Optional(moment("Epoch milliseconds: created before this moment.")),
+  since: Type.Optional(timestamp("Start of the creation time, inclusive, in epoch milliseconds.")),
+  until: Type.Optional(timestamp("End of the creation time, exclusive, in epoch milliseconds.")),
 };
 
 function id(description: string) {
   return Type.String({ maxLength: 64, errorMessage: "must be an id", description, examples: [] });
 }
 
-/** What a list of deliveries can be narrowed to besides. */
+/** Filters of deliveries to endpoints. */
 const OF_MESSAGES = {
-  endpoint_id: Type.Optional(id("Only those to this endpoint.")),
-  message_id: Type.Optional(id("Only those of this message.")),
+  endpoint_id: Type.Optional(id("Only deliveries to this endpoint.")),
+  message_id: Type.Optional(id("Only deliveries of this message.")),
 };
 
 /** Query of a list of deliveries. */
 export const RelayQuery = named("RelayQuery", {
   filter: Type.Optional(
     Type.Literal("pulse", {
-      errorMessage: "must be pulse, or be left out for all deliveries",
-      description: "`pulse`: only notifications of monitors.",
+      errorMessage: "must be pulse, or be omitted for all deliveries",
+      description: "`pulse` returns only notifications of monitors.",
     }),
   ),
   status: Type.Optional(RelayStatus),
   ...OF_MESSAGES,
   ...NARROWED,
-  schedule_id: Type.Optional(Type.String({ maxLength: 64, description: "Only runs of this schedule." })),
+  schedule_id: Type.Optional(Type.String({ maxLength: 64, description: "Only deliveries of this schedule's runs." })),
   error: Type.Optional(
     oneOf(RELAY_FAILURES, {
       errorMessage: `must be one of ${RELAY_FAILURES.join(", ")}`,
-      description: "Only failed ones, by why they did.",
+      description: "Only deliveries that failed for this reason.",
     }),
   ),
   ...pageQuery(LIST_LIMIT).properties,
@@ -201,26 +198,43 @@ export type RelayQuery = Static<typeof RelayQuery>;
 
 const DELIVERY = {
   relay_id: RelayId,
-  kind: oneOf(RELAY_KINDS, {}),
+  kind: oneOf(RELAY_KINDS, {
+    description: "Origin: a request or schedule, a monitor (`pulse`), or a message to an endpoint.",
+  }),
   event: orNull(
-    Type.String({ description: "Of a monitor's notification, or a message.", examples: ["monitor.down"] }),
+    Type.String({
+      description: "Type of the event; null for scheduled deliveries.",
+      examples: ["monitor.down"],
+    }),
   ),
-  monitor_id: orNull(Type.String({ format: "uuid" })),
-  schedule_id: orNull(Type.String({ description: "Whose run it is." }), { examples: [null] }),
-  endpoint_id: orNull(Type.String(), { description: "Of a message's delivery.", examples: [null] }),
-  message_id: orNull(Type.String({ description: "The same." }), { examples: [null] }),
+  monitor_id: orNull(
+    Type.String({ format: "uuid", description: "Monitor that sent the notification; null for others." }),
+  ),
+  schedule_id: orNull(Type.String({ description: "Schedule that created the delivery; null for others." }), {
+    examples: [null],
+  }),
+  endpoint_id: orNull(Type.String(), {
+    description: "Endpoint of a message's delivery; null for others.",
+    examples: [null],
+  }),
+  message_id: orNull(Type.String({ description: "Message that is delivered; null for others." }), {
+    examples: [null],
+  }),
   target_url: Type.String({ examples: ["https://example.com/hooks"] }),
   method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,
-  attempts: Type.Integer({ description: "Attempts that have ended." }),
-  response_status: orNull(Type.Integer({ description: "Of the last attempt.", examples: [200] })),
-  error: orNull(Type.String({ description: "What went wrong in the last attempt." }), { examples: [null] }),
-  scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
-  finished_at: orNull(Type.Integer({ description: "Epoch milliseconds." }), { examples: [null] }),
-  created_at: Type.Integer({ description: "Epoch milliseconds." }),
+  attempts: Type.Integer({ description: "Number of finished attempts." }),
+  response_status: orNull(Type.Integer({ description: "HTTP status of the last response; null without a response.", examples: [200] })),
+  error: orNull(Type.String({ description: "Error of the last attempt." }), { examples: [null] }),
+  scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
+  finished_at: orNull(
+    Type.Integer({ description: "Time when the delivery was finished, in epoch milliseconds; null before." }),
+    { examples: [null] },
+  ),
+  created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
 };
 
-/** A delivery, as lists show it. */
+/** A delivery in a list. */
 export const RelayItem = named("RelayItem", DELIVERY);
 export type RelayItem = Static<typeof RelayItem>;
 
@@ -232,52 +246,57 @@ const Headers = Type.Record(Type.String(), Type.String(), {
   examples: [{ "content-type": "application/json" }],
 });
 
-/** An attempt at a delivery. */
 export const RelayAttempt = named("RelayAttempt", {
-  attempt: Type.Integer({ description: "From 1." }),
-  started_at: Type.Integer({ description: "Epoch milliseconds." }),
-  duration_ms: Type.Integer({ examples: [84] }),
-  response_status: orNull(Type.Integer({ examples: [200] })),
-  error: orNull(Type.String(), { examples: [null] }),
-  request_headers: orNull(Headers, {
-    description: "As they were sent, with `[secret]` for what may be one.",
-  }),
-  response_headers: orNull(Headers, { description: "At most 4 KiB of them; null without an answer." }),
-  response_body: orNull(Type.String({ description: "The first 4 KiB.", examples: ["ok"] })),
-  response_body_base64: Type.Optional(
-    Type.String({ description: "Instead of `response_body`, where that is no UTF-8.", examples: [] }),
+  attempt: Type.Integer({ description: "Number of the attempt, from 1." }),
+  started_at: Type.Integer({ description: "Start of the attempt, in epoch milliseconds." }),
+  duration_ms: Type.Integer({ description: "Duration of the attempt, in milliseconds.", examples: [84] }),
+  response_status: orNull(
+    Type.Integer({ description: "HTTP status of the response; null without a response.", examples: [200] }),
   ),
-  remote_address: orNull(Type.String({ description: "Who answered.", examples: ["203.0.113.7"] })),
+  error: orNull(Type.String({ description: "Error of the attempt; null on success." }), { examples: [null] }),
+  request_headers: orNull(Headers, {
+    description: "Headers of the request, with `[secret]` in place of values that may be secret.",
+  }),
+  response_headers: orNull(Headers, { description: "Headers of the response, at most 4 KiB; null without a response." }),
+  response_body: orNull(Type.String({ description: "First 4 KiB of the response's body.", examples: ["ok"] })),
+  response_body_base64: Type.Optional(
+    Type.String({ description: "First 4 KiB of the response's body as base64, when it is not UTF-8. Replaces `response_body`.", examples: [] }),
+  ),
+  remote_address: orNull(Type.String({ description: "IP address of the server that responded.", examples: ["203.0.113.7"] })),
 });
 export type RelayAttempt = Static<typeof RelayAttempt>;
 
-/** A delivery with each of its attempts. */
+/** A delivery with its attempts. */
 export const Relay = named("Relay", {
   ...DELIVERY,
-  retry_schedule: orNull(RetrySchedule, { description: "Null: the usual one.", examples: [null] }),
-  timeout_ms: orNull(TimeoutMs, { description: "Null: the usual one.", examples: [null] }),
+  retry_schedule: orNull(RetrySchedule, {
+    description: "Delay before each retry; null for the default.",
+    examples: [null],
+  }),
+  timeout_ms: orNull(TimeoutMs, {
+    description: "Timeout of an attempt, in milliseconds; null for the default.",
+    examples: [null],
+  }),
   attempt_log: Type.Array(RelayAttempt),
 });
 export type Relay = Static<typeof Relay>;
 
-/** Answer to a cancellation. */
 export const RelayCancelled = named("RelayCancelled", {
   relay_id: Type.String({ format: "uuid" }),
   status: Type.Literal("cancelled"),
 });
 export type RelayCancelled = Static<typeof RelayCancelled>;
 
-/** Answer to the resend of one delivery. */
 export const RelayResent = named("RelayResent", {
   relay_id: Type.String({ format: "uuid" }),
   status: Type.Literal("scheduled"),
 });
 export type RelayResent = Static<typeof RelayResent>;
 
-/** Body of a resend of many. */
+/** Body of a bulk resend. */
 export const RelayResendBody = named("RelayResendBody", {
   status: Type.Optional(
-    Type.Literal("failed", { errorMessage: "must be failed: others have nothing left to send" }),
+    Type.Literal("failed", { errorMessage: "must be failed: the content of other deliveries is deleted" }),
   ),
   endpoint_id: OF_MESSAGES.endpoint_id,
   ...NARROWED,
@@ -286,36 +305,39 @@ export const RelayResendBody = named("RelayResendBody", {
 export type RelayResendBody = Static<typeof RelayResendBody>;
 
 const Matched = {
-  matched: Type.Integer({ description: "How many are resent, 10,000 at most.", examples: [42] }),
-  more: Type.Optional(Type.Literal(true, { description: "More would match.", examples: [] })),
+  matched: Type.Integer({ description: "Number of deliveries that match, at most 10,000.", examples: [42] }),
+  more: Type.Optional(Type.Literal(true, { description: "Present when more deliveries match.", examples: [] })),
 };
 
-/** What a resend of many would send. */
+/** Response to a dry run of a bulk resend. */
 export const RelayResendMatched = named("RelayResendMatched", Matched);
 export type RelayResendMatched = Static<typeof RelayResendMatched>;
 
 const ResendId = Type.String({ examples: ["rsn_01a1fc2c30c071d9bf080e3cb4a7b202"] });
 
-/** Answer to a resend of many. */
+/** Response to a bulk resend. */
 export const RelayResendStarted = named("RelayResendStarted", { resend_id: ResendId, ...Matched });
 export type RelayResendStarted = Static<typeof RelayResendStarted>;
 
-/** Path of a resend of many. */
+/** Path of a bulk resend. */
 export const RelayResendParams = Type.Object({ resend_id: Type.String({ maxLength: 64 }) });
 
-/** How far a resend of many has come. */
+/** The progress of a bulk resend. */
 export const RelayResend = named("RelayResend", {
   resend_id: ResendId,
   status: oneOf(BULK_STATUSES, {}),
   ...Matched,
-  resent: Type.Integer({ description: "So many have been sent again.", examples: [42] }),
+  resent: Type.Integer({ description: "Number of deliveries resent.", examples: [42] }),
   skipped: Type.Integer({
-    description: "Once it has ended: those that matched and were not sent.",
+    description: "Number of matching deliveries that were not resent, once the resend is finished.",
     examples: [0],
   }),
-  error: orNull(Type.String({ description: "Why it ended early." }), { examples: [null] }),
-  created_at: Type.Integer({ description: "Epoch milliseconds." }),
-  finished_at: orNull(Type.Integer({ description: "Epoch milliseconds." }), { examples: [null] }),
+  error: orNull(Type.String({ description: "Reason why the resend stopped early." }), { examples: [null] }),
+  created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
+  finished_at: orNull(
+    Type.Integer({ description: "Time when the resend was finished, in epoch milliseconds; null before." }),
+    { examples: [null] },
+  ),
 });
 export type RelayResend = Static<typeof RelayResend>;
 
@@ -325,10 +347,13 @@ export const SigningSecret = Type.String({ examples: ["whsec_AAECAwQFBgcICQoLDA0
 /** A project's signing secret. */
 export const RelaySecret = named("RelaySecret", {
   secret: SigningSecret,
-  created_at: Type.Integer({ description: "Epoch milliseconds." }),
-  previous: Type.Array(Type.Object({ expires_at: Type.Integer({ description: "Epoch milliseconds." }) }), {
-    description: "Older ones that deliveries are signed with as well, the newest first.",
-  }),
+  created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
+  previous: Type.Array(
+    Type.Object({
+      expires_at: Type.Integer({ description: "Time when the secret expires, in epoch milliseconds." }),
+    }),
+    { description: "Older secrets that deliveries are also signed with, newest first." },
+  ),
 });
 export type RelaySecret = Static<typeof RelaySecret>;
 
@@ -340,23 +365,24 @@ export const RelaySecretRotateBody = named("RelaySecretRotateBody", {
       maximum: GRACE_HOURS_MAX,
       default: GRACE_HOURS,
       errorMessage: `must be an integer from 0 to ${GRACE_HOURS_MAX}`,
-      description: "How long deliveries are signed with the old one as well.",
+      description: "Time for which deliveries are also signed with the old secret, in hours.",
     }),
   ),
   secret: Type.Optional(
     Type.String({
       maxLength: SIGNING_SECRET_LENGTH_MAX,
       errorMessage: "must be whsec_ and the base64 of 24 to 64 bytes",
-      description: "One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given.",
+      description: "Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one.",
       examples: [],
     }),
   ),
 });
 export type RelaySecretRotateBody = Static<typeof RelaySecretRotateBody>;
 
-/** Answer to a rotation. */
 export const RelaySecretRotated = named("RelaySecretRotated", {
   secret: SigningSecret,
-  previous_expires_at: Type.Integer({ description: "Epoch milliseconds." }),
+  previous_expires_at: Type.Integer({
+    description: "Time when the previous secret expires, in epoch milliseconds.",
+  }),
 });
 export type RelaySecretRotated = Static<typeof RelaySecretRotated>;

@@ -14,51 +14,48 @@ import { BODY_BYTES_KEPT, exchangeOf } from "./exchange.ts";
 import type { RelayFailure } from "./schema.ts";
 import type { AttemptRow, NewRelay, RelayRequest, RelayStore } from "./store.ts";
 
-/** Attempts running at once, in all. */
+/** Concurrent attempts in total. */
 const CONCURRENCY = 1_024;
-/** Attempts to one host running at once: what a small server can take. */
+/** Concurrent attempts to one host: a small server can handle this many. */
 const PER_HOST = 16;
-/** The same to a host that did not answer within a second. */
+/** Concurrent attempts to a host that did not respond within a second. */
 const PER_SLOW_HOST = 4;
-/** Attempts to all such hosts running at once: the other half is for those that answer. */
+/** Concurrent attempts to all such hosts together: the other half is for hosts that respond. */
 const SLOW_TOTAL = CONCURRENCY / 2;
-/** Share of both that one account may take: however many hosts it names, the deliveries of others go on. */
+/** Share of both that one account may use: however many hosts it sends to, the deliveries of others continue. */
 const ACCOUNT_SHARE = 1 / 4;
 
-/** Real time that a target has for an attempt. */
+/** Default timeout of an attempt, in real time. */
 const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Bytes of an answer's body that are read, so that the connection can be used again. */
+/** Bytes of a response's body that are read, to reuse the connection. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 
-/** Wait before an attempt is repeated for which this server had no room. */
+/** Delay before an attempt is repeated that this server had no capacity for. */
 const LOCAL_RETRY_MS = 1_000;
 
 const USER_AGENT = "Svc-Relay/1.0";
 
-/** The accounts' platform keys. */
 export interface SigningKeys {
-  /** The newest platform key of an account. */
+  /** The newest platform key of an account, which signs its deliveries. */
   signingKey(accountRef: number): string;
 }
 
-/** Where a notification goes whose URL holds a secret, and with which headers. */
+/** Actual URL and headers of a notification whose URL contains a secret. */
 export interface Destination {
   readonly url: string;
   readonly headers: RequestHeaders;
 }
 
-/** A notification that is sent once. */
 type Trial = Pick<NewRelay, "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"> & {
   readonly destination?: Destination;
 };
-/** What an attempt leads to. */
+/** The outcome of an attempt. */
 interface Recorded {
   readonly next: NextStep;
   readonly failure: RelayFailure | null;
-  /** A retry for which the record makes a job; null where the job that ran is postponed, or there is none. */
+  /** A retry that needs a new job; null when the current job is postponed, or nothing is retried. */
   readonly retry: Extract<NextStep, { kind: "retry" }> | null;
 }
-/** What differs between requests. */
 type Sent = Pick<
   OutboundRequest,
   "account" | "method" | "url" | "requireHttps" | "headers" | "body" | "timeoutMs"
@@ -66,7 +63,7 @@ type Sent = Pick<
 
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
-  /** First attempts under way, by reference; each with its project. */
+  /** Projects of the deliveries whose first attempt is in flight, by reference. */
   private readonly firstAttempts = new Map<number, number>();
 
   constructor(
@@ -94,12 +91,12 @@ export class WebhookSender {
     });
   }
 
-  /** Whether the first attempt is under way. The row does not say so: after a crash it would be wrong. */
+  /** Whether the first attempt is in flight. The row does not record it: it would be wrong after a crash. */
   isUnderWay(ref: number): boolean {
     return this.firstAttempts.has(ref);
   }
 
-  /** The deliveries of a project whose first attempt is under way. */
+  /** References of a project's deliveries whose first attempt is in flight. */
   underWay(projectRef: number): number[] {
     return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
   }
@@ -109,7 +106,7 @@ export class WebhookSender {
     const { store, stopped, endpoints } = this.deps;
     const relay = store.request(ref);
     if (relay === null || relay.item.finished_at !== null) return endpoints.lost(job);
-    // Cancelled or ended, and sent again by another job: that one goes on.
+    // Cancelled or finished, and then resent by another job, which continues.
     if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return endpoints.lost(job);
     if (stopped.has(relay.projectRef)) return {};
     const toEndpoint = relay.endpointRef !== null;
@@ -125,7 +122,7 @@ export class WebhookSender {
     }
   }
 
-  /** `message`: what is sent to an endpoint; null for the others. */
+  /** `message`: the request to an endpoint; null for other deliveries. */
   private async send(
     relay: RelayRequest,
     job: EndpointJob,
@@ -145,14 +142,14 @@ export class WebhookSender {
       account: relay.accountRef,
       method,
       url: message?.url ?? destination?.url ?? target_url,
-      // What users schedule may go over plain HTTP; an alert says what is down, and where.
+      // Users may schedule requests over plain HTTP; an alert reveals what is down, and where.
       requireHttps: kind === "pulse",
       headers: { ...custom, ...own },
       body,
       timeoutMs: message?.timeoutMs ?? relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
     });
     if (!outcome.answered && outcome.failure.kind === "local") {
-      // Nothing has left this machine, so it does not count as an attempt.
+      // Nothing was sent: it does not count as an attempt.
       this.firstAttempts.delete(relay.ref);
       return {
         record: (tx) => endpoints.postponed(tx, relay),
@@ -164,7 +161,7 @@ export class WebhookSender {
     const next = this.nextOf(relay, result);
     const failure = next.kind === "failed" ? failureOf(result) : null;
     const kept = exchangeOf(custom, own, outcome);
-    // An answer may repeat the path that it is to, with its secrets.
+    // A response may repeat the request's path, which contains secrets.
     const keepsResponse = message?.keepsResponse !== false && destination === null;
     const made: AttemptRow = {
       attempt: attempts + 1,
@@ -175,13 +172,13 @@ export class WebhookSender {
       ...(keepsResponse ? kept : { ...kept, response_headers: null, response_body: null }),
     };
     const again = this.againOf(relay, job, next);
-    // The endpoint's terms may change before that is recorded.
+    // The endpoint's settings may change before the outcome is recorded.
     const retry = next.kind === "retry" && again.retryAt === undefined ? next : null;
     const record = (tx: Tx): void => this.record(tx, relay, job, made, { next, failure, retry });
     return { record, ...again };
   }
 
-  /** Sends a notification once, and keeps nothing of it. */
+  /** Sends a notification once, without storing it. */
   async trial(notification: Trial): Promise<{ status: number | null; error: string | null }> {
     const { accountRef, target_url, destination = null } = notification;
     const body = Buffer.from(notification.body ?? "");
@@ -250,7 +247,7 @@ export class WebhookSender {
     return destination && JSON.parse(this.deps.vault.open(destination, sealContext(item.relay_id)));
   }
 
-  /** Each attempt is signed anew, with the newest key and with the project's secrets, but for other services' own formats. */
+  /** Signs each attempt with the newest key and the project's secrets, except requests in the formats of other services. */
   private async ownHeaders(
     relay: Pick<RelayRequest, "accountRef" | "projectRef"> & {
       readonly item: Pick<RelayRequest["item"], "kind" | "event" | "relay_id">;
@@ -292,10 +289,10 @@ export class WebhookSender {
     changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => this.firstAttempts.delete(ref));
     const { attempt: attempts, response_status, error } = made;
-    // Withdrawn while a retry was under way: it stays cancelled.
+    // Withdrawn while a retry was in flight: it stays cancelled.
     if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
     const status = next === "retry" ? "delivering" : next;
-    // Removed with its project meanwhile.
+    // Deleted with its project in the meantime.
     if (
       !store.update(tx, ref, {
         status,
@@ -317,12 +314,12 @@ function bodyOf({ body, body_bytes }: RelayRequest): Uint8Array | null {
   return body_bytes ?? (body === null ? null : Buffer.from(body));
 }
 
-/** What sealed headers of a delivery are sealed for. */
+/** The context that a delivery's headers are sealed with. */
 export function sealContext(relayId: string): string {
   return `relay-headers:${relayId}`;
 }
 
-/** What a user's headers may set. What no one has said the type of is bytes, unless it is the JSON of a payload. */
+/** Headers that the user's may override. A body of unknown type is `application/octet-stream`. */
 function defaultsOf({ body_bytes }: Pick<RelayRequest, "body_bytes">): RequestHeaders {
   const type = body_bytes === null ? "application/json" : "application/octet-stream";
   return { "Content-Type": type, "User-Agent": USER_AGENT };

@@ -36,29 +36,28 @@ export type Notification = Pick<
   NewRelay,
   "accountRef" | "projectRef" | "event" | "monitor_id" | "target_url" | "body"
 > & {
-  /** Where it really goes, unsigned, where `target_url` is no more than what may be shown of that. */
+  /** Actual destination of an unsigned notification, when `target_url` is only its public part. */
   readonly destination?: Destination;
-  /** Waits before its retries; left out: those of a monitor's webhook. */
+  /** Delays before its retries; default: those of a monitor's webhook. */
   readonly retry_schedule?: readonly string[];
 };
 
-/** What a schedule sends. */
+/** The delivery of a schedule's run. */
 type ScheduledRun = Pick<
   NewRelay,
   "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
 > &
   Pick<RelayExtras, "retry_schedule" | "schedule_id"> & { readonly headers: RequestHeaders };
 
-/** The references by which deliveries name endpoints and messages; 0 for what is not there. */
+/** References of endpoints and messages; 0 for those that do not exist. */
 export interface MessageRefs {
   endpoint(projectRef: number, endpointId: string): number;
   message(projectRef: number, messageId: string): number;
 }
 
-/** A delivery that a caller asks for, checked and made ready. */
+/** A checked delivery, ready to be stored. */
 type PreparedRelay = Awaited<ReturnType<RelayService["prepare"]>>;
 
-/** The use cases of deliveries. */
 export class RelayService {
   private readonly relayIds: RelayIds;
   private nextRef: number;
@@ -79,7 +78,7 @@ export class RelayService {
     this.nextRef = deps.store.highestRef() + 1;
   }
 
-  /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
+  /** Checks a caller's delivery. @throws ApiError `validation_error` naming the field. */
   async prepare(given: RelayBody, bodyText: string) {
     const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = given;
     const { url } = this.deps.policy.assertUrl("target_url", target_url);
@@ -94,7 +93,7 @@ export class RelayService {
     };
   }
 
-  /** Schedules a delivery in the caller's project, unless its `deduplication_id` has done so within a day. */
+  /** Schedules a delivery in the caller's project, unless its `deduplication_id` did so within a day: then it is free of charge. */
   schedule(
     tx: Tx,
     { account, project }: Caller,
@@ -119,7 +118,7 @@ export class RelayService {
     return reply(201, { relay_id: id.relay_id, scheduled_for, status: "scheduled" });
   }
 
-  /** Queues what a schedule sends, in the unit of work of its run. */
+  /** Queues the delivery of a schedule's run, in the run's unit of work. */
   sendScheduled(tx: Tx, run: ScheduledRun): { relay_id: string } {
     const { accountRef, projectRef, target_url, method, body, scheduled_for } = run;
     const id = this.newId();
@@ -131,7 +130,7 @@ export class RelayService {
     return { relay_id: id.relay_id };
   }
 
-  /** Whether a delivery is there that has not ended. */
+  /** Whether a delivery exists and is not finished. */
   isOpen(relayId: string): boolean {
     const refs = this.relayIds.refsOf(relayId);
     const row = refs.map((ref) => this.deps.store.request(ref)).find((one) => one?.item.relay_id === relayId);
@@ -167,7 +166,7 @@ export class RelayService {
     return id.relay_id;
   }
 
-  /** Cancels a notification that has not arrived yet, since a newer one says more. Returns whether it was still pending. */
+  /** Cancels a pending notification that a newer one supersedes. Returns whether it was still pending. */
   withdraw(tx: Tx, relayId: string): boolean {
     const { store, sender, counts } = this.deps;
     const rows = this.relayIds.refsOf(relayId).map((ref) => store.request(ref));
@@ -179,7 +178,7 @@ export class RelayService {
     return true;
   }
 
-  /** Sends a notification at once, once only, and keeps nothing of it. */
+  /** Sends a notification immediately and once, without storing it. */
   trial(notification: Notification): Promise<{ status: number | null; error: string | null }> {
     return this.deps.sender.trial({ ...notification, relay_id: this.newId().relay_id });
   }
@@ -194,7 +193,7 @@ export class RelayService {
     });
   }
 
-  /** One delivery with each of its attempts. @throws ApiError `not_found` */
+  /** A delivery with its attempts. @throws ApiError `not_found` */
   read(projectRef: number, relayId: string): Relay {
     const row = this.find(projectRef, relayId);
     const { retry_schedule, timeout_ms } = row;
@@ -226,7 +225,7 @@ export class RelayService {
     } else if (status !== "cancelled") {
       throw new ApiError(
         "conflict",
-        `This delivery is ${status}: only one whose first attempt has not begun can be cancelled.`,
+        `This delivery is ${status}. Only a delivery before its first attempt can be cancelled.`,
       );
     }
     if (status === "cancelled") tx.audit(null);
@@ -234,8 +233,8 @@ export class RelayService {
   }
 
   /**
-   * Sends a failed delivery again, at once, under the same id.
-   * @throws ApiError `not_found`, `conflict` when it has not ended, or what it sent is gone.
+   * Resends a failed delivery immediately, under the same id.
+   * @throws ApiError `not_found`, `conflict` when it is not finished, or its content is deleted.
    */
   resend(tx: Tx, projectRef: number, relayId: string): RelayResent {
     const row = this.find(projectRef, relayId);
@@ -245,11 +244,11 @@ export class RelayService {
     if (failed === null) {
       const gone =
         row.endpointRef === null
-          ? "what it sent is gone, which stays with failed ones alone"
-          : "its endpoint is disabled or deleted, or its payload gone";
+          ? "its content is deleted. Only failed deliveries keep it, for 7 days"
+          : "its endpoint is disabled or deleted, or its payload is deleted";
       const why =
         status === "scheduled" || status === "delivering"
-          ? "only one that has ended can be sent again"
+          ? "only a finished delivery can be resent"
           : gone;
       throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
     }
@@ -259,14 +258,14 @@ export class RelayService {
     return { relay_id, status: "scheduled" };
   }
 
-  /** A delivery that can be sent again; null where it has not failed, or what it sent is gone. */
+  /** A delivery that can be resent; null when it has not failed, or its content is deleted. */
   resendable(ref: number): RelayRequest | null {
     const row = this.deps.store.request(ref);
     if (row?.item.status !== "failed" || row.failure === null) return null;
     return row.endpointRef === null || this.deps.messages.endpointFor(row) !== null ? row : null;
   }
 
-  /** Begins a failed delivery anew, due now. */
+  /** Restarts a failed delivery, due now. */
   sendAgain(tx: Tx, row: RelayRequest): void {
     if (row.endpointRef !== null) {
       this.deps.messages.sendAgain(tx, row.ref);
@@ -276,14 +275,14 @@ export class RelayService {
     this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
   }
 
-  /** The references of so many new deliveries: the first of them, and what their ids are made of. */
+  /** Reserves consecutive references of new deliveries. `uuid`: the base of their ids. */
   newIds(count: number): { first: number; uuid: string } {
     const first = this.nextRef;
     this.nextRef += count;
     return { first, uuid: this.deps.ids.uuidV7() };
   }
 
-  /** The id of the delivery with a reference. */
+  /** The id of a delivery, by the `uuid` and reference of {@link newIds}. */
   idOf(uuid: string, ref: number): string {
     return this.relayIds.idOf(uuid, ref);
   }
@@ -293,7 +292,7 @@ export class RelayService {
     return { ref: first, relay_id: this.idOf(uuid, first) };
   }
 
-  /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
+  /** `host`: the target's host, which determines the lane together with the account. */
   private insert(tx: Tx, relay: NewRelay, host: string, extras: RelayExtras | null = null): void {
     this.deps.store.insert(tx, relay, extras);
     this.enqueue(tx, relay, relay.scheduled_for, host);
@@ -323,7 +322,6 @@ export class RelayService {
   }
 }
 
-/** As deliveries are that have nothing of it. */
 const NO_EXTRAS: RelayExtras = {
   body_bytes: null,
   retry_schedule: null,
@@ -332,12 +330,12 @@ const NO_EXTRAS: RelayExtras = {
   destination: null,
 };
 
-/** What few deliveries have; null for the others. */
+/** Properties that few deliveries have; null for the others. */
 function extrasOf(given: RelayBody): RelayExtras | null {
   const { method, payload, body_base64, retry_schedule, timeout_ms = null } = given;
   if (body_base64 === undefined && retry_schedule === undefined && timeout_ms === null) return null;
   if (body_base64 !== undefined && payload !== undefined)
-    throw invalidField("body_base64", "is given instead of payload: leave one of them out");
+    throw invalidField("body_base64", "cannot be combined with payload: omit one of them");
   const bytes = body_base64 === undefined ? null : bodyBytes(body_base64);
   if (retry_schedule !== undefined) readWaits(retry_schedule);
   return {
@@ -348,10 +346,10 @@ function extrasOf(given: RelayBody): RelayExtras | null {
   };
 }
 
-/** The bytes that a user gives in base64. @throws ApiError `validation_error` for too many, and for what is no base64. */
+/** Decodes base64. @throws ApiError `validation_error` for too many bytes, and for invalid base64. */
 function bodyBytes(base64: string): Uint8Array {
   const bytes = new Uint8Array(Buffer.from(base64, "base64"));
-  // Decoding passes over what is no base64: one spelling is right.
+  // The decoder ignores invalid characters: only the canonical form is valid.
   if (bytes.length <= BODY_BYTES_MAX && Buffer.from(bytes).toString("base64") === base64) return bytes;
   throw invalidField("body_base64", `must be base64 of at most ${BODY_BYTES_MAX} bytes`);
 }

@@ -12,47 +12,46 @@ import {
   type RelayStatus,
 } from "./schema.ts";
 
-/** A delivery, as far as its lists show it. */
+/** A delivery without its content. */
 export interface RelayRow {
   readonly ref: number;
   readonly projectRef: number;
-  /** As it is stored: a first attempt that is under way shows nowhere in it. */
+  /** The stored status: it does not include a first attempt in flight. */
   readonly item: RelayItem;
 }
 
-/** A delivery with what its attempts need. */
+/** A delivery with the content that its attempts send. */
 export interface RelayRequest extends RelayRow {
   readonly accountRef: number;
-  /** Of a message's delivery; null for the others. */
+  /** Set for a message's delivery. */
   readonly endpointRef: number | null;
   readonly messageRef: number | null;
   /** Sealed. */
   readonly headers: Uint8Array | null;
   readonly body: string | null;
-  /** In place of it, where it is no JSON. */
+  /** Body that is not JSON; replaces `body`. */
   readonly body_bytes: Uint8Array | null;
-  /** JSON: the waits as they were given; null: the usual ones. */
+  /** JSON: the delays as given; null for the default. */
   readonly retry_schedule: string | null;
-  /** Null: the usual time. */
+  /** Null for the default. */
   readonly timeout_ms: number | null;
-  /** Sealed: where it goes, unsigned, and with which headers; null: to `target_url`. */
+  /** Sealed URL and headers of an unsigned notification; null to use `target_url`. */
   readonly destination: Uint8Array | null;
-  /** Attempts that were made before it was last sent again. */
+  /** Attempts before the last resend. */
   readonly attempts_before: number;
-  /** Of a failed one, 1 and up; null where what it sent is gone. */
+  /** Number of the failure, from 1; null unless failed, and when the content is deleted. */
   readonly failure: number | null;
 }
 type RelayContent = Omit<RelayRequest, keyof RelayRow>;
 
-/** What few deliveries have. */
+/** Properties that few deliveries have. */
 export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms" | "destination"> &
   Pick<RelayItem, "schedule_id">;
 
-/** A delivery to be stored. */
 export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
 
-/** A message's delivery to be stored: what it sends is the message's. */
+/** A new delivery of a message, which has the content. */
 type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
   Pick<NewRelay, "target_url" | "scheduled_for"> & {
     readonly created_at: number;
@@ -61,27 +60,27 @@ type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "pr
     readonly messageRef: number;
   };
 
-/** What an attempt makes of a delivery. */
+/** The outcome of an attempt. */
 type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
-  /** Why it failed, if it did. */
+  /** Null unless failed. */
   readonly failure: RelayFailure | null;
 };
 
-/** What was sent in an attempt, and what came back. */
+/** Request and response of an attempt. */
 export type Exchange = {
   /** JSON, without secrets. */
   readonly request_headers: string | null;
-  /** JSON; null without an answer. */
+  /** JSON; null without a response. */
   readonly response_headers: string | null;
-  /** How it begins. */
+  /** Start of the body. */
   readonly response_body: Uint8Array | null;
   readonly remote_address: string | null;
 };
 
-/** An attempt as it is kept. */
+/** A stored attempt. */
 export type AttemptRow = Omit<RelayAttempt, keyof Exchange | "response_body_base64"> & Exchange;
 
-/** What a list is narrowed to; null where it is not. */
+/** Filters of a list; null for those not set. */
 export type Filters = {
   readonly kind: number | null;
   readonly event: string | null;
@@ -93,7 +92,7 @@ export type Filters = {
   readonly messageRef: number | null;
 };
 
-/** How what is no text or number in a row is kept there. */
+/** Columns whose stored type differs from that of the API. */
 type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & {
   readonly relay_id: Uint8Array;
   readonly kind: number;
@@ -136,9 +135,9 @@ export function relayStore(db: Database) {
     ...attempts,
     ...insertStore(db),
     ...listStore(db),
-    /** The largest reference given so far, also to deliveries that are gone or not stored yet; 0 when there was none. */
+    /** The largest reference used so far, including deliveries that are deleted or not stored yet; 0 when there is none. */
     highestRef: () => Math.max(references.highest(), highestPending()),
-    /** A delivery with what its attempts need. */
+
     request(ref: number): RelayRequest | null {
       const row = request(ref);
       if (row === null) return null;
@@ -159,7 +158,7 @@ export function relayStore(db: Database) {
       const of = { accountRef, endpointRef, messageRef };
       return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
     },
-    /** The oldest first. */
+    /** Finished deliveries, oldest first. */
     endedBefore: db.all<Referenced, [moment: number, limit: number]>(
       "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",
     ),
@@ -167,8 +166,8 @@ export function relayStore(db: Database) {
       "SELECT ref FROM relays WHERE project_ref = ? LIMIT ?",
     ),
     /**
-     * Removes deliveries. Their references are not given again: a job of one that was cancelled may still wait.
-     * @returns how many.
+     * Deletes deliveries. Their references are not reused: the job of a cancelled delivery may still be pending.
+     * @returns the number of deleted deliveries.
      */
     remove(tx: Tx, relays: readonly Referenced[]): number {
       for (const { ref } of relays) {
@@ -178,14 +177,14 @@ export function relayStore(db: Database) {
       if (relays.length > 0) references.removed(tx, Math.max(...relays.map(({ ref }) => ref)));
       return relays.length;
     },
-    /** How many deliveries of a project have not ended. */
+    /** The number of a project's unfinished deliveries. */
     waiting: db.number<[projectRef: number]>(
       "SELECT count(*) AS n FROM relays WHERE project_ref = ? AND status IN (1, 2)",
     ),
   };
 }
 
-/** What makes deliveries. */
+/** Statements that create deliveries. */
 function insertStore(db: Database) {
   const insert = db.change<[row: Stored<NewRelay> & { readonly created_at: number }]>(
     "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
@@ -214,7 +213,7 @@ function insertStore(db: Database) {
       });
       if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
     },
-    /** Positional: a message has up to a thousand. */
+    /** Positional parameters: a message has up to a thousand deliveries. */
     insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
       const { ref, accountRef, projectRef, event, target_url, scheduled_for, created_at } = one;
       const { endpointRef, messageRef, schedule_id } = one;
@@ -227,7 +226,7 @@ function insertStore(db: Database) {
   };
 }
 
-/** What lists and counts show. */
+/** Statements of lists and counts. */
 function listStore(db: Database) {
   const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
   const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
@@ -236,33 +235,33 @@ function listStore(db: Database) {
      AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
   );
   return {
-    /** Deliveries of a project with a status, newest first, below a reference. */
+    /** A project's deliveries with a status, newest first, below a reference. */
     page(onlyPulse: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
       const rows = onlyPulse ? pulsePage : page;
       return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
     },
-    /** The reference that lies so many deliveries of a project and a status below another one; 0 when there are fewer. */
+    /** The reference that is `rows` deliveries of a project and status below another one; 0 when there are fewer. */
     floor: db.number<[projectRef: number, status: number, before: number, rows: number]>(
       "SELECT ref AS n FROM relays WHERE project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
     ),
-    /** Those that match among the deliveries of a project with a status between two references, newest first. */
+    /** Matching deliveries of a project and status between two references, newest first. */
     narrowed: (query: Filters & Walk & { readonly limit: number }) => narrowed(query).map(rowOf),
-    /** How many of a project have not begun, counted to a figure. */
+    /** The number of a project's scheduled deliveries, counted up to `countedMax`. */
     scheduledTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
     ),
-    /** When the longest due was due of the oldest that are tried again; 0 when there is none. */
+    /** Earliest due time of a project's oldest retried deliveries; 0 when there is none. */
     retryingSince: db.number<[projectRef: number, countedMax: number]>(
       "SELECT min(scheduled_for) AS n FROM (SELECT scheduled_for FROM relays WHERE project_ref = ? AND status = 2 ORDER BY ref LIMIT ?)",
     ),
-    /** How many of the newest that failed did so since a moment. */
+    /** The number of the newest failed deliveries that failed since a time. */
     failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
       "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
     ),
   };
 }
 
-/** Deliveries of a project and a status, between two references of which the second is not included. */
+/** Deliveries of a project and status from `floor` up to `before`, exclusive. */
 type Walk = {
   readonly projectRef: number;
   readonly status: number;
@@ -270,7 +269,7 @@ type Walk = {
   readonly before: number;
 };
 
-/** What attempts make of a delivery. */
+/** Statements that record attempts. */
 function attemptStore(db: Database) {
   const postpone = db.change<[outcome: Outcome]>(
     "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error WHERE ref = $ref",
@@ -292,9 +291,9 @@ function attemptStore(db: Database) {
        $request_headers, $response_headers, $response_body, $remote_address)`,
     ),
     /**
-     * Notes what an attempt made of a delivery. With its end, what was sent is removed, unless it failed: then it may be
-     * sent again.
-     * @returns whether the delivery is still there.
+     * Records the outcome of an attempt. A finished delivery loses its content, unless it failed: then it may be
+     * resent.
+     * @returns whether the delivery still exists.
      */
     update(tx: Tx, ref: number, result: RelayResult): boolean {
       const failure = result.failure === null ? null : failureNumber(result.failure);
@@ -303,27 +302,27 @@ function attemptStore(db: Database) {
       const end = result.status === "failed" ? fail : finish;
       return end(tx, { ...outcome, finished_at: tx.now }) > 0;
     },
-    /** Begins a failed delivery anew. */
+    /** Restarts a failed delivery. */
     again: db.change<[now: number, ref: number]>(
       "UPDATE relays SET status = 1, attempts_before = attempts, scheduled_for = ?, finished_at = NULL, failure = NULL WHERE ref = ?",
     ),
-    /** Where its endpoint is now. */
+    /** Sets the current URL of the endpoint. */
     setTarget: db.change<[url: string, ref: number]>("UPDATE relays SET target_url = ? WHERE ref = ?"),
     removeAttempts: db.change<[ref: number]>("DELETE FROM relay_attempts WHERE relay_ref = ?"),
   };
 }
 
-/** How a reason to fail is kept. */
+/** The stored number of a failure. */
 export function failureNumber(failure: RelayFailure): number {
   return RELAY_FAILURES.indexOf(failure) + 1;
 }
 
-/** How a kind is kept. */
+/** The stored number of a kind. */
 export function kindNumber(kind: RelayItem["kind"]): number {
   return RELAY_KINDS.indexOf(kind) + 1;
 }
 
-/** How a status is kept. */
+/** The stored number of a status. */
 export function statusNumber(status: RelayStatus): number {
   return RELAY_STATUSES.indexOf(status) + 1;
 }

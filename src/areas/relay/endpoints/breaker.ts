@@ -3,19 +3,19 @@ import { CLOSED, type Health, OPEN } from "./store.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Wait before the first probe, doubled after each that fails, up to the second figure. */
+/** Delay before the first probe; each failed probe doubles it up to {@link PROBE_MS_MAX}. */
 export const PROBE_MS = 30_000;
 export const PROBE_MS_MAX = 15 * 60_000;
-/** How much shorter or longer it may be, so that endpoints that failed together are not probed together. */
+/** Jitter of the delay, as a fraction: endpoints that failed together are not probed together. */
 const PROBE_JITTER = 0.1;
 
-/** Least time between two failed attempts that prove something: one failure in a quiet week does not. */
+/** Minimum time between the first and last failure before an endpoint is disabled: a single failure proves nothing. */
 const FAILURES_APART_MS = 12 * HOUR_MS;
 
-/** Least time between two notices that deliveries to an endpoint have failed. */
+/** Minimum time between two notices about failed deliveries to an endpoint. */
 export const FAILED_NOTICE_MS = HOUR_MS;
 
-/** An endpoint that has answered well, or that a user has enabled. */
+/** Health of an endpoint after a success, or after a user enabled it. */
 export const WELL = {
   breaker: CLOSED,
   failures: 0,
@@ -25,21 +25,20 @@ export const WELL = {
   disabled_reason: null,
 } as const satisfies Partial<Health>;
 
-/** An attempt that failed. */
 export interface FailedAttempt {
   readonly status: number | null;
   readonly error: string;
-  /** Whether it was the probe that the open breaker lets pass. */
+  /** Whether it was the probe of an open breaker. */
   readonly isProbe: boolean;
 }
 
-/** When the next probe is due after so many that failed. `fraction` in [0, 1) varies it. */
+/** When the next probe is due after `probes` failed ones. `fraction` in [0, 1) varies it. */
 export function nextProbeAt(now: number, probes: number, fraction: number): number {
   const wait = Math.min(PROBE_MS_MAX, PROBE_MS * 2 ** Math.min(probes, 30));
   return now + Math.round(wait * (1 - PROBE_JITTER + 2 * PROBE_JITTER * fraction));
 }
 
-/** How an endpoint is after an attempt that failed, and why it is to be disabled, if it is. */
+/** The health of an endpoint after a failed attempt. `disabledFor`: why it must be disabled; null if it must not. */
 export function afterFailure(
   health: Health,
   { status, error, isProbe }: FailedAttempt,
@@ -50,11 +49,11 @@ export function afterFailure(
   const failures = health.failures + 1;
   const failing_since = health.failing_since ?? now;
   const change = { failures, failing_since, last_status: status, last_error: error };
-  if (status === GONE) return { change, disabledFor: `the target answered ${GONE}` };
+  if (status === GONE) return { change, disabledFor: `the target responded with ${GONE}` };
   const { breakerFailures, disableAfterHours } = bounds;
   const patienceMs = Math.max(disableAfterHours * HOUR_MS, FAILURES_APART_MS);
   if (disableAfterHours > 0 && now - failing_since >= patienceMs)
-    return { change, disabledFor: `every attempt of the last ${disableAfterHours} hours has failed` };
+    return { change, disabledFor: `every attempt of the last ${disableAfterHours} hours failed` };
   const opens = health.breaker === CLOSED && failures >= breakerFailures;
   if (!opens && !isProbe) return { change, disabledFor: null };
   const probes = opens ? 0 : health.probes + 1;
@@ -62,18 +61,18 @@ export function afterFailure(
   return { change: { ...change, breaker: OPEN, probes, next_probe_at }, disabledFor: null };
 }
 
-/** How long a delivery waits for a token of its own: a second's worth are given away ahead, whatever the rate. */
+/** Longest time that a delivery waits for a reserved token. */
 export const PACE_AHEAD_MS = 1_000;
 
-/** A token bucket that is refilled continuously and holds a second's worth: who finds it empty gets a moment of its own. */
+/** A token bucket that is refilled continuously and holds the tokens of one second. Tokens can be reserved ahead. */
 export class Pace {
   private free = Number.NEGATIVE_INFINITY;
 
   /**
-   * Takes a token at a moment of the monotonic clock. One that is further away than {@link PACE_AHEAD_MS} is not taken: its
-   * delivery may be cancelled, and its endpoint's rate changed, before it is there.
+   * Takes a token at a time of the monotonic clock. A token further ahead than {@link PACE_AHEAD_MS} is not reserved: its
+   * delivery may be cancelled, or its endpoint's rate changed, before it is available.
    *
-   * @returns how long it is until the token is there: 0 if it is.
+   * @returns the time until the token is available, in milliseconds; 0 if it is now.
    */
   take(now: number, perSecond: number): number {
     const interval = 1_000 / perSecond;
@@ -84,12 +83,12 @@ export class Pace {
   }
 }
 
-/** How long an endpoint may answer nothing before it gets only one attempt at a time: until then it counts as quick. */
+/** Time without a response after which an endpoint gets only one attempt at a time. */
 export const SILENT_AFTER_MS = 1_000;
 
 /**
- * Whether an endpoint answers at all. Whatever hangs keeps its place until its time is over: endpoints that are silent must
- * not take those of the others in the meantime.
+ * Tracks whether endpoints respond. An attempt without a response occupies its slot until its timeout: unresponsive
+ * endpoints must not occupy the slots of others.
  */
 export class Progress {
   private readonly running = new Map<number, { attempts: number; since: number }>();
@@ -108,7 +107,7 @@ export class Progress {
     if (one.attempts === 0) this.running.delete(ref);
   }
 
-  /** Whether attempts are under way of which none has ended for a while. */
+  /** Whether attempts are in flight and none of them has finished for {@link SILENT_AFTER_MS}. */
   isSilent(ref: number, now: number): boolean {
     const one = this.running.get(ref);
     return one !== undefined && now - one.since > SILENT_AFTER_MS;

@@ -17,21 +17,21 @@ import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, keepsOrder } 
 import { CONCURRENCY } from "./schema.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./store.ts";
 
-/** The payload of a job that delivers, where its reference alone does not say all. */
+/** The payload of a delivery job that needs more than the delivery's reference. */
 export interface EndpointJob {
   readonly ref: number;
-  /** The endpoint, where it is the one delivery that an open breaker lets pass. */
+  /** The endpoint, if this delivery is the probe of its open breaker. */
   readonly probe?: number;
-  /** Whether it has its token of the endpoint's rate. */
+  /** Whether it has a token of the endpoint's rate. */
   readonly paced?: true;
-  /** The delivery's `scheduled_for`, where the job was made for later: since then the delivery may have been sent again. */
+  /** The delivery's `scheduled_for` when the job was created for later: a resend changes it. */
   readonly begun?: number;
 }
 
-/** A retry that has no job of its own yet. */
+/** A retry that has no job yet. */
 type RetryStep = Extract<NextStep, { kind: "retry" }>;
 
-/** What an attempt to an endpoint sends. */
+/** The request of an attempt to an endpoint. */
 export interface EndpointRequest {
   readonly url: string;
   readonly custom: RequestHeaders;
@@ -40,17 +40,17 @@ export interface EndpointRequest {
   readonly keepsResponse: boolean;
 }
 
-/** Job of an endpoint that ends what waits for it, once it is disabled or deleted. */
+/** Job that ends the pending deliveries of a disabled or deleted endpoint. */
 const END = "relay.endpoint.end";
-/** Job of an endpoint that sends what was parked, in the order in which it was accepted. */
+/** Job that sends the parked deliveries of an endpoint, in the order in which they were accepted. */
 const RELEASE = "relay.endpoint.release";
-/** Deliveries in one unit of work of either: a millisecond or two. */
+/** Deliveries in one unit of work of either job: a millisecond or two. */
 const SLICE = 200;
 const JOBS_AT_ONCE = 4;
 
-/** Deliveries to endpoints: when they are sent, held back or ended. */
+/** Decides when deliveries to endpoints are sent, parked or ended. */
 export class EndpointDeliveries {
-  /** Of those with a rate, since the start. */
+  /** Rates of endpoints with `max_per_second`, by reference. */
   private readonly paces = new Map<number, Pace>();
   private readonly progress = new Progress();
 
@@ -63,7 +63,7 @@ export class EndpointDeliveries {
       readonly health: EndpointHealth;
       readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
-      /** Whether an attempt is under way. */
+      /** Whether an attempt is in flight. */
       readonly isUnderWay: (ref: number) => boolean;
     },
   ) {
@@ -82,7 +82,7 @@ export class EndpointDeliveries {
     });
   }
 
-  /** Hands a delivery to its endpoint: its job is made, or it is parked behind those that wait already. */
+  /** Creates the job of a delivery, or parks it behind those that are parked already. */
   enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
     if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
     else {
@@ -91,13 +91,13 @@ export class EndpointDeliveries {
     }
   }
 
-  /** The same where the endpoint may be deleted: then the job ends the delivery. */
+  /** The same for an endpoint that may be deleted: then the job ends the delivery. */
   enqueueFor(tx: Tx, endpoint: Endpoint | null, ref: number, dueAt: number): void {
     if (endpoint === null) this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
     else this.enqueue(tx, endpoint, ref, dueAt);
   }
 
-  /** An endpoint's lane has its own places, and shares its host's with others. */
+  /** An endpoint's lane has a limit, and shares the limit of its host with other lanes. */
   laneTerms(place: string): LaneTerms | null {
     const ref = endpointIn(place);
     if (ref === null) return null;
@@ -111,7 +111,7 @@ export class EndpointDeliveries {
     };
   }
 
-  /** Makes an attempt, and watches whether its endpoint answers: by real time, as a network does. */
+  /** Makes an attempt, and tracks in real time whether its endpoint responds. */
   async watched({ endpointRef }: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome> {
     const ref = endpointRef ?? 0;
     this.progress.began(ref, monotonicMs());
@@ -122,7 +122,7 @@ export class EndpointDeliveries {
     }
   }
 
-  /** What becomes of a due delivery that is not sent now; null where it is. */
+  /** The outcome of a due delivery that cannot be sent now; null when it can. */
   admit({ ref, endpointRef, projectRef, item }: RelayRequest, job: EndpointJob): JobOutcome | null {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     if (endpoint === null || endpoint.health.state === DISABLED)
@@ -142,17 +142,17 @@ export class EndpointDeliveries {
     };
   }
 
-  /** A job whose delivery has ended before it could be made: the endpoint may be waiting for it as its probe. */
+  /** The outcome of a job whose delivery was finished before its attempt: if it was a probe, another one replaces it. */
   lost({ probe }: EndpointJob): JobOutcome {
     return probe === undefined ? {} : { record: (tx) => this.deps.health.probeLost(tx, probe) };
   }
 
-  /** What is sent now. @throws Error without its message, which stays as long as its deliveries. */
+  /** The request of an attempt. @throws Error without its message, which is stored as long as its deliveries. */
   request({ endpointRef, messageRef, item }: RelayRequest): EndpointRequest {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     const message = this.deps.messages.content(messageRef ?? 0);
     if (endpoint === null || message === null || message.payload === null)
-      throw new Error(`the delivery ${item.relay_id} has lost what it sends`);
+      throw new Error(`the message of the delivery ${item.relay_id} is missing`);
     const { terms } = endpoint;
     const due = message.schedule_id === null ? {} : { [DUE_HEADER]: String(message.scheduled_for) };
     const custom = withDefaults(due, endpoint.custom);
@@ -171,15 +171,15 @@ export class EndpointDeliveries {
     return { "X-Svc-Delivery-Id": item.relay_id, ...signed };
   }
 
-  /** What follows from attempt number `number`. */
+  /** The next step after attempt number `number`. */
   next({ endpointRef }: RelayRequest, number: number, result: AttemptResult): NextStep {
     const waits = this.deps.registry.get(endpointRef ?? 0)?.waits ?? [];
     return afterEndpointAttempt(waits, number, result, this.deps.ids.fraction());
   }
 
   /**
-   * The job's part in the outcome. Empty where {@link record} makes another job: a probe that failed waits with the others,
-   * and so does what keeps its place among them.
+   * The outcome of the job itself. Empty when {@link record} creates another job, or parks the delivery: a failed probe is
+   * parked with the others, and so is a delivery of an endpoint that keeps the order.
    */
   again(
     job: EndpointJob,
@@ -197,13 +197,13 @@ export class EndpointDeliveries {
     };
   }
 
-  /** The others of an endpoint that keeps the order wait for a delivery that could not be sent from this machine. */
+  /** Blocks an endpoint that keeps the order until a delivery is sent that this server had no capacity for. */
   postponed(tx: Tx, { endpointRef, ref }: RelayRequest): void {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     if (endpoint !== null && keepsOrder(endpoint)) this.deps.health.waitFor(tx, endpoint, ref);
   }
 
-  /** Notes what an attempt says of its endpoint. */
+  /** Records the outcome of an attempt in the endpoint's health. */
   record(
     tx: Tx,
     relay: RelayRequest,
@@ -221,7 +221,7 @@ export class EndpointDeliveries {
     if (next !== "retry") health.waitNoLonger(tx, endpoint, relay.ref);
     if (relay.item.target_url !== endpoint.terms.url) store.setTarget(tx, endpoint.terms.url, relay.ref);
     const isProbe = job.probe !== undefined;
-    // A user may have closed the breaker meanwhile.
+    // A user may have closed the breaker in the meantime.
     const isExpected = isProbe && endpoint.health.breaker === PROBING;
     if (next === "delivered") {
       health.succeeded(tx, endpoint, relay.item.event);
@@ -237,7 +237,7 @@ export class EndpointDeliveries {
     else if (retry !== null) this.retry(tx, endpoint, relay, isProbe ? null : retry.at);
   }
 
-  /** A retry whose job is not the one that ran. `at`: null for a probe, which waits with the others. */
+  /** Creates the job of a retry, or parks it. `at`: null for a probe, which is parked with the others. */
   private retry(tx: Tx, endpoint: Endpoint, { ref, item }: RelayRequest, at: number | null): void {
     const { health, scheduler } = this.deps;
     const { state, breaker } = endpoint.health;
@@ -247,12 +247,12 @@ export class EndpointDeliveries {
     }
     if (keepsOrder(endpoint)) health.waitFor(tx, endpoint, ref);
     const job = { ref, begun: item.scheduled_for } satisfies EndpointJob;
-    // Behind an open breaker others would wait no longer for the next probe.
+    // Behind an open breaker, other deliveries wait at most until the next probe.
     const latest = endpoint.health.holds === 1 ? tx.now + PROBE_MS_MAX : at;
     scheduler.enqueueAnonymous(tx, DELIVER, Math.min(at, latest), job, endpoint.lane);
   }
 
-  /** A delivery that was cancelled takes no place among those that are parked. */
+  /** Removes a cancelled delivery from the parked ones. */
   cancelled(tx: Tx, { endpointRef, ref }: RelayRequest): void {
     if (endpointRef === null) return;
     this.deps.endpoints.unparkOne(tx, endpointRef, ref);
@@ -260,7 +260,7 @@ export class EndpointDeliveries {
     if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
   }
 
-  /** Sends what is parked, or ends what waits, as the endpoint now is. */
+  /** Starts the job that sends or ends the pending deliveries of an endpoint, according to its state. */
   stateChanged(tx: Tx, endpointRef: number): void {
     const { registry, scheduler } = this.deps;
     const endpoint = registry.get(endpointRef);
@@ -279,7 +279,7 @@ export class EndpointDeliveries {
     return pace.take(this.deps.clock.monotonic(), max_per_second);
   }
 
-  /** Since the look at it the endpoint may take deliveries again, or none any more: then the job ends it. */
+  /** Parks a delivery, unless its endpoint accepts deliveries again, or was disabled, in the meantime. */
   private hold(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
     if (job.probe !== undefined) this.deps.health.probeLost(tx, endpointRef);
     const endpoint = this.deps.registry.get(endpointRef);
@@ -287,7 +287,7 @@ export class EndpointDeliveries {
     else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
   }
 
-  /** A delivery for which its endpoint's rate has no token soon is parked: those that are go out at that rate. */
+  /** Parks a delivery that gets no token of its endpoint's rate soon: parked deliveries are sent at that rate. */
   private putOff(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
     const { registry, health, scheduler } = this.deps;
     const endpoint = registry.get(endpointRef);
@@ -315,7 +315,7 @@ export class EndpointDeliveries {
   private endSome(tx: Tx, endpointRef: number, after: number): void {
     const { registry, endpoints, store, scheduler, isUnderWay } = this.deps;
     const endpoint = registry.get(endpointRef);
-    // Enabled again meanwhile.
+    // Enabled again in the meantime.
     if (endpoint !== null && endpoint.health.state !== DISABLED) return;
     const waiting = endpoints.waitingAfter(endpointRef, after, SLICE);
     for (const { ref } of waiting) {
@@ -323,14 +323,14 @@ export class EndpointDeliveries {
       if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
     }
     const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
-    // Those alone that have ended: the endpoint may be enabled before the others have.
+    // Only those that are ended: the endpoint may be enabled before the others are.
     endpoints.unparkThrough(tx, endpointRef, last?.ref ?? Number.MAX_SAFE_INTEGER);
     if (last !== undefined) scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
     else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });
     else this.paces.delete(endpointRef);
   }
 
-  /** Ends a delivery whose endpoint is deleted, or disabled: of the latter it can be sent again. */
+  /** Cancels a delivery of a deleted endpoint; fails one of a disabled endpoint, so that it can be resent. */
   private end(tx: Tx, endpoint: Endpoint | null, ref: number, projectRef: number): void {
     const { store, counts, changes } = this.deps;
     const row = store.request(ref);

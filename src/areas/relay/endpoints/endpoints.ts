@@ -52,10 +52,10 @@ import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./s
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Endpoints of a project, whatever its tier says: a message to all of them is one commit. */
+/** Endpoints of a project in every tier: a message may have a delivery to each of them. */
 export const ENDPOINTS_MAX = 1_000;
 
-/** What an endpoint has where nothing else is given. */
+/** Default settings of an endpoint. */
 const USUAL: Omit<EndpointTerms, "url"> = {
   event_types: [],
   channels: [],
@@ -82,10 +82,9 @@ const NEW: Health = {
   retrying_ref: null,
 };
 
-/** An endpoint as a caller asks for it, checked. */
+/** A caller's settings of an endpoint, checked. */
 type Asked = ReturnType<Endpoints["prepare"]>;
 
-/** The use cases of endpoints. */
 export class Endpoints {
   private nextRef: number;
 
@@ -97,14 +96,14 @@ export class Endpoints {
       readonly secrets: WebhookSecrets;
       readonly policy: TargetPolicy;
       readonly tiers: Tiers;
-      /** Called when what waits for an endpoint is to be sent, or ended. */
+      /** Called when the pending deliveries of an endpoint must be sent or ended. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
     },
   ) {
     this.nextRef = deps.endpoints.highestRef() + 1;
   }
 
-  /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
+  /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
   prepare(given: RelayEndpointPatch) {
     const { name, headers, state, ...terms } = given;
     if (terms.url !== undefined) this.deps.policy.assertUrl("url", terms.url);
@@ -114,7 +113,7 @@ export class Endpoints {
     return { name, custom, state, terms: termsIn(terms) };
   }
 
-  /** Makes an endpoint. @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken`. */
+  /** @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken` */
   create(
     tx: Tx,
     { account, project }: Caller,
@@ -127,7 +126,7 @@ export class Endpoints {
     if (there.length >= most)
       throw new ApiError(
         "endpoint_limit_exceeded",
-        `Your tier allows ${most} endpoints in a project, and this one has ${there.length}. Remove one, or move to a larger tier.`,
+        `Your tier allows ${most} endpoints in a project; this one has ${there.length}. Delete one, or move to a larger tier.`,
       );
     const { name = null, custom = {}, state, terms } = asked;
     this.assertFree(project.ref, name);
@@ -167,7 +166,7 @@ export class Endpoints {
     return { endpoints: items.map(itemView), ...next };
   }
 
-  /** One endpoint. @throws ApiError `not_found` */
+  /** @throws ApiError `not_found` */
   read(projectRef: number, endpointId: string, now: number): RelayEndpoint {
     const { endpoints } = this.deps;
     const endpoint = this.find(projectRef, endpointId);
@@ -184,7 +183,7 @@ export class Endpoints {
     };
   }
 
-  /** Changes an endpoint. @throws ApiError `not_found`, `endpoint_name_taken`. */
+  /** @throws ApiError `not_found`, `endpoint_name_taken` */
   change(tx: Tx, { project }: Caller, endpointId: string, asked: Asked): RelayEndpointItem {
     const { endpoints, registry, stateChanged } = this.deps;
     const before = this.find(project.ref, endpointId);
@@ -209,10 +208,10 @@ export class Endpoints {
         disabled_reason: null,
       });
     if (state === "live") registry.setHealth(tx, endpoint, { ...WELL, state: LIVE });
-    // Deliveries that wait for a retry go out once no order is kept.
+    // Without an order to keep, deliveries do not wait for the retry of another one.
     if (!keepsOrder(endpoint) && endpoint.health.retrying_ref !== null)
       registry.setHealth(tx, endpoint, { retrying_ref: null });
-    // What waits for its rate or its turn heeds new terms immediately.
+    // New limits apply immediately to parked deliveries.
     if (state === "live" || terms.max_per_second !== undefined || terms.max_concurrency !== undefined)
       stateChanged(tx, ref);
     const after = itemView(endpoint);
@@ -232,7 +231,7 @@ export class Endpoints {
     return after;
   }
 
-  /** Deletes an endpoint; what waits for it is cancelled. @throws ApiError `not_found` */
+  /** Deletes an endpoint and cancels its pending deliveries. @throws ApiError `not_found` */
   remove(tx: Tx, { project }: Caller, endpointId: string): void {
     const { endpoints, registry, secrets, stateChanged } = this.deps;
     const endpoint = this.find(project.ref, endpointId);
@@ -245,7 +244,7 @@ export class Endpoints {
     tx.audit({ ...about(shown, "deleted"), before: shown, after: null });
   }
 
-  /** Puts a new secret in the place of an endpoint's. @throws ApiError `not_found`, `validation_error` for one that is none. */
+  /** Replaces the secret of an endpoint. @throws ApiError `not_found`, `validation_error` for an invalid secret */
   rotate(tx: Tx, { project }: Caller, endpointId: string, body: RelaySecretRotateBody): RelaySecretRotated {
     const endpoint = this.find(project.ref, endpointId);
     const graceMs = (body.grace_hours ?? GRACE_HOURS) * HOUR_MS;
@@ -253,19 +252,19 @@ export class Endpoints {
     const previous_expires_at = tx.now + graceMs;
     const after = { previous_expires_at };
     tx.audit({
-      ...about(itemView(endpoint), "got another secret"),
+      ...about(itemView(endpoint), "secret rotated"),
       before: null,
       after,
     });
     return { secret: text, previous_expires_at };
   }
 
-  /** Sends a message to one endpoint, whatever its types and filter. @throws ApiError `not_found`, `conflict` while it is disabled. */
+  /** Sends a message to one endpoint, regardless of its types and filter. @throws ApiError `not_found`, `conflict` while it is disabled */
   test(tx: Tx, { project }: Caller, endpointId: string, body: RelayEndpointTestBody): RelayEndpointTested {
     const { messages } = this.deps;
     const endpoint = this.find(project.ref, endpointId);
     if (stateOf(endpoint) === "disabled")
-      throw new ApiError("conflict", "This endpoint is disabled: enable it first, by a state of live.");
+      throw new ApiError("conflict", "This endpoint is disabled. Enable it first: set its state to live.");
     const { event_type: type = "webhook.test", payload = { test: true } } = body;
     const sent = messages.send(tx, endpoint.row, {
       type,
@@ -278,7 +277,7 @@ export class Endpoints {
     };
   }
 
-  /** The reference that deliveries name an endpoint by, also of a deleted one; 0 where there is none. */
+  /** The reference of an endpoint, also of a deleted one; 0 when it does not exist. */
   refOf(projectRef: number, endpointId: string): number {
     return this.deps.endpoints.refOf(endpointId, projectRef);
   }
@@ -295,7 +294,7 @@ export class Endpoints {
     const holder = name === null ? undefined : all.find(({ row }) => row.name === name);
     if (holder === undefined) return;
     const { endpoint_id } = holder.row;
-    const message = `The endpoint ${endpoint_id} of this project has this name: change that one, or choose another name.`;
+    const message = `The endpoint ${endpoint_id} of this project has this name. Choose another name, or rename that endpoint.`;
     throw new ApiError("endpoint_name_taken", message, {
       extras: { endpoint_id },
     });
@@ -317,7 +316,7 @@ export class Endpoints {
   }
 }
 
-/** Those that are known: what else a body has goes nowhere. */
+/** The known settings among the fields of a body. */
 function termsIn(given: Partial<EndpointTerms>): Partial<EndpointTerms> {
   const names = ["url", ...Object.keys(USUAL)];
   return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));

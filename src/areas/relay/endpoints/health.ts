@@ -9,21 +9,21 @@ import { isNotice } from "./notices.ts";
 import type { Endpoint, EndpointRegistry } from "./registry.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, OPEN, PROBING } from "./store.ts";
 
-/** Job of an endpoint whose breaker is open: lets its oldest parked delivery pass. */
+/** Job of an endpoint with an open breaker: sends its oldest parked delivery as a probe. */
 const PROBE = "relay.endpoint.probe";
 const CONCURRENCY = 4;
 
-/** What a project is told of its endpoints, as messages to those that name them. */
+/** Events of endpoints that are sent as messages to the project's endpoints that subscribe to them. */
 type NoticeType =
   | "ninefold.endpoint.failing"
   | "ninefold.endpoint.recovered"
   | "ninefold.endpoint.disabled"
   | "ninefold.delivery.failed";
 
-/** Sends a notice to the endpoints of a project that name it, but the one that it is about. */
+/** Sends a notice to the endpoints of a project that subscribe to it, except the one that it is about. */
 type SendNotice = (tx: Tx, about: Endpoint, type: NoticeType, data: object) => void;
 
-/** The breakers of endpoints, and when they are given up. */
+/** Opens and closes the breakers of endpoints, and disables endpoints. */
 export class EndpointHealth {
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "ids" | "changes"> & {
@@ -31,7 +31,7 @@ export class EndpointHealth {
       readonly registry: EndpointRegistry;
       readonly breakerFailures: number;
       readonly notice: SendNotice;
-      /** Called when what waits for an endpoint is to be sent, or ended. */
+      /** Called when the pending deliveries of an endpoint must be sent or ended. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
       readonly outbox: Outbox;
       readonly emailOf: (accountRef: number) => string | null;
@@ -43,35 +43,35 @@ export class EndpointHealth {
     });
   }
 
-  /** Whether everything that is due goes out. */
+  /** Whether an endpoint accepts all due deliveries. */
   takesAll({ health: { state, breaker, retrying_ref } }: Endpoint): boolean {
     return state === LIVE && breaker === CLOSED && retrying_ref === null;
   }
 
-  /** The others wait while this delivery of an endpoint that keeps the order waits for its retry. */
+  /** Blocks the other deliveries of an endpoint that keeps the order until the retry of this one. */
   waitFor(tx: Tx, endpoint: Endpoint, ref: number): void {
     this.deps.registry.setHealth(tx, endpoint, { retrying_ref: ref });
   }
 
-  /** They wait no longer: the delivery has ended, or waits with them. */
+  /** Ends the block: the delivery is finished, or parked with the others. */
   waitNoLonger(tx: Tx, endpoint: Endpoint, ref: number): void {
     if (endpoint.health.retrying_ref !== ref) return;
     this.deps.registry.setHealth(tx, endpoint, { retrying_ref: null });
     this.deps.stateChanged(tx, endpoint.row.ref);
   }
 
-  /** A due delivery waits, without a job, until the endpoint takes some again. */
+  /** Parks a due delivery, without a job, until the endpoint accepts deliveries again. */
   park(tx: Tx, endpoint: Endpoint, ref: number): void {
     const { endpoints, registry } = this.deps;
     endpoints.park(tx, endpoint.row.ref, ref);
     if (endpoint.health.holds === 0) registry.setHealth(tx, endpoint, { holds: 1 });
     this.waitNoLonger(tx, endpoint, ref);
-    // The time of a probe has come, and there was nothing to probe with.
+    // A probe is due, but no delivery was available for it.
     const { breaker, next_probe_at, state } = endpoint.health;
     if (state === LIVE && breaker === OPEN && next_probe_at === null) this.probeAt(tx, endpoint, tx.now);
   }
 
-  /** What was to be the probe has ended without an attempt: another one takes its place. */
+  /** The delivery chosen as the probe was finished without an attempt: another one replaces it. */
   probeLost(tx: Tx, endpointRef: number): void {
     const endpoint = this.deps.registry.get(endpointRef);
     if (endpoint?.health.breaker !== PROBING) return;
@@ -79,7 +79,7 @@ export class EndpointHealth {
     if (endpoint.health.state === LIVE) this.probeAt(tx, endpoint, tx.now);
   }
 
-  /** An attempt that arrived. `eventType`: that of its message. */
+  /** Records a successful attempt. `eventType`: the type of its message. */
   succeeded(tx: Tx, endpoint: Endpoint, eventType: string | null): void {
     const { breaker, failures, failing_since } = endpoint.health;
     if (failures === 0 && breaker === CLOSED) return;
@@ -95,10 +95,10 @@ export class EndpointHealth {
     if (endpoint.health.state === LIVE) this.deps.stateChanged(tx, endpoint.row.ref);
   }
 
-  /** An attempt that failed. `eventType`: that of its message; what a notice meets causes no notice. */
+  /** Records a failed attempt. `eventType`: the type of its message; a failed notice causes no notice. */
   failed(tx: Tx, endpoint: Endpoint, attempt: FailedAttempt, eventType: string | null): void {
     const { registry, breakerFailures, ids } = this.deps;
-    // One that was under way when it was disabled.
+    // The attempt was in flight when the endpoint was disabled.
     if (endpoint.health.state === DISABLED) return;
     const bounds = {
       breakerFailures,
@@ -118,7 +118,7 @@ export class EndpointHealth {
     if (!isNotice(eventType)) this.notice(tx, endpoint, "ninefold.endpoint.failing");
   }
 
-  /** A delivery that has used up its retries. */
+  /** Records a delivery without retries left. */
   deliveryFailed(tx: Tx, endpoint: Endpoint, eventType: string | null): void {
     if (isNotice(eventType)) return;
     const { noticed_at, unnoticed } = endpoint.health;
@@ -196,8 +196,8 @@ function disabledMail({ row, terms }: Endpoint, reason: string) {
     text: [
       `The endpoint ${called} (${row.endpoint_id}) has been disabled: ${reason}.`,
       "",
-      `Nothing more is sent to ${terms.url}. What waited for it has failed and can be sent again.`,
-      "Once it works, enable it: PATCH its path with a state of live, or press Enable in the console.",
+      `Nothing is sent to ${terms.url}. Its pending deliveries have failed and can be resent.`,
+      "When it works again, enable it: PATCH its path with a state of live, or press Enable in the console.",
     ].join("\n"),
   };
 }

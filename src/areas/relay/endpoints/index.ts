@@ -22,7 +22,7 @@ import { EndpointRegistry } from "./registry.ts";
 import { endpointRoutes } from "./routes.ts";
 import { endpointStore } from "./store.ts";
 
-/** What endpoints need of the rest of the server. */
+/** Parts of the server that endpoints depend on. */
 export interface EndpointPorts {
   readonly charger: Charger;
   readonly accounts: { account(accountRef: number): CallerAccount };
@@ -32,23 +32,23 @@ export interface EndpointPorts {
   readonly settings: { readonly breakerFailures: number; readonly payloadRetentionMs: number };
 }
 
-/** What they need of the rest of the area. */
+/** Parts of the area that endpoints depend on. */
 interface Around {
   readonly store: RelayStore;
   readonly counts: DeliveryCounts;
   readonly policy: TargetPolicy;
   readonly isUnderWay: (ref: number) => boolean;
   readonly stopped: StoppedProjects;
-  /** The references of so many new deliveries. */
+  /** Reserves references of new deliveries. */
   readonly newIds: (count: number) => { first: number; uuid: string };
-  /** The id of the delivery with a reference. */
+  /** The id of a delivery, by its reference. */
   readonly idOf: (uuid: string, ref: number) => string;
 }
 
-/** Messages in one slice of their purge: each may have a thousand deliveries to look at. */
+/** Messages in one slice of the purge: each may have a thousand deliveries to check. */
 const MESSAGES_PURGED_MAX = 50;
 
-/** The endpoints of an area that delivers, and the messages to them. */
+/** Builds endpoints and messages. */
 export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Around) {
   const { settings } = ports;
   const rows = endpointStore(kernel.db);
@@ -81,18 +81,18 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
     deliveries,
     messages,
     routes: (api: Api) => [endpointRoutes(api, endpoints), messageRoutes(api, messages, resends)] as const,
-    /** What lists of deliveries are narrowed to; 0 for what is not there. */
+    /** References for filters of deliveries; 0 for those that do not exist. */
     refs: {
       endpoint: (projectRef: number, id: string) => endpoints.refOf(projectRef, id),
       message: (projectRef: number, id: string) => messageRows.findById(projectRef, id)?.ref ?? 0,
     },
-    /** Deleted ones of which no delivery is left. @returns how many. */
+    /** Removes deleted endpoints without deliveries. @returns the number of rows. */
     purge(tx: Tx, rowsMax: number): number {
       const gone = rows.deletedBefore(tx.now - RELAYS_KEPT_MS, rowsMax);
       for (const { ref } of gone) remove(tx, ref);
       return gone.length;
     },
-    /** What a deleted project has, at most so much in one go. @returns how many rows. */
+    /** Removes at most `rowsMax` rows of a deleted project. @returns the number of rows. */
     removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
       let removed = 0;
       for (const { ref } of messageRows.someOfProject(projectRef, rowsMax))

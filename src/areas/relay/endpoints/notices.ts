@@ -1,21 +1,21 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { OWN_TYPES } from "./registry.ts";
 
-/** Endpoints of a project that may subscribe to `ninefold.*`: each notice is a delivery to all of them. */
+/** Endpoints of a project that may subscribe to `ninefold.*`: each notice is delivered to all of them. */
 export const NOTICE_SUBSCRIBERS_MAX = 10;
-/** Least time between two notices of a project. */
+/** Minimum time between two notices of a project. */
 export const NOTICE_INTERVAL_MS = 60_000;
-/** Notices of a project that wait for their time; further ones are dropped: the endpoints show their state themselves. */
+/** Delayed notices of a project; further ones are dropped, because endpoints show their state anyway. */
 export const NOTICES_DELAYED_MAX = 10;
-/** Projects in memory before those are removed that may send a notice immediately. */
+/** Projects in memory before those that may send a notice immediately are removed. */
 const PROJECTS_SWEPT_AT = 1_000;
 
-/** Whether an endpoint with these types gets notices of this server. */
+/** Whether an endpoint with these types receives notices. */
 export function subscribesToNotices(eventTypes: readonly string[]): boolean {
   return eventTypes.some((type) => type.startsWith(OWN_TYPES));
 }
 
-/** Whether a message is such a notice. */
+/** Whether a message is a notice. */
 export function isNotice(eventType: string | null): boolean {
   return eventType?.startsWith(OWN_TYPES) === true;
 }
@@ -28,12 +28,12 @@ export class NoticePace {
   slot(projectRef: number, now: number): number | null {
     const latest = now + NOTICES_DELAYED_MAX * NOTICE_INTERVAL_MS;
     const at = Math.max(now, this.next.get(projectRef) ?? now);
-    // Further ahead than the delayed ones reach: the clock was set back.
+    // Later than all delayed notices: the clock was set back.
     if (at > latest + NOTICE_INTERVAL_MS) return now;
     return at > latest ? null : at;
   }
 
-  /** Uses a slot; it is free again where the unit of work is undone. */
+  /** Uses a slot; a rollback of the unit of work releases it. */
   take(tx: Tx, projectRef: number, slot: number): void {
     const before = this.next.get(projectRef);
     if (this.next.size >= PROJECTS_SWEPT_AT)

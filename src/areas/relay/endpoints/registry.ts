@@ -7,53 +7,53 @@ import { readWaits } from "../domain.ts";
 import type { EndpointTerms } from "./schema.ts";
 import { CLOSED, DELETED, type EndpointRow, type EndpointStore, type Health, LIVE } from "./store.ts";
 
-/** Endpoints in memory, a few kilobytes each: those of the projects that were used last. */
+/** Endpoints in memory, a few kilobytes each: those of the most recently used projects. */
 const IN_MEMORY_MAX = 20_000;
 
-/** What begins the types of this server's own messages. */
+/** Prefix of the types of notices. */
 export const OWN_TYPES = "ninefold.";
 
-/** A message, as far as endpoints choose by it. */
+/** The properties of a message that endpoints are matched with. */
 export interface Offered {
   readonly type: string;
   readonly channels: readonly string[];
-  /** The payload, parsed where a filter asks for it. */
+  /** The payload, parsed when a filter needs it. */
   readonly value: () => unknown;
 }
 
-/** An endpoint, ready for use. It lives in the registry: after an `await` it has to be asked for again. */
+/** An endpoint in memory. It may be replaced in the registry: get it again after an `await`. */
 export interface Endpoint {
   readonly row: Pick<
     EndpointRow,
     "ref" | "endpoint_id" | "accountRef" | "projectRef" | "name" | "created_at" | "updated_at"
   >;
   readonly terms: EndpointTerms;
-  /** The lane that its deliveries wait in. */
+  /** The lane of its delivery jobs. */
   readonly lane: string;
   readonly host: string;
   readonly waits: readonly number[];
-  /** Its own headers, opened. */
+  /** The user's headers, unsealed. */
   readonly custom: RequestHeaders;
   readonly takes: (message: Offered) => boolean;
   health: Health;
 }
 
-/** What sealed headers of an endpoint are sealed for. */
+/** The context that an endpoint's headers are sealed with. */
 export function endpointSealContext(endpointId: string): string {
   return `endpoint-headers:${endpointId}`;
 }
 
-/** Whether due deliveries of an endpoint have to wait, or to go behind others that do. */
+/** Whether due deliveries of an endpoint must be parked. */
 export function isHeld({ health: { state, breaker, holds, retrying_ref } }: Endpoint): boolean {
   return state !== LIVE || breaker !== CLOSED || holds === 1 || retrying_ref !== null;
 }
 
-/** Whether an endpoint gets its deliveries in their order: while one waits for its retry, the others wait for it. */
+/** Whether an endpoint receives its deliveries in order: they wait until the retry of an earlier one. */
 export function keepsOrder({ terms }: Endpoint): boolean {
   return terms.max_concurrency === 1;
 }
 
-/** The endpoints of the projects in use, in memory. A change of one is seen at once, and taken back with its unit of work. */
+/** The endpoints of recently used projects, in memory. A change is visible immediately, and rolled back with its unit of work. */
 export class EndpointRegistry {
   private readonly projects = new Map<number, readonly Endpoint[]>();
   private readonly byRef = new Map<number, Endpoint>();
@@ -65,12 +65,12 @@ export class EndpointRegistry {
     private readonly inMemoryMax: number = IN_MEMORY_MAX,
   ) {}
 
-  /** Endpoints in memory. */
+  /** The number of endpoints in memory. */
   get inMemory(): number {
     return this.byRef.size;
   }
 
-  /** Those of a project that are not deleted, the oldest first. */
+  /** A project's endpoints that are not deleted, oldest first. */
   ofProject(projectRef: number): readonly Endpoint[] {
     const known = this.projects.get(projectRef);
     if (known !== undefined) return known;
@@ -84,7 +84,7 @@ export class EndpointRegistry {
     return endpoints;
   }
 
-  /** One that is not deleted; null where there is none. */
+  /** An endpoint; null when it is deleted or does not exist. */
   get(ref: number): Endpoint | null {
     const known = this.byRef.get(ref);
     if (known !== undefined) return known;
@@ -94,7 +94,7 @@ export class EndpointRegistry {
     return this.byRef.get(ref) ?? null;
   }
 
-  /** One has been made, changed or deleted in this unit of work: it alone is read again. */
+  /** Reloads an endpoint that was created, updated or deleted in this unit of work. */
   changed(tx: Tx, projectRef: number, ref: number): void {
     tx.onRollback(() => this.drop(projectRef));
     const known = this.projects.get(projectRef);
@@ -107,7 +107,7 @@ export class EndpointRegistry {
     for (const one of now) this.byRef.set(ref, one);
   }
 
-  /** Notes how an endpoint is from now on. */
+  /** Stores a change of an endpoint's health. */
   setHealth(tx: Tx, endpoint: Endpoint, change: Partial<Health>): void {
     const before = endpoint.health;
     endpoint.health = { ...before, ...change };
@@ -120,7 +120,7 @@ export class EndpointRegistry {
     });
   }
 
-  /** Takes a project's endpoints out of memory. */
+  /** Removes a project's endpoints from memory. */
   drop(projectRef: number): void {
     for (const { row } of this.projects.get(projectRef) ?? []) this.byRef.delete(row.ref);
     this.projects.delete(projectRef);
@@ -158,12 +158,12 @@ function endpointPlace(ref: number): string {
   return PLACE_MARK + ref;
 }
 
-/** The endpoint that a place in a lane's name is; null where it is a host, which begins otherwise. */
+/** The endpoint in the name of a lane; null when the lane is that of a host. */
 export function endpointIn(place: string): number | null {
   return place.startsWith(PLACE_MARK) ? Number(place.slice(PLACE_MARK.length)) : null;
 }
 
-/** Which messages an endpoint gets. */
+/** A function that returns whether an endpoint receives a message. */
 function choice({ event_types, channels, filter }: EndpointTerms): (message: Offered) => boolean {
   const isOfType = typeChoice(event_types);
   const own = new Set(channels);

@@ -20,7 +20,7 @@ import {
 const CHANGE = { access: "relay:write", audit: "yes" } as const;
 const READ = { access: "relay:read" } as const;
 
-/** Declares endpoints, and what is done with one. */
+/** Routes of endpoints. */
 export function endpointRoutes(api: Api, endpoints: Endpoints) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -36,7 +36,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
           ...CHANGE,
           secret: true,
           summary: "Create an endpoint for messages",
-          description: "The answer has its signing secret, this once.",
+          description: "Only this response contains the endpoint's signing secret.",
           example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
           errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
         },
@@ -56,7 +56,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
         op: {
           name: "relay.endpoints.read",
           ...READ,
-          summary: "Read an endpoint, its health and its figures",
+          summary: "Get an endpoint with its health and counts",
           errors: ["not_found"],
         },
         params: RelayEndpointParams,
@@ -67,7 +67,6 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
     .use(useRoutes(api, endpoints));
 }
 
-/** What changes an endpoint. */
 function changeRoutes(api: Api, endpoints: Endpoints) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -81,9 +80,9 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
         op: {
           name: "relay.endpoints.change",
           ...CHANGE,
-          summary: "Change an endpoint",
+          summary: "Update an endpoint",
           description:
-            "What is left out stays as it is. `state: live` also enables a disabled one and closes its breaker.",
+            "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker.",
           example: { description: "Bookkeeping" },
           errors: ["not_found", "endpoint_name_taken"],
         },
@@ -104,7 +103,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
           name: "relay.endpoints.delete",
           ...CHANGE,
           summary: "Delete an endpoint",
-          description: "Its waiting deliveries are cancelled.",
+          description: "Cancels its pending deliveries.",
           errors: ["not_found"],
         },
         params: RelayEndpointParams,
@@ -113,7 +112,6 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
     );
 }
 
-/** What is done with an endpoint besides. */
 function useRoutes(api: Api, endpoints: Endpoints) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -128,7 +126,7 @@ function useRoutes(api: Api, endpoints: Endpoints) {
           cost: 1,
           secret: true,
           summary: "Rotate an endpoint's signing secret",
-          description: "Its messages are signed with the old one as well for `grace_hours`.",
+          description: "For `grace_hours`, messages are also signed with the old secret.",
           errors: ["not_found"],
         },
         params: RelayEndpointParams,
@@ -146,7 +144,7 @@ function useRoutes(api: Api, endpoints: Endpoints) {
           access: "relay:write",
           cost: 1,
           summary: "Send a test event to an endpoint",
-          description: "Whatever its types and its filter say.",
+          description: "Sends the event regardless of the endpoint's types and filter.",
           errors: ["not_found", "conflict"],
         },
         params: RelayEndpointParams,

@@ -11,28 +11,27 @@ import {
   TimeoutMs,
 } from "../deliveries/schema.ts";
 
-/** Most `event_types` and `channels` of an endpoint: each is looked at for every message. */
+/** Longest `event_types` and `channels`: every message is compared with each of them. */
 export const EVENT_TYPES_MAX = 100;
 export const CHANNELS_MAX = 10;
 /** Longest `description`. */
 export const DESCRIPTION_LENGTH_MAX = 500;
-/** Deliveries to an endpoint in a second, and at once, at most and unless given. */
+/** Limits of `max_per_second` and `max_concurrency`, and the default of the latter. */
 export const PER_SECOND_TO_ENDPOINT_MAX = 1_000;
 export const CONCURRENCY_MAX = 64;
 export const CONCURRENCY = 16;
-/** Hours of nothing but failures after which an endpoint is disabled: at most, and unless given. */
+/** Limit and default of `disable_after_hours`. */
 export const DISABLE_HOURS_MAX = 720;
 export const DISABLE_HOURS = 120;
-/** The waits before retries to an endpoint unless given: those of Standard Webhooks. */
+/** Default `retry_schedule` of an endpoint: that of Standard Webhooks. */
 export const ENDPOINT_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"] as const;
-/** The time of an attempt unless given. */
+/** Default `timeout_ms` of an endpoint. */
 export const ENDPOINT_TIMEOUT_MS = 15_000;
 
-/** What event types and channels are made of. */
+/** Characters of event types and channels. */
 const WORD = "[A-Za-z0-9_.-]{1,128}";
 const WORD_MEANING = "1 to 128 letters, digits, _, . and -";
 
-/** The type of a message. */
 export const MessageType = Type.String({
   pattern: `^${WORD}$`,
   maxLength: 128,
@@ -40,7 +39,6 @@ export const MessageType = Type.String({
   examples: ["invoice.paid"],
 });
 
-/** Channels of a message or an endpoint. */
 export const Channels = Type.Array(
   Type.String({ pattern: `^${WORD}$`, maxLength: 128, errorMessage: `must be ${WORD_MEANING}` }),
   {
@@ -64,7 +62,7 @@ function flag(description: string) {
   return Type.Boolean({ errorMessage: "must be true or false", description, examples: [true] });
 }
 
-/** What a user sets of an endpoint, but its name, headers and state. */
+/** Settings of an endpoint, without its name, headers and state. */
 const TERMS = {
   url: Type.String({
     minLength: 1,
@@ -80,7 +78,8 @@ const TERMS = {
     {
       maxItems: EVENT_TYPES_MAX,
       errorMessage: `must be a list of at most ${EVENT_TYPES_MAX} types such as invoice.paid or invoice.*`,
-      description: "Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`.",
+      description:
+        "Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`.",
       examples: [["invoice.*"]],
     },
   ),
@@ -91,7 +90,7 @@ const TERMS = {
       {
         additionalProperties: true,
         errorMessage: "must be an object",
-        description: "What a payload has to be: members with values, operators such as `$gte`, `$or`.",
+        description: "Condition on the payload: members with values, or operators such as `$gte` and `$or`.",
       },
     ),
     { examples: [null] },
@@ -99,32 +98,30 @@ const TERMS = {
   description: orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] })),
   format: oneOf(["envelope", "raw"], {
     errorMessage: "must be envelope or raw",
-    description: "The body: an object of `type`, `timestamp` and `data`, or the payload alone.",
+    description: "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
   }),
   retry_schedule: RetrySchedule,
   timeout_ms: TimeoutMs,
   max_per_second: orNull(
-    integer(1, PER_SECOND_TO_ENDPOINT_MAX, "Attempts in a second; null: no bound.", 50),
+    integer(1, PER_SECOND_TO_ENDPOINT_MAX, "Maximum attempts per second; null for no limit.", 50),
     { examples: [null] },
   ),
-  max_concurrency: integer(1, CONCURRENCY_MAX, "Attempts at once.", CONCURRENCY),
+  max_concurrency: integer(1, CONCURRENCY_MAX, "Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order.", CONCURRENCY),
   disable_after_hours: integer(
     0,
     DISABLE_HOURS_MAX,
-    "It is disabled after so many hours of nothing but failures; 0: never.",
+    "Hours of continuous failure after which the endpoint is disabled; 0 for never.",
     DISABLE_HOURS,
   ),
-  notify_email: flag("Whether the account gets an e-mail when it is disabled."),
-  keep_responses: flag("Whether answers stand in the log of attempts."),
+  notify_email: flag("Whether the account receives an e-mail when the endpoint is disabled."),
+  keep_responses: flag("Whether the log of attempts stores responses."),
 };
 
-const Named = orNull(name("Names it in the project."), { examples: ["bookkeeping"] });
-/** The states that a user gives. */
+const Named = orNull(name("Optional name, unique within the project."), { examples: ["bookkeeping"] });
 const GivenState = oneOf(["live", "paused"], {
   errorMessage: "must be live or paused",
-  description: "`paused`: its deliveries wait. `live` also enables a disabled one.",
+  description: "`paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint.",
 });
-/** Every state of an endpoint that is shown. */
 export const ENDPOINT_STATES = ["live", "paused", "disabled"] as const;
 
 const OPTIONAL = {
@@ -153,41 +150,47 @@ export const RelayEndpointBody = named("RelayEndpointBody", {
 });
 export type RelayEndpointBody = Static<typeof RelayEndpointBody>;
 
-/** Body of a change. */
+/** Body of an update. */
 export const RelayEndpointPatch = named("RelayEndpointPatch", { url: Type.Optional(TERMS.url), ...OPTIONAL });
 export type RelayEndpointPatch = Static<typeof RelayEndpointPatch>;
 
 const EndpointTerms = Type.Object(TERMS);
-/** What a user sets of an endpoint, but its name, headers and state. */
+/** Settings of an endpoint, without its name, headers and state. */
 export type EndpointTerms = Static<typeof EndpointTerms>;
 
-const EpochMs = Type.Integer({ description: "Epoch milliseconds." });
+const time = (description: string) => Type.Integer({ description: `${description}, in epoch milliseconds.` });
 
 const ENDPOINT = {
   endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
   name: Named,
   ...TERMS,
   headers: Type.Record(Type.String(), Type.String(), {
-    description: "As they are sent, with `[secret]` for what may be one.",
+    description: "Headers of every request, with `[secret]` in place of values that may be secret.",
     examples: [{ "X-Source": "[secret]" }],
   }),
   state: oneOf(ENDPOINT_STATES, {}),
   health: Type.Object({
-    breaker: oneOf(["closed", "open"], { description: "While it is open, one delivery at a time is tried." }),
-    consecutive_failures: Type.Integer({ examples: [0] }),
-    failing_since: orNull(EpochMs, { examples: [null] }),
-    next_probe_at: orNull(EpochMs, { examples: [null] }),
-    disabled_reason: orNull(Type.String(), { examples: [null] }),
+    breaker: oneOf(["closed", "open"], {
+      description: "State of the circuit breaker. While it is open, only single probes are sent.",
+    }),
+    consecutive_failures: Type.Integer({
+      description: "Failed attempts since the last success.",
+      examples: [0],
+    }),
+    failing_since: orNull(time("Time of the first of these failures"), { examples: [null] }),
+    next_probe_at: orNull(time("Time of the next probe while the breaker is open"), { examples: [null] }),
+    disabled_reason: orNull(Type.String({ description: "Reason why the endpoint was disabled." }), {
+      examples: [null],
+    }),
   }),
-  created_at: EpochMs,
-  updated_at: EpochMs,
+  created_at: time("Time of creation"),
+  updated_at: time("Time of the last update"),
 };
 
-/** An endpoint, as lists show it. */
+/** An endpoint in a list. */
 export const RelayEndpointItem = named("RelayEndpointItem", ENDPOINT);
 export type RelayEndpointItem = Static<typeof RelayEndpointItem>;
 
-/** An endpoint. */
 export const RelayEndpoint = named("RelayEndpoint", {
   ...ENDPOINT,
   counts: Type.Object(
@@ -196,12 +199,12 @@ export const RelayEndpoint = named("RelayEndpoint", {
       delivered_24h: Type.Integer({ examples: [1_042] }),
       failed_24h: Type.Integer({ examples: [0] }),
     },
-    { description: "Of its deliveries, counted to 10,000." },
+    { description: "Number of deliveries, each counted up to 10,000." },
   ),
 });
 export type RelayEndpoint = Static<typeof RelayEndpoint>;
 
-/** A new endpoint, with its secret, this once. */
+/** A new endpoint with its secret. */
 export const RelayEndpointCreated = named("RelayEndpointCreated", { ...ENDPOINT, secret: SigningSecret });
 export type RelayEndpointCreated = Static<typeof RelayEndpointCreated>;
 
@@ -210,7 +213,7 @@ export const RelayEndpointParams = Type.Object({ endpoint_id: Type.String({ maxL
 
 /** Query of a list of endpoints. */
 export const RelayEndpointQuery = named("RelayEndpointQuery", {
-  name: Type.Optional(name("Only the one of this name.")),
+  name: Type.Optional(name("Returns only the endpoint with exactly this name.")),
   state: Type.Optional(
     oneOf(ENDPOINT_STATES, { errorMessage: `must be one of ${ENDPOINT_STATES.join(", ")}` }),
   ),
@@ -234,7 +237,6 @@ export const RelayEndpointTestBody = named("RelayEndpointTestBody", {
 });
 export type RelayEndpointTestBody = Static<typeof RelayEndpointTestBody>;
 
-/** Answer to a test event. */
 export const RelayEndpointTested = named("RelayEndpointTested", {
   message_id: Type.String({ examples: ["msg_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
   relay_id: RELAY_ID,

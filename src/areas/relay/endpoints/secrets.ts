@@ -10,11 +10,11 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** The use cases of a project's signing secret. */
+/** Reveals and rotates a project's signing secret. */
 export class ProjectSecrets {
   constructor(private readonly secrets: WebhookSecrets) {}
 
-  /** The project's secret, made now where it has none. */
+  /** Returns the project's secret, and creates it on first use. */
   reveal(tx: Tx, project: CallerProject): RelaySecret {
     const [{ text, createdAt }, ...previous] = this.secrets.current(tx, project.ref);
     tx.audit({ ...about(project, "revealed"), before: null, after: { created_at: createdAt } });
@@ -25,7 +25,7 @@ export class ProjectSecrets {
     };
   }
 
-  /** Puts a new one in its place. @throws ApiError `validation_error` for a given one that is none. */
+  /** Replaces the project's secret. @throws ApiError `validation_error` for an invalid secret */
   rotate(tx: Tx, project: CallerProject, { grace_hours, secret }: RelaySecretRotateBody): RelaySecretRotated {
     const graceMs = (grace_hours ?? GRACE_HOURS) * HOUR_MS;
     const [before] = this.secrets.current(tx, project.ref);

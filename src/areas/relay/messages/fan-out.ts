@@ -19,21 +19,21 @@ export const FAN_OUT_UNIT = 100;
  */
 export const DIRECT_MAX = 10;
 
-/** Job of a message that stores the deliveries that are not stored yet. */
+/** Job that stores the remaining deliveries of a message. */
 const FAN_OUT = "relay.messages.fan-out";
 const JOBS_AT_ONCE = 4;
 const RETRY_MS = 1_000;
 
-/** References and ids of deliveries to be made. */
+/** References and ids of new deliveries. */
 export interface DeliveryIds {
   /** The first of consecutive references. */
   readonly first: number;
-  /** What all the ids are made of. */
+  /** The base of all ids. */
   readonly uuid: string;
   readonly idOf: (ref: number) => string;
 }
 
-/** A message, as far as its deliveries need it. */
+/** The properties of a message that its deliveries need. */
 export type FanOutMessage = Pick<
   MessageRow,
   "ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
@@ -44,7 +44,7 @@ export type FanOutMessage = Pick<
 
 /**
  * Stores the deliveries of messages. Those of a message to many endpoints are stored in units of {@link FAN_OUT_UNIT}, one
- * per commit: once the message is accepted its job completes them, also after a crash.
+ * per commit: after the message is accepted, its job completes them, also after a crash.
  */
 export class FanOut {
   private readonly running = new Map<number, Promise<void>>();
@@ -68,7 +68,7 @@ export class FanOut {
     });
   }
 
-  /** Stores the deliveries of a message now, in this unit of work. */
+  /** Stores deliveries of a message in this unit of work. */
   storeNow(
     tx: Tx,
     message: FanOutMessage,
@@ -97,7 +97,7 @@ export class FanOut {
     });
   }
 
-  /** Stores them soon: {@link complete} does it, or the job. */
+  /** Records that deliveries of a message must be stored, by {@link complete} or by the job. */
   storeLater(
     tx: Tx,
     message: FanOutMessage,
@@ -115,7 +115,7 @@ export class FanOut {
     this.deps.scheduler.enqueue(tx, FAN_OUT, String(message.ref), tx.now, null);
   }
 
-  /** Stores all deliveries of a message that are not stored yet. @throws ApiError `service_unavailable`: the job does it later. */
+  /** Stores all remaining deliveries of a message. @throws ApiError `service_unavailable`: the job does it later. */
   complete(messageRef: number): Promise<void> {
     const known = this.running.get(messageRef);
     if (known !== undefined) return known;
@@ -124,7 +124,7 @@ export class FanOut {
     return all;
   }
 
-  /** The deliveries of a message that are not stored yet, as they will be. */
+  /** The remaining deliveries of a message, as they will be stored. */
   pending({ ref, first_ref }: Pick<MessageRow, "ref" | "first_ref">): MessageDelivery[] {
     const { messages, endpoints, idOf } = this.deps;
     const fanOut = messages.findFanOut(ref);

@@ -34,16 +34,14 @@ import {
 } from "./schema.ts";
 import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./store.ts";
 
-/** How long a payload whose time is over, but not its deliveries', waits for another look. */
+/** Interval of checks whether the deliveries of a message are finished, or deleted, after its retention is over. */
 const LOOK_AGAIN_MS = 3_600_000;
 
-/** Whose message it is. */
 interface MessageOwner {
   readonly accountRef: number;
   readonly projectRef: number;
 }
 
-/** A message to be sent. */
 export interface NewMessage {
   readonly type: string;
   /** JSON. */
@@ -51,32 +49,32 @@ export interface NewMessage {
   readonly channels?: readonly string[];
   readonly messageId?: string | null;
   readonly deduplicationId?: string | null;
-  /** Epoch milliseconds; now unless given. */
+  /** Epoch milliseconds; default: now. */
   readonly dueAt?: number;
   /** The schedule that sends it. */
   readonly scheduleId?: string;
-  /** The endpoints that it goes to, instead of all that take it. */
+  /** Endpoints that receive it; default: all that match. */
   readonly to?: readonly Endpoint[];
 }
 
-/** A message that a caller sends, checked. */
+/** A caller's message, checked. */
 interface Prepared {
   readonly message: Omit<NewMessage, "dueAt" | "to">;
   readonly dueAt: (now: number) => number;
-  /** References of the endpoints that take it. */
+  /** References of the matching endpoints. */
   to: readonly number[];
 }
 
-/** What a caller sends, ready for its unit of work. */
+/** The messages of a request, ready for its unit of work. */
 interface Sending {
   readonly messages: readonly Prepared[];
-  /** What stands before the fields of a message in errors. */
+  /** Prefix of a message's fields in errors. */
   readonly placeOf: (at: number) => string;
-  /** Messages whose deliveries are not all stored in that unit. */
+  /** Messages whose deliveries are not all stored in that unit of work. */
   readonly unfinished: number[];
 }
 
-/** A message of a request, once it is known whether it was sent before. */
+/** A message of a request, after the search for an earlier one with the same id. */
 interface Offered {
   readonly message: Prepared["message"];
   readonly dueAt: number;
@@ -94,7 +92,6 @@ const SEND = "relay.messages.send";
 const BATCH = "relay.messages.batch";
 const NOTICE = "relay.endpoints.notice";
 
-/** The use cases of messages. */
 export class Messages {
   private nextRef: number;
   private readonly notices = new NoticePace();
@@ -109,23 +106,23 @@ export class Messages {
       readonly charger: Charger;
       readonly payloadRetentionMs: number;
       readonly fanOut: FanOut;
-      /** The references of so many new deliveries. */
+      /** Reserves references of new deliveries. */
       readonly newIds: (count: number) => { first: number; uuid: string };
-      /** The id of the delivery with a reference. */
+      /** The id of a delivery, by its reference. */
       readonly idOf: (uuid: string, ref: number) => string;
     },
   ) {
     this.nextRef = deps.messages.highestRef() + 1;
   }
 
-  /** Checks what a caller sends, and finds the endpoints that take it. @throws ApiError `validation_error` naming the field. */
+  /** Checks a caller's message and finds the matching endpoints. @throws ApiError `validation_error` naming the field. */
   async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
     const message = prepared(given, await payloadText(bodyText, given.payload));
     await this.select(caller, [message], [given]);
     return { messages: [message], placeOf: () => "", unfinished: [] };
   }
 
-  /** The same for many: an error in one rejects all. */
+  /** The same for a batch: an error in one message rejects all. */
   async prepareMany(caller: Caller, { messages }: RelayMessagesBody, bodyText: string): Promise<Sending> {
     const payloads = await messagePayloadTexts(
       bodyText,
@@ -138,7 +135,7 @@ export class Messages {
     return { messages: all, placeOf: placeInBatch, unfinished: [] };
   }
 
-  /** Chooses the endpoints of messages, in slices: filters of a thousand endpoints take their time. */
+  /** Finds the matching endpoints in slices: the filters of a thousand endpoints take long. */
   private async select(
     { project }: Caller,
     messages: readonly Prepared[],
@@ -147,7 +144,7 @@ export class Messages {
     const seen = new Set<string>();
     for (const [at, one] of messages.entries()) {
       const ids = idsOf(one.message);
-      // A repeat within the request goes nowhere.
+      // A repeat within the request is not sent.
       if (ids.some((id) => seen.has(id))) continue;
       for (const id of ids) seen.add(id);
       const { type, channels = [] } = one.message;
@@ -161,7 +158,7 @@ export class Messages {
     }
   }
 
-  /** Sends one, unless it has been sent before. */
+  /** Sends a message, unless it was sent before. */
   sendOne(
     tx: Tx,
     caller: Caller,
@@ -173,34 +170,34 @@ export class Messages {
     if (cost === 0) forNothing();
     else this.charge(tx, caller, SEND, cost - 1);
     const [sent] = this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished);
-    if (sent === undefined) throw new Error("one message is sent");
+    if (sent === undefined) throw new Error("a request for one message has sent none");
     const { deduplicated, ...rest } = sent;
     return deduplicated === true ? reply(200, { ...rest, deduplicated }) : reply(201, rest);
   }
 
-  /** Sends many in one unit of work. @throws ApiError for the first error: then none is sent. */
+  /** Sends a batch in one unit of work. @throws ApiError for the first error: then none is sent. */
   sendMany(tx: Tx, caller: Caller, sending: Sending, forNothing: () => void): Reply<201, RelayMessagesSent> {
     const offered = this.offer(tx, ownerOf(caller), sending);
     const listed = offered.reduce((sum, { first, to }) => sum + (first?.deliveries ?? to.length), 0);
     if (listed > BATCH_DELIVERIES_MAX)
       throw invalidField(
         "messages",
-        `have ${listed} deliveries: send at most ${BATCH_DELIVERIES_MAX} at once`,
+        `have ${listed} deliveries: send at most ${BATCH_DELIVERIES_MAX} in one request`,
       );
     const cost = costOf(offered);
     // Charged before the work: a request that cannot be paid costs the server nothing.
     if (cost === 0) forNothing();
-    // One is paid already.
+    // The request itself has paid for one.
     else this.charge(tx, caller, BATCH, cost - 1);
     return reply(201, { messages: this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished) });
   }
 
-  /** Waits until all deliveries of a request are stored. Where that fails for now, a job stores the rest. */
+  /** Waits until all deliveries of a request are stored. On failure, a job stores the rest later. */
   async completed({ unfinished }: Sending): Promise<void> {
     await Promise.allSettled(unfinished.map((ref) => this.deps.fanOut.complete(ref)));
   }
 
-  /** Finds out which messages were sent before, by an earlier request or earlier in this one. */
+  /** Finds the messages that were sent before, by an earlier request or earlier in this one. */
   private offer(tx: Tx, owner: MessageOwner, { messages, placeOf }: Sending): Offered[] {
     const positions = new Map<string, number>();
     const offered: Offered[] = [];
@@ -256,7 +253,7 @@ export class Messages {
     const { messages } = this.deps;
     const { messageId = null, deduplicationId = null } = given;
     const byId = messageId === null ? null : messages.findById(projectRef, messageId);
-    // An id is remembered as long as its payload is kept, and a day at least.
+    // An id is unique as long as the payload is stored, and at least for a day.
     const idsSince = tx.now - Math.max(this.deps.payloadRetentionMs, DEDUPLICATED_MS);
     if (byId !== null && byId.created_at > idsSince) return byId;
     if (deduplicationId === null) return null;
@@ -267,7 +264,7 @@ export class Messages {
   }
 
   /**
-   * Sends a message: a delivery for each endpoint that takes it. Charges nothing. `isDirect`: all deliveries are stored in
+   * Sends a message: a delivery to each matching endpoint, without a charge. `isDirect`: all deliveries are stored in
    * this unit of work; otherwise the message is added to `unfinished`, and the deliveries are stored soon.
    */
   send(
@@ -317,12 +314,12 @@ export class Messages {
     };
   }
 
-  /** The endpoints that would take a message now. */
+  /** The endpoints that match a message now. */
   takersOf(projectRef: number, { type, payload, channels = [] }: NewMessage): readonly Endpoint[] {
     return this.takers(projectRef, { type, channels, value: parsedOnce(payload) });
   }
 
-  /** Whether some of a message's deliveries have not ended. */
+  /** Whether a message has unfinished deliveries. */
   isOpen(projectRef: number, messageId: string): boolean {
     const row = this.deps.messages.findById(projectRef, messageId);
     return row !== null && this.hasOpenDeliveries(row);
@@ -333,9 +330,9 @@ export class Messages {
   }
 
   /**
-   * Sends a notice to the endpoints of a project that subscribe to its type: never to the one that it is about, and to none
-   * whose breaker is open. It is charged as any message; without the credits it is not sent. A project gets one notice
-   * in {@link NOTICE_INTERVAL_MS}: later ones are delayed.
+   * Sends a notice to the endpoints of a project that subscribe to its type, except the one that it is about, and those
+   * with an open breaker. It costs what any message costs; without the credits it is not sent. A project sends one notice
+   * per {@link NOTICE_INTERVAL_MS}: further ones are delayed.
    */
   notice(tx: Tx, about: Endpoint, type: string, data: object): void {
     const { accountRef, projectRef, ref } = about.row;
@@ -363,7 +360,7 @@ export class Messages {
       row.created_at < until;
     const wanted = rows.filter(fits);
     const shown = wanted.slice(0, limit);
-    // Where a page is full the next one begins behind it, else behind what was looked at.
+    // The next page starts after a full page, otherwise after the scanned rows.
     const last = wanted.length > limit ? shown.at(-1) : rows.length === looked ? rows.at(-1) : null;
     return {
       messages: shown.map(itemView),
@@ -389,7 +386,7 @@ export class Messages {
     return withJson(200, shown, "payload", payload);
   }
 
-  /** Sends a finished delivery again, due now. Returns whether it is finished, and can be sent. */
+  /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */
   sendAgain(tx: Tx, ref: number): boolean {
     const { store, deliveries } = this.deps;
     const row = store.request(ref);
@@ -400,21 +397,21 @@ export class Messages {
     return true;
   }
 
-  /** Where a delivery of a message can go now; null where its endpoint is disabled or deleted, or its payload is deleted. */
+  /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload is deleted. */
   endpointFor({ endpointRef, messageRef }: { endpointRef: number | null; messageRef: number | null }) {
     const hasPayload = this.deps.messages.find(messageRef ?? 0)?.has_payload === 1;
     return hasPayload ? this.enabledEndpoint(endpointRef) : null;
   }
 
-  /** An endpoint; null where it is disabled or deleted. */
+  /** An endpoint; null when it is disabled or deleted. */
   enabledEndpoint(endpointRef: number | null): Endpoint | null {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     return isEnabled(endpoint) ? endpoint : null;
   }
 
   /**
-   * Drops payloads whose time is over, and then the messages of which no delivery is left.
-   * @returns how many it has looked at.
+   * Deletes payloads after their retention, and then messages without deliveries.
+   * @returns the number of messages it checked.
    */
   purge(tx: Tx, rowsMax: number): number {
     const { messages } = this.deps;
@@ -437,7 +434,7 @@ export class Messages {
     return this.deps.messages.hasOpenDeliveries(first_ref, deliveries, ref) === 1;
   }
 
-  /** The deliveries of a message, those that are not stored yet included. */
+  /** The deliveries of a message, including those that are not stored yet. */
   deliveriesOf(row: MessageRow): MessageDelivery[] {
     const stored = this.deps.messages.deliveries(row.first_ref, row.deliveries, row.ref);
     return [...stored, ...this.deps.fanOut.pending(row)];
@@ -470,17 +467,17 @@ function prepared(given: RelayMessageBody, payload: string): Prepared {
   };
 }
 
-/** @throws ApiError `validation_error` for a type of this server's own notices. */
+/** @throws ApiError `validation_error` for a type that is reserved for notices. */
 export function assertUsersType(type: string): void {
   if (!type.startsWith(OWN_TYPES)) return;
-  throw invalidField("event_type", `must not begin with ${OWN_TYPES}: that is for this server's own`);
+  throw invalidField("event_type", `must not begin with ${OWN_TYPES}: this prefix is reserved for notices of the server`);
 }
 
 function placeInBatch(at: number): string {
   return `messages.${at}.`;
 }
 
-/** Runs a part, and names its place in what it refuses. */
+/** Runs a function, and adds a prefix to the field of its validation error. */
 function within<T>(place: string, part: () => T): T {
   try {
     return part();
@@ -517,7 +514,7 @@ function takesNow(endpoint: Endpoint, offered: OfferedMessage): boolean {
   return isEnabled(endpoint) && endpoint.takes(offered);
 }
 
-/** Under which a message is sent once. */
+/** The ids that make a message unique. */
 function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
   return [
     ...(messageId == null ? [] : [`message ${messageId}`]),
@@ -525,7 +522,7 @@ function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
   ];
 }
 
-/** A credit for each message that was not sent before, and one for each of its deliveries. */
+/** One credit for each message that was not sent before, and one for each of its deliveries. */
 function costOf(offered: readonly Offered[]): number {
   const made = offered.filter(({ first, repeats }) => first === null && repeats === null);
   return made.reduce((sum, { to }) => sum + 1 + to.length, 0);

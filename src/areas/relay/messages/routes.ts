@@ -19,7 +19,7 @@ import {
 
 const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042", amount: 120 } };
 
-/** Declares messages: each goes to every endpoint that takes it. */
+/** Routes of messages. */
 export function messageRoutes(api: Api, messages: Messages, resends: MessageResends) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -38,8 +38,8 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
           name: "relay.messages.send",
           access: "relay:write",
           cost: 1,
-          summary: "Send a message to the endpoints that take it",
-          description: "1 credit, and 1 for each delivery. All of them are scheduled, or none.",
+          summary: "Send a message to the matching endpoints",
+          description: "Costs 1 credit, and 1 for each delivery. Either all deliveries are scheduled, or none.",
           example: EXAMPLE,
           bodyBounds: largeBody(1),
         },
@@ -63,7 +63,7 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
           access: "relay:write",
           cost: 1,
           summary: "Send up to 100 messages",
-          description: "As if each came alone, but all of them are sent, or none. It costs their sum.",
+          description: "Equivalent to single requests, but either all messages are sent, or none. Costs their sum.",
           example: { messages: [EXAMPLE] },
           bodyBounds: largeBody(3),
         },
@@ -74,7 +74,7 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
     .use(sentRoutes(api, messages, resends));
 }
 
-/** What is seen of messages that were sent, and done with them. */
+/** Routes that list, read and resend messages. */
 function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
@@ -90,7 +90,7 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
         op: {
           name: "relay.messages.read",
           access: "relay:read",
-          summary: "Read a message with its deliveries",
+          summary: "Get a message with its deliveries",
           errors: ["not_found"],
         },
         params: RelayMessageParams,
@@ -106,8 +106,8 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
           access: "relay:write",
           audit: "yes",
           cost: 1,
-          summary: "Send a message again where it failed",
-          description: "1 credit for each delivery. With `endpoint_id` to that endpoint, delivered or not.",
+          summary: "Resend a message to endpoints where it failed",
+          description: "Costs 1 credit for each delivery. With `endpoint_id`, resends to that endpoint, whether the delivery failed or not.",
           errors: ["not_found", "conflict"],
         },
         params: RelayMessageParams,

@@ -4,11 +4,11 @@ import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.
 import { LIST_LIMIT, NARROWED, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
 import { Channels, MessageType } from "../endpoints/schema.ts";
 
-/** Messages in one request: with ten endpoints, a thousand deliveries in one commit. */
+/** Messages in one request. */
 export const BATCH_MAX = 100;
-/** Deliveries of one request: they are one unit of work, and nothing else is done in the half second that it takes. */
+/** Deliveries of one request, whose response lists all of them. */
 export const BATCH_DELIVERIES_MAX = 10_000;
-/** A longer payload gets a warning: receivers may refuse it (Standard Webhooks advises it). */
+/** A longer payload returns a warning: receivers may reject it (recommendation of Standard Webhooks). */
 export const PAYLOAD_ADVISED_BYTES = 20_000;
 
 /** Body of a message. */
@@ -28,7 +28,7 @@ export const RelayMessageBody = named("RelayMessageBody", {
       pattern: "^[A-Za-z0-9_-]{1,64}$",
       maxLength: 64,
       errorMessage: "must be 1 to 64 letters, digits, _ and -",
-      description: "One of your own; sent as `webhook-id`. A second message with it is none.",
+      description: "ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing.",
       examples: ["invoice-1042-paid"],
     }),
   ),
@@ -38,7 +38,7 @@ export const RelayMessageBody = named("RelayMessageBody", {
 });
 export type RelayMessageBody = Static<typeof RelayMessageBody>;
 
-/** Body of many messages. */
+/** Body of a batch. */
 export const RelayMessagesBody = named("RelayMessagesBody", {
   messages: Type.Array(RelayMessageBody, {
     minItems: 1,
@@ -49,7 +49,7 @@ export const RelayMessagesBody = named("RelayMessagesBody", {
 export type RelayMessagesBody = Static<typeof RelayMessagesBody>;
 
 const MessageId = Type.String({
-  description: "Also sent as `webhook-id`.",
+  description: "ID of the message, also sent as `webhook-id`.",
   examples: ["msg_01a1fc2c30c071d9bf080e3cb4a7b202"],
 });
 const EndpointId = Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] });
@@ -57,25 +57,24 @@ const EndpointId = Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202
 const SENT = {
   message_id: MessageId,
   deliveries: Type.Array(Type.Object({ relay_id: RELAY_ID, endpoint_id: EndpointId }), {
-    description: "One for each endpoint that it goes to.",
+    description: "One delivery for each endpoint that receives the message.",
   }),
-  warning: Type.Optional(Type.String({ description: "The payload is long for a webhook.", examples: [] })),
+  warning: Type.Optional(Type.String({ description: "Warning about a payload that receivers may reject because of its size.", examples: [] })),
 };
 const Deduplicated = Type.Optional(
-  Type.Literal(true, { description: "It was sent before; this request sent nothing.", examples: [] }),
+  Type.Literal(true, { description: "Present when the message was sent before; this request sent nothing.", examples: [] }),
 );
 
-/** Answer to a message. */
 export const RelayMessageSent = named("RelayMessageSent", SENT);
 export type RelayMessageSent = Static<typeof RelayMessageSent>;
 
-/** Answer to a message that was sent before. */
+/** Response to a message that was sent before. */
 export const RelayMessageDeduplicated = named("RelayMessageDeduplicated", {
   ...SENT,
   deduplicated: Type.Literal(true),
 });
 
-/** Answer to many messages, in their order. */
+/** Response to a batch, in the order of its messages. */
 export const RelayMessagesSent = named("RelayMessagesSent", {
   messages: Type.Array(Type.Object({ ...SENT, deduplicated: Deduplicated })),
 });
@@ -85,8 +84,8 @@ const MESSAGE = {
   message_id: MessageId,
   event_type: MessageType,
   channels: Channels,
-  scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
-  created_at: Type.Integer({ description: "Epoch milliseconds." }),
+  scheduled_for: Type.Integer({ description: "Time of the first attempts, in epoch milliseconds." }),
+  created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
 };
 
 const { relay_id, status, attempts, response_status, error, finished_at } = RelayItem.properties;
@@ -95,7 +94,7 @@ const { relay_id, status, attempts, response_status, error, finished_at } = Rela
 export const RelayMessage = named("RelayMessage", {
   ...MESSAGE,
   payload: orNull(Type.Object({}, { additionalProperties: true }), {
-    description: "Null once its time is over.",
+    description: "Payload of the message; null when its retention is over.",
     examples: [{ invoice: "in_1042" }],
   }),
   deliveries: Type.Array(
@@ -135,15 +134,14 @@ export const RelayMessageResendBody = named("RelayMessageResendBody", {
     Type.String({
       maxLength: 64,
       errorMessage: "must be the id of an endpoint",
-      description: "Only to this one, delivered or not. Without it: all deliveries that have failed.",
+      description: "Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed.",
       examples: [],
     }),
   ),
 });
 export type RelayMessageResendBody = Static<typeof RelayMessageResendBody>;
 
-/** Answer to a resend. */
 export const RelayMessageResent = named("RelayMessageResent", {
-  resent: Type.Integer({ description: "Deliveries that are sent again.", examples: [1] }),
+  resent: Type.Integer({ description: "Number of deliveries resent.", examples: [1] }),
 });
 export type RelayMessageResent = Static<typeof RelayMessageResent>;

@@ -10,13 +10,13 @@ export type MessageItem = {
   readonly channels: string | null;
   readonly scheduled_for: number;
   readonly created_at: number;
-  /** Of the schedule that sent it, at its time `scheduled_for`. */
+  /** The schedule that sent it, at its time `scheduled_for`. */
   readonly schedule_id: string | null;
 };
 
-/** A message, without its payload, which may be long. */
+/** A message without its payload, which may be long. */
 export type MessageRow = MessageItem & {
-  /** 0 once the time of its payload is over. */
+  /** 0 when the payload is deleted. */
   readonly has_payload: number;
   readonly first_ref: number;
   readonly deliveries: number;
@@ -24,18 +24,16 @@ export type MessageRow = MessageItem & {
 
 /** A message with its payload. */
 export type MessageContent = MessageRow & {
-  /** JSON; null once its time is over. */
+  /** JSON; null when it is deleted. */
   readonly payload: string | null;
 };
 
-/** A message to be stored. */
 export type NewMessage = Omit<MessageContent, "has_payload"> & {
   readonly projectRef: number;
   readonly deduplication_id: string | null;
   readonly purge_at: number;
 };
 
-/** A delivery of a message. */
 export type MessageDelivery = {
   readonly ref: number;
   readonly relay_id: Uint8Array;
@@ -48,14 +46,14 @@ export type MessageDelivery = {
   readonly finished_at: number | null;
 };
 
-/** What of a message's deliveries is not stored yet. */
+/** The deliveries of a message that are not stored yet. */
 export type FanOutRow = {
   readonly message_ref: number;
   readonly account_ref: number;
   readonly uuid: string;
-  /** JSON: a reference for each delivery. */
+  /** JSON: the endpoint's reference for each delivery. */
   readonly endpoints: string;
-  /** Deliveries that are stored. */
+  /** Number of stored deliveries. */
   readonly stored: number;
   readonly last_ref: number;
 };
@@ -86,7 +84,7 @@ export function messageStore(db: Database) {
     content: db.one<MessageContent, [ref: number]>(
       `SELECT ${COLUMNS}, payload FROM relay_messages WHERE ref = ?`,
     ),
-    /** The newest of an id, which may be used again once the first is long past. */
+    /** The newest message with an id, which can be reused after its retention. */
     findById: db.one<MessageRow, [projectRef: number, messageId: string]>(
       `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND message_id = ? ORDER BY ref DESC LIMIT 1`,
     ),
@@ -96,7 +94,7 @@ export function messageStore(db: Database) {
     page: db.all<MessageItem, [projectRef: number, before: number, limit: number]>(
       `SELECT ${ITEM} FROM relay_messages WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
     ),
-    /** Of a message, in the order of its endpoints. */
+    /** The deliveries of a message, in the order of its endpoints. */
     deliveries: db.all<MessageDelivery, [firstRef: number, count: number, ref: number]>(
       `SELECT ref, relay_id, endpoint_ref AS endpointRef, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id, status, attempts,
        response_status, error, finished_at FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 ORDER BY ref`,
@@ -105,12 +103,12 @@ export function messageStore(db: Database) {
     hasDeliveries: db.number<[firstRef: number, count: number, ref: number]>(
       "SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3) AS n",
     ),
-    /** Whether some of a message's deliveries have not ended. */
+    /** Whether a message has unfinished deliveries. */
     hasOpenDeliveries: db.number<[firstRef: number, count: number, ref: number]>(
       `SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 AND finished_at IS NULL)
        OR EXISTS (SELECT 1 FROM relay_fan_outs WHERE message_ref = ?3) AS n`,
     ),
-    /** Those whose time has come to be looked at. */
+    /** Messages that are due for a check. */
     toPurge: db.all<MessageRow, [now: number, limit: number]>(
       `SELECT ${COLUMNS} FROM relay_messages WHERE purge_at <= ? ORDER BY purge_at LIMIT ?`,
     ),
@@ -130,7 +128,7 @@ export function messageStore(db: Database) {
   };
 }
 
-/** Messages whose deliveries are not all stored yet. */
+/** Statements of deliveries that are not stored yet. */
 function fanOutStore(db: Database) {
   return {
     insertFanOut: db.change<[row: FanOutRow]>(

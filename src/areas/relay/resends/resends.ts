@@ -25,25 +25,24 @@ import type {
 import type { MessageRefs, RelayService } from "../deliveries/service.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
 
-/** The job of a resend of many, which sends some of them each time. */
+/** The job of a bulk resend, which sends some deliveries in each run. */
 const RESENDS = "relay.resends";
-/** Resends of many that run in a project at once. */
+/** Concurrent bulk resends of a project. */
 export const RESENDS_RUNNING_MAX = 10;
 /** Bulk resends that are stored for a project: starting one costs nothing, so the oldest finished ones are removed. */
 export const RESENDS_STORED_MAX = 1_000;
-/** The operation whose credits are charged for each. */
+/** The operation whose credits are charged for each delivery. */
 const CHARGED_AS = "relay.resend";
 
-/** What those that began before it was there are not narrowed by. */
+/** Filters that resends of earlier versions do not have. */
 const NO_FILTER = { endpoint: null };
 
-/** A resend of many that was asked for. */
 interface Asked {
   readonly filters: ResendFilters;
   readonly now: number;
 }
 
-/** Sends failed deliveries again, many at once. */
+/** Resends many failed deliveries. */
 export class Resends {
   private readonly bulk: Bulk<ResendRow>;
 
@@ -78,7 +77,7 @@ export class Resends {
   }
 
   /**
-   * Begins a resend of many, or says how many it would send. They are counted in slices, so that nobody waits for it.
+   * Starts a bulk resend, or counts what it would send. The count runs in slices, without holding up other requests.
    * @throws ApiError, from its parts: `validation_error` without `since`, `conflict` when too many run.
    */
   start(
@@ -89,7 +88,7 @@ export class Resends {
     return {
       claim: (tx) => {
         if (since === undefined && endpoint_id === undefined)
-          throw invalidField("since", "is required, or endpoint_id: from when on they were created");
+          throw invalidField("since", "is required unless endpoint_id is given: the earliest creation time");
         if (body.dry_run !== true) this.assertRoom(project.ref);
         const endpoint = endpoint_id === undefined ? null : this.deps.refs.endpoint(project.ref, endpoint_id);
         return {
@@ -107,7 +106,6 @@ export class Resends {
           return reply(200, matched);
         }
         this.assertRoom(project.ref);
-        // Nothing to do is done.
         const isDone = matched.matched === 0;
         const row: ResendRow = {
           resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
@@ -141,7 +139,7 @@ export class Resends {
     return resendView(this.find(projectRef, resendId));
   }
 
-  /** Ends one that runs; what was sent, was sent. @throws ApiError `not_found` */
+  /** Stops a running bulk resend; deliveries that were resent stay so. @throws ApiError `not_found` */
   stop(tx: Tx, projectRef: number, resendId: string): RelayResend {
     const row = this.find(projectRef, resendId);
     if (row.status !== RUNNING) {
@@ -164,14 +162,14 @@ export class Resends {
     if (this.deps.resends.running(projectRef) < RESENDS_RUNNING_MAX) return;
     throw new ApiError(
       "conflict",
-      `${RESENDS_RUNNING_MAX} resends of this project are running: wait for the end of one.`,
+      `${RESENDS_RUNNING_MAX} resends of this project are running. Wait until one is finished, or stop one.`,
     );
   }
 
   private sendOne(tx: Tx, { accountRef }: ResendRow, ref: number): "sent" | "skipped" | "no-credits" {
     const { service, charger, accounts, changes } = this.deps;
     const row = service.resendable(ref);
-    // Sent again by hand since the look at it.
+    // Resent by another request in the meantime.
     if (row === null) return "skipped";
     const refusal = refusalBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
     if (refusal !== null) return "no-credits";

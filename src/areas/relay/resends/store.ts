@@ -1,17 +1,16 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 
-/** What a resend of many is narrowed to. */
+/** Filters of a bulk resend. */
 export type ResendFilters = {
   readonly event: string | null;
   readonly since: number | null;
   readonly until: number | null;
   /** The endpoint's reference. */
   readonly endpoint: number | null;
-  /** Those that ended later failed anew. */
+  /** Deliveries that were finished later failed again after a resend. */
   readonly endedBy: number;
 };
 
-/** A resend of many. */
 export type ResendRow = {
   readonly resend_id: string;
   readonly accountRef: number;
@@ -21,9 +20,9 @@ export type ResendRow = {
   /** JSON of {@link ResendFilters}. */
   readonly filters: string;
   readonly per_second: number;
-  /** Deliveries up to here have had their turn. */
+  /** The last delivery that was processed. */
   readonly after_ref: number;
-  /** The last one that matched. */
+  /** The last delivery that matched. */
   readonly through_ref: number;
   readonly matched: number;
   readonly more: number;
@@ -37,7 +36,7 @@ type Walked = ResendFilters & { readonly projectRef: number; readonly after: num
 
 export type ResendStore = ReturnType<typeof resendStore>;
 
-/** All SQL of resends of many, and of the ids under which a delivery is scheduled once. */
+/** All SQL of bulk resends and of deduplication ids. */
 export function resendStore(db: Database) {
   return {
     insert: db.change<[row: ResendRow]>(
@@ -56,7 +55,7 @@ export function resendStore(db: Database) {
       `UPDATE relay_resends SET status = $status, after_ref = $after_ref, resent = $resent, error = $error,
        finished_at = $finished_at WHERE project_ref = $projectRef AND resend_id = $resend_id`,
     ),
-    /** The failed deliveries of a project after a reference, oldest first, each with whether it matches. */
+    /** A project's failed deliveries after a reference, oldest first. `matches`: 1 when the filters match. */
     failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
       `SELECT ref, failure IS NOT NULL AND finished_at <= $endedBy AND ($event IS NULL OR event IS $event)
        AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
@@ -74,7 +73,7 @@ export function resendStore(db: Database) {
     removeOfProject: db.change<[projectRef: number, limit: number]>(
       "DELETE FROM relay_resends WHERE (project_ref, resend_id) IN (SELECT project_ref, resend_id FROM relay_resends WHERE project_ref = ? LIMIT ?)",
     ),
-    /** The delivery of the first request with an id, if that was after a moment; 0 when there was none. */
+    /** The delivery created with an id after a time; 0 when there is none. */
     deduplicated: db.number<[projectRef: number, id: string, after: number]>(
       "SELECT relay_ref AS n FROM relay_deduplication WHERE project_ref = ? AND id = ? AND created_at > ?",
     ),

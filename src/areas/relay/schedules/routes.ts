@@ -14,7 +14,7 @@ import {
   ScheduleUpdateBody,
 } from "./schema.ts";
 
-/** Declares what is done with schedules. */
+/** Routes of schedules. */
 export function scheduleRoutes(api: Api, schedules: Schedules) {
   return [changeRoutes(api, schedules), otherRoutes(api, schedules)];
 }
@@ -35,9 +35,9 @@ function changeRoutes(api: Api, schedules: Schedules) {
         op: {
           name: "relay.schedules.create",
           ...CHANGE,
-          summary: "Send a webhook at the times of a cron expression",
+          summary: "Create a schedule that sends a webhook at the times of a cron expression",
           description:
-            "Each run is a delivery, and costs 1 credit. With `event_type` it is a message, and costs 1 more for each endpoint.",
+            "Each run sends a delivery and costs 1 credit. With `event_type` it sends a message, which costs 1 more credit for each endpoint.",
           errors: ["schedule_limit_exceeded", "schedule_name_taken"],
           example: {
             name: "nightly",
@@ -64,8 +64,8 @@ function changeRoutes(api: Api, schedules: Schedules) {
         op: {
           name: "relay.schedules.update",
           ...CHANGE,
-          summary: "Change a schedule",
-          description: "What is left out stays as it is. `state: paused` stops its runs.",
+          summary: "Update a schedule",
+          description: "Omitted fields keep their values. `state: paused` stops the runs.",
           errors: ["not_found", "schedule_name_taken"],
           example: { state: "paused" },
           bodyBounds: largeBody(1),
@@ -92,7 +92,7 @@ function otherRoutes(api: Api, schedules: Schedules) {
         op: {
           name: "relay.schedules.read",
           ...READ,
-          summary: "Read a schedule with its next runs",
+          summary: "Get a schedule with its next runs",
           errors: ["not_found"],
         },
         params: ScheduleParams,
@@ -108,7 +108,7 @@ function otherRoutes(api: Api, schedules: Schedules) {
           name: "relay.schedules.run",
           ...CHANGE,
           cost: 1,
-          summary: "Run a schedule now, beside its times",
+          summary: "Run a schedule now, in addition to its times",
           errors: ["not_found"],
         },
         params: ScheduleParams,
@@ -127,7 +127,7 @@ function otherRoutes(api: Api, schedules: Schedules) {
           name: "relay.schedules.delete",
           ...CHANGE,
           summary: "Delete a schedule",
-          description: "Deliveries that its runs have made stay.",
+          description: "Deliveries of earlier runs are not affected.",
           errors: ["not_found"],
         },
         params: ScheduleParams,

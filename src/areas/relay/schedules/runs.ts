@@ -14,22 +14,21 @@ import type { ScheduleRun } from "./schema.ts";
 import { nextRun } from "./settings.ts";
 import type { ScheduleProgress, ScheduleRow, ScheduleStore } from "./store.ts";
 
-/** The job of a schedule, under its reference; it stands at the next run, and is gone where none comes. */
+/** The job of a schedule, by its reference. It is due at the next run; without a next run there is no job. */
 const RUNS = "relay.schedules";
-/** Schedules that run at once: as many share a commit. */
+/** Concurrent runs, which share a commit. */
 const CONCURRENCY = 256;
-/** The same of one account. */
+/** Concurrent runs of one account. */
 const PER_ACCOUNT = CONCURRENCY / 4;
-/** All that an account's schedules share their lane by. */
+/** Name of the lane that an account's schedules share. */
 const PLACE = "schedules";
 /** The operation whose credits are charged for a run. */
 const CHARGED_AS = "relay.schedules.run";
-/** A time that passed longer ago was missed: a restart takes less. */
+/** A run that is later than this was missed: a restart is faster. */
 export const MISSED_AFTER_MS = 60_000;
-/** A clock that is set back further was wrong before: runs that it has seen are no measure of the next one. */
+/** A clock that is set back further was wrong before: its earlier runs do not count for the next one. */
 const SET_BACK_MS = 3 * 60 * 60 * 1000;
 
-/** What runs need of the rest. */
 interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
   readonly schedules: ScheduleStore;
   readonly service: Pick<RelayService, "sendScheduled" | "isOpen">;
@@ -39,12 +38,11 @@ interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" |
   readonly accounts: { account(accountRef: number): CallerAccount };
 }
 
-/** A run to be sent. */
 interface Sending {
-  /** Which of the schedule's times it is. */
+  /** Time of the schedule that this run belongs to. */
   readonly due: number;
   readonly next: number | null;
-  /** The endpoints of its message; null where it has a target of its own. */
+  /** Endpoints of its message; null for a schedule with `target_url`. */
   readonly to: readonly Endpoint[] | null;
 }
 
@@ -54,20 +52,20 @@ export class ScheduleRuns {
     deps.scheduler.register(RUNS, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_ACCOUNT, perSlowLane: PER_ACCOUNT, slowTotal: CONCURRENCY },
-      // Its times are skipped.
+      // Runs of a suspended account are skipped.
       runsSuspended: true,
       run: (job) => this.run(job),
     });
   }
 
-  /** Waits for the next run from now on, in place of the one waited for before; null: for none. */
+  /** Replaces the job of a schedule's next run; null for no next run. */
   await(tx: Tx, { ref, accountRef }: Pick<ScheduleRow, "ref" | "accountRef">, next: number | null): void {
     const { scheduler } = this.deps;
     if (next === null) scheduler.cancel(tx, RUNS, String(ref));
     else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, PLACE));
   }
 
-  /** Runs a schedule by hand, whose credit is paid already. @throws ApiError `insufficient_balance` for a message's deliveries */
+  /** Runs a schedule manually; its credit is already charged. @throws ApiError `insufficient_balance` for a message's deliveries */
   runNow(tx: Tx, row: ScheduleRow): ScheduleRun {
     const { charger, accounts } = this.deps;
     const to = this.takersOf(row);
@@ -76,12 +74,12 @@ export class ScheduleRuns {
     return this.send(tx, row, { due: tx.now, next: row.next_run_at, to });
   }
 
-  /** The endpoints that a run's message goes to; null for one with a target of its own. */
+  /** Endpoints of a run's message; null for a schedule with `target_url`. */
   private takersOf({ event_type: type, projectRef, payload }: ScheduleRow): readonly Endpoint[] | null {
     return type === null ? null : this.deps.messages.takersOf(projectRef, { type, payload });
   }
 
-  /** Runs a schedule in this unit of work, and counts it. `due`: which of its times this is. */
+  /** Runs a schedule in this unit of work, and counts the run. */
   private send(tx: Tx, row: ScheduleRow, { due, next, to }: Sending): ScheduleRun {
     const run = { next_run_at: next, last_run_at: tx.now, runs: row.runs + 1 };
     if (row.event_type === null || to === null) {
@@ -111,12 +109,12 @@ export class ScheduleRuns {
     });
   }
 
-  /** The headers that a user gave. */
+  /** The user's headers, unsealed. */
   headersOf({ headers, schedule_id }: Pick<ScheduleRow, "headers" | "schedule_id">): RequestHeaders {
     return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, headersContext(schedule_id)));
   }
 
-  /** Headers as they are kept. */
+  /** Seals headers for storage. */
   sealed(headers: RequestHeaders, scheduleId: string): Uint8Array | null {
     if (Object.keys(headers).length === 0) return null;
     return this.deps.vault.seal(JSON.stringify(headers), headersContext(scheduleId));
@@ -134,18 +132,18 @@ export class ScheduleRuns {
     return next === null ? { record } : { record, retryAt: next, attempt: 0 };
   }
 
-  /** One transaction with the next due time of the job. */
+  /** Records a run in the transaction that sets the next due time of the job. */
   private record(tx: Tx, ref: number, turn: { due: number; next: number | null; isEarly: boolean }): void {
     const row = this.deps.schedules.ofRef(ref);
     const { due, next, isEarly } = turn;
-    // Changed, and with another job, since the look at it.
+    // Updated in the meantime: it has another job.
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
     else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.takersOf(row) });
     else this.passOver(tx, row, next);
   }
 
-  /** Sends a run whose credits there are. */
+  /** Charges and sends a run; without the credits it is skipped. */
   private pay(tx: Tx, row: ScheduleRow, sending: Sending): void {
     const { accounts, charger } = this.deps;
     const cost = 1 + (sending.to?.length ?? 0);
@@ -178,7 +176,7 @@ export class ScheduleRuns {
   }
 }
 
-/** Up to when the times of a schedule have had their turn, where its job comes early, as it does once the clock was set back. */
+/** Time up to which a schedule has run, for a job that is early because the clock was set back. */
 function seenUntil({ last_run_at }: ScheduleRow, now: number): number {
   return last_run_at === null || last_run_at > now + SET_BACK_MS ? now : Math.max(now, last_run_at);
 }

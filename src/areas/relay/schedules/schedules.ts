@@ -26,15 +26,14 @@ import { changeOf, firstRun, isTimed, nextRun, type ScheduleChange, UNLESS_GIVEN
 import type { ScheduleRow, ScheduleStore } from "./store.ts";
 
 const codes = registerErrors({
-  schedule_name_taken: [409, "Another schedule of the project has this name; `schedule_id` says which."],
-  schedule_limit_exceeded: [403, "The project has as many schedules as its tier allows."],
+  schedule_name_taken: [409, "Another schedule of the project has this name; `schedule_id` identifies it."],
+  schedule_limit_exceeded: [403, "The project has reached its tier's limit of schedules."],
 });
 
 declare module "../../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** The use cases of schedules. */
 export class Schedules {
   private nextRef: number;
 
@@ -49,7 +48,7 @@ export class Schedules {
     this.nextRef = deps.schedules.highestRef() + 1;
   }
 
-  /** Checks what a caller gives. @throws ApiError `validation_error` naming the field. */
+  /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
   prepare(given: ScheduleUpdateBody, bodyText: string): Promise<ScheduleChange> {
     return changeOf(given, bodyText, this.deps.policy);
   }
@@ -67,7 +66,7 @@ export class Schedules {
     const headers = runs.sealed(change.headers ?? {}, schedule_id);
     const settings = { ...UNLESS_GIVEN, ...change, cron, headers };
     if (settings.target_url === null && settings.event_type === null)
-      throw invalidField("target_url", "is required, or event_type");
+      throw invalidField("target_url", "is required unless event_type is given");
     const first = firstRun(settings, tx.now);
     this.assertNameFree(project.ref, settings.name, null);
     this.assertRoom(caller);
@@ -106,18 +105,18 @@ export class Schedules {
     tx.audit({ ...about(row, "deleted"), before: this.audited(row), after: null });
   }
 
-  /** Removes at most `rowsMax` schedules of a deleted project. Returns how many. */
+  /** Removes at most `rowsMax` schedules of a deleted project. Returns the number removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     const some = this.deps.schedules.someOfProject(projectRef, rowsMax);
     for (const { ref } of some) this.remove(tx, ref);
     return some.length;
   }
 
-  /** Runs one now, beside its times, paused or not. @throws ApiError `not_found`, `insufficient_balance` */
+  /** Runs a schedule now, even if it is paused. @throws ApiError `not_found`, `insufficient_balance` */
   run(tx: Tx, projectRef: number, scheduleId: string): ScheduleRun {
     const row = this.find(projectRef, scheduleId);
     const sent = this.deps.runs.runNow(tx, row);
-    tx.audit({ ...about(row, "run by hand"), before: null, after: { ...sent } });
+    tx.audit({ ...about(row, "run manually"), before: null, after: { ...sent } });
     return sent;
   }
 
@@ -156,16 +155,16 @@ export class Schedules {
     if (most === NO_BOUND || this.deps.schedules.count(project.ref) < most) return;
     throw new ApiError(
       "schedule_limit_exceeded",
-      `Your tier allows ${most} schedules in a project. Remove one, or move to a larger tier.`,
+      `Your tier allows ${most} schedules in a project. Delete one, or move to a larger tier.`,
     );
   }
 
-  /** A name is unique in its project. `ownRef`: the schedule that may have it already. */
+  /** A name is unique within its project. `ownRef`: the schedule that may already have it. */
   private assertNameFree(projectRef: number, name: string | null, ownRef: number | null): void {
     const holder = name === null ? null : this.deps.schedules.named(projectRef, name);
     if (holder === null || holder.ref === ownRef) return;
     const { schedule_id } = holder;
-    const message = `The schedule ${schedule_id} of this project has this name: change that one, or choose another name.`;
+    const message = `The schedule ${schedule_id} of this project has this name. Choose another name, or rename that schedule.`;
     throw new ApiError("schedule_name_taken", message, { extras: { schedule_id } });
   }
 
@@ -185,7 +184,7 @@ export class Schedules {
     return withJson(status, { ...this.item(row), next_runs }, "payload", row.payload);
   }
 
-  /** What the audit log keeps: all that users set. */
+  /** The settings as the audit log records them. */
   private audited(row: ScheduleRow): NonNullable<AuditChange["after"]> {
     const { headers, ...settings } = settingsOf(row);
     return { ...settings, headers: this.deps.runs.headersOf(row), payload: auditedPayload(row.payload) };
@@ -205,7 +204,6 @@ function auditedPayload(payload: string): unknown {
   };
 }
 
-/** What users set, without what runs make of it. */
 function settingsOf(row: ScheduleRow) {
   const { name, cron, time_zone, target_url, method, event_type, headers, payload, state } = row;
   const { missed, overlap, starts_at, ends_at, retry_schedule } = row;

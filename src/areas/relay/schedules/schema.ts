@@ -1,12 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { LIST_LIMIT, moment, RetrySchedule } from "../deliveries/schema.ts";
+import { LIST_LIMIT, timestamp, RetrySchedule } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 
-/** Next times that are shown of a schedule. */
+/** Length of `next_runs`. */
 export const NEXT_RUNS = 5;
-/** The zone unless given. */
+/** Default `time_zone`. */
 export const TIME_ZONE = "UTC";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -18,18 +18,18 @@ const Cron = text({
   min: 1,
   max: 256,
   description:
-    "Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday.",
+    "Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday.",
   examples: ["0 9 * * MON-FRI"],
 });
 const TimeZone = text({
   min: 1,
   max: 64,
-  description: "The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given.",
+  description: "IANA time zone of `cron`. Default: `UTC`.",
   examples: ["Europe/Berlin"],
 });
-const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
-  errorMessage: "must be an object of header names to texts",
-  description: "As in `POST /v1/relay`.",
+const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
+  errorMessage: "must be an object that maps header names to strings",
+  description: "Request headers, with the same reserved names as in `POST /v1/relay`.",
   examples: [{ "X-Source": "cron" }],
 });
 const Payload = Type.Object(
@@ -37,27 +37,27 @@ const Payload = Type.Object(
   {
     additionalProperties: true,
     errorMessage: "must be a JSON object",
-    description: "Sent as the body, except with GET; `{}` unless given.",
+    description: "JSON body of each run, `{}` by default. Not sent with GET.",
   },
 );
 
-/** What can be changed of a schedule. */
+/** Settings of a schedule. */
 const SETTABLE = {
-  name: orNull(name("Unique in the project."), {
-    errorMessage: "must be null or a text of 1 to 100 characters on one line",
+  name: orNull(name("Optional name, unique within the project."), {
+    errorMessage: "must be null or a string of 1 to 100 characters on one line",
   }),
   cron: Cron,
   time_zone: TimeZone,
   target_url: Type.String({
     minLength: 1,
     errorMessage: "must be an http or https URL such as https://example.com/hooks",
-    description: "Where each run is sent to; or give `event_type`.",
+    description: "URL that each run is sent to. Required unless `event_type` is given.",
     examples: ["https://example.com/hooks"],
   }),
   method: oneOf(METHODS),
   event_type: {
     ...MessageType,
-    description: "Instead of `target_url`: sends a message of this type to all endpoints that take it.",
+    description: "Type of the message that each run sends to all matching endpoints. Replaces `target_url`.",
     examples: [],
   },
   payload: Payload,
@@ -66,17 +66,17 @@ const SETTABLE = {
   missed: oneOf(MISSED, {
     errorMessage: "must be once or skip",
     description:
-      "What becomes of times that passed while the server was down: one run for all of them, or none.",
+      "Handling of times that passed while the server was down: one run for all of them (`once`), or none (`skip`).",
   }),
   overlap: oneOf(OVERLAPS, {
     errorMessage: "must be allow or skip",
-    description: "`skip`: no run while the last one has not ended.",
+    description: "`skip` omits a run while the previous one is not finished.",
   }),
-  starts_at: orNull(moment("Epoch milliseconds: no run before."), {
-    errorMessage: "must be null or a moment in epoch milliseconds, such as 1795232116928",
+  starts_at: orNull(timestamp("Earliest time of a run, in epoch milliseconds."), {
+    errorMessage: "must be null or a time in epoch milliseconds, such as 1795232116928",
   }),
-  ends_at: orNull(moment("Epoch milliseconds: no run after."), {
-    errorMessage: "must be null or a moment in epoch milliseconds, such as 1795232116928",
+  ends_at: orNull(timestamp("Latest time of a run, in epoch milliseconds."), {
+    errorMessage: "must be null or a time in epoch milliseconds, such as 1795232116928",
   }),
   retry_schedule: orNull(RetrySchedule, {
     errorMessage: "must be null or a list of at most 20 waits such as 5s, 5m or 2h",
@@ -89,7 +89,7 @@ const { properties: OPTIONAL } = Type.Partial(Type.Object(SETTABLE));
 export const ScheduleBody = named("ScheduleBody", { ...OPTIONAL, cron: Cron });
 export type ScheduleBody = Static<typeof ScheduleBody>;
 
-/** Body of a change. */
+/** Body of an update. */
 export const ScheduleUpdateBody = named("ScheduleUpdateBody", OPTIONAL);
 export type ScheduleUpdateBody = Static<typeof ScheduleUpdateBody>;
 
@@ -98,12 +98,13 @@ export const ScheduleParams = Type.Object({ schedule_id: Type.String({ maxLength
 
 /** Query of a list of schedules. */
 export const ScheduleQuery = named("ScheduleQuery", {
-  name: Type.Optional(Type.String({ maxLength: 400, description: "Only the one of this name." })),
+  name: Type.Optional(Type.String({ maxLength: 400, description: "Returns only the schedule with exactly this name." })),
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type ScheduleQuery = Static<typeof ScheduleQuery>;
 
-const maybeMoment = (description: string) => orNull(Type.Integer({ description }), { examples: [null] });
+const nullableTime = (description: string) =>
+  orNull(Type.Integer({ description: `${description}, in epoch milliseconds.` }), { examples: [null] });
 
 const SHOWN = {
   schedule_id: Type.String({ examples: ["sch_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
@@ -114,39 +115,47 @@ const SHOWN = {
   method: oneOf(METHODS, { examples: ["POST"] }),
   event_type: orNull(Type.String(), { examples: [null] }),
   headers: Type.Record(Type.String(), Type.String(), {
-    description: "With `[secret]` for what may be one.",
+    description: "Request headers, with `[secret]` in place of values that may be secret.",
     examples: [{ "X-Source": "[secret]" }],
   }),
   state: oneOf(STATES, {}),
   missed: oneOf(MISSED, {}),
   overlap: oneOf(OVERLAPS, {}),
-  starts_at: maybeMoment("Epoch milliseconds."),
-  ends_at: maybeMoment("Epoch milliseconds."),
-  retry_schedule: orNull(RetrySchedule, { description: "Null: the usual one.", examples: [null] }),
+  starts_at: nullableTime("Earliest time of a run"),
+  ends_at: nullableTime("Latest time of a run"),
+  retry_schedule: orNull(RetrySchedule, {
+    description: "Delay before each retry; null for the default.",
+    examples: [null],
+  }),
   next_run_at: orNull(
-    Type.Integer({ description: "Epoch milliseconds; null while paused, or where none comes." }),
+    Type.Integer({
+      description: "Time of the next run, in epoch milliseconds; null while paused, or after the last run.",
+    }),
   ),
-  last_run_at: maybeMoment("Epoch milliseconds."),
-  last_relay_id: orNull(Type.String({ format: "uuid" }), { examples: [null] }),
-  last_message_id: orNull(Type.String(), { examples: [null] }),
-  runs: Type.Integer({ examples: [0] }),
+  last_run_at: nullableTime("Time of the last run"),
+  last_relay_id: orNull(Type.String({ format: "uuid", description: "Delivery of the last run." }), {
+    examples: [null],
+  }),
+  last_message_id: orNull(Type.String({ description: "Message of the last run." }), { examples: [null] }),
+  runs: Type.Integer({ description: "Number of runs.", examples: [0] }),
   skipped: Type.Integer({
-    description: "Times without a run: without credits, while the last had not ended, or missed.",
+    description: "Number of times without a run: missed, without credits, or while the previous run was not finished.",
     examples: [0],
   }),
-  created_at: Type.Integer({ description: "Epoch milliseconds." }),
-  updated_at: Type.Integer({ description: "Epoch milliseconds." }),
+  created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
+  updated_at: Type.Integer({ description: "Time of the last update, in epoch milliseconds." }),
 };
 
-/** A schedule, as lists show it. */
+/** A schedule in a list. */
 export const ScheduleItem = named("ScheduleItem", SHOWN);
 export type ScheduleItem = Static<typeof ScheduleItem>;
 
-/** A schedule. */
 export const Schedule = named("Schedule", {
   ...SHOWN,
   payload: Payload,
-  next_runs: Type.Array(Type.Integer(), { description: `The next ${NEXT_RUNS}, epoch milliseconds.` }),
+  next_runs: Type.Array(Type.Integer(), {
+    description: `Times of the next ${NEXT_RUNS} runs, in epoch milliseconds.`,
+  }),
 });
 export type Schedule = Static<typeof Schedule>;
 
@@ -157,9 +166,9 @@ export const SchedulePage = named("SchedulePage", {
 });
 export type SchedulePage = Static<typeof SchedulePage>;
 
-/** Answer to a run by hand. */
+/** Response to a manual run. */
 export const ScheduleRun = named("ScheduleRun", {
-  relay_id: Type.Optional(Type.String({ format: "uuid", description: "Of a schedule with a target." })),
-  message_id: Type.Optional(Type.String({ description: "Of one that sends messages.", examples: [] })),
+  relay_id: Type.Optional(Type.String({ format: "uuid", description: "Delivery of the run, for a schedule with `target_url`." })),
+  message_id: Type.Optional(Type.String({ description: "Message of the run, for a schedule with `event_type`.", examples: [] })),
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;

@@ -9,12 +9,11 @@ import { payloadText } from "../payload.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
 import type { ScheduleSettings } from "./store.ts";
 
-/** What a user sets, as far as it was given: checked, and not yet sealed. */
+/** The given settings, checked and not sealed yet. */
 export type ScheduleChange = Partial<Omit<ScheduleSettings, "headers">> & {
   readonly headers?: RequestHeaders;
 };
 
-/** What a schedule is unless a user says otherwise. */
 export const UNLESS_GIVEN: Omit<ScheduleSettings, "cron"> = {
   name: null,
   time_zone: TIME_ZONE,
@@ -31,7 +30,7 @@ export const UNLESS_GIVEN: Omit<ScheduleSettings, "cron"> = {
   retry_schedule: null,
 };
 
-/** Fields that say when a schedule runs. */
+/** Fields that determine when a schedule runs. */
 const TIMING = ["cron", "time_zone", "starts_at", "ends_at"] as const;
 
 /** Checks each field that a caller gives. @throws ApiError `validation_error` naming the field. */
@@ -42,14 +41,14 @@ export async function changeOf(
 ): Promise<ScheduleChange> {
   const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
   if (target_url !== undefined && event_type !== undefined)
-    throw invalidField("event_type", "is given instead of target_url: leave one of them out");
+    throw invalidField("event_type", "cannot be combined with target_url: omit one of them");
   if (event_type !== undefined) assertUsersType(event_type);
   if (target_url !== undefined) policy.assertUrl("target_url", target_url);
   if (retry_schedule) readWaits(retry_schedule);
   const waits = retry_schedule && JSON.stringify(retry_schedule);
   return {
     ...plain,
-    // One takes the place of the other.
+    // Each replaces the other.
     ...(target_url === undefined ? {} : { target_url, event_type: null }),
     ...(event_type === undefined ? {} : { event_type, target_url: null }),
     ...(payload === undefined ? {} : { payload: await payloadText(bodyText, payload) }),
@@ -65,14 +64,14 @@ export function isTimed(change: ScheduleChange): boolean {
 
 type Timing = Pick<ScheduleSettings, (typeof TIMING)[number]>;
 
-/** The first time of a schedule after a moment, both epoch milliseconds; null when none comes. */
+/** The first run of a schedule after a time, both in epoch milliseconds; null when there is none. */
 export function nextRun(timing: Timing, moment: number): number | null {
   const { cron, time_zone, starts_at, ends_at } = timing;
   const next = new CronTimes(cron, time_zone).after(Math.max(moment, (starts_at ?? 0) - 1));
   return next === null || next > (ends_at ?? next) ? null : next;
 }
 
-/** The same, of one that a user has just set. @throws ApiError `validation_error` when it has none, naming why. */
+/** The first run of new settings. @throws ApiError `validation_error` naming the field that prevents every run. */
 export function firstRun(timing: Timing, now: number): number {
   const { time_zone, ends_at, starts_at } = timing;
   if (!isTimeZone(time_zone))
@@ -88,8 +87,8 @@ export function firstRun(timing: Timing, now: number): number {
   const first = nextRun(timing, now);
   if (first !== null) return first;
   const isOver = ends_at !== null && nextRun({ ...timing, ends_at: null }, now) !== null;
-  if (isOver) throw invalidField("ends_at", "leaves no run: it must be after the next time of cron");
-  throw invalidField("cron", "names a time that never comes");
+  if (isOver) throw invalidField("ends_at", "must be after the next time of cron: there would be no run");
+  throw invalidField("cron", "matches no date, such as February 30");
 }
 
 function isCron(cron: string, timeZone: string): boolean {

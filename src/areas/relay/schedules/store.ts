@@ -1,7 +1,6 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { ScheduleItem } from "./schema.ts";
 
-/** What a user sets. */
 export type ScheduleSettings = Pick<
   ScheduleItem,
   | "name"
@@ -20,17 +19,16 @@ export type ScheduleSettings = Pick<
   readonly headers: Uint8Array | null;
   /** JSON, as it is sent. */
   readonly payload: string;
-  /** JSON; null: the usual waits. */
+  /** JSON; null for the default. */
   readonly retry_schedule: string | null;
 };
 
-/** What its runs make of it. */
+/** The state that runs change. */
 export type ScheduleProgress = Pick<
   ScheduleItem,
   "next_run_at" | "last_run_at" | "last_relay_id" | "last_message_id" | "runs" | "skipped"
 >;
 
-/** A schedule as it is kept. */
 export type ScheduleRow = ScheduleSettings &
   ScheduleProgress &
   Pick<ScheduleItem, "schedule_id" | "created_at" | "updated_at"> & {
@@ -48,7 +46,7 @@ const VALUES =
   "$name, $cron, $time_zone, $target_url, $method, $event_type, $headers, $payload, $state, $missed, $overlap, $starts_at, $ends_at, $retry_schedule, $next_run_at";
 const SELECT = `SELECT ref, schedule_id, account_ref AS accountRef, project_ref AS projectRef, ${SETTINGS}, last_run_at,
   last_relay_id, last_message_id, runs, skipped, created_at, updated_at FROM relay_schedules`;
-// A payload may be as long as a request: a page leaves it where it is.
+// A payload may be as long as a request: a page does not read it.
 const SELECT_ITEM = SELECT.replace(" payload,", " '' AS payload,");
 
 export type ScheduleStore = ReturnType<typeof scheduleStore>;
@@ -56,7 +54,7 @@ export type ScheduleStore = ReturnType<typeof scheduleStore>;
 /** All SQL of schedules. */
 export function scheduleStore(db: Database) {
   return {
-    /** The largest reference ever given; 0 when there is none. */
+    /** The largest reference used so far; 0 when there is none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'relay_schedules'"),
     insert: db.change<[row: NewSchedule]>(
       `INSERT INTO relay_schedules (ref, schedule_id, account_ref, project_ref, ${SETTINGS}, created_at, updated_at)
@@ -65,7 +63,7 @@ export function scheduleStore(db: Database) {
     update: db.change<
       [row: ScheduleSettings & Pick<ScheduleRow, "ref" | "next_run_at"> & { readonly now: number }]
     >(`UPDATE relay_schedules SET (${SETTINGS}) = (${VALUES}), updated_at = $now WHERE ref = $ref`),
-    /** Notes what a run, or a time without one, makes of a schedule. */
+    /** Records a run, or a skipped one. */
     progress: db.change<[row: ScheduleProgress & Pick<ScheduleRow, "ref">]>(
       `UPDATE relay_schedules SET next_run_at = $next_run_at, last_run_at = $last_run_at, last_relay_id = $last_relay_id,
        last_message_id = $last_message_id, runs = $runs, skipped = $skipped WHERE ref = $ref`,
@@ -76,7 +74,7 @@ export function scheduleStore(db: Database) {
     named: db.one<ScheduleRow, [projectRef: number, name: string]>(
       `${SELECT_ITEM} WHERE project_ref = ? AND name = ?`,
     ),
-    /** A project's schedules, newest first, below a reference, without their payloads. */
+    /** A project's schedules below a reference, newest first, without their payloads. */
     page: db.all<ScheduleRow, [projectRef: number, before: number, limit: number]>(
       `${SELECT_ITEM} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
     ),
