@@ -38,5 +38,7 @@ export const reportHeldDeliveries: RestoreStep = (db) => {
 function fateOf({ state, breaker }: Holding): string {
   if (state === PAUSED) return "is paused and receives them when it is live";
   if (state !== LIVE) return "is disabled or deleted and receives none of them";
-  return breaker === CLOSED ? "receives them when the server starts" : "did not respond and receives them when it does";
+  return breaker === CLOSED
+    ? "receives them when the server starts"
+    : "did not respond and receives them when it does";
 }

@@ -35,10 +35,10 @@ const RETRY_WAIT_MS_MAX = 86_400_000;
 const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
 
 /** Time for which a `deduplication_id` creates no second delivery. */
-export const DEDUPLICATED_MS = 86_400_000;
+export const DEDUPLICATION_MS = 86_400_000;
 
 /** Retention of finished deliveries. */
-export const RELAYS_KEPT_MS = 7 * 86_400_000;
+export const RELAY_RETENTION_MS = 7 * 86_400_000;
 
 /** The header with the time of a schedule's run, in epoch milliseconds. */
 export const DUE_HEADER = "X-Ninefold-Scheduled-At";
@@ -54,7 +54,7 @@ export interface AttemptResult {
   /** `Retry-After` of the response. */
   readonly retryAfter: string | undefined;
   /** End of the attempt, in epoch milliseconds. */
-  readonly endedAt: number;
+  readonly finishedAt: number;
 }
 
 /** The next step after an attempt. */
@@ -125,7 +125,8 @@ export function afterAttempt(
 ): NextStep {
   const { status, failure } = result;
   if (status !== null && status < 400) return { kind: "delivered" };
-  const error = failure === null ? `the target responded with ${status}` : `${failure.kind}: ${failure.message}`;
+  const error =
+    failure === null ? `the target responded with ${status}` : `${failure.kind}: ${failure.message}`;
   const waits = own ?? (kind === "pulse" ? PULSE_RETRIES_MS : SCHEDULED_RETRIES_MS);
   const wait = waits[attempt - 1];
   if (wait === undefined || !isWorthRetrying(result)) return { kind: "failed", error };
@@ -141,7 +142,8 @@ export function afterEndpointAttempt(
 ): NextStep {
   const { status, failure } = result;
   if (status !== null && status >= 200 && status < 300) return { kind: "delivered" };
-  const error = failure === null ? `the target responded with ${status}` : `${failure.kind}: ${failure.message}`;
+  const error =
+    failure === null ? `the target responded with ${status}` : `${failure.kind}: ${failure.message}`;
   const wait = waits[attempt - 1];
   const isFinal = status === GONE || (failure !== null && !isWorthRetrying(result));
   return wait === undefined || isFinal
@@ -153,9 +155,9 @@ function varied(wait: number, fraction: number): number {
   return wait * (1 - RETRY_JITTER + 2 * RETRY_JITTER * fraction);
 }
 
-function retried(error: string, wait: number, { retryAfter, endedAt }: AttemptResult): NextStep {
-  const asked = retryAfterMs(retryAfter, endedAt);
-  return { kind: "retry", error, at: endedAt + Math.round(Math.max(wait, asked)) };
+function retried(error: string, wait: number, { retryAfter, finishedAt }: AttemptResult): NextStep {
+  const requested = retryAfterMs(retryAfter, finishedAt);
+  return { kind: "retry", error, at: finishedAt + Math.round(Math.max(wait, requested)) };
 }
 
 /** The kind of failure of an unsuccessful attempt. */

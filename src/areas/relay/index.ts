@@ -12,12 +12,12 @@ import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { declareDeliveryCounts } from "./deliveries/counts.ts";
-import { WALKED_ROWS_MAX } from "./deliveries/listing.ts";
+import { SCANNED_ROWS_MAX } from "./deliveries/listing.ts";
 import { relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
 import { type SigningKeys, WebhookSender } from "./deliveries/sender.ts";
 import { type Notification, RelayService } from "./deliveries/service.ts";
 import { type RelayStore, relayStore } from "./deliveries/store.ts";
-import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
+import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
 import { createEndpoints, type EndpointPorts } from "./endpoints/index.ts";
 import { ProjectSecrets } from "./endpoints/secrets.ts";
 import { Resends } from "./resends/resends.ts";
@@ -28,8 +28,12 @@ import { Schedules } from "./schedules/schedules.ts";
 import { scheduleStore } from "./schedules/store.ts";
 
 registerErrorFields({
-  endpoint_id: Type.String({ description: "With `endpoint_name_taken`: ID of the endpoint that has the name." }),
-  schedule_id: Type.String({ description: "With `schedule_name_taken`: ID of the schedule that has the name." }),
+  endpoint_id: Type.String({
+    description: "With `endpoint_name_taken`: ID of the endpoint that has the name.",
+  }),
+  schedule_id: Type.String({
+    description: "With `schedule_name_taken`: ID of the schedule that has the name.",
+  }),
 });
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -61,7 +65,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     store,
     counts,
     policy,
-    isUnderWay: (ref) => sender.isUnderWay(ref),
+    isInFlight: (ref) => sender.isInFlight(ref),
     stopped,
     newIds: (count) => service.newIds(count),
     idOf: (uuid, ref) => service.idOf(uuid, ref),
@@ -89,17 +93,17 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     refs,
   });
   const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped, refs });
-  const kept = scheduleStore(kernel.db);
-  const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, messages, stopped });
-  const schedules = new Schedules({ ...kernel, ...ports, schedules: kept, runs, policy });
+  const scheduleRows = scheduleStore(kernel.db);
+  const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: scheduleRows, service, messages, stopped });
+  const schedules = new Schedules({ ...kernel, ...ports, schedules: scheduleRows, runs, policy });
   kernel.housekeeping.addPurge({
     name: "relay.purge",
     rowsMax: 250,
     remove: (tx, rowsMax) =>
       Math.max(
-        store.remove(tx, store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax)),
-        resends.removeOld(tx, tx.now - RELAYS_KEPT_MS, rowsMax),
-        resends.removeOldDeduplication(tx, tx.now - DEDUPLICATED_MS, rowsMax),
+        store.remove(tx, store.finishedBefore(tx.now - RELAY_RETENTION_MS, rowsMax)),
+        resends.removeOld(tx, tx.now - RELAY_RETENTION_MS, rowsMax),
+        resends.removeOldDeduplication(tx, tx.now - DEDUPLICATION_MS, rowsMax),
         endpoints.purge(tx, rowsMax),
       ),
   });
@@ -117,7 +121,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     parts: [
       {
         name: "Relay",
-        description: "Scheduled and fanned-out webhooks: signed, delivered at least once, with a log of every attempt.",
+        description:
+          "Scheduled and fanned-out webhooks: signed, delivered at least once, with a log of every attempt.",
       },
     ],
     alsoCalled: { relay: ["webhooks", "deliveries", "schedule", "cron"] },
@@ -135,7 +140,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     /** Cancels a pending notification. */
     withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
     /** Sends a notification immediately, without storing it. */
-    trial: (notification: Notification) => service.trial(notification),
+    trial: (notification: Notification) => service.sendOnce(notification),
     resources,
     card: cardOf(store),
   };
@@ -151,7 +156,7 @@ function cardOf(store: RelayStore) {
     read: ({ project: { ref } }: Caller, now: number) => ({
       scheduled: store.scheduledTo(ref, COUNTED_MAX),
       failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
-      retrying_since: isoTimeOrNull(store.retryingSince(ref, WALKED_ROWS_MAX) || null),
+      retrying_since: isoTimeOrNull(store.retryingSince(ref, SCANNED_ROWS_MAX) || null),
     }),
   } as const;
 }

@@ -276,7 +276,7 @@ describe("a test of a channel", () => {
     const failing = await made({ kind: "slack", config: { url: sink.url("/no") } });
     sink.answers(500);
     const refused = await owner.post(`${CHANNELS}/${failing}/test`);
-    const answered = { status: "failed", response_status: 500, error: "the target answered 500" };
+    const answered = { status: "failed", response_status: 500, error: "the target responded with 500" };
     expect(refused.body).toEqual(answered);
     await server.clock.advance(60 * SECOND);
     expect(sink.take().length).toBe(1);

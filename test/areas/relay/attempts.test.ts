@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { BODY_BYTES_KEPT, HEADER_BYTES_KEPT } from "../../../src/areas/relay/deliveries/exchange.ts";
+import {
+  STORED_BODY_BYTES_MAX,
+  STORED_HEADER_BYTES_MAX,
+} from "../../../src/areas/relay/deliveries/exchange.ts";
 import { type Attempt, RelayStage } from "./support.ts";
 
 let stage: RelayStage;
@@ -92,10 +95,10 @@ describe("an attempt", () => {
 
 describe("of an answer's body", () => {
   test.each([
-    ["as much as is kept", "x".repeat(BODY_BYTES_KEPT), BODY_BYTES_KEPT],
-    ["more", "x".repeat(BODY_BYTES_KEPT + 1), BODY_BYTES_KEPT],
-    ["a character that is cut", `${"x".repeat(BODY_BYTES_KEPT - 1)}☃`, BODY_BYTES_KEPT - 1],
-    ["64 KiB", "x".repeat(65_536), BODY_BYTES_KEPT],
+    ["as much as is kept", "x".repeat(STORED_BODY_BYTES_MAX), STORED_BODY_BYTES_MAX],
+    ["more", "x".repeat(STORED_BODY_BYTES_MAX + 1), STORED_BODY_BYTES_MAX],
+    ["a character that is cut", `${"x".repeat(STORED_BODY_BYTES_MAX - 1)}☃`, STORED_BODY_BYTES_MAX - 1],
+    ["64 KiB", "x".repeat(65_536), STORED_BODY_BYTES_MAX],
   ])("%s", async (_, text, length) => {
     expect((await attempt(new Response(text))).response_body).toBe(text.slice(0, length));
   });
@@ -112,8 +115,8 @@ test("of an answer's headers the first are kept, up to their bound", async () =>
   const headers = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`x-${at}`, "v".repeat(100)]));
   const found = await attempt(new Response("", { headers }));
   const kept = JSON.stringify(found.response_headers);
-  expect(kept.length).toBeLessThanOrEqual(HEADER_BYTES_KEPT);
-  expect(kept.length).toBeGreaterThan(HEADER_BYTES_KEPT - 200);
+  expect(kept.length).toBeLessThanOrEqual(STORED_HEADER_BYTES_MAX);
+  expect(kept.length).toBeGreaterThan(STORED_HEADER_BYTES_MAX - 200);
 });
 
 describe("a delivery's own terms", () => {

@@ -109,16 +109,16 @@ describe("what an attempt that failed makes of an endpoint", () => {
 test("an endpoint is silent while attempts are under way of which none has ended for a second", () => {
   const progress = new Progress();
   expect(progress.isSilent(1, 10_000)).toBe(false);
-  progress.began(1, 0);
-  progress.began(1, 900);
+  progress.started(1, 0);
+  progress.started(1, 900);
   expect([progress.isSilent(1, SILENT_AFTER_MS), progress.isSilent(1, SILENT_AFTER_MS + 1)]).toEqual([
     false,
     true,
   ]);
   expect(progress.isSilent(2, 10_000)).toBe(false);
-  progress.ended(1, 2_000);
+  progress.finished(1, 2_000);
   expect([progress.isSilent(1, 3_000), progress.isSilent(1, 3_001)]).toEqual([false, true]);
-  progress.ended(1, 4_000);
+  progress.finished(1, 4_000);
   expect(progress.isSilent(1, 90_000)).toBe(false);
 });
 
@@ -248,7 +248,7 @@ describe("disabled", () => {
     await messaging.settle();
     expect(await messaging.read(id)).toMatchObject({
       state: "disabled",
-      health: { disabled_reason: "the target answered 410", breaker: "closed" },
+      health: { disabled_reason: "the target responded with 410", breaker: "closed" },
     });
     expect(await stage.read(gone)).toMatchObject({
       status: "failed",
@@ -346,7 +346,7 @@ describe("notices", () => {
         name: "books",
         url: stage.sink.url("/a"),
         last_status: 500,
-        last_error: "the target answered 500",
+        last_error: "the target responded with 500",
         since: expect.any(Number),
         waiting: 10,
       },
@@ -384,7 +384,7 @@ describe("notices", () => {
     expect(notices()).toMatchObject([
       {
         type: "ninefold.endpoint.disabled",
-        data: { endpoint_id: id, reason: "the target answered 410" },
+        data: { endpoint_id: id, reason: "the target responded with 410" },
       },
     ]);
   });

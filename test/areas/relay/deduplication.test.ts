@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { DEDUPLICATED_MS } from "../../../src/areas/relay/domain.ts";
+import { DEDUPLICATION_MS } from "../../../src/areas/relay/domain.ts";
 import { RelayStage } from "./support.ts";
 
 let stage: RelayStage;
@@ -18,7 +18,7 @@ test("a second request makes no second delivery for a day, whatever it says, and
   const before = await balance();
   const second = await stage.ask({ ...ONE, delay: "1h", payload: { other: 1 }, method: "PUT" });
   expect([second.status, second.body]).toEqual([200, { ...first.body, deduplicated: true }]);
-  await stage.server.clock.advance(DEDUPLICATED_MS - 1);
+  await stage.server.clock.advance(DEDUPLICATION_MS - 1);
   expect(stage.sink.take().map(({ body }) => body)).toEqual(['{"n":1}']);
   const later = await stage.ask(ONE);
   expect([later.status, later.body["relay_id"]]).toEqual([200, first.body["relay_id"]]);
@@ -71,7 +71,7 @@ test("under an Idempotency-Key the first answer is repeated, a deduplicated one 
 test("ids go after a day, and with their project", async () => {
   const rows = stage.server.server.kernel.db.number("SELECT count(*) AS n FROM relay_deduplication");
   await stage.ask(ONE);
-  await stage.server.clock.advance(DEDUPLICATED_MS + 2 * 3_600_000);
+  await stage.server.clock.advance(DEDUPLICATION_MS + 2 * 3_600_000);
   expect(rows()).toBe(0);
   const project = await stage.account.post("/v1/projects", { name: "Shop" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
+import { RELAY_RETENTION_MS } from "../../../src/areas/relay/domain.ts";
 import { expectError } from "../../support/errors.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
@@ -194,7 +194,7 @@ describe("retries", () => {
       status: "failed",
       attempts: 4,
       response_status: 429,
-      error: "the target answered 429",
+      error: "the target responded with 429",
       finished_at: TEST_START_MS + (at[3] ?? 0),
     });
     const log = delivery["attempt_log"] as Record<string, unknown>[];
@@ -217,7 +217,7 @@ describe("retries", () => {
       status: "delivering",
       attempts: 1,
       response_status: 500,
-      error: "the target answered 500",
+      error: "the target responded with 500",
       finished_at: null,
     });
     expectError(await account.delete(`/v1/relay/${relayId}`), "conflict");
@@ -258,7 +258,7 @@ describe("retries", () => {
         status: "failed",
         attempts: 1,
         response_status: status,
-        error: `the target answered ${status}`,
+        error: `the target responded with ${status}`,
       });
     });
   }
@@ -381,7 +381,7 @@ test("a delivery is kept for 7 days after its end", async () => {
   const ended = await schedule();
   await server.clock.advance(10 * SECOND);
   const waiting = await schedule({ delay: "30d" });
-  await server.clock.advance(RELAYS_KEPT_MS - 3_600_000);
+  await server.clock.advance(RELAY_RETENTION_MS - 3_600_000);
   expect(await read(ended)).toMatchObject({ status: "delivered" });
   await server.clock.advance(2 * 3_600_000);
   expectError(await account.get(`/v1/relay/${ended}`), "not_found");
@@ -391,7 +391,7 @@ test("a delivery is kept for 7 days after its end", async () => {
 test("the last delivery, cancelled and gone, leaves nothing behind that would send a later one early", async () => {
   const cancelled = await schedule({ delay: "30d" });
   expect((await account.delete(`/v1/relay/${cancelled}`)).status).toBe(200);
-  await server.clock.advance(RELAYS_KEPT_MS + 2 * 3_600_000);
+  await server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);
   expectError(await account.get(`/v1/relay/${cancelled}`), "not_found");
   await restart();
   const later = await schedule({ delay: "30d" });

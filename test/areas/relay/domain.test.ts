@@ -11,7 +11,7 @@ const NOW = Date.UTC(2026, 2, 10, 12);
 
 function result(status: number | null, retryAfter?: string): AttemptResult {
   const failure = status === null ? { kind: "timeout", message: "too late" } : null;
-  return { status, failure, retryAfter, endedAt: NOW };
+  return { status, failure, retryAfter, finishedAt: NOW };
 }
 
 describe("delays", () => {
@@ -59,14 +59,14 @@ describe("after an attempt", () => {
     test(`${status} fails at once`, () =>
       expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({
         kind: "failed",
-        error: `the target answered ${status}`,
+        error: `the target responded with ${status}`,
       }));
   }
   for (const status of [408, 429, 500, 502, 503, 504, 599]) {
     test(`${status} is tried again`, () =>
       expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({
         kind: "retry",
-        error: `the target answered ${status}`,
+        error: `the target responded with ${status}`,
         at: NOW + 1_000,
       }));
   }
@@ -96,7 +96,7 @@ describe("after an attempt", () => {
       expect(steps.map((step) => (step.kind === "retry" ? step.at - NOW : null))).toEqual(expected);
       expect(afterAttempt(kind, 4, result(500), fraction)).toEqual({
         kind: "failed",
-        error: "the target answered 500",
+        error: "the target responded with 500",
       });
     });
   }

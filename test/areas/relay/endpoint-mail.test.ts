@@ -24,7 +24,7 @@ test("who has an endpoint disabled gets an e-mail, unless it is not wanted", asy
     expect(mail.received.map(({ to }) => to)).toEqual([[account.email]]);
     const [{ raw } = { raw: "" }] = mail.received;
     expect(raw).toContain("Webhooks to Bookkeeping have stopped");
-    expect(raw).toContain("the target answered 410");
+    expect(raw).toContain("the target responded with 410");
   } finally {
     await server.stop();
     await mail.stop();

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { WALKED_ROWS_MAX } from "../../../src/areas/relay/deliveries/listing.ts";
+import { SCANNED_ROWS_MAX } from "../../../src/areas/relay/deliveries/listing.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { RelayStage } from "./support.ts";
 
@@ -109,7 +109,7 @@ test("a page looks at a bounded number; where nothing matches in it, the next on
   const copies = kernel.db.change<[status: number, copies: number, ref: number]>(
     `INSERT INTO relays (status, ${columns}) SELECT ?, ${columns} FROM relays, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n) WHERE ref = ?`,
   );
-  await kernel.writer.submit((tx) => void copies(tx, 3, WALKED_ROWS_MAX, ref));
+  await kernel.writer.submit((tx) => void copies(tx, 3, SCANNED_ROWS_MAX, ref));
   await kernel.writer.submit((tx) => void copies(tx, 5, 10, ref));
   await stage.restart();
   for (const status of ["", "&status=delivered"]) {
@@ -143,7 +143,7 @@ test("a delivery that failed before requests were kept is seen, and cannot be se
     remote_address: null,
   });
   const answer = await stage.account.post(`/v1/relay/${relayId}/resend`);
-  expect([answer.status, answer.text]).toEqual([409, expect.stringContaining("what it sent is gone")]);
+  expect([answer.status, answer.text]).toEqual([409, expect.stringContaining("its content is not stored any more")]);
   const dry = await stage.account.post("/v1/relay/resend", { since: 0, dry_run: true });
   expect(dry.body).toEqual({ matched: 0 });
 });

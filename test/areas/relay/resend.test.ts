@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
+import { RELAY_RETENTION_MS } from "../../../src/areas/relay/domain.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { isSigned } from "../../support/webhook-sink.ts";
@@ -45,7 +45,7 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
       ...conflict,
       after: (_, answer) =>
         expect(answer.text).toContain(
-          "This delivery is scheduled: only one that has ended can be sent again.",
+          "This delivery is scheduled: only a finished delivery can be resent.",
         ),
     }),
     { name: "an unknown one", request, status: 404, code: "not_found", spent: 1 },
@@ -148,7 +148,7 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
 
   test("7 days after its end it is gone", async () => {
     const [relayId = ""] = await stage.failed(1);
-    await stage.server.clock.advance(RELAYS_KEPT_MS + 2 * 3_600_000);
+    await stage.server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);
     expectError(await resend(relayId), "not_found");
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
+import { RELAY_RETENTION_MS } from "../../../src/areas/relay/domain.ts";
 import { RESENDS_RUNNING_MAX, RESENDS_STORED_MAX } from "../../../src/areas/relay/resends/resends.ts";
 import { BULK_MAX, LOOKED_AT_MAX, PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
 import { expectError } from "../../support/errors.ts";
@@ -277,7 +277,7 @@ describe("/v1/relay/resends/{resend_id}", () => {
   test("goes 7 days after its end, and with its project", async () => {
     const { kernel } = stage.server.server;
     const rows = kernel.db.number("SELECT count(*) AS n FROM relay_resends");
-    await stage.server.clock.advance(RELAYS_KEPT_MS + 2 * 3_600_000);
+    await stage.server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);
     const project = await stage.account.post("/v1/projects", { name: "Shop" });
     const key = { prefix: "sm", name: "k", scopes: ["*"] };
     const made = await stage.account.post(`/v1/projects/${project.body.id}/keys`, key);

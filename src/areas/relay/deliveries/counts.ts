@@ -9,7 +9,7 @@ export type DeliveryCounts = ReturnType<typeof declareDeliveryCounts>;
 
 export function declareDeliveryCounts(metrics: Metrics) {
   return {
-    ended: metrics.counterTable(
+    finished: metrics.counterTable(
       { name: "ninefold_relay_deliveries_total", help: "Finished deliveries, by final status." },
       { label: "kind", values: RELAY_KINDS },
       { label: "outcome", values: ENDINGS },

@@ -6,9 +6,9 @@ import type { RelayAttempt } from "./schema.ts";
 import type { AttemptRow, Exchange } from "./store.ts";
 
 /** Bytes of a response's headers that are stored, as JSON. */
-export const HEADER_BYTES_KEPT = 4 * 1024;
+export const STORED_HEADER_BYTES_MAX = 4 * 1024;
 /** Bytes of a response's body that are stored. */
-export const BODY_BYTES_KEPT = 4 * 1024;
+export const STORED_BODY_BYTES_MAX = 4 * 1024;
 
 /** The record of an attempt: the request without its body, which the delivery has, and the start of the response. */
 export function exchangeOf(custom: RequestHeaders, own: RequestHeaders, outcome: OutboundOutcome): Exchange {
@@ -19,24 +19,24 @@ export function exchangeOf(custom: RequestHeaders, own: RequestHeaders, outcome:
   const { headers, body, address } = outcome;
   return {
     request_headers,
-    response_headers: headersKept(headers),
-    response_body: body.length === 0 ? null : body.subarray(0, BODY_BYTES_KEPT),
+    response_headers: storedHeaders(headers),
+    response_body: body.length === 0 ? null : body.subarray(0, STORED_BODY_BYTES_MAX),
     remote_address: address,
   };
 }
 
-function headersKept(headers: RequestHeaders): string {
-  const kept: Record<string, string> = {};
+function storedHeaders(headers: RequestHeaders): string {
+  const stored: Record<string, string> = {};
   // The braces.
   let bytes = 2;
   for (const [name, given] of Object.entries(headers)) {
     const value = SECRET_NAMES.has(name) ? SECRET : given;
     // Name, colon and comma included.
     bytes += Buffer.byteLength(JSON.stringify({ [name]: value }));
-    if (bytes > HEADER_BYTES_KEPT) break;
-    kept[name] = value;
+    if (bytes > STORED_HEADER_BYTES_MAX) break;
+    stored[name] = value;
   }
-  return JSON.stringify(kept);
+  return JSON.stringify(stored);
 }
 
 /** An attempt as the API shows it. */
@@ -59,7 +59,7 @@ function bodyView(bytes: Uint8Array): Pick<RelayAttempt, "response_body" | "resp
   try {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     // The cut may split a character: decoding as a stream omits the rest of it.
-    return { response_body: decoder.decode(bytes, { stream: bytes.length === BODY_BYTES_KEPT }) };
+    return { response_body: decoder.decode(bytes, { stream: bytes.length === STORED_BODY_BYTES_MAX }) };
   } catch {
     return { response_body: null, response_body_base64: Buffer.from(bytes).toString("base64") };
   }

@@ -19,16 +19,16 @@ import {
 } from "./store.ts";
 
 /** Deliveries of each status that one page scans, whatever its filters: a few milliseconds. */
-export const WALKED_ROWS_MAX = 1_000;
+export const SCANNED_ROWS_MAX = 1_000;
 
-type Sender = Pick<WebhookSender, "isUnderWay" | "underWay">;
+type Sender = Pick<WebhookSender, "isInFlight" | "inFlight">;
 
 /** Filters by endpoint and by message. */
 type OfMessages = Pick<Filters, "endpointRef" | "messageRef">;
 
 /** A delivery's status. The row does not record a first attempt that is in flight. */
 export function statusOf({ ref, item: { status } }: RelayRow, sender: Sender): RelayStatus {
-  return status === "scheduled" && sender.isUnderWay(ref) ? "delivering" : status;
+  return status === "scheduled" && sender.isInFlight(ref) ? "delivering" : status;
 }
 
 export function itemOf(row: RelayRow, sender: Sender): RelayItem {
@@ -46,27 +46,27 @@ export function listRelays(
   const { status, limit = LIST_LIMIT, cursor } = query;
   const before = pageStart(cursor);
   // Deliveries whose first attempt is in flight are stored as scheduled: a page must be full without them as well.
-  const underWay = status === undefined ? [] : sender.underWay(projectRef);
+  const inFlight = status === undefined ? [] : sender.inFlight(projectRef);
   const statuses = status === undefined ? RELAY_STATUSES : [status];
-  const walk = walkOf(store, projectRef, query, of, before, limit + 1 + underWay.length);
-  const walked = statuses.map(walk);
+  const scan = scanOf(store, projectRef, query, of, before, limit + 1 + inFlight.length);
+  const scans = statuses.map(scan);
   // Deliveries below the highest floor of the scans may be missing: the next page starts there.
-  const floor = Math.max(...walked.map((one) => one.floor));
-  const rows = new Map(walked.flatMap((one) => one.rows).map((row) => [row.ref, row]));
-  for (const ref of status === "delivering" ? underWay : []) {
+  const floor = Math.max(...scans.map((one) => one.floor));
+  const rows = new Map(scans.flatMap((one) => one.rows).map((row) => [row.ref, row]));
+  for (const ref of status === "delivering" ? inFlight : []) {
     const row = ref < before ? store.request(ref) : null;
     if (row !== null && matches(row.item, query) && isOf(row, of)) rows.set(ref, row);
   }
-  const wanted = [...rows.values()]
+  const matching = [...rows.values()]
     .filter((row) => row.ref >= floor && (status === undefined || statusOf(row, sender) === status))
     .sort((a, b) => b.ref - a.ref);
-  const { items, ...next } = pageOf(wanted.slice(0, limit + 1), limit, ({ ref }) => [ref]);
+  const { items, ...next } = pageOf(matching.slice(0, limit + 1), limit, ({ ref }) => [ref]);
   const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
   return { deliveries: items.map((row) => itemOf(row, sender)), ...more };
 }
 
 /** Reads the matching deliveries of a status. `floor`: the reference down to which it scanned; 0 when it read enough, or all. */
-function walkOf(
+function scanOf(
   store: RelayStore,
   projectRef: number,
   query: RelayQuery,
@@ -75,7 +75,7 @@ function walkOf(
   limit: number,
 ) {
   const { filter, event_type, since, until, error, schedule_id } = query;
-  const isNarrowed =
+  const isFiltered =
     [event_type, since, until, error, schedule_id].some((one) => one !== undefined) ||
     of.endpointRef !== null ||
     of.messageRef !== null;
@@ -89,12 +89,12 @@ function walkOf(
     schedule: schedule_id ?? null,
   };
   return (status: RelayStatus): { floor: number; rows: RelayRow[] } => {
-    if (!isNarrowed) {
+    if (!isFiltered) {
       return { floor: 0, rows: store.page(filter === "pulse", projectRef, status, before, limit) };
     }
     const place = { projectRef, status: statusNumber(status) };
-    const floor = store.floor(projectRef, place.status, before, WALKED_ROWS_MAX - 1);
-    const rows = store.narrowed({ ...filters, ...place, floor, before, limit });
+    const floor = store.floor(projectRef, place.status, before, SCANNED_ROWS_MAX - 1);
+    const rows = store.matching({ ...filters, ...place, floor, before, limit });
     return { floor: rows.length === limit ? 0 : floor, rows };
   };
 }

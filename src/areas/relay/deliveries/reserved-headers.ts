@@ -4,11 +4,11 @@ import { givenHeaders, type RequestHeaders } from "../../../kernel/outbound/head
  * Headers that the delivery sets itself: a caller's values are ignored, also with underscores, which many receivers read
  * as dashes.
  */
-const OWN_HEADERS =
+const RESERVED_HEADERS =
   /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
 /** Checks a user's headers and removes the reserved ones. @throws ApiError `validation_error` */
-export function ownHeadersLeftOut(given: RequestHeaders): RequestHeaders {
+export function withoutReservedHeaders(given: RequestHeaders): RequestHeaders {
   const headers = givenHeaders(given);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !RESERVED_HEADERS.test(name)));
 }

@@ -33,7 +33,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
       "/v1/relay",
       async ({ call, body }) => {
         const ready = await relays.prepare(body, call.bodyText);
-        return call.perform((tx, forNothing) => relays.schedule(tx, call.caller, ready, forNothing));
+        return call.perform((tx, waiveCharge) => relays.schedule(tx, call.caller, ready, waiveCharge));
       },
       {
         op: {
@@ -103,7 +103,8 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
           access: "relay:write",
           cost: 1,
           summary: "Resend a failed delivery",
-          description: "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
+          description:
+            "Sends the delivery immediately, under the same ids and with all its retries. The numbers of its attempts continue.",
           errors: ["not_found", "conflict"],
         },
         params: RelayParams,

@@ -50,7 +50,7 @@ export const TimeoutMs = Type.Integer({
 });
 
 /** Headers set by the user. */
-export const GivenHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
+export const CustomHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
   errorMessage: "must be an object that maps header names to strings",
   description:
     "Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself.",
@@ -68,7 +68,8 @@ export const RelayBody = named("RelayBody", {
     Type.String({
       pattern: "^[0-9]+[smhd]$",
       errorMessage: "must be a number of seconds, minutes, hours or days such as 0s, 90s, 15m, 12h or 3d",
-      description: "Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given.",
+      description:
+        "Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given.",
       examples: ["15m"],
     }),
   ),
@@ -94,7 +95,7 @@ export const RelayBody = named("RelayBody", {
       examples: ["PGludm9pY2UvPg=="],
     }),
   ),
-  headers: Type.Optional(GivenHeaders),
+  headers: Type.Optional(CustomHeaders),
   retry_schedule: Type.Optional(RetrySchedule),
   timeout_ms: Type.Optional(TimeoutMs),
   deduplication_id: Type.Optional(
@@ -158,7 +159,7 @@ const EventType = Type.String({
 });
 
 /** Filters of lists and of bulk resends. */
-export const NARROWED = {
+export const FILTERS = {
   event_type: Type.Optional(EventType),
   since: Type.Optional(timestamp("Start of the creation time, inclusive, in epoch milliseconds.")),
   until: Type.Optional(timestamp("End of the creation time, exclusive, in epoch milliseconds.")),
@@ -184,8 +185,10 @@ export const RelayQuery = named("RelayQuery", {
   ),
   status: Type.Optional(RelayStatus),
   ...OF_MESSAGES,
-  ...NARROWED,
-  schedule_id: Type.Optional(Type.String({ maxLength: 64, description: "Only deliveries of this schedule's runs." })),
+  ...FILTERS,
+  schedule_id: Type.Optional(
+    Type.String({ maxLength: 64, description: "Only deliveries of this schedule's runs." }),
+  ),
   error: Type.Optional(
     oneOf(RELAY_FAILURES, {
       errorMessage: `must be one of ${RELAY_FAILURES.join(", ")}`,
@@ -224,7 +227,12 @@ const DELIVERY = {
   method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,
   attempts: Type.Integer({ description: "Number of finished attempts." }),
-  response_status: orNull(Type.Integer({ description: "HTTP status of the last response; null without a response.", examples: [200] })),
+  response_status: orNull(
+    Type.Integer({
+      description: "HTTP status of the last response; null without a response.",
+      examples: [200],
+    }),
+  ),
   error: orNull(Type.String({ description: "Error of the last attempt." }), { examples: [null] }),
   scheduled_for: Type.Integer({ description: "Time of the first attempt, in epoch milliseconds." }),
   finished_at: orNull(
@@ -257,12 +265,22 @@ export const RelayAttempt = named("RelayAttempt", {
   request_headers: orNull(Headers, {
     description: "Headers of the request, with `[secret]` in place of values that may be secret.",
   }),
-  response_headers: orNull(Headers, { description: "Headers of the response, at most 4 KiB; null without a response." }),
-  response_body: orNull(Type.String({ description: "First 4 KiB of the response's body.", examples: ["ok"] })),
-  response_body_base64: Type.Optional(
-    Type.String({ description: "First 4 KiB of the response's body as base64, when it is not UTF-8. Replaces `response_body`.", examples: [] }),
+  response_headers: orNull(Headers, {
+    description: "Headers of the response, at most 4 KiB; null without a response.",
+  }),
+  response_body: orNull(
+    Type.String({ description: "First 4 KiB of the response's body.", examples: ["ok"] }),
   ),
-  remote_address: orNull(Type.String({ description: "IP address of the server that responded.", examples: ["203.0.113.7"] })),
+  response_body_base64: Type.Optional(
+    Type.String({
+      description:
+        "First 4 KiB of the response's body as base64, when it is not UTF-8. Replaces `response_body`.",
+      examples: [],
+    }),
+  ),
+  remote_address: orNull(
+    Type.String({ description: "IP address of the server that responded.", examples: ["203.0.113.7"] }),
+  ),
 });
 export type RelayAttempt = Static<typeof RelayAttempt>;
 
@@ -299,14 +317,16 @@ export const RelayResendBody = named("RelayResendBody", {
     Type.Literal("failed", { errorMessage: "must be failed: the content of other deliveries is deleted" }),
   ),
   endpoint_id: OF_MESSAGES.endpoint_id,
-  ...NARROWED,
+  ...FILTERS,
   ...BULK_TERMS,
 });
 export type RelayResendBody = Static<typeof RelayResendBody>;
 
 const Matched = {
   matched: Type.Integer({ description: "Number of deliveries that match, at most 10,000.", examples: [42] }),
-  more: Type.Optional(Type.Literal(true, { description: "Present when more deliveries match.", examples: [] })),
+  more: Type.Optional(
+    Type.Literal(true, { description: "Present when more deliveries match.", examples: [] }),
+  ),
 };
 
 /** Response to a dry run of a bulk resend. */

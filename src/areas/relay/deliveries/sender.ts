@@ -10,7 +10,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type AttemptResult, afterAttempt, DELIVER, failureOf, type NextStep, readWaits } from "../domain.ts";
 import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "../endpoints/deliveries.ts";
 import type { DeliveryCounts } from "./counts.ts";
-import { BODY_BYTES_KEPT, exchangeOf } from "./exchange.ts";
+import { exchangeOf, STORED_BODY_BYTES_MAX } from "./exchange.ts";
 import type { RelayFailure } from "./schema.ts";
 import type { AttemptRow, NewRelay, RelayRequest, RelayStore } from "./store.ts";
 
@@ -46,7 +46,10 @@ export interface Destination {
   readonly headers: RequestHeaders;
 }
 
-type Trial = Pick<NewRelay, "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"> & {
+type OneTimeNotification = Pick<
+  NewRelay,
+  "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"
+> & {
   readonly destination?: Destination;
 };
 /** The outcome of an attempt. */
@@ -92,12 +95,12 @@ export class WebhookSender {
   }
 
   /** Whether the first attempt is in flight. The row does not record it: it would be wrong after a crash. */
-  isUnderWay(ref: number): boolean {
+  isInFlight(ref: number): boolean {
     return this.firstAttempts.has(ref);
   }
 
   /** References of a project's deliveries whose first attempt is in flight. */
-  underWay(projectRef: number): number[] {
+  inFlight(projectRef: number): number[] {
     return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
   }
 
@@ -105,9 +108,9 @@ export class WebhookSender {
     const { ref } = job;
     const { store, stopped, endpoints } = this.deps;
     const relay = store.request(ref);
-    if (relay === null || relay.item.finished_at !== null) return endpoints.lost(job);
+    if (relay === null || relay.item.finished_at !== null) return endpoints.abandoned(job);
     // Cancelled or finished, and then resent by another job, which continues.
-    if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return endpoints.lost(job);
+    if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return endpoints.abandoned(job);
     if (stopped.has(relay.projectRef)) return {};
     const toEndpoint = relay.endpointRef !== null;
     const instead = toEndpoint ? endpoints.admit(relay, job) : null;
@@ -115,7 +118,7 @@ export class WebhookSender {
     if (toEndpoint || relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
     try {
       if (!toEndpoint) return await this.send(relay, job, null);
-      return await endpoints.watched(relay, () => this.send(relay, job, endpoints.request(relay)));
+      return await endpoints.trackAttempt(relay, () => this.send(relay, job, endpoints.request(relay)));
     } catch (error) {
       this.firstAttempts.delete(ref);
       throw error;
@@ -160,26 +163,28 @@ export class WebhookSender {
     const result = resultOf(outcome, clock.now());
     const next = this.nextOf(relay, result);
     const failure = next.kind === "failed" ? failureOf(result) : null;
-    const kept = exchangeOf(custom, own, outcome);
+    const exchange = exchangeOf(custom, own, outcome);
     // A response may repeat the request's path, which contains secrets.
-    const keepsResponse = message?.keepsResponse !== false && destination === null;
+    const storesResponse = message?.storesResponse !== false && destination === null;
     const made: AttemptRow = {
       attempt: attempts + 1,
       started_at: startedAt,
       duration_ms: outcome.latencyMs,
       response_status: result.status,
       error: next.kind === "delivered" ? null : next.error,
-      ...(keepsResponse ? kept : { ...kept, response_headers: null, response_body: null }),
+      ...(storesResponse ? exchange : { ...exchange, response_headers: null, response_body: null }),
     };
-    const again = this.againOf(relay, job, next);
+    const jobOutcome = this.jobOutcomeOf(relay, job, next);
     // The endpoint's settings may change before the outcome is recorded.
-    const retry = next.kind === "retry" && again.retryAt === undefined ? next : null;
+    const retry = next.kind === "retry" && jobOutcome.retryAt === undefined ? next : null;
     const record = (tx: Tx): void => this.record(tx, relay, job, made, { next, failure, retry });
-    return { record, ...again };
+    return { record, ...jobOutcome };
   }
 
   /** Sends a notification once, without storing it. */
-  async trial(notification: Trial): Promise<{ status: number | null; error: string | null }> {
+  async sendOnce(
+    notification: OneTimeNotification,
+  ): Promise<{ status: number | null; error: string | null }> {
     const { accountRef, target_url, destination = null } = notification;
     const body = Buffer.from(notification.body ?? "");
     const now = this.deps.clock.now();
@@ -214,7 +219,7 @@ export class WebhookSender {
       ...request,
       bodyBytesMax: RESPONSE_BYTES_MAX,
       keepsBody: true,
-      keptBytesMax: BODY_BYTES_KEPT,
+      keptBytesMax: STORED_BODY_BYTES_MAX,
       longerBody: "truncate",
       redirectsMax: 0,
       reuseConnection: true,
@@ -230,13 +235,15 @@ export class WebhookSender {
     return afterAttempt(kind, number, result, ids.fraction(), waits);
   }
 
-  private againOf(
+  private jobOutcomeOf(
     relay: RelayRequest,
     job: EndpointJob,
     next: NextStep,
   ): Pick<JobOutcome, "retryAt" | "payload"> {
     if (next.kind !== "retry") return {};
-    return relay.endpointRef === null ? { retryAt: next.at } : this.deps.endpoints.again(job, relay, next.at);
+    return relay.endpointRef === null
+      ? { retryAt: next.at }
+      : this.deps.endpoints.jobOutcome(job, relay, next.at);
   }
 
   private customOf({ headers, item }: RelayRequest): RequestHeaders {
@@ -303,7 +310,7 @@ export class WebhookSender {
       })
     )
       return;
-    const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
+    const counter = next === "retry" ? counts.retries[item.kind] : counts.finished[item.kind][next];
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...made, ref });
     if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, retry, next);
@@ -325,18 +332,18 @@ function defaultsOf({ body_bytes }: Pick<RelayRequest, "body_bytes">): RequestHe
   return { "Content-Type": type, "User-Agent": USER_AGENT };
 }
 
-function resultOf(outcome: OutboundOutcome, endedAt: number): AttemptResult {
+function resultOf(outcome: OutboundOutcome, finishedAt: number): AttemptResult {
   return outcome.answered
     ? {
         status: outcome.status,
         failure: null,
         retryAfter: outcome.headers["retry-after"],
-        endedAt,
+        finishedAt,
       }
     : {
         status: null,
         failure: outcome.failure,
         retryAfter: undefined,
-        endedAt,
+        finishedAt,
       };
 }

@@ -7,7 +7,7 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DEDUPLICATED_MS, DELIVER, dueAt, readWaits } from "../domain.ts";
+import { DEDUPLICATION_MS, DELIVER, dueAt, readWaits } from "../domain.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import type { Messages } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
@@ -16,7 +16,7 @@ import type { DeliveryCounts } from "./counts.ts";
 import { attemptView } from "./exchange.ts";
 import { RelayIds } from "./ids.ts";
 import { itemOf, listRelays, statusOf } from "./listing.ts";
-import { ownHeadersLeftOut } from "./reserved-headers.ts";
+import { withoutReservedHeaders } from "./reserved-headers.ts";
 import {
   BODY_BYTES_MAX,
   type Relay,
@@ -86,7 +86,7 @@ export class RelayService {
     return {
       host: url.host,
       dueAt: dueAt(given),
-      custom: ownHeadersLeftOut(given.headers ?? {}),
+      custom: withoutReservedHeaders(given.headers ?? {}),
       relay: { target_url, method, body: hasText ? await payloadText(bodyText, given.payload) : null },
       extras: extrasOf(given),
       deduplicationId,
@@ -98,12 +98,12 @@ export class RelayService {
     tx: Tx,
     { account, project }: Caller,
     prepared: PreparedRelay,
-    forNothing: () => void,
+    waiveCharge: () => void,
   ): Reply<201, RelayScheduled> | Reply<200, RelayDeduplicated> {
     const { host, dueAt, custom, relay, extras, deduplicationId } = prepared;
     const first = deduplicationId === null ? null : this.firstOf(tx, project.ref, deduplicationId);
     if (first !== null) {
-      forNothing();
+      waiveCharge();
       const { relay_id, scheduled_for } = first.item;
       return reply(200, { relay_id, scheduled_for, status: this.statusOf(first), deduplicated: true });
     }
@@ -144,7 +144,7 @@ export class RelayService {
 
   private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
     const { resends, store } = this.deps;
-    return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATED_MS));
+    return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATION_MS));
   }
 
   /** Queues a monitor's notification, due immediately. Returns its id, for {@link withdraw}. */
@@ -171,16 +171,16 @@ export class RelayService {
     const { store, sender, counts } = this.deps;
     const rows = this.relayIds.refsOf(relayId).map((ref) => store.request(ref));
     const row = rows.find((one) => one?.item.relay_id === relayId && one.item.kind === "pulse");
-    if (!row || row.item.finished_at !== null || sender.isUnderWay(row.ref)) return false;
+    if (!row || row.item.finished_at !== null || sender.isInFlight(row.ref)) return false;
     const { attempts, response_status, error } = row.item;
     store.update(tx, row.ref, { status: "cancelled", failure: null, attempts, response_status, error });
-    tx.afterCommit(() => counts.ended.pulse.cancelled.add());
+    tx.afterCommit(() => counts.finished.pulse.cancelled.add());
     return true;
   }
 
   /** Sends a notification immediately and once, without storing it. */
-  trial(notification: Notification): Promise<{ status: number | null; error: string | null }> {
-    return this.deps.sender.trial({ ...notification, relay_id: this.newId().relay_id });
+  sendOnce(notification: Notification): Promise<{ status: number | null; error: string | null }> {
+    return this.deps.sender.sendOnce({ ...notification, relay_id: this.newId().relay_id });
   }
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -214,7 +214,7 @@ export class RelayService {
       const end = { status: "cancelled", failure: null, attempts, response_status, error } as const;
       this.deps.store.update(tx, row.ref, end);
       this.deps.deliveries.cancelled(tx, row);
-      tx.afterCommit(() => this.deps.counts.ended[kind].cancelled.add());
+      tx.afterCommit(() => this.deps.counts.finished[kind].cancelled.add());
       const target = { type: "delivery", id: relay_id };
       tx.audit({
         summary: "Delivery cancelled",
@@ -244,15 +244,13 @@ export class RelayService {
     if (failed === null) {
       const gone =
         row.endpointRef === null
-          ? "its content is deleted. Only failed deliveries keep it, for 7 days"
+          ? "its content is not stored any more"
           : "its endpoint is disabled or deleted, or its payload is deleted";
       const why =
-        status === "scheduled" || status === "delivering"
-          ? "only a finished delivery can be resent"
-          : gone;
+        status === "scheduled" || status === "delivering" ? "only a finished delivery can be resent" : gone;
       throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
     }
-    this.sendAgain(tx, failed);
+    this.restart(tx, failed);
     const target = { type: "delivery", id: relay_id };
     tx.audit({ summary: "Delivery resent", target, before: { status }, after: { status: "scheduled" } });
     return { relay_id, status: "scheduled" };
@@ -266,12 +264,12 @@ export class RelayService {
   }
 
   /** Restarts a failed delivery, due now. */
-  sendAgain(tx: Tx, row: RelayRequest): void {
+  restart(tx: Tx, row: RelayRequest): void {
     if (row.endpointRef !== null) {
-      this.deps.messages.sendAgain(tx, row.ref);
+      this.deps.messages.restart(tx, row.ref);
       return;
     }
-    this.deps.store.again(tx, tx.now, row.ref);
+    this.deps.store.restart(tx, tx.now, row.ref);
     this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
   }
 

@@ -159,7 +159,7 @@ export function relayStore(db: Database) {
       return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
     },
     /** Finished deliveries, oldest first. */
-    endedBefore: db.all<Referenced, [moment: number, limit: number]>(
+    finishedBefore: db.all<Referenced, [time: number, limit: number]>(
       "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",
     ),
     someOfProject: db.all<Referenced, [projectRef: number, limit: number]>(
@@ -230,7 +230,7 @@ function insertStore(db: Database) {
 function listStore(db: Database) {
   const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
   const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
-  const narrowed = db.all<StoredRow, [walk: Filters & Walk & { readonly limit: number }]>(
+  const matching = db.all<StoredRow, [range: Filters & ScanRange & { readonly limit: number }]>(
     `SELECT ${COLUMNS} FROM relays WHERE project_ref = $projectRef AND status = $status AND ref < $before AND ref >= $floor
      AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
   );
@@ -245,7 +245,7 @@ function listStore(db: Database) {
       "SELECT ref AS n FROM relays WHERE project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
     ),
     /** Matching deliveries of a project and status between two references, newest first. */
-    narrowed: (query: Filters & Walk & { readonly limit: number }) => narrowed(query).map(rowOf),
+    matching: (query: Filters & ScanRange & { readonly limit: number }) => matching(query).map(rowOf),
     /** The number of a project's scheduled deliveries, counted up to `countedMax`. */
     scheduledTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
@@ -262,7 +262,7 @@ function listStore(db: Database) {
 }
 
 /** Deliveries of a project and status from `floor` up to `before`, exclusive. */
-type Walk = {
+type ScanRange = {
   readonly projectRef: number;
   readonly status: number;
   readonly floor: number;
@@ -303,7 +303,7 @@ function attemptStore(db: Database) {
       return end(tx, { ...outcome, finished_at: tx.now }) > 0;
     },
     /** Restarts a failed delivery. */
-    again: db.change<[now: number, ref: number]>(
+    restart: db.change<[now: number, ref: number]>(
       "UPDATE relays SET status = 1, attempts_before = attempts, scheduled_for = ?, finished_at = NULL, failure = NULL WHERE ref = ?",
     ),
     /** Sets the current URL of the endpoint. */

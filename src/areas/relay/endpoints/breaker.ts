@@ -16,7 +16,7 @@ const FAILURES_APART_MS = 12 * HOUR_MS;
 export const FAILED_NOTICE_MS = HOUR_MS;
 
 /** Health of an endpoint after a success, or after a user enabled it. */
-export const WELL = {
+export const HEALTHY = {
   breaker: CLOSED,
   failures: 0,
   failing_since: null,
@@ -42,7 +42,7 @@ export function nextProbeAt(now: number, probes: number, fraction: number): numb
 export function afterFailure(
   health: Health,
   { status, error, isProbe }: FailedAttempt,
-  bounds: { readonly breakerFailures: number; readonly disableAfterHours: number },
+  limits: { readonly breakerFailures: number; readonly disableAfterHours: number },
   now: number,
   fraction: number,
 ): { readonly change: Partial<Health>; readonly disabledFor: string | null } {
@@ -50,7 +50,7 @@ export function afterFailure(
   const failing_since = health.failing_since ?? now;
   const change = { failures, failing_since, last_status: status, last_error: error };
   if (status === GONE) return { change, disabledFor: `the target responded with ${GONE}` };
-  const { breakerFailures, disableAfterHours } = bounds;
+  const { breakerFailures, disableAfterHours } = limits;
   const patienceMs = Math.max(disableAfterHours * HOUR_MS, FAILURES_APART_MS);
   if (disableAfterHours > 0 && now - failing_since >= patienceMs)
     return { change, disabledFor: `every attempt of the last ${disableAfterHours} hours failed` };
@@ -93,13 +93,13 @@ export const SILENT_AFTER_MS = 1_000;
 export class Progress {
   private readonly running = new Map<number, { attempts: number; since: number }>();
 
-  began(ref: number, now: number): void {
+  started(ref: number, now: number): void {
     const one = this.running.get(ref);
     if (one === undefined) this.running.set(ref, { attempts: 1, since: now });
     else one.attempts += 1;
   }
 
-  ended(ref: number, now: number): void {
+  finished(ref: number, now: number): void {
     const one = this.running.get(ref);
     if (one === undefined) return;
     one.attempts -= 1;

@@ -13,7 +13,7 @@ import type { MessageStore } from "../messages/store.ts";
 import { messageBody } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { EndpointHealth } from "./health.ts";
-import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, keepsOrder } from "./registry.ts";
+import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, isOrdered } from "./registry.ts";
 import { CONCURRENCY } from "./schema.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./store.ts";
 
@@ -37,7 +37,7 @@ export interface EndpointRequest {
   readonly custom: RequestHeaders;
   readonly body: Uint8Array;
   readonly timeoutMs: number;
-  readonly keepsResponse: boolean;
+  readonly storesResponse: boolean;
 }
 
 /** Job that ends the pending deliveries of a disabled or deleted endpoint. */
@@ -46,7 +46,7 @@ const END = "relay.endpoint.end";
 const RELEASE = "relay.endpoint.release";
 /** Deliveries in one unit of work of either job: a millisecond or two. */
 const SLICE = 200;
-const JOBS_AT_ONCE = 4;
+const CONCURRENT_JOBS = 4;
 
 /** Decides when deliveries to endpoints are sent, parked or ended. */
 export class EndpointDeliveries {
@@ -64,18 +64,18 @@ export class EndpointDeliveries {
       readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
       /** Whether an attempt is in flight. */
-      readonly isUnderWay: (ref: number) => boolean;
+      readonly isInFlight: (ref: number) => boolean;
     },
   ) {
     const { scheduler } = deps;
     scheduler.register(RELEASE, {
-      concurrency: JOBS_AT_ONCE,
+      concurrency: CONCURRENT_JOBS,
       run: async ({ key }) => ({
         record: (tx) => this.release(tx, Number(key)),
       }),
     });
     scheduler.register(END, {
-      concurrency: JOBS_AT_ONCE,
+      concurrency: CONCURRENT_JOBS,
       run: async ({ key, payload }) => ({
         record: (tx) => this.endSome(tx, Number(key), Number(payload)),
       }),
@@ -112,13 +112,13 @@ export class EndpointDeliveries {
   }
 
   /** Makes an attempt, and tracks in real time whether its endpoint responds. */
-  async watched({ endpointRef }: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome> {
+  async trackAttempt({ endpointRef }: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome> {
     const ref = endpointRef ?? 0;
-    this.progress.began(ref, monotonicMs());
+    this.progress.started(ref, monotonicMs());
     try {
       return await attempt();
     } finally {
-      this.progress.ended(ref, monotonicMs());
+      this.progress.finished(ref, monotonicMs());
     }
   }
 
@@ -130,10 +130,10 @@ export class EndpointDeliveries {
     const { state, breaker, retrying_ref } = endpoint.health;
     const isBehind = retrying_ref !== null && retrying_ref !== ref;
     if (state === PAUSED || isBehind || (breaker !== CLOSED && job.probe === undefined))
-      return { record: (tx) => this.hold(tx, endpoint.row.ref, ref, job) };
+      return { record: (tx) => this.parkUnlessReady(tx, endpoint.row.ref, ref, job) };
     const waitMs = job.paced === true ? 0 : this.paceOf(endpoint);
     if (waitMs === 0) return null;
-    if (waitMs > PACE_AHEAD_MS) return { record: (tx) => this.putOff(tx, endpoint.row.ref, ref, job) };
+    if (waitMs > PACE_AHEAD_MS) return { record: (tx) => this.parkForRate(tx, endpoint.row.ref, ref, job) };
     const retryAt = this.deps.clock.now() + waitMs;
     return {
       retryAt,
@@ -143,8 +143,8 @@ export class EndpointDeliveries {
   }
 
   /** The outcome of a job whose delivery was finished before its attempt: if it was a probe, another one replaces it. */
-  lost({ probe }: EndpointJob): JobOutcome {
-    return probe === undefined ? {} : { record: (tx) => this.deps.health.probeLost(tx, probe) };
+  abandoned({ probe }: EndpointJob): JobOutcome {
+    return probe === undefined ? {} : { record: (tx) => this.deps.health.replaceProbe(tx, probe) };
   }
 
   /** The request of an attempt. @throws Error without its message, which is stored as long as its deliveries. */
@@ -160,7 +160,7 @@ export class EndpointDeliveries {
       url: terms.url,
       custom,
       timeoutMs: terms.timeout_ms,
-      keepsResponse: terms.keep_responses,
+      storesResponse: terms.keep_responses,
       body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),
     };
   }
@@ -181,13 +181,13 @@ export class EndpointDeliveries {
    * The outcome of the job itself. Empty when {@link record} creates another job, or parks the delivery: a failed probe is
    * parked with the others, and so is a delivery of an endpoint that keeps the order.
    */
-  again(
+  jobOutcome(
     job: EndpointJob,
     { item, endpointRef }: RelayRequest,
     retryAt: number,
   ): Pick<JobOutcome, "retryAt" | "payload"> {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
-    if (job.probe !== undefined || (endpoint !== null && keepsOrder(endpoint))) return {};
+    if (job.probe !== undefined || (endpoint !== null && isOrdered(endpoint))) return {};
     return {
       retryAt,
       payload: {
@@ -200,7 +200,7 @@ export class EndpointDeliveries {
   /** Blocks an endpoint that keeps the order until a delivery is sent that this server had no capacity for. */
   postponed(tx: Tx, { endpointRef, ref }: RelayRequest): void {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
-    if (endpoint !== null && keepsOrder(endpoint)) this.deps.health.waitFor(tx, endpoint, ref);
+    if (endpoint !== null && isOrdered(endpoint)) this.deps.health.block(tx, endpoint, ref);
   }
 
   /** Records the outcome of an attempt in the endpoint's health. */
@@ -215,10 +215,10 @@ export class EndpointDeliveries {
     const { registry, health, store } = this.deps;
     const endpoint = registry.get(relay.endpointRef ?? 0);
     if (endpoint === null) {
-      if (retry !== null) this.hold(tx, relay.endpointRef ?? 0, relay.ref, { ref: relay.ref });
+      if (retry !== null) this.parkUnlessReady(tx, relay.endpointRef ?? 0, relay.ref, { ref: relay.ref });
       return;
     }
-    if (next !== "retry") health.waitNoLonger(tx, endpoint, relay.ref);
+    if (next !== "retry") health.unblock(tx, endpoint, relay.ref);
     if (relay.item.target_url !== endpoint.terms.url) store.setTarget(tx, endpoint.terms.url, relay.ref);
     const isProbe = job.probe !== undefined;
     // A user may have closed the breaker in the meantime.
@@ -242,10 +242,10 @@ export class EndpointDeliveries {
     const { health, scheduler } = this.deps;
     const { state, breaker } = endpoint.health;
     if (at === null || state !== LIVE || breaker !== CLOSED) {
-      this.hold(tx, endpoint.row.ref, ref, { ref });
+      this.parkUnlessReady(tx, endpoint.row.ref, ref, { ref });
       return;
     }
-    if (keepsOrder(endpoint)) health.waitFor(tx, endpoint, ref);
+    if (isOrdered(endpoint)) health.block(tx, endpoint, ref);
     const job = { ref, begun: item.scheduled_for } satisfies EndpointJob;
     // Behind an open breaker, other deliveries wait at most until the next probe.
     const latest = endpoint.health.holds === 1 ? tx.now + PROBE_MS_MAX : at;
@@ -257,7 +257,7 @@ export class EndpointDeliveries {
     if (endpointRef === null) return;
     this.deps.endpoints.unparkOne(tx, endpointRef, ref);
     const endpoint = this.deps.registry.get(endpointRef);
-    if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
+    if (endpoint !== null) this.deps.health.unblock(tx, endpoint, ref);
   }
 
   /** Starts the job that sends or ends the pending deliveries of an endpoint, according to its state. */
@@ -280,19 +280,19 @@ export class EndpointDeliveries {
   }
 
   /** Parks a delivery, unless its endpoint accepts deliveries again, or was disabled, in the meantime. */
-  private hold(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
-    if (job.probe !== undefined) this.deps.health.probeLost(tx, endpointRef);
+  private parkUnlessReady(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+    if (job.probe !== undefined) this.deps.health.replaceProbe(tx, endpointRef);
     const endpoint = this.deps.registry.get(endpointRef);
     if (endpoint !== null && endpoint.health.state !== DISABLED) this.enqueue(tx, endpoint, ref, tx.now);
     else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
   }
 
   /** Parks a delivery that gets no token of its endpoint's rate soon: parked deliveries are sent at that rate. */
-  private putOff(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+  private parkForRate(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
     const { registry, health, scheduler } = this.deps;
     const endpoint = registry.get(endpointRef);
     if (endpoint === null || isHeld(endpoint)) {
-      this.hold(tx, endpointRef, ref, job);
+      this.parkUnlessReady(tx, endpointRef, ref, job);
       return;
     }
     health.park(tx, endpoint, ref);
@@ -302,7 +302,7 @@ export class EndpointDeliveries {
   private release(tx: Tx, endpointRef: number): void {
     const { registry, endpoints, scheduler, health } = this.deps;
     const endpoint = registry.get(endpointRef);
-    if (endpoint === null || !health.takesAll(endpoint)) return;
+    if (endpoint === null || !health.acceptsAll(endpoint)) return;
     const { max_per_second: rate } = endpoint.terms;
     const most = Math.min(SLICE, rate ?? SLICE);
     const parked = endpoints.unpark(tx, endpointRef, most);
@@ -313,13 +313,13 @@ export class EndpointDeliveries {
   }
 
   private endSome(tx: Tx, endpointRef: number, after: number): void {
-    const { registry, endpoints, store, scheduler, isUnderWay } = this.deps;
+    const { registry, endpoints, store, scheduler, isInFlight } = this.deps;
     const endpoint = registry.get(endpointRef);
     // Enabled again in the meantime.
     if (endpoint !== null && endpoint.health.state !== DISABLED) return;
     const waiting = endpoints.waitingAfter(endpointRef, after, SLICE);
     for (const { ref } of waiting) {
-      const row = isUnderWay(ref) ? null : store.request(ref);
+      const row = isInFlight(ref) ? null : store.request(ref);
       if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
     }
     const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
@@ -346,8 +346,8 @@ export class EndpointDeliveries {
       response_status,
       error,
     });
-    if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
+    if (endpoint !== null) this.deps.health.unblock(tx, endpoint, ref);
     changes.inProject(tx, projectRef, "relay", relay_id);
-    tx.afterCommit(() => counts.ended[kind][ending].add());
+    tx.afterCommit(() => counts.finished[kind][ending].add());
   }
 }

@@ -11,7 +11,7 @@ import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { ownHeadersLeftOut } from "../deliveries/reserved-headers.ts";
+import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import {
   GRACE_HOURS,
   LIST_LIMIT,
@@ -21,14 +21,14 @@ import {
 } from "../deliveries/schema.ts";
 import { readWaits } from "../domain.ts";
 import type { Messages } from "../messages/messages.ts";
-import { WELL } from "./breaker.ts";
+import { HEALTHY } from "./breaker.ts";
 import { NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
 import {
   type Endpoint,
   type EndpointRegistry,
   endpointSealContext,
-  keepsOrder,
-  OWN_TYPES,
+  isOrdered,
+  NOTICE_PREFIX,
 } from "./registry.ts";
 import {
   CONCURRENCY,
@@ -56,7 +56,7 @@ const DAY_MS = 24 * HOUR_MS;
 export const ENDPOINTS_MAX = 1_000;
 
 /** Default settings of an endpoint. */
-const USUAL: Omit<EndpointTerms, "url"> = {
+const DEFAULT_TERMS: Omit<EndpointTerms, "url"> = {
   event_types: [],
   channels: [],
   filter: null,
@@ -72,7 +72,7 @@ const USUAL: Omit<EndpointTerms, "url"> = {
 };
 
 const NEW: Health = {
-  ...WELL,
+  ...HEALTHY,
   state: LIVE,
   last_status: null,
   last_error: null,
@@ -83,7 +83,7 @@ const NEW: Health = {
 };
 
 /** A caller's settings of an endpoint, checked. */
-type Asked = ReturnType<Endpoints["prepare"]>;
+type EndpointInput = ReturnType<Endpoints["prepare"]>;
 
 export class Endpoints {
   private nextRef: number;
@@ -109,7 +109,7 @@ export class Endpoints {
     if (terms.url !== undefined) this.deps.policy.assertUrl("url", terms.url);
     if (terms.filter !== undefined && terms.filter !== null) compileFilter("filter", terms.filter);
     if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
-    const custom = headers === undefined ? undefined : ownHeadersLeftOut(headers);
+    const custom = headers === undefined ? undefined : withoutReservedHeaders(headers);
     return { name, custom, state, terms: termsIn(terms) };
   }
 
@@ -118,7 +118,7 @@ export class Endpoints {
     tx: Tx,
     { account, project }: Caller,
     { url, secret }: RelayEndpointBody,
-    asked: Asked,
+    input: EndpointInput,
   ): RelayEndpointCreated {
     const { endpoints, registry, secrets, ids, tiers } = this.deps;
     const there = registry.ofProject(project.ref);
@@ -128,7 +128,7 @@ export class Endpoints {
         "endpoint_limit_exceeded",
         `Your tier allows ${most} endpoints in a project; this one has ${there.length}. Delete one, or move to a larger tier.`,
       );
-    const { name = null, custom = {}, state, terms } = asked;
+    const { name = null, custom = {}, state, terms } = input;
     this.assertFree(project.ref, name);
     if (subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     const ref = this.nextRef++;
@@ -141,7 +141,7 @@ export class Endpoints {
       name,
       ...NEW,
       state: state === "paused" ? PAUSED : LIVE,
-      terms: JSON.stringify({ url, ...USUAL, ...terms }),
+      terms: JSON.stringify({ url, ...DEFAULT_TERMS, ...terms }),
       headers: this.seal(custom, endpoint_id),
       created_at: tx.now,
       updated_at: tx.now,
@@ -171,25 +171,25 @@ export class Endpoints {
     const { endpoints } = this.deps;
     const endpoint = this.find(projectRef, endpointId);
     const { ref } = endpoint.row;
-    const ended = (status: "delivered" | "failed") =>
-      endpoints.endedSince(ref, RELAY_STATUSES.indexOf(status) + 1, COUNTED_MAX, now - DAY_MS);
+    const finished = (status: "delivered" | "failed") =>
+      endpoints.finishedSince(ref, RELAY_STATUSES.indexOf(status) + 1, COUNTED_MAX, now - DAY_MS);
     return {
       ...itemView(endpoint),
       counts: {
         waiting: endpoints.waiting(ref, COUNTED_MAX),
-        delivered_24h: ended("delivered"),
-        failed_24h: ended("failed"),
+        delivered_24h: finished("delivered"),
+        failed_24h: finished("failed"),
       },
     };
   }
 
   /** @throws ApiError `not_found`, `endpoint_name_taken` */
-  change(tx: Tx, { project }: Caller, endpointId: string, asked: Asked): RelayEndpointItem {
+  change(tx: Tx, { project }: Caller, endpointId: string, input: EndpointInput): RelayEndpointItem {
     const { endpoints, registry, stateChanged } = this.deps;
     const before = this.find(project.ref, endpointId);
     const { ref, endpoint_id } = before.row;
     const shownBefore = itemView(before);
-    const { name = before.row.name, custom = before.custom, state, terms } = asked;
+    const { name = before.row.name, custom = before.custom, state, terms } = input;
     if (name !== before.row.name) this.assertFree(project.ref, name);
     const subscribed = subscribesToNotices(before.terms.event_types);
     if (!subscribed && subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
@@ -207,9 +207,9 @@ export class Endpoints {
         state: PAUSED,
         disabled_reason: null,
       });
-    if (state === "live") registry.setHealth(tx, endpoint, { ...WELL, state: LIVE });
+    if (state === "live") registry.setHealth(tx, endpoint, { ...HEALTHY, state: LIVE });
     // Without an order to keep, deliveries do not wait for the retry of another one.
-    if (!keepsOrder(endpoint) && endpoint.health.retrying_ref !== null)
+    if (!isOrdered(endpoint) && endpoint.health.retrying_ref !== null)
       registry.setHealth(tx, endpoint, { retrying_ref: null });
     // New limits apply immediately to parked deliveries.
     if (state === "live" || terms.max_per_second !== undefined || terms.max_concurrency !== undefined)
@@ -219,7 +219,7 @@ export class Endpoints {
     const { updated_at: __, ...shownAfter } = after;
     const hidden = {
       ...shownAfter,
-      ...(asked.custom === undefined ? {} : { headers_changed: true }),
+      ...(input.custom === undefined ? {} : { headers_changed: true }),
     };
     tx.audit(
       changed({
@@ -306,7 +306,7 @@ export class Endpoints {
     if (subscribers.length < NOTICE_SUBSCRIBERS_MAX) return;
     throw invalidField(
       "event_types",
-      `name types of ${OWN_TYPES}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
+      `name types of ${NOTICE_PREFIX}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
     );
   }
 
@@ -318,7 +318,7 @@ export class Endpoints {
 
 /** The known settings among the fields of a body. */
 function termsIn(given: Partial<EndpointTerms>): Partial<EndpointTerms> {
-  const names = ["url", ...Object.keys(USUAL)];
+  const names = ["url", ...Object.keys(DEFAULT_TERMS)];
   return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 }
 

@@ -4,7 +4,7 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DELIVER } from "../domain.ts";
-import { afterFailure, FAILED_NOTICE_MS, type FailedAttempt, WELL } from "./breaker.ts";
+import { afterFailure, FAILED_NOTICE_MS, type FailedAttempt, HEALTHY } from "./breaker.ts";
 import { isNotice } from "./notices.ts";
 import type { Endpoint, EndpointRegistry } from "./registry.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, OPEN, PROBING } from "./store.ts";
@@ -44,17 +44,17 @@ export class EndpointHealth {
   }
 
   /** Whether an endpoint accepts all due deliveries. */
-  takesAll({ health: { state, breaker, retrying_ref } }: Endpoint): boolean {
+  acceptsAll({ health: { state, breaker, retrying_ref } }: Endpoint): boolean {
     return state === LIVE && breaker === CLOSED && retrying_ref === null;
   }
 
   /** Blocks the other deliveries of an endpoint that keeps the order until the retry of this one. */
-  waitFor(tx: Tx, endpoint: Endpoint, ref: number): void {
+  block(tx: Tx, endpoint: Endpoint, ref: number): void {
     this.deps.registry.setHealth(tx, endpoint, { retrying_ref: ref });
   }
 
   /** Ends the block: the delivery is finished, or parked with the others. */
-  waitNoLonger(tx: Tx, endpoint: Endpoint, ref: number): void {
+  unblock(tx: Tx, endpoint: Endpoint, ref: number): void {
     if (endpoint.health.retrying_ref !== ref) return;
     this.deps.registry.setHealth(tx, endpoint, { retrying_ref: null });
     this.deps.stateChanged(tx, endpoint.row.ref);
@@ -65,14 +65,14 @@ export class EndpointHealth {
     const { endpoints, registry } = this.deps;
     endpoints.park(tx, endpoint.row.ref, ref);
     if (endpoint.health.holds === 0) registry.setHealth(tx, endpoint, { holds: 1 });
-    this.waitNoLonger(tx, endpoint, ref);
+    this.unblock(tx, endpoint, ref);
     // A probe is due, but no delivery was available for it.
     const { breaker, next_probe_at, state } = endpoint.health;
     if (state === LIVE && breaker === OPEN && next_probe_at === null) this.probeAt(tx, endpoint, tx.now);
   }
 
   /** The delivery chosen as the probe was finished without an attempt: another one replaces it. */
-  probeLost(tx: Tx, endpointRef: number): void {
+  replaceProbe(tx: Tx, endpointRef: number): void {
     const endpoint = this.deps.registry.get(endpointRef);
     if (endpoint?.health.breaker !== PROBING) return;
     this.deps.registry.setHealth(tx, endpoint, { breaker: OPEN });
@@ -83,7 +83,7 @@ export class EndpointHealth {
   succeeded(tx: Tx, endpoint: Endpoint, eventType: string | null): void {
     const { breaker, failures, failing_since } = endpoint.health;
     if (failures === 0 && breaker === CLOSED) return;
-    const { disabled_reason: _, ...well } = WELL;
+    const { disabled_reason: _, ...well } = HEALTHY;
     this.deps.registry.setHealth(tx, endpoint, well);
     if (breaker === CLOSED) return;
     this.changed(tx, endpoint);
@@ -147,9 +147,9 @@ export class EndpointHealth {
     if (to !== null) outbox.enqueue(tx, row.accountRef, { to, ...disabledMail(endpoint, reason) });
   }
 
-  private probeAt(tx: Tx, endpoint: Endpoint, moment: number): void {
-    this.deps.registry.setHealth(tx, endpoint, { next_probe_at: moment });
-    this.deps.scheduler.enqueue(tx, PROBE, String(endpoint.row.ref), moment, null);
+  private probeAt(tx: Tx, endpoint: Endpoint, time: number): void {
+    this.deps.registry.setHealth(tx, endpoint, { next_probe_at: time });
+    this.deps.scheduler.enqueue(tx, PROBE, String(endpoint.row.ref), time, null);
   }
 
   private async probe({ key }: Job): Promise<JobOutcome> {

@@ -9,7 +9,7 @@ import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type { RelayStore } from "../deliveries/store.ts";
-import { RELAYS_KEPT_MS } from "../domain.ts";
+import { RELAY_RETENTION_MS } from "../domain.ts";
 import { FanOut } from "../messages/fan-out.ts";
 import { Messages } from "../messages/messages.ts";
 import { MessageResends } from "../messages/resends.ts";
@@ -33,11 +33,11 @@ export interface EndpointPorts {
 }
 
 /** Parts of the area that endpoints depend on. */
-interface Around {
+interface AreaParts {
   readonly store: RelayStore;
   readonly counts: DeliveryCounts;
   readonly policy: TargetPolicy;
-  readonly isUnderWay: (ref: number) => boolean;
+  readonly isInFlight: (ref: number) => boolean;
   readonly stopped: StoppedProjects;
   /** Reserves references of new deliveries. */
   readonly newIds: (count: number) => { first: number; uuid: string };
@@ -49,14 +49,14 @@ interface Around {
 const MESSAGES_PURGED_MAX = 50;
 
 /** Builds endpoints and messages. */
-export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Around) {
+export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: AreaParts) {
   const { settings } = ports;
   const rows = endpointStore(kernel.db);
   const messageRows = messageStore(kernel.db);
   const registry = new EndpointRegistry({ ...kernel, store: rows });
   const secrets = new WebhookSecrets(kernel, "relay_endpoint_secrets");
   const stateChanged = (tx: Tx, endpointRef: number): void => deliveries.stateChanged(tx, endpointRef);
-  const common = { ...kernel, ...ports, ...settings, ...around, registry, secrets };
+  const common = { ...kernel, ...ports, ...settings, ...parts, registry, secrets };
   const health = new EndpointHealth({
     ...common,
     endpoints: rows,
@@ -88,7 +88,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
     },
     /** Removes deleted endpoints without deliveries. @returns the number of rows. */
     purge(tx: Tx, rowsMax: number): number {
-      const gone = rows.deletedBefore(tx.now - RELAYS_KEPT_MS, rowsMax);
+      const gone = rows.deletedBefore(tx.now - RELAY_RETENTION_MS, rowsMax);
       for (const { ref } of gone) remove(tx, ref);
       return gone.length;
     },

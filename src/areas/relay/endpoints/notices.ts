@@ -1,5 +1,5 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { OWN_TYPES } from "./registry.ts";
+import { NOTICE_PREFIX } from "./registry.ts";
 
 /** Endpoints of a project that may subscribe to `ninefold.*`: each notice is delivered to all of them. */
 export const NOTICE_SUBSCRIBERS_MAX = 10;
@@ -12,12 +12,12 @@ const PROJECTS_SWEPT_AT = 1_000;
 
 /** Whether an endpoint with these types receives notices. */
 export function subscribesToNotices(eventTypes: readonly string[]): boolean {
-  return eventTypes.some((type) => type.startsWith(OWN_TYPES));
+  return eventTypes.some((type) => type.startsWith(NOTICE_PREFIX));
 }
 
 /** Whether a message is a notice. */
 export function isNotice(eventType: string | null): boolean {
-  return eventType?.startsWith(OWN_TYPES) === true;
+  return eventType?.startsWith(NOTICE_PREFIX) === true;
 }
 
 /** When projects may send their next notices. */

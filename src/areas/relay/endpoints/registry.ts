@@ -11,10 +11,10 @@ import { CLOSED, DELETED, type EndpointRow, type EndpointStore, type Health, LIV
 const IN_MEMORY_MAX = 20_000;
 
 /** Prefix of the types of notices. */
-export const OWN_TYPES = "ninefold.";
+export const NOTICE_PREFIX = "ninefold.";
 
 /** The properties of a message that endpoints are matched with. */
-export interface Offered {
+export interface MessageProperties {
   readonly type: string;
   readonly channels: readonly string[];
   /** The payload, parsed when a filter needs it. */
@@ -34,7 +34,7 @@ export interface Endpoint {
   readonly waits: readonly number[];
   /** The user's headers, unsealed. */
   readonly custom: RequestHeaders;
-  readonly takes: (message: Offered) => boolean;
+  readonly accepts: (message: MessageProperties) => boolean;
   health: Health;
 }
 
@@ -49,7 +49,7 @@ export function isHeld({ health: { state, breaker, holds, retrying_ref } }: Endp
 }
 
 /** Whether an endpoint receives its deliveries in order: they wait until the retry of an earlier one. */
-export function keepsOrder({ terms }: Endpoint): boolean {
+export function isOrdered({ terms }: Endpoint): boolean {
   return terms.max_concurrency === 1;
 }
 
@@ -147,7 +147,7 @@ export class EndpointRegistry {
       lane: laneName(accountRef, endpointPlace(ref)),
       host: new URL(terms.url).host,
       waits: readWaits(terms.retry_schedule),
-      takes: choice(terms),
+      accepts: matcherOf(terms),
     };
   }
 }
@@ -164,7 +164,11 @@ export function endpointIn(place: string): number | null {
 }
 
 /** A function that returns whether an endpoint receives a message. */
-function choice({ event_types, channels, filter }: EndpointTerms): (message: Offered) => boolean {
+function matcherOf({
+  event_types,
+  channels,
+  filter,
+}: EndpointTerms): (message: MessageProperties) => boolean {
   const isOfType = typeChoice(event_types);
   const own = new Set(channels);
   const passes: Filter | null = filter === null ? null : compileFilter("filter", filter);
@@ -177,7 +181,7 @@ function choice({ event_types, channels, filter }: EndpointTerms): (message: Off
 }
 
 function typeChoice(types: readonly string[]): (type: string) => boolean {
-  if (types.length === 0) return (type) => !type.startsWith(OWN_TYPES);
+  if (types.length === 0) return (type) => !type.startsWith(NOTICE_PREFIX);
   const exact = new Set(types);
   const beginnings = types.filter((type) => type.endsWith(".*")).map((type) => type.slice(0, -1));
   return (type) =>

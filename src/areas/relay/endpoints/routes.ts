@@ -27,8 +27,8 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
     .post(
       "/v1/relay/endpoints",
       ({ call, body }) => {
-        const asked = endpoints.prepare(body);
-        return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, asked)));
+        const input = endpoints.prepare(body);
+        return call.perform((tx) => reply(201, endpoints.create(tx, call.caller, body, input)));
       },
       {
         op: {
@@ -73,8 +73,8 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
     .patch(
       "/v1/relay/endpoints/:endpoint_id",
       ({ call, params, body }) => {
-        const asked = endpoints.prepare(body);
-        return call.perform((tx) => endpoints.change(tx, call.caller, params.endpoint_id, asked));
+        const input = endpoints.prepare(body);
+        return call.perform((tx) => endpoints.change(tx, call.caller, params.endpoint_id, input));
       },
       {
         op: {

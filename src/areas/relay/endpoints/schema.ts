@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import {
-  GivenHeaders,
+  CustomHeaders,
   LIST_LIMIT,
   RELAY_ID,
   RelaySecretRotateBody,
@@ -98,7 +98,8 @@ const TERMS = {
   description: orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] })),
   format: oneOf(["envelope", "raw"], {
     errorMessage: "must be envelope or raw",
-    description: "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
+    description:
+      "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
   }),
   retry_schedule: RetrySchedule,
   timeout_ms: TimeoutMs,
@@ -106,7 +107,12 @@ const TERMS = {
     integer(1, PER_SECOND_TO_ENDPOINT_MAX, "Maximum attempts per second; null for no limit.", 50),
     { examples: [null] },
   ),
-  max_concurrency: integer(1, CONCURRENCY_MAX, "Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order.", CONCURRENCY),
+  max_concurrency: integer(
+    1,
+    CONCURRENCY_MAX,
+    "Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order.",
+    CONCURRENCY,
+  ),
   disable_after_hours: integer(
     0,
     DISABLE_HOURS_MAX,
@@ -118,9 +124,10 @@ const TERMS = {
 };
 
 const Named = orNull(name("Optional name, unique within the project."), { examples: ["bookkeeping"] });
-const GivenState = oneOf(["live", "paused"], {
+const SettableState = oneOf(["live", "paused"], {
   errorMessage: "must be live or paused",
-  description: "`paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint.",
+  description:
+    "`paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint.",
 });
 export const ENDPOINT_STATES = ["live", "paused", "disabled"] as const;
 
@@ -138,8 +145,8 @@ const OPTIONAL = {
   notify_email: Type.Optional(TERMS.notify_email),
   keep_responses: Type.Optional(TERMS.keep_responses),
   name: Type.Optional(Named),
-  headers: Type.Optional(GivenHeaders),
-  state: Type.Optional(GivenState),
+  headers: Type.Optional(CustomHeaders),
+  state: Type.Optional(SettableState),
 };
 
 /** Body of a new endpoint. */

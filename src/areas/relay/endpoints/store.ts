@@ -79,7 +79,7 @@ export function endpointStore(db: Database) {
       "UPDATE relay_endpoints SET state = 4, name = NULL, headers = NULL, updated_at = ? WHERE ref = ?",
     ),
     /** Deliveries of an endpoint with a status that were finished since a time, among the newest `countedMax`. */
-    endedSince: db.number<[ref: number, status: number, countedMax: number, since: number]>(
+    finishedSince: db.number<[ref: number, status: number, countedMax: number, since: number]>(
       "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE endpoint_ref = ? AND status = ? ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
     ),
     /** The number of unfinished deliveries, counted up to `countedMax`. */
@@ -92,7 +92,7 @@ export function endpointStore(db: Database) {
     ),
     ...parkedStore(db),
     /** Endpoints deleted before a time that have no deliveries. */
-    deletedBefore: db.all<Referenced, [moment: number, limit: number]>(
+    deletedBefore: db.all<Referenced, [time: number, limit: number]>(
       `SELECT ref FROM relay_endpoints AS e WHERE state = 4 AND updated_at < ?
        AND NOT EXISTS (SELECT 1 FROM relays WHERE endpoint_ref = e.ref) ORDER BY updated_at LIMIT ?`,
     ),

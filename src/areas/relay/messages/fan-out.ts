@@ -21,7 +21,7 @@ export const DIRECT_MAX = 10;
 
 /** Job that stores the remaining deliveries of a message. */
 const FAN_OUT = "relay.messages.fan-out";
-const JOBS_AT_ONCE = 4;
+const CONCURRENT_JOBS = 4;
 const RETRY_MS = 1_000;
 
 /** References and ids of new deliveries. */
@@ -63,7 +63,7 @@ export class FanOut {
     },
   ) {
     deps.scheduler.register(FAN_OUT, {
-      concurrency: JOBS_AT_ONCE,
+      concurrency: CONCURRENT_JOBS,
       run: ({ key }) => this.run(Number(key)),
     });
   }

@@ -6,17 +6,17 @@ import { encodeCursor, pageStart } from "../../../kernel/http/requests/paginatio
 import { type Reply, reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { WALKED_ROWS_MAX } from "../deliveries/listing.ts";
+import { SCANNED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
 import type { RelayStore } from "../deliveries/store.ts";
-import { DEDUPLICATED_MS, dueAt, RELAYS_KEPT_MS } from "../domain.ts";
+import { DEDUPLICATION_MS, dueAt, RELAY_RETENTION_MS } from "../domain.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
 import {
   type Endpoint,
   type EndpointRegistry,
-  type Offered as OfferedMessage,
-  OWN_TYPES,
+  type MessageProperties,
+  NOTICE_PREFIX,
 } from "../endpoints/registry.ts";
 import { CLOSED, DISABLED } from "../endpoints/store.ts";
 import { messagePayloadTexts, payloadText } from "../payload.ts";
@@ -35,7 +35,7 @@ import {
 import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./store.ts";
 
 /** Interval of checks whether the deliveries of a message are finished, or deleted, after its retention is over. */
-const LOOK_AGAIN_MS = 3_600_000;
+const RECHECK_MS = 3_600_000;
 
 interface MessageOwner {
   readonly accountRef: number;
@@ -69,13 +69,13 @@ interface Prepared {
 interface Sending {
   readonly messages: readonly Prepared[];
   /** Prefix of a message's fields in errors. */
-  readonly placeOf: (at: number) => string;
+  readonly prefixOf: (at: number) => string;
   /** Messages whose deliveries are not all stored in that unit of work. */
   readonly unfinished: number[];
 }
 
 /** A message of a request, after the search for an earlier one with the same id. */
-interface Offered {
+interface CheckedMessage {
   readonly message: Prepared["message"];
   readonly dueAt: number;
   readonly to: readonly Endpoint[];
@@ -119,7 +119,7 @@ export class Messages {
   async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
     const message = prepared(given, await payloadText(bodyText, given.payload));
     await this.select(caller, [message], [given]);
-    return { messages: [message], placeOf: () => "", unfinished: [] };
+    return { messages: [message], prefixOf: () => "", unfinished: [] };
   }
 
   /** The same for a batch: an error in one message rejects all. */
@@ -129,10 +129,10 @@ export class Messages {
       messages.map(({ payload }) => payload),
     );
     const all = messages.map((given, at) =>
-      within(placeInBatch(at), () => prepared(given, payloads[at] ?? "{}")),
+      withFieldPrefix(prefixInBatch(at), () => prepared(given, payloads[at] ?? "{}")),
     );
     await this.select(caller, all, messages);
-    return { messages: all, placeOf: placeInBatch, unfinished: [] };
+    return { messages: all, prefixOf: prefixInBatch, unfinished: [] };
   }
 
   /** Finds the matching endpoints in slices: the filters of a thousand endpoints take long. */
@@ -148,11 +148,11 @@ export class Messages {
       if (ids.some((id) => seen.has(id))) continue;
       for (const id of ids) seen.add(id);
       const { type, channels = [] } = one.message;
-      const offered = { type, channels, value: () => given[at]?.payload };
+      const properties = { type, channels, value: () => given[at]?.payload };
       const to: number[] = [];
       for (const endpoint of this.deps.registry.ofProject(project.ref)) {
         if (slices.isOver) await slices.next();
-        if (takesNow(endpoint, offered)) to.push(endpoint.row.ref);
+        if (acceptsNow(endpoint, properties)) to.push(endpoint.row.ref);
       }
       one.to = to;
     }
@@ -163,33 +163,33 @@ export class Messages {
     tx: Tx,
     caller: Caller,
     sending: Sending,
-    forNothing: () => void,
+    waiveCharge: () => void,
   ): Reply<201, RelayMessageSent> | Reply<200, RelayMessageSent & { deduplicated: true }> {
-    const offered = this.offer(tx, ownerOf(caller), sending);
-    const cost = costOf(offered);
-    if (cost === 0) forNothing();
+    const checked = this.findRepeats(tx, ownerOf(caller), sending);
+    const cost = costOf(checked);
+    if (cost === 0) waiveCharge();
     else this.charge(tx, caller, SEND, cost - 1);
-    const [sent] = this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished);
+    const [sent] = this.sendChecked(tx, ownerOf(caller), checked, sending.unfinished);
     if (sent === undefined) throw new Error("a request for one message has sent none");
     const { deduplicated, ...rest } = sent;
     return deduplicated === true ? reply(200, { ...rest, deduplicated }) : reply(201, rest);
   }
 
   /** Sends a batch in one unit of work. @throws ApiError for the first error: then none is sent. */
-  sendMany(tx: Tx, caller: Caller, sending: Sending, forNothing: () => void): Reply<201, RelayMessagesSent> {
-    const offered = this.offer(tx, ownerOf(caller), sending);
-    const listed = offered.reduce((sum, { first, to }) => sum + (first?.deliveries ?? to.length), 0);
+  sendMany(tx: Tx, caller: Caller, sending: Sending, waiveCharge: () => void): Reply<201, RelayMessagesSent> {
+    const checked = this.findRepeats(tx, ownerOf(caller), sending);
+    const listed = checked.reduce((sum, { first, to }) => sum + (first?.deliveries ?? to.length), 0);
     if (listed > BATCH_DELIVERIES_MAX)
       throw invalidField(
         "messages",
         `have ${listed} deliveries: send at most ${BATCH_DELIVERIES_MAX} in one request`,
       );
-    const cost = costOf(offered);
+    const cost = costOf(checked);
     // Charged before the work: a request that cannot be paid costs the server nothing.
-    if (cost === 0) forNothing();
+    if (cost === 0) waiveCharge();
     // The request itself has paid for one.
     else this.charge(tx, caller, BATCH, cost - 1);
-    return reply(201, { messages: this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished) });
+    return reply(201, { messages: this.sendChecked(tx, ownerOf(caller), checked, sending.unfinished) });
   }
 
   /** Waits until all deliveries of a request are stored. On failure, a job stores the rest later. */
@@ -198,37 +198,37 @@ export class Messages {
   }
 
   /** Finds the messages that were sent before, by an earlier request or earlier in this one. */
-  private offer(tx: Tx, owner: MessageOwner, { messages, placeOf }: Sending): Offered[] {
+  private findRepeats(tx: Tx, owner: MessageOwner, { messages, prefixOf }: Sending): CheckedMessage[] {
     const positions = new Map<string, number>();
-    const offered: Offered[] = [];
+    const checked: CheckedMessage[] = [];
     for (const [at, { message, dueAt, to }] of messages.entries()) {
       const ids = idsOf(message);
       const repeats = ids.map((id) => positions.get(id)).find((one) => one !== undefined) ?? null;
-      const earlier = repeats === null ? null : (offered[repeats] ?? null);
+      const earlier = repeats === null ? null : (checked[repeats] ?? null);
       const first = earlier === null ? this.sentBefore(tx, owner, message) : earlier.first;
       const isNew = earlier === null && first === null;
       if (isNew) for (const id of ids) positions.set(id, at);
       const refs = earlier === null ? to : [];
-      offered.push({
+      checked.push({
         message,
-        dueAt: isNew ? within(placeOf(at), () => dueAt(tx.now)) : tx.now,
+        dueAt: isNew ? withFieldPrefix(prefixOf(at), () => dueAt(tx.now)) : tx.now,
         to: earlier?.to ?? refs.map((ref) => this.deps.registry.get(ref)).filter(isEnabled),
         first,
         repeats,
       });
     }
-    return offered;
+    return checked;
   }
 
-  private sendOffered(
+  private sendChecked(
     tx: Tx,
     owner: MessageOwner,
-    offered: readonly Offered[],
+    checked: readonly CheckedMessage[],
     unfinished: number[],
   ): Sent[] {
     let direct = DIRECT_MAX;
     const sent: Sent[] = [];
-    for (const { message, dueAt, to, first, repeats } of offered) {
+    for (const { message, dueAt, to, first, repeats } of checked) {
       const warning =
         Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
           ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may reject it.` }
@@ -238,7 +238,7 @@ export class Messages {
         const { message_id, deliveries } = earlier;
         sent.push({ message_id, deliveries, ...warning, deduplicated: true });
       } else if (first !== null) {
-        const deliveries = this.deliveriesOf(first).map(named);
+        const deliveries = this.deliveriesOf(first).map(deliveryIds);
         sent.push({ message_id: first.message_id, deliveries, ...warning, deduplicated: true });
       } else {
         const isDirect = to.length <= direct;
@@ -254,11 +254,11 @@ export class Messages {
     const { messageId = null, deduplicationId = null } = given;
     const byId = messageId === null ? null : messages.findById(projectRef, messageId);
     // An id is unique as long as the payload is stored, and at least for a day.
-    const idsSince = tx.now - Math.max(this.deps.payloadRetentionMs, DEDUPLICATED_MS);
+    const idsSince = tx.now - Math.max(this.deps.payloadRetentionMs, DEDUPLICATION_MS);
     if (byId !== null && byId.created_at > idsSince) return byId;
     if (deduplicationId === null) return null;
     const byDeduplication = messages.findByDeduplication(projectRef, deduplicationId);
-    return byDeduplication !== null && byDeduplication.created_at > tx.now - DEDUPLICATED_MS
+    return byDeduplication !== null && byDeduplication.created_at > tx.now - DEDUPLICATION_MS
       ? byDeduplication
       : null;
   }
@@ -276,7 +276,7 @@ export class Messages {
   ): RelayMessageSent {
     const { messages, fanOut, ids, newIds, idOf, payloadRetentionMs } = this.deps;
     const { type, payload, channels = [], dueAt: due = tx.now } = given;
-    const endpoints = given.to ?? this.takersOf(projectRef, given);
+    const endpoints = given.to ?? this.matchingEndpoints(projectRef, given);
     const ref = this.nextRef++;
     const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
     const reserved = newIds(endpoints.length);
@@ -315,8 +315,8 @@ export class Messages {
   }
 
   /** The endpoints that match a message now. */
-  takersOf(projectRef: number, { type, payload, channels = [] }: NewMessage): readonly Endpoint[] {
-    return this.takers(projectRef, { type, channels, value: parsedOnce(payload) });
+  matchingEndpoints(projectRef: number, { type, payload, channels = [] }: NewMessage): readonly Endpoint[] {
+    return this.endpointsAccepting(projectRef, { type, channels, value: parsedOnce(payload) });
   }
 
   /** Whether a message has unfinished deliveries. */
@@ -325,8 +325,8 @@ export class Messages {
     return row !== null && this.hasOpenDeliveries(row);
   }
 
-  private takers(projectRef: number, offered: OfferedMessage): Endpoint[] {
-    return this.deps.registry.ofProject(projectRef).filter((one) => takesNow(one, offered));
+  private endpointsAccepting(projectRef: number, properties: MessageProperties): Endpoint[] {
+    return this.deps.registry.ofProject(projectRef).filter((one) => acceptsNow(one, properties));
   }
 
   /**
@@ -337,7 +337,7 @@ export class Messages {
   notice(tx: Tx, about: Endpoint, type: string, data: object): void {
     const { accountRef, projectRef, ref } = about.row;
     const { accounts, charger } = this.deps;
-    const to = this.takers(projectRef, { type, channels: [], value: () => data })
+    const to = this.endpointsAccepting(projectRef, { type, channels: [], value: () => data })
       .filter(({ row, health }) => row.ref !== ref && health.breaker === CLOSED)
       .slice(0, NOTICE_SUBSCRIBERS_MAX);
     const slot = this.notices.slot(projectRef, tx.now);
@@ -351,17 +351,17 @@ export class Messages {
   /** A page of a project's messages, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, query: RelayMessageQuery): RelayMessagePage {
     const { limit = LIST_LIMIT, cursor, event_type, since = 0, until = Number.MAX_SAFE_INTEGER } = query;
-    const isNarrowed = event_type !== undefined || query.since !== undefined || query.until !== undefined;
-    const looked = isNarrowed ? WALKED_ROWS_MAX : limit + 1;
-    const rows = this.deps.messages.page(projectRef, pageStart(cursor), looked);
+    const isFiltered = event_type !== undefined || query.since !== undefined || query.until !== undefined;
+    const scanned = isFiltered ? SCANNED_ROWS_MAX : limit + 1;
+    const rows = this.deps.messages.page(projectRef, pageStart(cursor), scanned);
     const fits = (row: MessageItem): boolean =>
       (event_type === undefined || row.event_type === event_type) &&
       row.created_at >= since &&
       row.created_at < until;
-    const wanted = rows.filter(fits);
-    const shown = wanted.slice(0, limit);
+    const matching = rows.filter(fits);
+    const shown = matching.slice(0, limit);
     // The next page starts after a full page, otherwise after the scanned rows.
-    const last = wanted.length > limit ? shown.at(-1) : rows.length === looked ? rows.at(-1) : null;
+    const last = matching.length > limit ? shown.at(-1) : rows.length === scanned ? rows.at(-1) : null;
     return {
       messages: shown.map(itemView),
       ...(last === null || last === undefined ? {} : { cursor: encodeCursor([last.ref]) }),
@@ -375,7 +375,7 @@ export class Messages {
     const shown = {
       ...itemView(row),
       deliveries: this.deliveriesOf(row).map((one) => ({
-        ...named(one),
+        ...deliveryIds(one),
         status: RELAY_STATUSES[one.status - 1] ?? "scheduled",
         attempts: one.attempts,
         response_status: one.response_status,
@@ -387,12 +387,12 @@ export class Messages {
   }
 
   /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */
-  sendAgain(tx: Tx, ref: number): boolean {
+  restart(tx: Tx, ref: number): boolean {
     const { store, deliveries } = this.deps;
     const row = store.request(ref);
     const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
     if (endpoint === null) return false;
-    store.again(tx, tx.now, ref);
+    store.restart(tx, tx.now, ref);
     deliveries.enqueue(tx, endpoint, ref, tx.now);
     return true;
   }
@@ -417,10 +417,10 @@ export class Messages {
     const { messages } = this.deps;
     const rows = messages.toPurge(tx.now, rowsMax);
     for (const row of rows) {
-      if (this.hasOpenDeliveries(row)) messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
-      else if (row.has_payload === 1) messages.dropPayload(tx, tx.now + RELAYS_KEPT_MS, row.ref);
+      if (this.hasOpenDeliveries(row)) messages.recheckAt(tx, tx.now + RECHECK_MS, row.ref);
+      else if (row.has_payload === 1) messages.dropPayload(tx, tx.now + RELAY_RETENTION_MS, row.ref);
       else if (messages.hasDeliveries(row.first_ref, row.deliveries, row.ref) === 1)
-        messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
+        messages.recheckAt(tx, tx.now + RECHECK_MS, row.ref);
       else messages.remove(tx, row.ref);
     }
     return rows.length;
@@ -450,7 +450,7 @@ export class Messages {
 
 function prepared(given: RelayMessageBody, payload: string): Prepared {
   const { event_type: type, channels = [], message_id, deduplication_id, delay, at } = given;
-  assertUsersType(type);
+  assertNotReservedType(type);
   return {
     message: {
       type,
@@ -468,17 +468,20 @@ function prepared(given: RelayMessageBody, payload: string): Prepared {
 }
 
 /** @throws ApiError `validation_error` for a type that is reserved for notices. */
-export function assertUsersType(type: string): void {
-  if (!type.startsWith(OWN_TYPES)) return;
-  throw invalidField("event_type", `must not begin with ${OWN_TYPES}: this prefix is reserved for notices of the server`);
+export function assertNotReservedType(type: string): void {
+  if (!type.startsWith(NOTICE_PREFIX)) return;
+  throw invalidField(
+    "event_type",
+    `must not begin with ${NOTICE_PREFIX}: this prefix is reserved for notices of the server`,
+  );
 }
 
-function placeInBatch(at: number): string {
+function prefixInBatch(at: number): string {
   return `messages.${at}.`;
 }
 
 /** Runs a function, and adds a prefix to the field of its validation error. */
-function within<T>(place: string, part: () => T): T {
+function withFieldPrefix<T>(place: string, part: () => T): T {
   try {
     return part();
   } catch (error) {
@@ -492,7 +495,7 @@ function ownerOf({ account, project }: Caller): MessageOwner {
   return { accountRef: account.ref, projectRef: project.ref };
 }
 
-function named({ relay_id, endpoint_id }: MessageDelivery) {
+function deliveryIds({ relay_id, endpoint_id }: MessageDelivery) {
   return { relay_id: bytesToUuid(relay_id), endpoint_id };
 }
 
@@ -510,8 +513,8 @@ function isEnabled(endpoint: Endpoint | null): endpoint is Endpoint {
   return endpoint !== null && endpoint.health.state !== DISABLED;
 }
 
-function takesNow(endpoint: Endpoint, offered: OfferedMessage): boolean {
-  return isEnabled(endpoint) && endpoint.takes(offered);
+function acceptsNow(endpoint: Endpoint, properties: MessageProperties): boolean {
+  return isEnabled(endpoint) && endpoint.accepts(properties);
 }
 
 /** The ids that make a message unique. */
@@ -523,8 +526,8 @@ function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
 }
 
 /** One credit for each message that was not sent before, and one for each of its deliveries. */
-function costOf(offered: readonly Offered[]): number {
-  const made = offered.filter(({ first, repeats }) => first === null && repeats === null);
+function costOf(checked: readonly CheckedMessage[]): number {
+  const made = checked.filter(({ first, repeats }) => first === null && repeats === null);
   return made.reduce((sum, { to }) => sum + 1 + to.length, 0);
 }
 

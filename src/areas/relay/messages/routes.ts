@@ -27,8 +27,8 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
       "/v1/relay/messages",
       async ({ call, body }) => {
         const ready = await messages.prepare(call.caller, body, call.bodyText);
-        const sent = await call.perform((tx, forNothing) =>
-          messages.sendOne(tx, call.caller, ready, forNothing),
+        const sent = await call.perform((tx, waiveCharge) =>
+          messages.sendOne(tx, call.caller, ready, waiveCharge),
         );
         await messages.completed(ready);
         return sent;
@@ -39,7 +39,8 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
           access: "relay:write",
           cost: 1,
           summary: "Send a message to the matching endpoints",
-          description: "Costs 1 credit, and 1 for each delivery. Either all deliveries are scheduled, or none.",
+          description:
+            "Costs 1 credit, and 1 for each delivery. Either all deliveries are scheduled, or none.",
           example: EXAMPLE,
           bodyBounds: largeBody(1),
         },
@@ -51,8 +52,8 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
       "/v1/relay/messages/batch",
       async ({ call, body }) => {
         const ready = await messages.prepareMany(call.caller, body, call.bodyText);
-        const sent = await call.perform((tx, forNothing) =>
-          messages.sendMany(tx, call.caller, ready, forNothing),
+        const sent = await call.perform((tx, waiveCharge) =>
+          messages.sendMany(tx, call.caller, ready, waiveCharge),
         );
         await messages.completed(ready);
         return sent;
@@ -63,7 +64,8 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
           access: "relay:write",
           cost: 1,
           summary: "Send up to 100 messages",
-          description: "Equivalent to single requests, but either all messages are sent, or none. Costs their sum.",
+          description:
+            "Equivalent to single requests, but either all messages are sent, or none. Costs their sum.",
           example: { messages: [EXAMPLE] },
           bodyBounds: largeBody(3),
         },
@@ -107,7 +109,8 @@ function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
           audit: "yes",
           cost: 1,
           summary: "Resend a message to endpoints where it failed",
-          description: "Costs 1 credit for each delivery. With `endpoint_id`, resends to that endpoint, whether the delivery failed or not.",
+          description:
+            "Costs 1 credit for each delivery. With `endpoint_id`, resends to that endpoint, whether the delivery failed or not.",
           errors: ["not_found", "conflict"],
         },
         params: RelayMessageParams,

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, orNull } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { LIST_LIMIT, NARROWED, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
+import { FILTERS, LIST_LIMIT, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
 import { Channels, MessageType } from "../endpoints/schema.ts";
 
 /** Messages in one request. */
@@ -28,7 +28,8 @@ export const RelayMessageBody = named("RelayMessageBody", {
       pattern: "^[A-Za-z0-9_-]{1,64}$",
       maxLength: 64,
       errorMessage: "must be 1 to 64 letters, digits, _ and -",
-      description: "ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing.",
+      description:
+        "ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing.",
       examples: ["invoice-1042-paid"],
     }),
   ),
@@ -59,10 +60,18 @@ const SENT = {
   deliveries: Type.Array(Type.Object({ relay_id: RELAY_ID, endpoint_id: EndpointId }), {
     description: "One delivery for each endpoint that receives the message.",
   }),
-  warning: Type.Optional(Type.String({ description: "Warning about a payload that receivers may reject because of its size.", examples: [] })),
+  warning: Type.Optional(
+    Type.String({
+      description: "Warning about a payload that receivers may reject because of its size.",
+      examples: [],
+    }),
+  ),
 };
 const Deduplicated = Type.Optional(
-  Type.Literal(true, { description: "Present when the message was sent before; this request sent nothing.", examples: [] }),
+  Type.Literal(true, {
+    description: "Present when the message was sent before; this request sent nothing.",
+    examples: [],
+  }),
 );
 
 export const RelayMessageSent = named("RelayMessageSent", SENT);
@@ -116,7 +125,7 @@ export const RelayMessageParams = Type.Object({ message_id: Type.String({ maxLen
 
 /** Query of a list of messages. */
 export const RelayMessageQuery = named("RelayMessageQuery", {
-  ...NARROWED,
+  ...FILTERS,
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type RelayMessageQuery = Static<typeof RelayMessageQuery>;
@@ -134,7 +143,8 @@ export const RelayMessageResendBody = named("RelayMessageResendBody", {
     Type.String({
       maxLength: 64,
       errorMessage: "must be the id of an endpoint",
-      description: "Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed.",
+      description:
+        "Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed.",
       examples: [],
     }),
   ),

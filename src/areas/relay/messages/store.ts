@@ -112,10 +112,8 @@ export function messageStore(db: Database) {
     toPurge: db.all<MessageRow, [now: number, limit: number]>(
       `SELECT ${COLUMNS} FROM relay_messages WHERE purge_at <= ? ORDER BY purge_at LIMIT ?`,
     ),
-    lookAgainAt: db.change<[moment: number, ref: number]>(
-      "UPDATE relay_messages SET purge_at = ? WHERE ref = ?",
-    ),
-    dropPayload: db.change<[moment: number, ref: number]>(
+    recheckAt: db.change<[time: number, ref: number]>("UPDATE relay_messages SET purge_at = ? WHERE ref = ?"),
+    dropPayload: db.change<[time: number, ref: number]>(
       "UPDATE relay_messages SET payload = NULL, purge_at = ? WHERE ref = ?",
     ),
     remove(tx: Tx, ref: number): number {

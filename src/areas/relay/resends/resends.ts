@@ -37,7 +37,7 @@ const CHARGED_AS = "relay.resend";
 /** Filters that resends of earlier versions do not have. */
 const NO_FILTER = { endpoint: null };
 
-interface Asked {
+interface ResendRequest {
   readonly filters: ResendFilters;
   readonly now: number;
 }
@@ -83,13 +83,13 @@ export class Resends {
   start(
     { account, project }: Caller,
     body: RelayResendBody,
-  ): AcrossNetwork<Asked, Matching, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
+  ): AcrossNetwork<ResendRequest, Matching, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
     const { event_type: event = null, since, until = null, per_second = PER_SECOND, endpoint_id } = body;
     return {
       claim: (tx) => {
         if (since === undefined && endpoint_id === undefined)
           throw invalidField("since", "is required unless endpoint_id is given: the earliest creation time");
-        if (body.dry_run !== true) this.assertRoom(project.ref);
+        if (body.dry_run !== true) this.assertBelowLimit(project.ref);
         const endpoint = endpoint_id === undefined ? null : this.deps.refs.endpoint(project.ref, endpoint_id);
         return {
           filters: { event, since: since ?? null, until, endpoint, endedBy: tx.now },
@@ -105,7 +105,7 @@ export class Resends {
           tx.audit(null);
           return reply(200, matched);
         }
-        this.assertRoom(project.ref);
+        this.assertBelowLimit(project.ref);
         const isDone = matched.matched === 0;
         const row: ResendRow = {
           resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
@@ -126,8 +126,8 @@ export class Resends {
         this.deps.resends.insert(tx, row);
         this.deps.resends.removeExcess(tx, project.ref, RESENDS_STORED_MAX);
         if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
-        const asked = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
-        const after = { ...matched, per_second, ...asked };
+        const filter = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
+        const after = { ...matched, per_second, ...filter };
         tx.audit({ ...about(row, "begun"), before: null, after });
         return reply(202, { resend_id: row.resend_id, ...matched });
       },
@@ -158,7 +158,7 @@ export class Resends {
     return row;
   }
 
-  private assertRoom(projectRef: number): void {
+  private assertBelowLimit(projectRef: number): void {
     if (this.deps.resends.running(projectRef) < RESENDS_RUNNING_MAX) return;
     throw new ApiError(
       "conflict",
@@ -173,7 +173,7 @@ export class Resends {
     if (row === null) return "skipped";
     const refusal = refusalBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
     if (refusal !== null) return "no-credits";
-    service.sendAgain(tx, row);
+    service.restart(tx, row);
     changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);
     return "sent";
   }

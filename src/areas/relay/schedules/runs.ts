@@ -32,7 +32,7 @@ const SET_BACK_MS = 3 * 60 * 60 * 1000;
 interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
   readonly schedules: ScheduleStore;
   readonly service: Pick<RelayService, "sendScheduled" | "isOpen">;
-  readonly messages: Pick<Messages, "send" | "takersOf" | "isOpen">;
+  readonly messages: Pick<Messages, "send" | "matchingEndpoints" | "isOpen">;
   readonly stopped: StoppedProjects;
   readonly charger: Charger;
   readonly accounts: { account(accountRef: number): CallerAccount };
@@ -59,7 +59,11 @@ export class ScheduleRuns {
   }
 
   /** Replaces the job of a schedule's next run; null for no next run. */
-  await(tx: Tx, { ref, accountRef }: Pick<ScheduleRow, "ref" | "accountRef">, next: number | null): void {
+  setNextRun(
+    tx: Tx,
+    { ref, accountRef }: Pick<ScheduleRow, "ref" | "accountRef">,
+    next: number | null,
+  ): void {
     const { scheduler } = this.deps;
     if (next === null) scheduler.cancel(tx, RUNS, String(ref));
     else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, PLACE));
@@ -68,15 +72,19 @@ export class ScheduleRuns {
   /** Runs a schedule manually; its credit is already charged. @throws ApiError `insufficient_balance` for a message's deliveries */
   runNow(tx: Tx, row: ScheduleRow): ScheduleRun {
     const { charger, accounts } = this.deps;
-    const to = this.takersOf(row);
+    const to = this.matchingEndpoints(row);
     if (to !== null && to.length > 0)
       charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, to.length);
     return this.send(tx, row, { due: tx.now, next: row.next_run_at, to });
   }
 
   /** Endpoints of a run's message; null for a schedule with `target_url`. */
-  private takersOf({ event_type: type, projectRef, payload }: ScheduleRow): readonly Endpoint[] | null {
-    return type === null ? null : this.deps.messages.takersOf(projectRef, { type, payload });
+  private matchingEndpoints({
+    event_type: type,
+    projectRef,
+    payload,
+  }: ScheduleRow): readonly Endpoint[] | null {
+    return type === null ? null : this.deps.messages.matchingEndpoints(projectRef, { type, payload });
   }
 
   /** Runs a schedule in this unit of work, and counts the run. */
@@ -127,7 +135,7 @@ export class ScheduleRuns {
     const now = clock.now();
     const due = row.next_run_at;
     const isEarly = due > now;
-    const next = nextRun(row, isEarly ? seenUntil(row, now) : now);
+    const next = nextRun(row, isEarly ? completedUntil(row, now) : now);
     const record = (tx: Tx): void => this.record(tx, row.ref, { due, next, isEarly });
     return next === null ? { record } : { record, retryAt: next, attempt: 0 };
   }
@@ -139,7 +147,7 @@ export class ScheduleRuns {
     // Updated in the meantime: it has another job.
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
-    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.takersOf(row) });
+    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.matchingEndpoints(row) });
     else this.passOver(tx, row, next);
   }
 
@@ -177,7 +185,7 @@ export class ScheduleRuns {
 }
 
 /** Time up to which a schedule has run, for a job that is early because the clock was set back. */
-function seenUntil({ last_run_at }: ScheduleRow, now: number): number {
+function completedUntil({ last_run_at }: ScheduleRow, now: number): number {
   return last_run_at === null || last_run_at > now + SET_BACK_MS ? now : Math.max(now, last_run_at);
 }
 

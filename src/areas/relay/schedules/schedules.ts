@@ -22,7 +22,7 @@ import {
   type ScheduleRun,
   type ScheduleUpdateBody,
 } from "./schema.ts";
-import { changeOf, firstRun, isTimed, nextRun, type ScheduleChange, UNLESS_GIVEN } from "./settings.ts";
+import { changeOf, DEFAULT_SETTINGS, firstRun, isTimed, nextRun, type ScheduleChange } from "./settings.ts";
 import type { ScheduleRow, ScheduleStore } from "./store.ts";
 
 const codes = registerErrors({
@@ -64,17 +64,17 @@ export class Schedules {
     const { account, project } = caller;
     const schedule_id = prefixedId("sch", ids.uuidV7());
     const headers = runs.sealed(change.headers ?? {}, schedule_id);
-    const settings = { ...UNLESS_GIVEN, ...change, cron, headers };
+    const settings = { ...DEFAULT_SETTINGS, ...change, cron, headers };
     if (settings.target_url === null && settings.event_type === null)
       throw invalidField("target_url", "is required unless event_type is given");
     const first = firstRun(settings, tx.now);
     this.assertNameFree(project.ref, settings.name, null);
-    this.assertRoom(caller);
+    this.assertBelowLimit(caller);
     const next_run_at = settings.state === "live" ? first : null;
     const ref = this.nextRef++;
     const owner = { accountRef: account.ref, projectRef: project.ref };
     schedules.insert(tx, { ...settings, ...owner, ref, schedule_id, next_run_at, created_at: tx.now });
-    if (next_run_at !== null) runs.await(tx, { ref, accountRef: account.ref }, next_run_at);
+    if (next_run_at !== null) runs.setNextRun(tx, { ref, accountRef: account.ref }, next_run_at);
     const row = this.find(project.ref, schedule_id);
     tx.audit({ ...about(row, "created"), before: null, after: this.audited(row) });
     return this.view(201, row);
@@ -91,7 +91,7 @@ export class Schedules {
     const first = isNew ? firstRun(settings, tx.now) : before.next_run_at;
     const next_run_at = settings.state === "live" ? first : null;
     schedules.update(tx, { ...settingsOf(settings), ref: before.ref, next_run_at, now: tx.now });
-    if (next_run_at !== before.next_run_at) runs.await(tx, before, next_run_at);
+    if (next_run_at !== before.next_run_at) runs.setNextRun(tx, before, next_run_at);
     const row = this.find(projectRef, scheduleId);
     const sides = { before: this.audited(before), after: this.audited(row) };
     tx.audit(changed({ ...about(row, "changed"), ...sides }));
@@ -145,11 +145,11 @@ export class Schedules {
   }
 
   private remove(tx: Tx, ref: number): void {
-    this.deps.runs.await(tx, { ref, accountRef: 0 }, null);
+    this.deps.runs.setNextRun(tx, { ref, accountRef: 0 }, null);
     this.deps.schedules.remove(tx, ref);
   }
 
-  private assertRoom({ account, project }: Caller): void {
+  private assertBelowLimit({ account, project }: Caller): void {
     const most = this.deps.tiers[account.tier].schedules;
     // Without a bound nothing has to be counted.
     if (most === NO_BOUND || this.deps.schedules.count(project.ref) < most) return;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { LIST_LIMIT, timestamp, RetrySchedule } from "../deliveries/schema.ts";
+import { LIST_LIMIT, RetrySchedule, timestamp } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 
 /** Length of `next_runs`. */
@@ -98,7 +98,9 @@ export const ScheduleParams = Type.Object({ schedule_id: Type.String({ maxLength
 
 /** Query of a list of schedules. */
 export const ScheduleQuery = named("ScheduleQuery", {
-  name: Type.Optional(Type.String({ maxLength: 400, description: "Returns only the schedule with exactly this name." })),
+  name: Type.Optional(
+    Type.String({ maxLength: 400, description: "Returns only the schedule with exactly this name." }),
+  ),
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type ScheduleQuery = Static<typeof ScheduleQuery>;
@@ -139,7 +141,8 @@ const SHOWN = {
   last_message_id: orNull(Type.String({ description: "Message of the last run." }), { examples: [null] }),
   runs: Type.Integer({ description: "Number of runs.", examples: [0] }),
   skipped: Type.Integer({
-    description: "Number of times without a run: missed, without credits, or while the previous run was not finished.",
+    description:
+      "Number of times without a run: missed, without credits, or while the previous run was not finished.",
     examples: [0],
   }),
   created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
@@ -168,7 +171,11 @@ export type SchedulePage = Static<typeof SchedulePage>;
 
 /** Response to a manual run. */
 export const ScheduleRun = named("ScheduleRun", {
-  relay_id: Type.Optional(Type.String({ format: "uuid", description: "Delivery of the run, for a schedule with `target_url`." })),
-  message_id: Type.Optional(Type.String({ description: "Message of the run, for a schedule with `event_type`.", examples: [] })),
+  relay_id: Type.Optional(
+    Type.String({ format: "uuid", description: "Delivery of the run, for a schedule with `target_url`." }),
+  ),
+  message_id: Type.Optional(
+    Type.String({ description: "Message of the run, for a schedule with `event_type`.", examples: [] }),
+  ),
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;

@@ -2,9 +2,9 @@ import { invalidField } from "../../../kernel/errors.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
-import { ownHeadersLeftOut } from "../deliveries/reserved-headers.ts";
+import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import { readWaits } from "../domain.ts";
-import { assertUsersType } from "../messages/messages.ts";
+import { assertNotReservedType } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
 import type { ScheduleSettings } from "./store.ts";
@@ -14,7 +14,7 @@ export type ScheduleChange = Partial<Omit<ScheduleSettings, "headers">> & {
   readonly headers?: RequestHeaders;
 };
 
-export const UNLESS_GIVEN: Omit<ScheduleSettings, "cron"> = {
+export const DEFAULT_SETTINGS: Omit<ScheduleSettings, "cron"> = {
   name: null,
   time_zone: TIME_ZONE,
   target_url: null,
@@ -42,7 +42,7 @@ export async function changeOf(
   const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
   if (target_url !== undefined && event_type !== undefined)
     throw invalidField("event_type", "cannot be combined with target_url: omit one of them");
-  if (event_type !== undefined) assertUsersType(event_type);
+  if (event_type !== undefined) assertNotReservedType(event_type);
   if (target_url !== undefined) policy.assertUrl("target_url", target_url);
   if (retry_schedule) readWaits(retry_schedule);
   const waits = retry_schedule && JSON.stringify(retry_schedule);
@@ -52,7 +52,7 @@ export async function changeOf(
     ...(target_url === undefined ? {} : { target_url, event_type: null }),
     ...(event_type === undefined ? {} : { event_type, target_url: null }),
     ...(payload === undefined ? {} : { payload: await payloadText(bodyText, payload) }),
-    ...(headers === undefined ? {} : { headers: ownHeadersLeftOut(headers) }),
+    ...(headers === undefined ? {} : { headers: withoutReservedHeaders(headers) }),
     ...(waits === undefined ? {} : { retry_schedule: waits }),
   };
 }
@@ -65,9 +65,9 @@ export function isTimed(change: ScheduleChange): boolean {
 type Timing = Pick<ScheduleSettings, (typeof TIMING)[number]>;
 
 /** The first run of a schedule after a time, both in epoch milliseconds; null when there is none. */
-export function nextRun(timing: Timing, moment: number): number | null {
+export function nextRun(timing: Timing, time: number): number | null {
   const { cron, time_zone, starts_at, ends_at } = timing;
-  const next = new CronTimes(cron, time_zone).after(Math.max(moment, (starts_at ?? 0) - 1));
+  const next = new CronTimes(cron, time_zone).after(Math.max(time, (starts_at ?? 0) - 1));
   return next === null || next > (ends_at ?? next) ? null : next;
 }
 
@@ -88,7 +88,7 @@ export function firstRun(timing: Timing, now: number): number {
   if (first !== null) return first;
   const isOver = ends_at !== null && nextRun({ ...timing, ends_at: null }, now) !== null;
   if (isOver) throw invalidField("ends_at", "must be after the next time of cron: there would be no run");
-  throw invalidField("cron", "matches no date, such as February 30");
+  throw invalidField("cron", "matches no date (as February 30 would)");
 }
 
 function isCron(cron: string, timeZone: string): boolean {
