@@ -2216,7 +2216,7 @@ export interface Overview {
   relay?: {
     scheduled: number;
     failed: number;
-    /** When the delivery was due that has been tried again for longest. */
+    /** Due time of the oldest delivery that is being retried. */
     retrying_since: string | null;
   };
   catch?: {
@@ -2310,112 +2310,114 @@ export type RelayCancelled = { relay_id: string; status: "cancelled" };
 /** The body of `PATCH /v1/relay/endpoints/{endpoint_id}`. */
 export interface RelayEndpointPatch {
   url?: string | undefined;
-  /** Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`. */
+  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
   channels?: readonly string[] | undefined;
   filter?: object | null | undefined;
   description?: string | null | undefined;
-  /** The body: an object of `type`, `timestamp` and `data`, or the payload alone. */
+  /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
-  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly string[] | undefined;
-  /** The time that an attempt may take. 15000 unless given. */
+  /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | undefined;
-  /** Attempts in a second; null: no bound. */
+  /** Maximum attempts per second; null for no limit. */
   max_per_second?: number | null | undefined;
-  /** Attempts at once. */
+  /** Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
-  /** It is disabled after so many hours of nothing but failures; 0: never. */
+  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. */
   disable_after_hours?: number | undefined;
-  /** Whether the account gets an e-mail when it is disabled. */
+  /** Whether the account receives an e-mail when the endpoint is disabled. */
   notify_email?: boolean | undefined;
-  /** Whether answers stand in the log of attempts. */
+  /** Whether the log of attempts stores responses. */
   keep_responses?: boolean | undefined;
-  /** Names it in the project. */
+  /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  /** Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself. */
   headers?: Record<string, string> | undefined;
-  /** `paused`: its deliveries wait. `live` also enables a disabled one. */
+  /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
 }
 
 /** What `PATCH /v1/relay/endpoints/{endpoint_id}` answers. */
 export interface RelayEndpointItem {
   endpoint_id: string;
-  /** Names it in the project. */
+  /** Optional name, unique within the project. */
   name: string | null;
   url: string;
-  /** Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`. */
+  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types: string[];
   channels: string[];
   filter: Record<string, unknown> | null;
   description: string | null;
-  /** The body: an object of `type`, `timestamp` and `data`, or the payload alone. */
+  /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format: "envelope" | "raw";
-  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule: string[];
-  /** The time that an attempt may take. 15000 unless given. */
+  /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms: number;
-  /** Attempts in a second; null: no bound. */
+  /** Maximum attempts per second; null for no limit. */
   max_per_second: number | null;
-  /** Attempts at once. */
+  /** Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order. */
   max_concurrency: number;
-  /** It is disabled after so many hours of nothing but failures; 0: never. */
+  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. */
   disable_after_hours: number;
-  /** Whether the account gets an e-mail when it is disabled. */
+  /** Whether the account receives an e-mail when the endpoint is disabled. */
   notify_email: boolean;
-  /** Whether answers stand in the log of attempts. */
+  /** Whether the log of attempts stores responses. */
   keep_responses: boolean;
-  /** As they are sent, with `[secret]` for what may be one. */
+  /** Headers of every request, with `[secret]` in place of values that may be secret. */
   headers: Record<string, string>;
   state: "live" | "paused" | "disabled";
   health: {
-    /** While it is open, one delivery at a time is tried. */
+    /** State of the circuit breaker. While it is open, only single probes are sent. */
     breaker: "closed" | "open";
+    /** Failed attempts since the last success. */
     consecutive_failures: number;
-    /** Epoch milliseconds. */
+    /** Time of the first of these failures, in epoch milliseconds. */
     failing_since: number | null;
-    /** Epoch milliseconds. */
+    /** Time of the next probe while the breaker is open, in epoch milliseconds. */
     next_probe_at: number | null;
+    /** Reason why the endpoint was disabled. */
     disabled_reason: string | null;
   };
-  /** Epoch milliseconds. */
+  /** Time of creation, in epoch milliseconds. */
   created_at: number;
-  /** Epoch milliseconds. */
+  /** Time of the last update, in epoch milliseconds. */
   updated_at: number;
 }
 
 /** The body of `POST /v1/relay/endpoints`. */
 export interface RelayEndpointBody {
   url: string;
-  /** Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`. */
+  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
   channels?: readonly string[] | undefined;
   filter?: object | null | undefined;
   description?: string | null | undefined;
-  /** The body: an object of `type`, `timestamp` and `data`, or the payload alone. */
+  /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
-  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly string[] | undefined;
-  /** The time that an attempt may take. 15000 unless given. */
+  /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | undefined;
-  /** Attempts in a second; null: no bound. */
+  /** Maximum attempts per second; null for no limit. */
   max_per_second?: number | null | undefined;
-  /** Attempts at once. */
+  /** Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
-  /** It is disabled after so many hours of nothing but failures; 0: never. */
+  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. */
   disable_after_hours?: number | undefined;
-  /** Whether the account gets an e-mail when it is disabled. */
+  /** Whether the account receives an e-mail when the endpoint is disabled. */
   notify_email?: boolean | undefined;
-  /** Whether answers stand in the log of attempts. */
+  /** Whether the log of attempts stores responses. */
   keep_responses?: boolean | undefined;
-  /** Names it in the project. */
+  /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  /** Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself. */
   headers?: Record<string, string> | undefined;
-  /** `paused`: its deliveries wait. `live` also enables a disabled one. */
+  /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
-  /** One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given. */
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
   secret?: string | undefined;
 }
 
@@ -2433,22 +2435,22 @@ export interface RelayEndpointPage {
 
 /** What `GET /v1/relay/endpoints/{endpoint_id}` answers. */
 export interface RelayEndpoint extends RelayEndpointItem {
-  /** Of its deliveries, counted to 10,000. */
+  /** Number of deliveries, each counted up to 10,000. */
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
 }
 
 /** The body of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
 export interface RelaySecretRotateBody {
-  /** How long deliveries are signed with the old one as well. */
+  /** Time for which deliveries are also signed with the old secret, in hours. */
   grace_hours?: number | undefined;
-  /** One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given. */
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
   secret?: string | undefined;
 }
 
 /** What `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate` answers. */
 export interface RelaySecretRotated {
   secret: string;
-  /** Epoch milliseconds. */
+  /** Time when the previous secret expires, in epoch milliseconds. */
   previous_expires_at: number;
 }
 
@@ -2467,32 +2469,34 @@ export interface RelayPage {
 
 /** What `GET /v1/relay` answers, `deliveries`, `[]`. */
 export interface RelayItem {
-  /** Also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
+  /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
+  /** Origin: a request or schedule, a monitor (`pulse`), or a message to an endpoint. */
   kind: "scheduled" | "pulse" | "endpoint";
-  /** Of a monitor's notification, or a message. */
+  /** Type of the event; null for scheduled deliveries. */
   event: string | null;
+  /** Monitor that sent the notification; null for others. */
   monitor_id: string | null;
-  /** Whose run it is. */
+  /** Schedule that created the delivery; null for others. */
   schedule_id: string | null;
-  /** Of a message's delivery. */
+  /** Endpoint of a message's delivery; null for others. */
   endpoint_id: string | null;
-  /** The same. */
+  /** Message that is delivered; null for others. */
   message_id: string | null;
   target_url: string;
   method: string;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
-  /** Attempts that have ended. */
+  /** Number of finished attempts. */
   attempts: number;
-  /** Of the last attempt. */
+  /** HTTP status of the last response; null without a response. */
   response_status: number | null;
-  /** What went wrong in the last attempt. */
+  /** Error of the last attempt. */
   error: string | null;
-  /** Epoch milliseconds. */
+  /** Time of the first attempt, in epoch milliseconds. */
   scheduled_for: number;
-  /** Epoch milliseconds. */
+  /** Time when the delivery was finished, in epoch milliseconds; null before. */
   finished_at: number | null;
-  /** Epoch milliseconds. */
+  /** Time of creation, in epoch milliseconds. */
   created_at: number;
 }
 
@@ -2504,26 +2508,26 @@ export interface RelayMessageBody {
   event_type: string;
   payload: object;
   channels?: readonly string[] | undefined;
-  /** One of your own; sent as `webhook-id`. A second message with it is none. */
+  /** ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing. */
   message_id?: string | undefined;
-  /** From 0s, which is at once, to 30d. Required, unless `at` is given. */
+  /** Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given. */
   delay?: string | undefined;
-  /** Epoch milliseconds, at most 30 days ahead; what is past is now. Instead of `delay`. */
+  /** Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`. */
   at?: number | undefined;
-  /** Within 24 hours of the first, another request with it gets the first delivery, for nothing. */
+  /** Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge. */
   deduplication_id?: string | undefined;
 }
 
 /** What `POST /v1/relay/messages/batch` answers. */
 export interface RelayMessagesSent {
   messages: {
-    /** Also sent as `webhook-id`. */
+    /** ID of the message, also sent as `webhook-id`. */
     message_id: string;
-    /** One for each endpoint that it goes to. */
+    /** One delivery for each endpoint that receives the message. */
     deliveries: { relay_id: string; endpoint_id: string }[];
-    /** The payload is long for a webhook. */
+    /** Warning about a payload that receivers may reject because of its size. */
     warning?: string;
-    /** It was sent before; this request sent nothing. */
+    /** Present when the message was sent before; this request sent nothing. */
     deduplicated?: true;
   }[];
 }
@@ -2537,96 +2541,99 @@ export interface RelayMessagePage {
 
 /** What `GET /v1/relay/messages` answers, `messages`, `[]`. */
 export interface RelayMessageItem {
-  /** Also sent as `webhook-id`. */
+  /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
   event_type: string;
   channels: string[];
-  /** Epoch milliseconds. */
+  /** Time of the first attempts, in epoch milliseconds. */
   scheduled_for: number;
-  /** Epoch milliseconds. */
+  /** Time of creation, in epoch milliseconds. */
   created_at: number;
 }
 
 /** What `GET /v1/relay/messages/{message_id}` answers. */
 export interface RelayMessage extends RelayMessageItem {
-  /** Null once its time is over. */
+  /** Payload of the message; null when its retention is over. */
   payload: Record<string, unknown> | null;
   deliveries: {
-    /** Also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
+    /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
     relay_id: string;
     endpoint_id: string;
     status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
-    /** Attempts that have ended. */
+    /** Number of finished attempts. */
     attempts: number;
-    /** Of the last attempt. */
+    /** HTTP status of the last response; null without a response. */
     response_status: number | null;
-    /** What went wrong in the last attempt. */
+    /** Error of the last attempt. */
     error: string | null;
-    /** Epoch milliseconds. */
+    /** Time when the delivery was finished, in epoch milliseconds; null before. */
     finished_at: number | null;
   }[];
 }
 
 /** The body of `POST /v1/relay/messages/{message_id}/resend`. */
 export interface RelayMessageResendBody {
-  /** Only to this one, delivered or not. Without it: all deliveries that have failed. */
+  /** Endpoint to resend to, whether the delivery failed or not. Default: all endpoints where it failed. */
   endpoint_id?: string | undefined;
 }
 
 /** What `POST /v1/relay/messages/{message_id}/resend` answers. */
 export interface RelayMessageResent {
-  /** Deliveries that are sent again. */
+  /** Number of deliveries resent. */
   resent: number;
 }
 
 /** What `POST /v1/relay/messages` answers. */
 export interface RelayMessageDeduplicated {
-  /** Also sent as `webhook-id`. */
+  /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
-  /** One for each endpoint that it goes to. */
+  /** One delivery for each endpoint that receives the message. */
   deliveries: { relay_id: string; endpoint_id: string }[];
-  /** The payload is long for a webhook. */
+  /** Warning about a payload that receivers may reject because of its size. */
   warning?: string;
   deduplicated: true;
 }
 
 /** What `POST /v1/relay/messages` answers. */
 export interface RelayMessageSent {
-  /** Also sent as `webhook-id`. */
+  /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
-  /** One for each endpoint that it goes to. */
+  /** One delivery for each endpoint that receives the message. */
   deliveries: { relay_id: string; endpoint_id: string }[];
-  /** The payload is long for a webhook. */
+  /** Warning about a payload that receivers may reject because of its size. */
   warning?: string;
 }
 
 /** What `GET /v1/relay/{relay_id}` answers. */
 export interface Relay extends RelayItem {
-  /** Null: the usual one. */
+  /** Delay before each retry; null for the default. */
   retry_schedule: string[] | null;
-  /** Null: the usual one. */
+  /** Timeout of an attempt, in milliseconds; null for the default. */
   timeout_ms: number | null;
   attempt_log: RelayAttempt[];
 }
 
 /** What `GET /v1/relay/{relay_id}` answers, `attempt_log`, `[]`. */
 export interface RelayAttempt {
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   attempt: number;
-  /** Epoch milliseconds. */
+  /** Start of the attempt, in epoch milliseconds. */
   started_at: number;
+  /** Duration of the attempt, in milliseconds. */
   duration_ms: number;
+  /** HTTP status of the response; null without a response. */
   response_status: number | null;
+  /** Error of the attempt; null on success. */
   error: string | null;
-  /** As they were sent, with `[secret]` for what may be one. */
+  /** Headers of the request, with `[secret]` in place of values that may be secret. */
   request_headers: Record<string, string> | null;
-  /** At most 4 KiB of them; null without an answer. */
+  /** Headers of the response, at most 4 KiB; null without a response. */
   response_headers: Record<string, string> | null;
-  /** The first 4 KiB. */
+  /** First 4 KiB of the response's body. */
   response_body: string | null;
-  /** Instead of `response_body`, where that is no UTF-8. */
+  /** First 4 KiB of the response's body as base64, when it is not UTF-8. Replaces `response_body`. */
   response_body_base64?: string;
-  /** Who answered. */
+  /** IP address of the server that responded. */
   remote_address: string | null;
 }
 
@@ -2637,32 +2644,32 @@ export type RelayResent = { relay_id: string; status: "scheduled" };
 export interface RelayResend {
   resend_id: string;
   status: "running" | "done" | "cancelled";
-  /** How many are resent, 10,000 at most. */
+  /** Number of deliveries that match, at most 10,000. */
   matched: number;
-  /** More would match. */
+  /** Present when more deliveries match. */
   more?: true;
-  /** So many have been sent again. */
+  /** Number of deliveries resent. */
   resent: number;
-  /** Once it has ended: those that matched and were not sent. */
+  /** Number of matching deliveries that were not resent, once the resend is finished. */
   skipped: number;
-  /** Why it ended early. */
+  /** Reason why the resend stopped early. */
   error: string | null;
-  /** Epoch milliseconds. */
+  /** Time of creation, in epoch milliseconds. */
   created_at: number;
-  /** Epoch milliseconds. */
+  /** Time when the resend was finished, in epoch milliseconds; null before. */
   finished_at: number | null;
 }
 
 /** The body of `POST /v1/relay/resend`. */
 export interface RelayResendBody {
   status?: "failed" | undefined;
-  /** Only those to this endpoint. */
+  /** Only deliveries to this endpoint. */
   endpoint_id?: string | undefined;
-  /** What is delivered, such as `monitor.down`. */
+  /** Returns only events of this type, such as `monitor.down`. */
   event_type?: string | undefined;
-  /** Epoch milliseconds: created at this moment or later. */
+  /** Start of the creation time, inclusive, in epoch milliseconds. */
   since?: number | undefined;
-  /** Epoch milliseconds: created before this moment. */
+  /** End of the creation time, exclusive, in epoch milliseconds. */
   until?: number | undefined;
   /** How many are sent in a second. */
   per_second?: number | undefined;
@@ -2672,18 +2679,18 @@ export interface RelayResendBody {
 
 /** What `POST /v1/relay/resend` answers. */
 export interface RelayResendMatched {
-  /** How many are resent, 10,000 at most. */
+  /** Number of deliveries that match, at most 10,000. */
   matched: number;
-  /** More would match. */
+  /** Present when more deliveries match. */
   more?: true;
 }
 
 /** What `POST /v1/relay/resend` answers. */
 export interface RelayResendStarted {
   resend_id: string;
-  /** How many are resent, 10,000 at most. */
+  /** Number of deliveries that match, at most 10,000. */
   matched: number;
-  /** More would match. */
+  /** Present when more deliveries match. */
   more?: true;
 }
 
@@ -2691,28 +2698,28 @@ export interface RelayResendStarted {
 export interface RelayBody {
   target_url: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** From 0s, which is at once, to 30d. Required, unless `at` is given. */
+  /** Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given. */
   delay?: string | undefined;
-  /** Epoch milliseconds, at most 30 days ahead; what is past is now. Instead of `delay`. */
+  /** Time of the first attempt, in epoch milliseconds, at most 30 days ahead; a past time means now. Replaces `delay`. */
   at?: number | undefined;
-  /** Sent as the body, except with GET; `{}` unless given. */
+  /** JSON body of the request, `{}` by default. Not sent with GET. */
   payload?: object | undefined;
-  /** Instead of `payload`: at most 750000 bytes, sent as they are. `Content-Type` is for `headers`. */
+  /** Body as base64, at most 750000 bytes when decoded. Replaces `payload`; set `Content-Type` in `headers`. */
   body_base64?: string | undefined;
-  /** `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  /** Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself. */
   headers?: Record<string, string> | undefined;
-  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly string[] | undefined;
-  /** The time that an attempt may take. 15000 unless given. */
+  /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | undefined;
-  /** Within 24 hours of the first, another request with it gets the first delivery, for nothing. */
+  /** Key that creates only one delivery: for 24 hours, further requests with it return the first delivery, free of charge. */
   deduplication_id?: string | undefined;
 }
 
 /** What `POST /v1/relay` answers. */
 export interface RelayDeduplicated {
   relay_id: string;
-  /** Epoch milliseconds. */
+  /** Time of the first attempt, in epoch milliseconds. */
   scheduled_for: number;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
   deduplicated: true;
@@ -2721,45 +2728,45 @@ export interface RelayDeduplicated {
 /** What `POST /v1/relay` answers. */
 export interface RelayScheduled {
   relay_id: string;
-  /** Epoch milliseconds. */
+  /** Time of the first attempt, in epoch milliseconds. */
   scheduled_for: number;
   status: "scheduled";
 }
 
 /** The body of `POST /v1/relay/schedules`. */
 export interface ScheduleBody {
-  /** Unique in the project. */
+  /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday. */
+  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday. */
   cron: string;
-  /** The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given. */
+  /** IANA time zone of `cron`. Default: `UTC`. */
   time_zone?: string | undefined;
-  /** Where each run is sent to; or give `event_type`. */
+  /** URL that each run is sent to. Required unless `event_type` is given. */
   target_url?: string | undefined;
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
-  /** Instead of `target_url`: sends a message of this type to all endpoints that take it. */
+  /** Type of the message that each run sends to all matching endpoints. Replaces `target_url`. */
   event_type?: string | undefined;
-  /** Sent as the body, except with GET; `{}` unless given. */
+  /** JSON body of each run, `{}` by default. Not sent with GET. */
   payload?: object | undefined;
-  /** As in `POST /v1/relay`. */
+  /** Request headers, with the same reserved names as in `POST /v1/relay`. */
   headers?: Record<string, string> | undefined;
   state?: "live" | "paused" | undefined;
-  /** What becomes of times that passed while the server was down: one run for all of them, or none. */
+  /** Handling of times that passed while the server was down: one run for all of them (`once`), or none (`skip`). */
   missed?: "once" | "skip" | undefined;
-  /** `skip`: no run while the last one has not ended. */
+  /** `skip` omits a run while the previous one is not finished. */
   overlap?: "allow" | "skip" | undefined;
-  /** Epoch milliseconds: no run before. */
+  /** Earliest time of a run, in epoch milliseconds. */
   starts_at?: number | null | undefined;
-  /** Epoch milliseconds: no run after. */
+  /** Latest time of a run, in epoch milliseconds. */
   ends_at?: number | null | undefined;
   retry_schedule?: readonly string[] | null | undefined;
 }
 
 /** What `POST /v1/relay/schedules` answers. */
 export interface Schedule extends ScheduleItem {
-  /** Sent as the body, except with GET; `{}` unless given. */
+  /** JSON body of each run, `{}` by default. Not sent with GET. */
   payload: Record<string, unknown>;
-  /** The next 5, epoch milliseconds. */
+  /** Times of the next 5 runs, in epoch milliseconds. */
   next_runs: number[];
 }
 
@@ -2774,72 +2781,75 @@ export interface SchedulePage {
 export interface ScheduleItem {
   schedule_id: string;
   name: string | null;
-  /** Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday. */
+  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday. */
   cron: string;
-  /** The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given. */
+  /** IANA time zone of `cron`. Default: `UTC`. */
   time_zone: string;
   target_url: string | null;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   event_type: string | null;
-  /** With `[secret]` for what may be one. */
+  /** Request headers, with `[secret]` in place of values that may be secret. */
   headers: Record<string, string>;
   state: "live" | "paused";
   missed: "once" | "skip";
   overlap: "allow" | "skip";
-  /** Epoch milliseconds. */
+  /** Earliest time of a run, in epoch milliseconds. */
   starts_at: number | null;
-  /** Epoch milliseconds. */
+  /** Latest time of a run, in epoch milliseconds. */
   ends_at: number | null;
-  /** Null: the usual one. */
+  /** Delay before each retry; null for the default. */
   retry_schedule: string[] | null;
-  /** Epoch milliseconds; null while paused, or where none comes. */
+  /** Time of the next run, in epoch milliseconds; null while paused, or after the last run. */
   next_run_at: number | null;
-  /** Epoch milliseconds. */
+  /** Time of the last run, in epoch milliseconds. */
   last_run_at: number | null;
+  /** Delivery of the last run. */
   last_relay_id: string | null;
+  /** Message of the last run. */
   last_message_id: string | null;
+  /** Number of runs. */
   runs: number;
-  /** Times without a run: without credits, while the last had not ended, or missed. */
+  /** Number of times without a run: missed, without credits, or while the previous run was not finished. */
   skipped: number;
-  /** Epoch milliseconds. */
+  /** Time of creation, in epoch milliseconds. */
   created_at: number;
-  /** Epoch milliseconds. */
+  /** Time of the last update, in epoch milliseconds. */
   updated_at: number;
 }
 
 /** What `POST /v1/relay/schedules/{schedule_id}/run` answers. */
 export interface ScheduleRun {
-  /** Of a schedule with a target. */
+  /** Delivery of the run, for a schedule with `target_url`. */
   relay_id?: string;
-  /** Of one that sends messages. */
+  /** Message of the run, for a schedule with `event_type`. */
   message_id?: string;
 }
 
 /** The body of `PATCH /v1/relay/schedules/{schedule_id}`. */
 export interface ScheduleUpdateBody {
-  /** Unique in the project. */
+  /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday. */
+  /** Cron expression: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Accepts names (`MON-FRI`), `L` for the last day of the month and `MON#1` for the first Monday. */
   cron?: string | undefined;
-  /** The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given. */
+  /** IANA time zone of `cron`. Default: `UTC`. */
   time_zone?: string | undefined;
-  /** Where each run is sent to; or give `event_type`. */
+  /** URL that each run is sent to. Required unless `event_type` is given. */
   target_url?: string | undefined;
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
-  /** Instead of `target_url`: sends a message of this type to all endpoints that take it. */
+  /** Type of the message that each run sends to all matching endpoints. Replaces `target_url`. */
   event_type?: string | undefined;
-  /** Sent as the body, except with GET; `{}` unless given. */
+  /** JSON body of each run, `{}` by default. Not sent with GET. */
   payload?: object | undefined;
-  /** As in `POST /v1/relay`. */
+  /** Request headers, with the same reserved names as in `POST /v1/relay`. */
   headers?: Record<string, string> | undefined;
   state?: "live" | "paused" | undefined;
-  /** What becomes of times that passed while the server was down: one run for all of them, or none. */
+  /** Handling of times that passed while the server was down: one run for all of them (`once`), or none (`skip`). */
   missed?: "once" | "skip" | undefined;
-  /** `skip`: no run while the last one has not ended. */
+  /** `skip` omits a run while the previous one is not finished. */
   overlap?: "allow" | "skip" | undefined;
-  /** Epoch milliseconds: no run before. */
+  /** Earliest time of a run, in epoch milliseconds. */
   starts_at?: number | null | undefined;
-  /** Epoch milliseconds: no run after. */
+  /** Latest time of a run, in epoch milliseconds. */
   ends_at?: number | null | undefined;
   retry_schedule?: readonly string[] | null | undefined;
 }
@@ -2847,11 +2857,11 @@ export interface ScheduleUpdateBody {
 /** What `POST /v1/relay/secret` answers. */
 export interface RelaySecret {
   secret: string;
-  /** Epoch milliseconds. */
+  /** Time of creation, in epoch milliseconds. */
   created_at: number;
-  /** Older ones that deliveries are signed with as well, the newest first. */
+  /** Older secrets that deliveries are also signed with, newest first. */
   previous: {
-    /** Epoch milliseconds. */
+    /** Time when the secret expires, in epoch milliseconds. */
     expires_at: number;
   }[];
 }
@@ -3050,7 +3060,7 @@ export interface KnownExtras {
   carried_out?: true;
   /** With `bucket_name_taken`: the bucket that has the name. */
   bucket_id?: string;
-  /** Where a name is taken: the endpoint that has it. */
+  /** With `endpoint_name_taken`: ID of the endpoint that has the name. */
   endpoint_id?: string;
   /** Of OFREP: the error as the protocol names it. */
   errorCode?: "PARSE_ERROR" | "INVALID_CONTEXT" | "FLAG_NOT_FOUND" | "GENERAL";
@@ -3062,7 +3072,7 @@ export interface KnownExtras {
   key?: string;
   /** With `monitor_name_taken` and `monitor_slug_taken`: the monitor that has it. */
   monitor_id?: string;
-  /** With `schedule_name_taken`: the schedule that has the name. */
+  /** With `schedule_name_taken`: ID of the schedule that has the name. */
   schedule_id?: string;
   /** With `conflict` of a hold that is no longer open: what became of it. */
   status?: "captured" | "released" | "expired";
@@ -3559,7 +3569,7 @@ export const OPERATIONS = {
     RelayEndpointPage,
     never,
     {
-      /** Only the one of this name. */
+      /** Returns only the endpoint with exactly this name. */
       name?: string | undefined;
       state?: "live" | "paused" | "disabled" | undefined;
     }
@@ -3579,22 +3589,22 @@ export const OPERATIONS = {
     RelayPage,
     never,
     {
-      /** `pulse`: only notifications of monitors. */
+      /** `pulse` returns only notifications of monitors. */
       filter?: "pulse" | undefined;
       status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
-      /** Only those to this endpoint. */
+      /** Only deliveries to this endpoint. */
       endpoint_id?: string | undefined;
-      /** Only those of this message. */
+      /** Only deliveries of this message. */
       message_id?: string | undefined;
-      /** What is delivered, such as `monitor.down`. */
+      /** Returns only events of this type, such as `monitor.down`. */
       event_type?: string | undefined;
-      /** Epoch milliseconds: created at this moment or later. */
+      /** Start of the creation time, inclusive, in epoch milliseconds. */
       since?: number | undefined;
-      /** Epoch milliseconds: created before this moment. */
+      /** End of the creation time, exclusive, in epoch milliseconds. */
       until?: number | undefined;
-      /** Only runs of this schedule. */
+      /** Only deliveries of this schedule's runs. */
       schedule_id?: string | undefined;
-      /** Only failed ones, by why they did. */
+      /** Only deliveries that failed for this reason. */
       error?: "timeout" | "network" | "http" | "blocked" | "disabled" | undefined;
     }
   >,
@@ -3607,11 +3617,11 @@ export const OPERATIONS = {
     RelayMessagePage,
     never,
     {
-      /** What is delivered, such as `monitor.down`. */
+      /** Returns only events of this type, such as `monitor.down`. */
       event_type?: string | undefined;
-      /** Epoch milliseconds: created at this moment or later. */
+      /** Start of the creation time, inclusive, in epoch milliseconds. */
       since?: number | undefined;
-      /** Epoch milliseconds: created before this moment. */
+      /** End of the creation time, exclusive, in epoch milliseconds. */
       until?: number | undefined;
     }
   >,
@@ -3642,7 +3652,7 @@ export const OPERATIONS = {
     SchedulePage,
     never,
     {
-      /** Only the one of this name. */
+      /** Returns only the schedule with exactly this name. */
       name?: string | undefined;
     }
   >,
