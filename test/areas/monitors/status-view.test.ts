@@ -5,7 +5,7 @@ import type { DayRow } from "../../../src/areas/monitors/history/day-store.ts";
 import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { html, paragraphs } from "../../../src/areas/monitors/incidents/markup.ts";
 import { badgeOf } from "../../../src/areas/monitors/status-pages/badge.ts";
-import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/status-pages/facts.ts";
+import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/status-pages/event-reader.ts";
 import { statusFeed, statusJson } from "../../../src/areas/monitors/status-pages/feed.ts";
 import { statusHtml } from "../../../src/areas/monitors/status-pages/html.ts";
 import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/status-pages/schema.ts";
@@ -83,7 +83,7 @@ function view({
   const parts = {
     monitors: { find: (id: string) => rows.find(({ monitorId }) => monitorId === id) ?? null },
     days: { since: () => new Map(days.map((row) => [row.day, row])) },
-    facts: {
+    eventReader: {
       incidents: () => incidents,
       maintenance: async () => maintenance,
     },

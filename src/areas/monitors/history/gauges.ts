@@ -2,7 +2,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Labels, Sample } from "../../../kernel/metrics/metrics.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { PageFacts } from "../status-pages/facts.ts";
+import type { EventReader } from "../status-pages/event-reader.ts";
 import type { MonitorRow } from "../store.ts";
 
 /** Monitors that have series: a page of metrics stays some hundred kilobytes. The oldest come first, so that none goes. */
@@ -12,12 +12,12 @@ export const MONITORS_MEASURED_MAX = 500;
 type Read = (monitor: MonitorRow) => number | null;
 
 type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf"> & {
-  readonly facts: Pick<PageFacts, "openIncidents">;
+  readonly eventReader: Pick<EventReader, "openIncidents">;
 };
 
 /** Declares what Prometheus reads of monitors, by project and name. */
 export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: GaugeParts): void {
-  const { monitors, facts } = parts;
+  const { monitors, eventReader } = parts;
   const labels = new LabelledMonitors(parts);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
     ["up", "1 while it is up, 0 while it is down; left out before its first check.", upOf],
@@ -46,7 +46,11 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
   metrics.number("ninefold_monitors_omitted", "Monitors beyond those that have series of their own.", () =>
     Math.max(0, monitors.countAll() - MONITORS_MEASURED_MAX),
   );
-  metrics.number("ninefold_incidents_open", "Incidents that are open, of all projects.", facts.openIncidents);
+  metrics.number(
+    "ninefold_incidents_open",
+    "Incidents that are open, of all projects.",
+    eventReader.openIncidents,
+  );
 }
 
 /** The monitors that are measured, and what their series are called. */

@@ -4,7 +4,7 @@ import { DAY_MS } from "../history/days.ts";
 import { type Markup, paragraphs } from "../incidents/markup.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
-import type { PageFacts, PageIncident, PageMaintenance, PageUpdate } from "./facts.ts";
+import type { EventReader, PageIncident, PageMaintenance, PageUpdate } from "./event-reader.ts";
 import type { PageRow } from "./store.ts";
 import { bytesOf, TextBudget } from "./text-budget.ts";
 
@@ -51,7 +51,7 @@ export interface PageEvents {
 }
 
 export interface EventParts extends Pick<MonitorParts, "monitors"> {
-  readonly facts: PageFacts;
+  readonly eventReader: EventReader;
 }
 
 /** Monitors of a page by position, from 1. The position of a deleted monitor stays empty until the page is updated. */
@@ -97,13 +97,13 @@ interface EventQuery {
  * resolved incidents.
  */
 export async function loadEvents(
-  { facts }: EventParts,
+  { eventReader }: EventParts,
   page: PageRow,
   { now, positions, budget }: EventQuery,
 ): Promise<PageEvents> {
   const from = now - PAST_DAYS * DAY_MS;
   const find = monitorFinder(page, positions);
-  const windows = await facts.maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS);
+  const windows = await eventReader.maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS);
   const located = await mapInSlices(windows, (one) => ({ ...one, ...find(one.monitorIds) }));
   const onPage = located.filter((one) => one.public && concernsPage(one));
   const current = onPage.filter((one) => isInProgress(one, now));
@@ -111,7 +111,7 @@ export async function loadEvents(
   const read =
     publish_incidents === "none"
       ? []
-      : facts.incidents(page.projectRef, {
+      : eventReader.incidents(page.projectRef, {
           since: from,
           withAutomatic: publish_incidents === "all",
           max: INCIDENTS_MAX,
@@ -143,7 +143,7 @@ export async function loadIncident(
   incidentId: string,
   updatesMax: number,
 ): Promise<ShownIncident | null> {
-  const found = parts.facts.incident(page.projectRef, incidentId, updatesMax);
+  const found = parts.eventReader.incident(page.projectRef, incidentId, updatesMax);
   if (found === null || page.settings.publish_incidents === "none") return null;
   const positions = await loadPositions(parts, page, new Set(found.monitorIds));
   const one = { ...found, ...monitorFinder(page, positions)(found.monitorIds) };

@@ -5,8 +5,8 @@ import { Days } from "../history/days.ts";
 import { declareGauges } from "../history/gauges.ts";
 import { maintenanceStore } from "../maintenance/store.ts";
 import type { MonitorParts } from "../ports.ts";
-import { factStore } from "./fact-store.ts";
-import { pageFacts } from "./facts.ts";
+import { eventReader } from "./event-reader.ts";
+import { eventStore } from "./event-store.ts";
 import { PublicStatusPages } from "./public-pages.ts";
 import { publicRoutes } from "./public-routes.ts";
 import { pageRoutes } from "./routes.ts";
@@ -29,16 +29,16 @@ type AreaParts = Pick<
 
 /** Builds status pages: their management, their public side, and the daily uptime that they show. */
 export function createStatusPages(kernel: Kernel, parts: AreaParts) {
-  const facts = pageFacts({
-    facts: factStore(kernel.db),
+  const reader = eventReader({
+    events: eventStore(kernel.db),
     incidents: parts.incidents,
     maintenance: maintenanceStore(kernel.db),
   });
   const days = new Days(parts.dailies);
   days.register(kernel);
-  declareGauges(kernel, { ...parts, facts });
+  declareGauges(kernel, { ...parts, eventReader: reader });
   const pages = pageStore(kernel.db);
-  const common = { ...kernel, ...parts, pages, days, facts };
+  const common = { ...kernel, ...parts, pages, days, eventReader: reader };
   const publicPages = new PublicStatusPages(common);
   const invalidate = (tx: Tx, slug: string): void => publicPages.invalidate(tx, slug);
   const statusPages = new StatusPages({ ...common, invalidate });

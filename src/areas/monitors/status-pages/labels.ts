@@ -1,4 +1,4 @@
-import type { PageIncident } from "./facts.ts";
+import type { PageIncident } from "./event-reader.ts";
 import type { ShownState } from "./view.ts";
 
 /** Status of a monitor, as pages and badges show it. */

@@ -84,7 +84,7 @@ export async function monitorAt(
   const id = page.settings.groups.flatMap(({ monitor_ids }) => monitor_ids)[number - 1];
   const row = id === undefined ? null : parts.monitors.find(id);
   if (row === null || row.projectRef !== page.projectRef) return null;
-  const windows = await parts.facts.maintenance(page.projectRef, now, now + 1);
+  const windows = await parts.eventReader.maintenance(page.projectRef, now, now + 1);
   const isUnderMaintenance = windows.some(
     (one) => isInProgress(one, now) && one.monitorIds.includes(row.monitorId),
   );

@@ -1,7 +1,7 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 
-/** An incident as a page reads it. */
-export interface FactIncident {
+/** Fields of a stored incident that pages show. */
+export interface StoredIncident {
   readonly ref: number;
   readonly id: string;
   readonly title: string;
@@ -10,36 +10,36 @@ export interface FactIncident {
   readonly status: string;
   readonly isAuto: number;
   readonly isPublic: number;
-  /** JSON. */
+  /** JSON array of ids. */
   readonly monitorIds: string;
   readonly startedAt: number;
   readonly resolvedAt: number | null;
 }
 
-/** Automatic incidents of a project that a page looks through at most: those of months, where monitors are steady. */
-const WALKED_MAX = 500;
+/** Number of newest incidents of a project that are searched for recent automatic ones: usually those of several months. */
+const SEARCHED_MAX = 500;
 
 const INCIDENT = `SELECT ref, incident_id AS id, title, title_given AS titleGiven, impact, status, monitor_ref IS NOT NULL AS isAuto, public AS isPublic,
   monitor_ids AS monitorIds, started_at AS startedAt, resolved_at AS resolvedAt FROM incidents`;
 const RECENT = "(resolved_at IS NULL OR resolved_at >= $since)";
-type Asked = { readonly projectRef: number; readonly since: number; readonly rowsMax: number };
+type IncidentQuery = { readonly projectRef: number; readonly since: number; readonly rowsMax: number };
 
-export type FactStore = ReturnType<typeof factStore>;
+export type EventStore = ReturnType<typeof eventStore>;
 
-/** All SQL of what pages show beside checks. */
-export function factStore(db: Database) {
+/** All SQL of the incidents on status pages. */
+export function eventStore(db: Database) {
   return {
-    /** Told by people, and public. */
-    manual: db.all<FactIncident, [Asked]>(
+    /** Public manual incidents. */
+    manual: db.all<StoredIncident, [IncidentQuery]>(
       `${INCIDENT} WHERE project_ref = $projectRef AND monitor_ref IS NULL AND public = 1 AND ${RECENT} ORDER BY ref DESC LIMIT $rowsMax`,
     ),
-    automatic: db.all<FactIncident, [Asked]>(
+    automatic: db.all<StoredIncident, [IncidentQuery]>(
       `${INCIDENT} WHERE monitor_ref IS NOT NULL AND ${RECENT} AND ref IN (
-         SELECT ref FROM (SELECT ref FROM incidents WHERE project_ref = $projectRef ORDER BY ref DESC LIMIT ${WALKED_MAX})
+         SELECT ref FROM (SELECT ref FROM incidents WHERE project_ref = $projectRef ORDER BY ref DESC LIMIT ${SEARCHED_MAX})
          UNION SELECT ref FROM (SELECT ref FROM incidents WHERE project_ref = $projectRef AND resolved_at IS NULL LIMIT $rowsMax)
        ) ORDER BY ref DESC LIMIT $rowsMax`,
     ),
-    incident: db.one<FactIncident, [incidentId: string, projectRef: number]>(
+    incident: db.one<StoredIncident, [incidentId: string, projectRef: number]>(
       `${INCIDENT} WHERE incident_id = ? AND project_ref = ?`,
     ),
     open: db.number("SELECT count(*) AS n FROM incidents WHERE resolved_at IS NULL"),

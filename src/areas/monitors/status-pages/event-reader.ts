@@ -3,7 +3,7 @@ import { bytesToUuid } from "../../../kernel/data/uuid.ts";
 import type { IncidentStore } from "../incidents/store.ts";
 import { MAINTENANCE_MAX } from "../maintenance/schema.ts";
 import type { MaintenanceRow, MaintenanceStore } from "../maintenance/store.ts";
-import type { FactIncident, FactStore } from "./fact-store.ts";
+import type { EventStore, StoredIncident } from "./event-store.ts";
 
 /** An update of an incident. */
 export interface PageUpdate {
@@ -51,8 +51,8 @@ export interface PageMaintenance {
   readonly announcedAt: number;
 }
 
-/** Incidents, maintenance and uncounted times: what pages show in addition to checks. */
-export interface PageFacts {
+/** Reads the incidents and maintenance windows that status pages show. */
+export interface EventReader {
   /** Lists a project's incidents that are open or were resolved at `since` or later, newest first, with their newest updates. */
   incidents(
     projectRef: number,
@@ -71,16 +71,15 @@ export interface PageFacts {
   maintenance(projectRef: number, from: number, until: number): Promise<readonly PageMaintenance[]>;
 }
 
-export interface FactParts {
-  readonly facts: FactStore;
+export interface EventReaderParts {
+  readonly events: EventStore;
   readonly incidents: Pick<IncidentStore, "newestUpdates" | "updatesCount">;
   readonly maintenance: Pick<MaintenanceStore, "page" | "idsOf">;
 }
 
-/** Reads the incidents and maintenance windows that status pages show. */
-export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFacts {
+export function eventReader({ events, incidents, maintenance }: EventReaderParts): EventReader {
   const incidentOf = (
-    { ref, isAuto, isPublic, titleGiven, monitorIds, ...row }: FactIncident,
+    { ref, isAuto, isPublic, titleGiven, monitorIds, ...row }: StoredIncident,
     updatesMax: number,
   ): PageIncident => ({
     ...row,
@@ -106,17 +105,17 @@ export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFac
   return {
     incidents(projectRef, { since, withAutomatic, max, updatesMax }) {
       const query = { projectRef, since, rowsMax: max };
-      const rows = [...facts.manual(query), ...(withAutomatic ? facts.automatic(query) : [])];
+      const rows = [...events.manual(query), ...(withAutomatic ? events.automatic(query) : [])];
       return rows
         .sort((one, other) => other.ref - one.ref)
         .slice(0, max)
         .map((row) => incidentOf(row, updatesMax));
     },
     incident(projectRef, incidentId, updatesMax) {
-      const row = facts.incident(incidentId, projectRef);
+      const row = events.incident(incidentId, projectRef);
       return row && incidentOf(row, updatesMax);
     },
-    openIncidents: () => facts.open(),
+    openIncidents: () => events.open(),
     async maintenance(projectRef, from, until) {
       const rows = maintenance
         .page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX)
