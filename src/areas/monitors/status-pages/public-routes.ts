@@ -38,7 +38,7 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
   const admit = (clientAddress: string): void => {
     const waitSeconds = attempts.take(networkOf(clientAddress));
     if (waitSeconds === 0) return;
-    const message = `A network can send at most ${PUBLIC_PER_MINUTE} requests for status pages per minute. Retry after the time in Retry-After.`;
+    const message = `A network can send at most ${PUBLIC_PER_MINUTE} requests for status pages per minute. Retry after the delay in the Retry-After header.`;
     throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: waitSeconds });
   };
   return new Elysia({ tags: ["Status pages"] })
