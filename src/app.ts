@@ -276,7 +276,10 @@ function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas):
     changes.inProject(tx, projectRef, "meter", meterId);
   };
   return createCheck({
-    keys: { ...admission, askedOf: (asked) => ({ ...admission.askedOf(asked), inProject: true as const }) },
+    keys: {
+      ...admission,
+      requestOf: (asked) => ({ ...admission.requestOf(asked), inProject: true as const }),
+    },
     meters: {
       ...inUnit,
       deduct(tx, projectRef, meterId, amount, requestId) {

@@ -1,24 +1,24 @@
 import { type ErrorMeaning, errorMeaning, registerErrors } from "../../kernel/errors.ts";
 
-/** Longest secret: keys are far shorter. */
+/** Maximum characters of a secret. Keys are much shorter. */
 export const SECRET_LENGTH_MAX = 512;
-/** Flags that one check evaluates. */
+/** Flags per check. */
 export const FLAGS_MAX = 50;
-/** The same for reverse proxies, which get their variants in one header. */
+/** Flags per check of a reverse proxy, which gets their variants in one header. */
 export const PROXY_FLAGS_MAX = 20;
-/** Longest list of scopes in a header, in bytes: with the other headers it stays below what proxies read of an answer. */
+/** Maximum bytes of the scopes header. All headers together stay below the limits of proxies. */
 export const SCOPES_HEADER_BYTES_MAX = 4 * 1024;
 
 const codes = registerErrors({
-  invalid_key: [401, "No key of this project."],
+  invalid_key: [401, "The key is not a key of this project."],
   revoked: [401, "The key was revoked."],
   deleted: [401, "The project of the key was deleted."],
   expired: [401, "The key has expired."],
   disabled: [403, "The key is paused."],
-  ip_not_allowed: [403, "The key does not work from this address."],
-  insufficient_scope: [403, "The key lacks a scope."],
-  no_meter: [403, "The key has no meter to pay from."],
-  rate_limited: [429, "A rate limit of the key is exceeded; `Retry-After` says when to try again."],
+  ip_not_allowed: [403, "The key is not allowed from this address."],
+  insufficient_scope: [403, "The key does not have a required scope."],
+  no_meter: [403, "Neither the request nor the key names a meter to deduct from."],
+  rate_limited: [429, "A rate limit of the key is exceeded. Retry after the time in `Retry-After`."],
   usage_exceeded: [429, "The key has no uses left."],
 });
 
@@ -26,21 +26,27 @@ declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** Why a request is not let in, in the order in which it is looked for. */
+/** Reasons for denying a request, in the order of the checks. */
 export const DENIALS = [
-  ...(["invalid_key", "revoked", "deleted", "expired", "disabled", "ip_not_allowed"] as const),
-  ...(["insufficient_scope", "rate_limited", "usage_exceeded", "no_meter"] as const),
+  "invalid_key",
+  "revoked",
+  "deleted",
+  "expired",
+  "disabled",
+  "ip_not_allowed",
+  "insufficient_scope",
+  "rate_limited",
+  "usage_exceeded",
+  "no_meter",
   "insufficient_balance",
 ] as const;
-/** One of {@link DENIALS}. */
 export type Denial = (typeof DENIALS)[number];
 
-/** What became of a check. */
+/** Outcomes of a check. */
 export const CHECK_CODES = ["ok", ...DENIALS] as const;
-/** One of {@link CHECK_CODES}. */
 export type CheckCode = (typeof CHECK_CODES)[number];
 
-/** The status that the customer's request is to be answered with. */
+/** Returns the HTTP status for the response to the customer. */
 export function statusOf(code: CheckCode): number {
   return code === "ok" ? 200 : errorMeaning(code)[0];
 }

@@ -4,12 +4,12 @@ import type { BodyBounds } from "../../kernel/http/requests/body.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Denial } from "./domain.ts";
 
-/** A schema of values of one type. */
+/** A schema whose values have the type `Value`. */
 export type SchemaOf<Value> = TSchema & { readonly static: Value };
 
 type SchemasOf<Values> = { readonly [Name in keyof Values]-?: SchemaOf<Values[Name]> };
 
-/** What a request can ask of the key that it comes with, besides its secret. */
+/** Requirements of a request on its key. */
 export interface KeyTerms {
   readonly meta?: { readonly ip?: string | null; readonly user_agent?: string | null } | null;
   readonly require?: string[] | null;
@@ -17,7 +17,7 @@ export interface KeyTerms {
   readonly ratelimits?: { readonly name: string; readonly cost?: number | null }[] | null;
 }
 
-/** A rate limit of a key, as a judgement found or left it. */
+/** State of a rate limit after an evaluation. */
 export interface LimitState {
   readonly name: string;
   readonly limit: number;
@@ -26,15 +26,15 @@ export interface LimitState {
   readonly exceeded: boolean;
 }
 
-/** What is left of a key's uses and limits. */
-interface KeyFigures {
+/** Remaining uses and limits of a key. */
+interface KeyUsage {
   readonly uses_remaining: number | null;
   readonly ratelimits: LimitState[] | null;
   readonly retry_after_seconds: number | null;
 }
 
-/** What is told of a key; all null for one that is unknown. */
-export interface KeyFacts extends KeyFigures {
+/** Details of a key in responses; all null for an unknown key. */
+export interface KeyFacts extends KeyUsage {
   readonly key_id: string | null;
   readonly owner_id: string | null;
   readonly project_id: string | null;
@@ -44,41 +44,41 @@ export interface KeyFacts extends KeyFigures {
   readonly metadata: Record<string, string> | null;
 }
 
-/** The judgement on a key. */
+/** Result of a key's evaluation. */
 export interface KeyVerdict extends KeyFacts {
   readonly meter_id: string | null;
   readonly error: Exclude<Denial, "no_meter" | "insufficient_balance"> | null;
 }
 
-/** A key that was looked at, and from which nothing has been taken yet. */
-export interface ExaminedKey {
-  /** Why it is refused; null for one that is let in. */
+/** An evaluated key, before tokens and uses are taken. */
+export interface KeyEvaluation {
+  /** Reason for a rejection; null if the key is valid. */
   readonly error: KeyVerdict["error"];
-  /** What is told of it whatever it is asked for: nothing of its figures. */
-  readonly facts: Omit<KeyVerdict, "error" | keyof KeyFigures>;
-  /** All that is told, as things stand. */
+  /** Details that are independent of the request, without remaining uses and limits. */
+  readonly facts: Omit<KeyVerdict, "error" | keyof KeyUsage>;
+  /** Complete result before anything is taken. */
   readonly verdict: KeyVerdict;
-  /** Takes tokens and uses, and returns what is left. */
+  /** Takes tokens and uses. Returns the result with the remaining numbers. */
   take(tx: Tx): KeyVerdict;
-  /** Notes that the key's request was refused: for its verdict's error, or for another reason. */
-  refuse(tx: Tx, reason?: "no_meter" | "insufficient_balance"): void;
+  /** Records a rejection, by default with the verdict's error. */
+  reject(tx: Tx, reason?: "no_meter" | "insufficient_balance"): void;
 }
 
-/** The keys that requests come with. `Asked`: what is asked of one, made ready. */
-export interface KeyPort<Asked> {
+/** The keys of requests. `KeyRequest` is the type of a prepared evaluation. */
+export interface KeyPort<KeyRequest> {
   readonly fields: SchemasOf<KeyTerms>;
   readonly facts: SchemasOf<KeyFacts>;
-  askedOf(question: KeyTerms & { readonly secret: string }): Asked;
-  /** Whether a key that is let in loses uses, which is written. */
-  takesUses(caller: Caller, asked: Asked): boolean;
+  requestOf(terms: KeyTerms & { readonly secret: string }): KeyRequest;
+  /** Whether the evaluation of a valid key consumes uses, which is a database write. */
+  consumesUses(caller: Caller, asked: KeyRequest): boolean;
   /**
-   * Judges a key of the caller's project, or one of its account that is of no project.
+   * Evaluates a key of the caller's project, or a key of the account without a project.
    * @throws ApiError `validation_error` for limits that the key does not have.
    */
-  examine(tx: Tx, caller: Caller, asked: Asked): ExaminedKey;
+  examine(tx: Tx, caller: Caller, asked: KeyRequest): KeyEvaluation;
 }
 
-/** What is taken from a meter. */
+/** Terms of a hold. */
 export interface HoldTerms {
   readonly meter_id: string;
   readonly amount: number;
@@ -86,47 +86,45 @@ export interface HoldTerms {
   readonly hold_id?: string;
 }
 
-/** A hold as far as an answer shows it. */
+/** The fields of a hold that responses contain. */
 export interface Hold {
   readonly hold_id: string;
   readonly balance: number;
   readonly available: number;
 }
 
-/** A meter's figures. */
-export interface MeterFigures {
+export interface MeterBalances {
   readonly balance: number;
   readonly available: number;
 }
 
-/** Meters, within the unit of work of a check. */
+/** Operations of meters within the unit of work of a check. */
 export interface MeterPort {
   readonly fields: SchemasOf<Required<HoldTerms>>;
-  /** Null for a meter that does not exist. */
-  available(tx: Tx, projectRef: number, meterId: string): MeterFigures | null;
-  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterFigures;
-  /** The open hold of the same terms. @throws ApiError `conflict` */
-  knownHold(tx: Tx, projectRef: number, terms: HoldTerms): Hold | null;
-  /** @throws ApiError `forbidden` past the bound of open holds. */
+  /** Returns null for a meter that does not exist. */
+  available(tx: Tx, projectRef: number, meterId: string): MeterBalances | null;
+  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterBalances;
+  /** Returns the open hold with the same terms, or null. @throws ApiError `conflict` */
+  findOpenHold(tx: Tx, projectRef: number, terms: HoldTerms): Hold | null;
+  /** @throws ApiError `forbidden` at the limit of open holds. */
   hold(tx: Tx, projectRef: number, terms: HoldTerms, requestId: string): { readonly hold: Hold };
 }
 
-/** What a flag is for somebody. */
+/** Evaluation of a flag. */
 export interface FlagOutcome {
   readonly value?: unknown;
   readonly variant?: string;
   readonly reason: string;
 }
 
-/** Flags of a project. */
 export interface FlagPort {
   readonly key: SchemaOf<string>;
   readonly context: SchemaOf<Readonly<Record<string, unknown>> | null>;
   /** The limits of a body with a context. */
   readonly contextBody: BodyBounds;
   /**
-   * What flags are for a context, in the order of their keys; undefined for one that is not there.
-   * @throws ApiError `validation_error` for a context that takes too long.
+   * Evaluates flags for a context, in the order of their keys. Returns undefined for flags that do not exist.
+   * @throws ApiError `validation_error` for a context that is too expensive to evaluate.
    */
   outcomesOf(
     projectRef: number,
@@ -136,9 +134,9 @@ export interface FlagPort {
   ): (FlagOutcome | undefined)[];
 }
 
-/** What a check is made of. */
-export interface CheckPorts<Asked> {
-  readonly keys: KeyPort<Asked>;
+/** Services that a check uses. */
+export interface CheckPorts<KeyRequest> {
+  readonly keys: KeyPort<KeyRequest>;
   readonly meters: MeterPort;
   readonly flags: FlagPort;
 }

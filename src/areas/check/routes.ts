@@ -6,33 +6,42 @@ import { reply, unkept } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DENIALS } from "./domain.ts";
 import type { CheckPorts } from "./ports.ts";
-import { clientRefusal, headersOf, proxyQuery, questionOf } from "./proxy.ts";
-import { type CheckAnswer, type CheckBody, checkAnswer, checkBody } from "./schema.ts";
-import type { CheckService, Claim, Question } from "./service.ts";
+import { checkRequestOf, clientRejection, headersOf, proxyQuery } from "./proxy.ts";
+import { type CheckBody, type CheckResult, checkBody, checkResult } from "./schema.ts";
+import type { Charge, CheckRequest, CheckService } from "./service.ts";
 
-/** What both ways to ask have in common. Which project changes, if any, is for the meters to say. */
+/** Properties of both operations. Meters report which project has changed. */
 const CHECK = { access: "check:write", cost: 1, changesProject: false } as const;
 
-/** Declares the endpoints of the check. */
-export function checkRoutes<Asked>(api: Api, ports: CheckPorts<Asked>, service: CheckService<Asked>) {
-  const answer = checkAnswer(ports.keys.facts);
-  return [callRoute(api, ports, service, answer), proxyRoute(api, ports, service, answer)];
+/** Declares the routes of the check. */
+export function checkRoutes<KeyRequest>(
+  api: Api,
+  ports: CheckPorts<KeyRequest>,
+  service: CheckService<KeyRequest>,
+) {
+  const result = checkResult(ports.keys.facts);
+  return [callRoute(api, ports, service, result), proxyRoute(api, ports, service, result)];
 }
 
-function callRoute<Asked>(
+function callRoute<KeyRequest>(
   api: Api,
-  ports: CheckPorts<Asked>,
-  service: CheckService<Asked>,
-  response: ReturnType<typeof checkAnswer>,
+  ports: CheckPorts<KeyRequest>,
+  service: CheckService<KeyRequest>,
+  response: ReturnType<typeof checkResult>,
 ) {
   return new Elysia({ tags: ["Check"] }).use(api).post(
     "/v1/check",
     ({ call, body }) => {
       const { flags = [], context } = body;
-      const question = { key: ports.keys.askedOf(body), claim: claimOf(body), flags, context: context ?? {} };
-      return checked(call, service, question, (answer) =>
-        // Stored, a denial would go on for a day after what caused it has ended.
-        answer.allowed ? answer : unkept(answer),
+      const request = {
+        key: ports.keys.requestOf(body),
+        charge: chargeOf(body),
+        flags,
+        context: context ?? {},
+      };
+      return runCheck(call, service, request, (result) =>
+        // A stored denial would be returned for a day after its cause is gone.
+        result.allowed ? result : unkept(result),
       );
     },
     {
@@ -40,9 +49,9 @@ function callRoute<Asked>(
         ...CHECK,
         name: "check",
         bodyBounds: ports.flags.contextBody,
-        summary: "Let a customer's request in",
+        summary: "Authorize a customer's request",
         description:
-          "One answer to key, scopes, addresses, rate limits, uses, credits and flags, and one transaction: unless everything passes, nothing is taken. Answers 200 for every well-formed request; `status` says what your client is to read. Under an `Idempotency-Key` only what was allowed is stored.",
+          "Checks key, scopes, addresses, rate limits, uses, credits and flags in one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed responses are stored.",
         example: {
           secret: "acme_live_zyxw",
           meta: { ip: "203.0.113.7" },
@@ -57,47 +66,47 @@ function callRoute<Asked>(
   );
 }
 
-/** Asks in one unit of work, durable where something may be taken that is written. */
-function checked<Asked, Result extends object>(
+/** Runs a check in one unit of work, which is durable if the check may write. */
+function runCheck<KeyRequest, Result extends object>(
   call: Call,
-  service: CheckService<Asked>,
-  question: Question<Asked>,
-  answered: (answer: CheckAnswer) => Result,
+  service: CheckService<KeyRequest>,
+  request: CheckRequest<KeyRequest>,
+  toResponse: (result: CheckResult) => Result,
 ): Result | Promise<Result> {
-  const judge = (tx: Tx) => answered(service.check(tx, call, question));
-  return service.mayWrite(call.caller, question) ? call.perform(judge) : call.read(judge);
+  const run = (tx: Tx) => toResponse(service.check(tx, call, request));
+  return service.mayWrite(call.caller, request) ? call.perform(run) : call.read(run);
 }
 
 /** @throws ApiError `validation_error` */
-function claimOf({ deduct, hold }: CheckBody): Claim | null {
+function chargeOf({ deduct, hold }: CheckBody): Charge | null {
   if (deduct !== undefined && hold !== undefined)
-    throw invalidField("hold", "cannot be asked for together with deduct");
+    throw invalidField("hold", "cannot be combined with deduct");
   if (deduct !== undefined) return { kind: "deduct", ...deduct };
   return hold === undefined ? null : { kind: "hold", ...hold };
 }
 
-function proxyRoute<Asked>(
+function proxyRoute<KeyRequest>(
   api: Api,
-  ports: CheckPorts<Asked>,
-  service: CheckService<Asked>,
-  response: ReturnType<typeof checkAnswer>,
+  ports: CheckPorts<KeyRequest>,
+  service: CheckService<KeyRequest>,
+  response: ReturnType<typeof checkResult>,
 ) {
   return new Elysia({ tags: ["Check"] }).use(api).get(
     "/v1/check/http",
     async ({ call, query }) => {
-      const question = questionOf(ports, call, query);
-      const answer = await checked(call, service, question, (found) => found);
-      if (!answer.allowed) throw clientRefusal(answer, query.deny, call.requestId);
-      return reply(200, answer, headersOf(answer));
+      const request = checkRequestOf(ports, call, query);
+      const result = await runCheck(call, service, request, (value) => value);
+      if (!result.allowed) throw clientRejection(result, query.deny, call.requestId);
+      return reply(200, result, headersOf(result));
     },
     {
       op: {
         ...CHECK,
         name: "check.http",
         forProxies: true,
-        summary: "Let a request in, asked by a reverse proxy",
+        summary: "Authorize a request for a reverse proxy",
         description:
-          "The proxy's key is sent in `X-Ninefold-Key`, the client's as it came. Answers 200, or the refusal that the client is to read. What is no fault of the client's is 503, and logged: the request is not let in. Every answer, but that one, has all of the headers `X-Check-Code`, `X-Check-Status`, `X-Key-Id`, `X-Key-Owner`, `X-Key-Environment`, `X-Key-Scopes`, `X-Meter-Available` and `X-Flags`, with `-` for nothing. An `Idempotency-Key` is ignored: the client chooses it.",
+          "The proxy sends its own key in `X-Ninefold-Key` and the client's key unchanged. The response is 200, or the rejection for the client. An error that the client did not cause is logged and returned as 503, which denies the request. All responses except 503 have the headers `X-Check-Code`, `X-Check-Status`, `X-Key-Id`, `X-Key-Owner`, `X-Key-Environment`, `X-Key-Scopes`, `X-Meter-Available` and `X-Flags`; an empty value is `-`. An `Idempotency-Key` has no effect, because the client can choose it.",
         errors: DENIALS,
       },
       query: proxyQuery(ports),

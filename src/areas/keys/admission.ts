@@ -41,7 +41,7 @@ const NO_KEY: Evaluation = {
   facts: UNKNOWN_KEY,
   verdict: UNKNOWN_KEY,
   take: () => UNKNOWN_KEY,
-  refuse: () => {},
+  reject: () => {},
 };
 
 const DEFAULT_COST = 1;
@@ -77,7 +77,7 @@ export function admissionRequestOf({
   };
 }
 
-/** The evaluation of a key. It takes no tokens or uses and records nothing before {@link take} or {@link refuse}. */
+/** The evaluation of a key. It takes no tokens or uses and records nothing before {@link take} or {@link reject}. */
 export interface Evaluation {
   /** Why the key is rejected; null if it is valid. */
   readonly error: KeyError | null;
@@ -91,7 +91,7 @@ export interface Evaluation {
    */
   take(tx: Tx): KeyVerdict;
   /** Records the rejection: with the verdict's error, unless another outcome is given. */
-  refuse(tx: Tx, outcome?: Outcome): void;
+  reject(tx: Tx, outcome?: Outcome): void;
 }
 
 interface AdmissionParts {
@@ -106,7 +106,7 @@ export class Admission {
   constructor(private readonly parts: AdmissionParts) {}
 
   /** Whether a valid key would lose uses: then the verdict must be durable before it is returned. */
-  takesUses(caller: Caller, request: AdmissionRequest): boolean {
+  consumesUses(caller: Caller, request: AdmissionRequest): boolean {
     if (request.cost === 0) return false;
     const key = this.find(caller, request);
     return key !== undefined && this.parts.registry.hasAllowance(key);
@@ -119,7 +119,7 @@ export class Admission {
   verify(tx: Tx, caller: Caller, request: AdmissionRequest): KeyVerdict {
     const evaluation = this.examine(tx, caller, request);
     if (evaluation.error === null) return evaluation.take(tx);
-    evaluation.refuse(tx);
+    evaluation.reject(tx);
     return evaluation.verdict;
   }
 
@@ -183,7 +183,7 @@ class KeyEvaluation implements Evaluation {
     return { ...facts, uses_remaining: remaining, ratelimits: check?.states() ?? [] };
   }
 
-  refuse(tx: Tx, outcome?: Outcome): void {
+  reject(tx: Tx, outcome?: Outcome): void {
     const { parts, key } = this;
     const counted = outcome ?? OUTCOMES.find((one) => one === this.error);
     // `deleted` is no outcome: nothing is stored for keys of a deleted project.

@@ -95,8 +95,8 @@ function admissionOf(admission: Admission) {
   return {
     fields: VERIFY_FIELDS,
     facts: KeyVerdict.properties,
-    askedOf: admissionRequestOf,
-    takesUses: admission.takesUses.bind(admission),
+    requestOf: admissionRequestOf,
+    consumesUses: admission.consumesUses.bind(admission),
     examine: admission.examine.bind(admission),
   };
 }

@@ -220,7 +220,7 @@ function verifyRoutes(api: Api, admission: Admission) {
         // If it were stored, a rejection would be repeated for a day after its cause is gone.
         return verdict.valid ? verdict : unkept(verdict);
       };
-      return admission.takesUses(call.caller, asked) ? call.perform(evaluate) : call.read(evaluate);
+      return admission.consumesUses(call.caller, asked) ? call.perform(evaluate) : call.read(evaluate);
     },
     {
       op: {

@@ -4,6 +4,7 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
+import { type Grant, Waiter } from "./lock.ts";
 import {
   AcquireBody,
   AcquiredLock,
@@ -16,7 +17,6 @@ import {
   ReleasedLock,
 } from "./schema.ts";
 import type { LockService } from "./service.ts";
-import { type Grant, Waiter } from "./waiter.ts";
 
 /** Default number of locks on a page. */
 const LOCKS_LIMIT = 50;

@@ -12,10 +12,10 @@ import {
   WAITERS_PER_ACCOUNT_MAX,
 } from "./domain.ts";
 import { LeaseExpiry } from "./expiry.ts";
-import { Lock, LockTable } from "./lock.ts";
+import { type AcquireRequest, type Grant, type Handover, Lock, Waiter } from "./lock.ts";
+import { LockTable } from "./lock-table.ts";
 import type { HeldLock, LockPage, LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
-import { type AcquireRequest, type Grant, type Handover, Waiter } from "./waiter.ts";
 
 /**
  * The operations of locks. Changes run within units of work, one after another, so that a lock never has two holders and

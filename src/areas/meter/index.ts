@@ -49,7 +49,7 @@ export interface MetersInUnit {
    * The open hold that was made with the same terms: asked for again, {@link hold} would take nothing.
    * @throws ApiError `conflict` where it was made with other terms, or has ended.
    */
-  knownHold(tx: Tx, projectRef: number, terms: HoldTerms): MeterHold | null;
+  findOpenHold(tx: Tx, projectRef: number, terms: HoldTerms): MeterHold | null;
   /** The schemas of what is asked for. */
   readonly fields: typeof FIELDS;
   /** @throws ApiError `insufficient_balance`; `conflict`; `forbidden` past the bound of open holds. */
@@ -150,7 +150,7 @@ function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
       const { balance } = service.deduct(tx, { projectRef, meterId, requestId }, amount);
       return figuresOf(tx, projectRef, meterId) ?? { balance, available: balance };
     },
-    knownHold: (tx, projectRef, terms) =>
+    findOpenHold: (tx, projectRef, terms) =>
       holds.knownOpen(tx, { projectRef, meterId: terms.meter_id, requestId: "" }, bodyOf(terms)),
     hold: (tx, projectRef, terms, requestId) =>
       holds.create(tx, { projectRef, meterId: terms.meter_id, requestId }, bodyOf(terms)),

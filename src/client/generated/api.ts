@@ -576,9 +576,9 @@ export interface CheckBody {
     | undefined;
   deduct?: CheckDeduct | undefined;
   hold?: CheckHold | undefined;
-  /** Flags to evaluate for the key's owner. */
+  /** Keys of the flags to evaluate for the key's owner. */
   flags?: readonly string[] | undefined;
-  /** What else the flags are evaluated for: any JSON, at most 8 levels. `targetingKey` is the key's `owner_id`, or else its id, and `key` has its id, owner, environment and metadata. */
+  /** Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and metadata. */
   context?:
     | {
         /** Whom the flag is evaluated for. */
@@ -589,17 +589,17 @@ export interface CheckBody {
     | undefined;
 }
 
-/** Taken from the meter at once. */
+/** Credits to deduct from the meter immediately. */
 export interface CheckDeduct {
   amount: number;
-  /** The key's `meter_id` unless given, or else its `owner_id`. */
+  /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
   meter_id?: string | undefined;
 }
 
-/** Kept in the meter, for a capture or release later. Not with `deduct`. */
+/** Credits to hold in the meter for a later capture or release. Cannot be combined with `deduct`. */
 export interface CheckHold {
   amount: number;
-  /** The key's `meter_id` unless given, or else its `owner_id`. */
+  /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
   meter_id?: string | undefined;
   ttl_seconds?: number | undefined;
   /** Yours, unique in the project; a UUID unless given. */
@@ -622,7 +622,7 @@ export interface CheckAnswer {
     | "usage_exceeded"
     | "no_meter"
     | "insufficient_balance";
-  /** What to answer your client with. */
+  /** HTTP status for your response to the customer. */
   status: number;
   /** Seconds after which a retry can succeed, with `rate_limited` and `usage_exceeded`. Null if it cannot. */
   retry_after_seconds: number | null;
@@ -637,9 +637,9 @@ export interface CheckAnswer {
   uses_remaining: number | null;
   /** State of all rate limits of the key. */
   ratelimits: KeyRatelimitState[] | null;
-  /** Null where no credits were asked for, and where something before them denied. */
+  /** State of the meter; null without a request for credits, and if an earlier check denied the request. */
   meter: CheckMeter | null;
-  /** By their keys; null when denied. */
+  /** Evaluated flags by key; null if the request is denied. */
   flags: Record<string, CheckFlag> | null;
 }
 
@@ -659,7 +659,7 @@ export interface KeyRatelimitState {
 export interface CheckMeter {
   meter_id: string;
   balance: number;
-  /** The balance without what is held. */
+  /** Balance minus open holds, in credits. */
   available: number;
   deducted: number;
   hold_id: string | null;
@@ -667,11 +667,11 @@ export interface CheckMeter {
 
 /** What `POST /v1/check` answers, `flags`, `one of`, `…`. */
 export interface CheckFlag {
-  /** Left out where it is your own default. */
+  /** Value of the flag; omitted if your own default applies. */
   value?: unknown;
   variant?: string;
   reason?: string;
-  /** Instead of all others: it denies nothing. */
+  /** Set instead of all other fields if the flag does not exist. It does not deny the request. */
   error?: "FLAG_NOT_FOUND";
 }
 
@@ -3304,21 +3304,21 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** A scope that the key must have. Repeatable. */
+      /** Scope that the key must have. Repeatable. */
       require?: readonly string[] | undefined;
       /** Number of the key's `uses` that the verification costs, if they are limited. Default 1. */
       cost?: number | undefined;
-      /** A limit of the key, as `name` or `name:cost`. Repeatable. */
+      /** Rate limit of the key, as `name` or `name:cost`. Repeatable. */
       ratelimit?: readonly string[] | undefined;
-      /** Credits to deduct. */
+      /** Number of credits to deduct. */
       deduct?: number | undefined;
-      /** With `deduct`: the key's `meter_id` unless given, or else its `owner_id`. */
+      /** Meter for `deduct`; by default the key's `meter_id`, or its `owner_id` if it has none. */
       meter?: string | undefined;
-      /** A flag to evaluate. Repeatable. */
+      /** Flag to evaluate. Repeatable. */
       flag?: readonly string[] | undefined;
-      /** Where the client's key stands, as it is; `authorization` unless given, as a Bearer token. */
+      /** Name of the header with the client's key; by default `authorization` with a Bearer token. */
       header?: string | undefined;
-      /** With `403`, 402 and 429 are sent as 403, for nginx: `X-Check-Status` has the real one. */
+      /** `403` replaces the statuses 402 and 429 by 403, for nginx; `X-Check-Status` has the original status. */
       deny?: "exact" | "403" | undefined;
     }
   >,

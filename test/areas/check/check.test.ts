@@ -3,7 +3,7 @@ import { expectError } from "../../support/errors.ts";
 import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { makeBearer, makeKey } from "../keys/support.ts";
 import { makeProject } from "../projects/support.ts";
-import { ask, check, customer, figures, left, refill, UNKNOWN_KEY } from "./support.ts";
+import { check, customer, meterFigures, postCheck, refill, remainingOf, UNKNOWN_KEY } from "./support.ts";
 
 const server = useTestServer({ manualClock: true });
 let account: AccountClient;
@@ -15,8 +15,8 @@ const manual = { name: "requests", limit: 10, duration_ms: 60_000, auto: false }
 const perMinute = (limit: number) => [{ name: "requests", limit, duration_ms: 60_000 }];
 const own = async (client = account) => (await client.get("/v1/meter/balance")).body.balance;
 
-describe("a request that is let in", () => {
-  test("reads all of its key, and what was taken", async () => {
+describe("an allowed request", () => {
+  test("returns the details of its key and what was taken", async () => {
     const { secret, id } = await customer(account, 1_000, {
       environment: "live",
       metadata: { plan: "pro" },
@@ -47,11 +47,11 @@ describe("a request that is let in", () => {
         gone: { error: "FLAG_NOT_FOUND" },
       },
     });
-    expect(await figures(account)).toEqual([995, 995]);
-    expect(await left(account, secret)).toEqual([5, 9]);
+    expect(await meterFigures(account)).toEqual([995, 995]);
+    expect(await remainingOf(account, secret)).toEqual([5, 9]);
   });
 
-  test("costs one credit, and so does one that is not", async () => {
+  test("costs one credit, like a denied one", async () => {
     const { secret } = await customer(account, 5);
     const before = Number(await own());
     expect(await check(account, { secret })).toMatchObject({ allowed: true, meter: null, flags: {} });
@@ -60,26 +60,26 @@ describe("a request that is let in", () => {
     expect(await own()).toBe(before - 3);
   });
 
-  test("deducts by an entry of the meter's ledger that names the request", async () => {
+  test("adds an entry with its request id to the meter's ledger", async () => {
     const { secret } = await customer(account, 10);
-    const answer = await ask(account, { secret, deduct: { amount: 4 } });
+    const response = await postCheck(account, { secret, deduct: { amount: 4 } });
     const { body } = await account.get("/v1/meter/acme/history");
     expect((body.entries as unknown[])[0]).toMatchObject({
       kind: "deduct",
       amount: -4,
       balance_after: 6,
-      request_id: answer.headers.get("x-request-id"),
+      request_id: response.headers.get("x-request-id"),
     });
   });
 
-  test("notes the client that was named, as verify does", async () => {
+  test("records the client's address, like verify", async () => {
     const { secret, id } = await makeKey(account);
     await check(account, { secret, meta: { ip: "203.0.113.7", user_agent: "curl" } });
     const { body } = await account.get(`/v1/keys/${id}`);
     expect(body).toMatchObject({ last_used_ip: "203.0.113.7", last_used_ua: "curl" });
   });
 
-  test("waits for the disk only where something may be taken", async () => {
+  test("waits for the disk only if it may write", async () => {
     const { secret } = await customer(account, 10, { ratelimits: perMinute(5) });
     const commits = () => server.server.kernel.writer.stats.commits;
     await server.server.kernel.writer.submit(() => undefined);
@@ -91,14 +91,14 @@ describe("a request that is let in", () => {
   });
 });
 
-describe("which meter pays", () => {
+describe("the charged meter", () => {
   const pays = async (terms: object, deduct: object) => {
     const { secret } = await makeKey(account, terms);
     const { code, meter } = await check(account, { secret, deduct: { amount: 1, ...deduct } });
     return [code, meter?.meter_id ?? null];
   };
 
-  test("the one that the request names, that of the key, or its owner's", async () => {
+  test("is that of the request, of the key, or of its owner", async () => {
     for (const meter of ["named", "keys", "owner"]) await refill(account, meter, 10);
     const both = { owner_id: "owner", meter_id: "keys" };
     expect(await pays(both, { meter_id: "named" })).toEqual(["ok", "named"]);
@@ -107,32 +107,32 @@ describe("which meter pays", () => {
     expect(await pays({}, { meter_id: "named" })).toEqual(["ok", "named"]);
   });
 
-  test("none: no_meter, also for an owner whose id is none of a meter; nothing is taken", async () => {
+  test("is missing: no_meter, also if the owner's id is not a valid meter id; nothing is taken", async () => {
     for (const terms of [{}, { owner_id: "ann@example.com" }, { owner_id: "x".repeat(65) }]) {
       const { secret } = await makeKey(account, {
         ...terms,
         ratelimits: perMinute(2),
         uses: { remaining: 2 },
       });
-      const answer = await check(account, { secret, deduct: { amount: 1 }, flags: ["on"] });
-      expect(answer).toMatchObject({
+      const response = await check(account, { secret, deduct: { amount: 1 }, flags: ["on"] });
+      expect(response).toMatchObject({
         allowed: false,
         code: "no_meter",
         status: 403,
         meter: null,
         flags: null,
       });
-      expect(await left(account, secret)).toEqual([2, 2]);
+      expect(await remainingOf(account, secret)).toEqual([2, 2]);
     }
   });
 
-  test("one that nobody has filled has nothing", async () => {
+  test("has a balance of 0 if it does not exist", async () => {
     expect(await pays({ owner_id: "nobody" }, {})).toEqual(["insufficient_balance", "nobody"]);
-    expect(await figures(account, "nobody")).toEqual([0, 0]);
+    expect(await meterFigures(account, "nobody")).toEqual([0, 0]);
   });
 });
 
-describe("what denies, in its order", () => {
+describe("denials, in their order", () => {
   test("every code, with its status", async () => {
     const wide = { owner_id: "broke", ratelimits: perMinute(1), uses: { remaining: 0 } };
     const made = (more: object) => makeKey(account, { ...wide, ...more });
@@ -173,9 +173,9 @@ describe("what denies, in its order", () => {
     const inside = await makeBearer(account, ["check:write"], project);
     expect(await check(server.client(inside.secret), { secret })).toMatchObject({ code: "ok" });
     await account.delete(`/v1/projects/${project}`);
-    // Of another project than the account's own keys work in: unknown there.
+    // A key of another project is unknown.
     expect(await check(account, { secret })).toEqual(UNKNOWN_KEY as never);
-    expectError(await ask(server.client(inside.secret), { secret }), "forbidden");
+    expectError(await postCheck(server.client(inside.secret), { secret }), "forbidden");
   });
 
   test("limit exhausted and balance 0 is rate_limited, with the time to wait", async () => {
@@ -191,7 +191,7 @@ describe("what denies, in its order", () => {
     });
   });
 
-  test("too few uses are told when they come back", async () => {
+  test("exhausted uses return the time of their next refill", async () => {
     const uses = { remaining: 0, refill: { every: "day", amount: 5 } };
     const { secret } = await makeKey(account, { uses });
     expect(await check(account, { secret })).toMatchObject({
@@ -205,7 +205,7 @@ describe("what denies, in its order", () => {
     const { secret } = await customer(account, 5, { ratelimits: perMinute(10), uses: { remaining: 10 } });
     const asked = { secret, deduct: { amount: 5 } };
     expect(await check(account, asked)).toMatchObject({ code: "ok", meter: { balance: 0, deducted: 5 } });
-    const before = await left(account, secret);
+    const before = await remainingOf(account, secret);
     expect(before).toEqual([9, 9]);
     expect(await check(account, asked)).toMatchObject({
       code: "insufficient_balance",
@@ -214,10 +214,10 @@ describe("what denies, in its order", () => {
       uses_remaining: 9,
       meter: { meter_id: "acme", balance: 0, available: 0, deducted: 0, hold_id: null },
     });
-    expect(await left(account, secret)).toEqual(before);
+    expect(await remainingOf(account, secret)).toEqual(before);
   });
 
-  test("credits alone: the key's usage counts why it was refused", async () => {
+  test("credits: the key's usage counts the reason of the rejection", async () => {
     const { secret, id } = await customer(account, 0);
     await check(account, { secret, deduct: { amount: 1 } });
     await check(account, { secret });
@@ -226,8 +226,8 @@ describe("what denies, in its order", () => {
   });
 });
 
-describe("whose keys it knows", () => {
-  test("those of the caller's project, and the account's own by a key of the account", async () => {
+describe("known keys", () => {
+  test("are those of the caller's project, and for a key of the account the account's own", async () => {
     const [shop, other] = [await makeProject(account), await makeProject(account, "Other")];
     const keys = { account: await makeKey(account), shop: await makeKey(account, {}, shop) };
     const inShop = server.client((await makeBearer(account, ["check:write"], shop)).secret);
@@ -238,7 +238,7 @@ describe("whose keys it knows", () => {
     expect(await code(account, keys.account)).toBe("ok");
     expect(await code(inShop, keys.shop)).toBe("ok");
     expect(await code(account, keys.shop)).toBe("invalid_key");
-    // Nothing of the key is told, not even that a limit is not its own.
+    // The response reveals nothing about the key, not even an unknown limit.
     expect(await code(account, keys.shop, { ratelimits: [{ name: "none" }] })).toBe("invalid_key");
     expect(await code(inShop, keys.account)).toBe("invalid_key");
     expect(await code(inOther, keys.shop)).toBe("invalid_key");
@@ -257,23 +257,23 @@ describe("whose keys it knows", () => {
     expect(await check(inside, asked)).toMatchObject({ code: "insufficient_balance" });
     await refill(inside, "acme", 1);
     expect(await check(inside, asked)).toMatchObject({ flags: { f: { error: "FLAG_NOT_FOUND" } } });
-    expect(await figures(account)).toEqual([10, 10]);
+    expect(await meterFigures(account)).toEqual([10, 10]);
   });
 });
 
 describe("under an Idempotency-Key", () => {
-  test("what was allowed is answered again, and nothing is taken again", async () => {
+  test("an allowed response is returned again, and nothing is taken again", async () => {
     const { secret } = await customer(account, 5, { ratelimits: [{ ...manual, auto: true }] });
     const headers = { "idempotency-key": "request-1" };
-    const first = await ask(account, { secret, deduct: { amount: 2 } }, { headers });
-    const again = await ask(account, { secret, deduct: { amount: 2 } }, { headers });
+    const first = await postCheck(account, { secret, deduct: { amount: 2 } }, { headers });
+    const again = await postCheck(account, { secret, deduct: { amount: 2 } }, { headers });
     expect(again.headers.get("idempotent-replayed")).toBe("true");
     expect(again.text).toBe(first.text);
-    expect(await figures(account)).toEqual([3, 3]);
-    expect(await left(account, secret)).toEqual([null, 9]);
+    expect(await meterFigures(account)).toEqual([3, 3]);
+    expect(await remainingOf(account, secret)).toEqual([null, 9]);
   });
 
-  test("a denial is looked at anew: a top-up helps at once", async () => {
+  test("a denial is evaluated again: a refill takes effect immediately", async () => {
     const { secret } = await customer(account, 1);
     const headers = { "idempotency-key": "request-2" };
     const asked = { secret, deduct: { amount: 5 } };
@@ -281,10 +281,10 @@ describe("under an Idempotency-Key", () => {
     await refill(account, "acme", 9);
     expect(await check(account, asked, { headers })).toMatchObject({ code: "ok", meter: { balance: 5 } });
     expect(await check(account, asked, { headers })).toMatchObject({ code: "ok", meter: { balance: 5 } });
-    expect(await figures(account)).toEqual([5, 5]);
+    expect(await meterFigures(account)).toEqual([5, 5]);
   });
 
-  test("so is one of a check that takes nothing", async () => {
+  test("a check that takes nothing is evaluated again", async () => {
     const { secret, id } = await makeKey(account, { enabled: false });
     const headers = { "idempotency-key": "request-3" };
     expect(await check(account, { secret }, { headers })).toMatchObject({ code: "disabled" });
@@ -293,19 +293,19 @@ describe("under an Idempotency-Key", () => {
   });
 });
 
-test("402 only when the calling account has no credits left: then nothing is taken of anybody", async () => {
+test("402 only if the calling account has no credits: nothing is taken", async () => {
   const { secret } = await customer(account, 5, { uses: { remaining: 3 } });
   await account.post("/v1/meter/deduct", { amount: Number(await own()) });
-  const answer = await ask(account, { secret, deduct: { amount: 1 } });
-  expectError(answer, "insufficient_balance");
-  expect(answer.body).toMatchObject({ balance: 0, user_id: account.userId });
-  expect(await figures(account)).toEqual([5, 5]);
+  const response = await postCheck(account, { secret, deduct: { amount: 1 } });
+  expectError(response, "insufficient_balance");
+  expect(response.body).toMatchObject({ balance: 0, user_id: account.userId });
+  expect(await meterFigures(account)).toEqual([5, 5]);
 });
 
 test("a key needs check:write", async () => {
   const { secret } = await makeKey(account);
   const reader = server.client((await makeBearer(account, ["keys:*", "meter:*", "gate:*"])).secret);
-  expectError(await ask(reader, { secret }), "forbidden");
+  expectError(await postCheck(reader, { secret }), "forbidden");
   const checker = server.client((await makeBearer(account, ["check:*"])).secret);
   expect(await check(checker, { secret })).toMatchObject({ code: "ok" });
 });

@@ -7,7 +7,7 @@ import { type AccountClient, startTestServer, type TestServer } from "../../supp
 import { makeBearer, makeKey } from "../keys/support.ts";
 import { makeProject } from "../projects/support.ts";
 import { loggedIn, OWN_PAGE } from "../session/support.ts";
-import { customer, figures, left } from "./support.ts";
+import { customer, meterFigures, remainingOf } from "./support.ts";
 
 let server: TestServer;
 let account: AccountClient;
@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 type Headers_ = Readonly<Record<string, string>>;
 
-/** What a proxy asks of a client that came with a key. */
+/** Sends the check of a proxy for a client with this key. */
 function through(secret: string | null, query = "", headers: Headers_ = {}, method = "GET"): Promise<Answer> {
   const own = { "x-ninefold-key": account.key ?? "", ...headers };
   return server.client(secret).send(method, `/v1/check/http${query}`, undefined, { headers: own });
@@ -36,38 +36,38 @@ const headersOf = ({ headers }: Answer) => HEADERS.map((name) => headers.get(nam
 const own = async () => (await account.get("/v1/meter/balance")).body.balance;
 const PER_MINUTE = [{ name: "requests", limit: 2, duration_ms: 60_000 }];
 
-describe("a request that may pass", () => {
-  test("is 200, with the answer of a check and all of its headers", async () => {
+describe("an allowed request", () => {
+  test("is 200 with the result of the check and all headers", async () => {
     const { secret, id } = await customer(account, 10, { environment: "live", scopes: ["orders:*", "a"] });
     await account.post("/v1/gate", { flag_key: "on", enabled: true });
     await account.post("/v1/gate", { flag_key: "yours", enabled: false, off_variant: null });
     const query = "?require=orders:read&require=a&deduct=3&flag=on&flag=gone&flag=yours";
-    const answer = await through(secret, query, { "user-agent": "phone" });
-    expect(answer.status, answer.text).toBe(200);
-    expect(answer.body).toMatchObject({ allowed: true, code: "ok", meter: { balance: 7, deducted: 3 } });
+    const response = await through(secret, query, { "user-agent": "phone" });
+    expect(response.status, response.text).toBe(200);
+    expect(response.body).toMatchObject({ allowed: true, code: "ok", meter: { balance: 7, deducted: 3 } });
     const variants = "on=on,gone=-,yours=-";
-    expect(headersOf(answer)).toEqual(["ok", "200", id, "acme", "live", "orders:* a", "7", variants]);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(headersOf(response)).toEqual(["ok", "200", id, "acme", "live", "orders:* a", "7", variants]);
+    expect(response.headers.get("cache-control")).toBe("no-store");
     expect((await account.get(`/v1/keys/${id}`)).body.last_used_ua).toBe("phone");
   });
 
-  test("has every header also where there is nothing to say", async () => {
+  test("has all headers, including empty ones", async () => {
     const { secret, id } = await makeKey(account);
     const nothing = ["ok", "200", id, "-", "-", "orders:read", "-", "-"];
     expect(headersOf(await through(secret))).toEqual(nothing);
   });
 
-  test("costs one credit, by HEAD as well; both count", async () => {
+  test("costs one credit, with GET and HEAD", async () => {
     const { secret } = await customer(account, 10, { uses: { remaining: 5 } });
     const before = Number(await own());
     expect((await through(secret, "?deduct=1", {}, "HEAD")).status).toBe(200);
     expect((await through(secret, "?deduct=1")).status).toBe(200);
-    expect(await figures(account)).toEqual([8, 8]);
-    expect(await left(account, secret)).toEqual([3]);
+    expect(await meterFigures(account)).toEqual([8, 8]);
+    expect(await remainingOf(account, secret)).toEqual([3]);
     expect(await own()).toBe(before - 3);
   });
 
-  test("the key stands where the proxy says", async () => {
+  test("the key is in the header that the proxy names", async () => {
     const { secret } = await makeKey(account);
     const code = async (header: string, value: string) =>
       (await through(null, `?header=${header}`, { [header]: value })).headers.get("x-check-code");
@@ -79,21 +79,21 @@ describe("a request that may pass", () => {
   });
 });
 
-describe("a request that may not", () => {
-  async function denied(answer: Promise<Answer>, status: number, code: string): Promise<Headers> {
-    const { headers, body, ...rest } = await answer;
+describe("a denied request", () => {
+  async function denied(response: Promise<Answer>, status: number, code: string): Promise<Headers> {
+    const { headers, body, ...rest } = await response;
     expect([rest.status, body.code, headers.get("x-check-code")], rest.text).toEqual([status, code, code]);
     for (const name of HEADERS) expect(headers.get(name), name).toMatch(/^\S+/);
     expect([headers.get("x-flags"), headers.get("cache-control")]).toEqual(["-", "no-store"]);
     return headers;
   }
 
-  test("reads our error body, with the status of the check", async () => {
+  test("has the standard error body and the status of the check", async () => {
     const { secret } = await makeKey(account, { enabled: false });
-    const answer = await through(secret);
-    expectErrorShape(answer);
-    expectError(answer, "disabled");
-    expect(answer.body.request_id).toBe(answer.headers.get("x-request-id"));
+    const response = await through(secret);
+    expectErrorShape(response);
+    expectError(response, "disabled");
+    expect(response.body.request_id).toBe(response.headers.get("x-request-id"));
   });
 
   test("401, 403, 402 and 429, each with its headers", async () => {
@@ -116,7 +116,7 @@ describe("a request that may not", () => {
     expect((await through(used.secret, "?cost=0")).status).toBe(200);
   });
 
-  test("with deny=403: 402 and 429 are 403, and the real status stands beside", async () => {
+  test("with deny=403: 402 and 429 become 403, with the original status in a header", async () => {
     const { secret } = await customer(account, 0, { ratelimits: [{ ...PER_MINUTE[0], limit: 1 }] });
     const broke = await denied(through(secret, "?deduct=1&deny=403"), 403, "insufficient_balance");
     expect(broke.get("x-check-status")).toBe("402");
@@ -129,14 +129,14 @@ describe("a request that may not", () => {
     );
   });
 
-  test("a secret past its bounds is one that nobody has", async () => {
+  test("a secret above the maximum length is unknown", async () => {
     await denied(through(`acme_${"x".repeat(2_000)}`), 401, "invalid_key");
     await denied(through(null, "", { authorization: `Bearer${" ".repeat(3_000)}x y` }), 401, "invalid_key");
   });
 });
 
-describe("whose address counts", () => {
-  test("the client's for the client's key, as the trusted proxy says", async () => {
+describe("addresses", () => {
+  test("the client's key is checked with the address that the trusted proxy forwards", async () => {
     const { secret, id } = await makeKey(account, { allowed_ips: ["203.0.113.0/24"] });
     const from = (address: string) => through(secret, "", { "x-forwarded-for": address });
     expect((await from("203.0.113.9")).status).toBe(200);
@@ -146,7 +146,7 @@ describe("whose address counts", () => {
     expectError(await through(secret), "ip_not_allowed");
   });
 
-  test("the socket's for the proxy's own key, whatever its client says", async () => {
+  test("the proxy's own key is checked with the address of the socket", async () => {
     const { secret } = await makeKey(account);
     const terms = { prefix: "sm", scopes: ["check:write"] };
     const here = await makeKey(account, { ...terms, allowed_ips: ["127.0.0.1"] });
@@ -160,10 +160,10 @@ describe("whose address counts", () => {
   });
 });
 
-describe("what is no fault of the client's", () => {
-  /** 503, without a word of what it was; the log has it. */
-  async function hidden(answer: Promise<Answer>, reason: RegExp): Promise<void> {
-    const found = await answer;
+describe("errors that the client did not cause", () => {
+  /** Expects 503 without details, and a log entry. */
+  async function hidden(response: Promise<Answer>, reason: RegExp): Promise<void> {
+    const found = await response;
     expectError(found, "service_unavailable");
     await server.clock.advance(WARNING_PAUSE_MS);
     expect(found.headers.get("www-authenticate")).toBeNull();
@@ -177,7 +177,7 @@ describe("what is no fault of the client's", () => {
     expect(fields["request_id"]).toBe(found.headers.get("x-request-id") ?? "");
   }
 
-  test("the proxy's key: none, one that is none, one without the scope, a suspended account", async () => {
+  test("the proxy's key: missing, invalid, without the scope, of a suspended account", async () => {
     const { secret } = await makeKey(account);
     const by = (key: string) => through(secret, "", { "x-ninefold-key": key });
     await hidden(by(""), /must be sent/);
@@ -188,14 +188,14 @@ describe("what is no fault of the client's", () => {
     await hidden(by(account.key ?? ""), /suspended/);
   });
 
-  test("its credits and its rate limit: never 402 or 429, which the client would take for its own", async () => {
+  test("its credits and its rate limit: never 402 or 429, which the client would attribute to its own key", async () => {
     const { secret } = await makeKey(account);
     await account.post("/v1/meter/deduct", { amount: Number(await own()) });
     await hidden(through(secret), /insufficient|credit|balance/i);
     const free = await server.account({ tier: "free", balance: 500 });
     const theirs = await makeKey(free);
-    const ask = () => through(theirs.secret, "", { "x-ninefold-key": free.key ?? "" });
-    const all = await Promise.all(Array.from({ length: 80 }, ask));
+    const postCheck = () => through(theirs.secret, "", { "x-ninefold-key": free.key ?? "" });
+    const all = await Promise.all(Array.from({ length: 80 }, postCheck));
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 503]));
     expect(server.logs.filter(({ level }) => level === "warn").length).toBeLessThanOrEqual(3);
   });
@@ -212,11 +212,11 @@ describe("what is no fault of the client's", () => {
     ["?deduct=1.5", /deduct/],
     ["?deduct=9007199254740992", /deduct/],
     ["?deduct=1&meter=a%20b", /meter/],
-    ["?meter=acme", /meter goes with deduct/],
+    ["?meter=acme", /meter requires deduct/],
     ["?ratelimit=A", /ratelimit/],
     ["?ratelimit=a:x", /ratelimit/],
     [`?${Array.from({ length: 11 }, (_, at) => `ratelimit=l${at}`).join("&")}`, /ratelimit/],
-    ["?ratelimit=unknown", /no such limit/],
+    ["?ratelimit=unknown", /is not a limit of the key/],
     ["?flag=A", /flag/],
     [`?${Array.from({ length: PROXY_FLAGS_MAX + 1 }, (_, at) => `flag=f${at}`).join("&")}`, /flag/],
     ["?header=a%20b", /header/],
@@ -230,7 +230,7 @@ describe("what is no fault of the client's", () => {
     expect(await own()).toBe(before);
   });
 
-  test("at its bounds the query is understood", async () => {
+  test("the query at its limits is accepted", async () => {
     const limits = Array.from({ length: 10 }, (_, at) => ({ ...PER_MINUTE[0], name: `l${at}`, auto: false }));
     const { secret } = await customer(account, 1, { ratelimits: limits, scopes: ["x"] });
     const many = (count: number, one: (at: number) => string) =>
@@ -241,11 +241,11 @@ describe("what is no fault of the client's", () => {
       ...many(PROXY_FLAGS_MAX, (at) => `flag=f${at}`),
       ...["cost=1000000", `header=${"x".repeat(64)}`, "deduct=1", "meter=acme"],
     ];
-    const answer = await through(null, `?${query.join("&")}`, { ["x".repeat(64)]: secret });
-    expect(answer.status, answer.text).toBe(200);
+    const response = await through(null, `?${query.join("&")}`, { ["x".repeat(64)]: secret });
+    expect(response.status, response.text).toBe(200);
   });
 
-  test("a disk that takes nothing, and a defect", async () => {
+  test("a full disk, and a bug", async () => {
     const { secret } = await customer(account, 10);
     const { db } = server.server.kernel;
     db.execute("PRAGMA query_only = ON");
@@ -254,24 +254,24 @@ describe("what is no fault of the client's", () => {
     } finally {
       db.execute("PRAGMA query_only = OFF");
     }
-    expect(await figures(account)).toEqual([10, 10]);
+    expect(await meterFigures(account)).toEqual([10, 10]);
   });
 });
 
-describe("what the client sends itself", () => {
-  test("an Idempotency-Key does nothing", async () => {
+describe("headers of the client", () => {
+  test("an Idempotency-Key has no effect", async () => {
     const { secret } = await customer(account, 10);
     const headers = { "idempotency-key": "mine" };
     for (const balance of [9, 8, 7]) {
-      const answer = await through(secret, "?deduct=1", headers);
-      expect([answer.body.meter, answer.headers.get("idempotent-replayed")]).toMatchObject([
+      const response = await through(secret, "?deduct=1", headers);
+      expect([response.body.meter, response.headers.get("idempotent-replayed")]).toMatchObject([
         { balance },
         null,
       ]);
     }
   });
 
-  test("neither its key nor a cookie stands for the proxy's", async () => {
+  test("neither its key nor a cookie replaces the proxy's key", async () => {
     const { key } = account;
     expectError(await through(key, "", { "x-ninefold-key": "" }), "service_unavailable");
     const { cookie } = await loggedIn(server, key ?? "");
@@ -282,22 +282,22 @@ describe("what the client sends itself", () => {
     );
   });
 
-  test("a query of its own never comes here, and a proxy's key may not be shown elsewhere", async () => {
+  test("its query is not forwarded, and the proxy's key is not accepted elsewhere", async () => {
     const headers = { "x-ninefold-key": account.key ?? "" };
     expectError(await server.client(null).get("/v1/meter/balance", { headers }), "unauthorized");
   });
 });
 
-test("what stands in a header can neither end it nor split a list", async () => {
+test("values can neither end a header nor split a list", async () => {
   const scopes = ["a b", "c,d", "é", "100%", "-"];
   const { secret } = await makeKey(account, { scopes, environment: "a\r\nX-Key-Owner: root" });
-  const answer = await through(secret);
-  expect(answer.headers.get("x-key-scopes")).toBe("a%20b c%2Cd %C3%A9 100%25 %2D");
-  expect(answer.headers.get("x-key-environment")).toBe("a%0D%0AX-Key-Owner:%20root");
-  expect(answer.headers.get("x-key-owner")).toBe("-");
+  const response = await through(secret);
+  expect(response.headers.get("x-key-scopes")).toBe("a%20b c%2Cd %C3%A9 100%25 %2D");
+  expect(response.headers.get("x-key-environment")).toBe("a%0D%0AX-Key-Owner:%20root");
+  expect(response.headers.get("x-key-owner")).toBe("-");
 });
 
-test("scopes beyond what proxies read are left out of the headers", async () => {
+test("scopes above the limit of proxies are omitted from the headers", async () => {
   const scopes = (count: number) => Array.from({ length: count }, (_, at) => `${"x".repeat(60)}${100 + at}`);
   expect(scopes(64).join(" ")).toHaveLength(SCOPES_HEADER_BYTES_MAX - 1);
   const [most, more] = [

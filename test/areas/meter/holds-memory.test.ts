@@ -180,10 +180,10 @@ test("within somebody else's unit of work: what it takes goes with all else that
   expect(await submit((tx) => [area.available(tx, PROJECT, "none")])).toEqual([null]);
   const terms = { meter_id: "m", amount: 60, hold_id: "call" };
   const taken = await submit((tx) => [
-    area.knownHold(tx, PROJECT, terms),
+    area.findOpenHold(tx, PROJECT, terms),
     area.hold(tx, PROJECT, terms, REQUEST_ID).isNew,
     area.hold(tx, PROJECT, terms, REQUEST_ID).isNew,
-    area.knownHold(tx, PROJECT, terms)?.status,
+    area.findOpenHold(tx, PROJECT, terms)?.status,
     area.available(tx, PROJECT, "m"),
     area.deduct(tx, PROJECT, "m", 40, REQUEST_ID),
   ]);
@@ -197,7 +197,7 @@ test("within somebody else's unit of work: what it takes goes with all else that
     { ...terms, amount: 61 },
     { ...terms, meter_id: "other" },
   ]) {
-    await expect(refused((tx) => area.knownHold(tx, PROJECT, other))).rejects.toMatchObject({
+    await expect(refused((tx) => area.findOpenHold(tx, PROJECT, other))).rejects.toMatchObject({
       code: "conflict",
     });
   }
@@ -206,7 +206,7 @@ test("within somebody else's unit of work: what it takes goes with all else that
     code: "insufficient_balance",
   });
   bench.clock.setWall(300_000);
-  await expect(refused((tx) => area.knownHold(tx, PROJECT, terms))).rejects.toMatchObject({
+  await expect(refused((tx) => area.findOpenHold(tx, PROJECT, terms))).rejects.toMatchObject({
     details: { extras: { status: "expired" } },
   });
   expect(await submit((tx) => area.available(tx, PROJECT, "m"))).toEqual({ balance: 60, available: 60 });

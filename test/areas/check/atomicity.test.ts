@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/errors.ts";
 import { expectConsistent, readLedger } from "../../support/ledger.ts";
 import { type AccountClient, useTestServer } from "../../support/server.ts";
-import { ask, check, customer, figures, left, refill } from "./support.ts";
+import { check, customer, meterFigures, postCheck, refill, remainingOf } from "./support.ts";
 
 const server = useTestServer({ manualClock: true });
 let account: AccountClient;
@@ -12,24 +12,24 @@ beforeEach(async () => {
 
 const LIMITS = [{ name: "requests", limit: 500, duration_ms: 60_000 }];
 
-/** The codes of so many checks at once, counted. */
+/** Runs checks concurrently and counts their codes. */
 async function codes(asked: readonly object[]): Promise<Record<string, number>> {
-  const answers = await Promise.all(asked.map((one) => check(account, one)));
+  const responses = await Promise.all(asked.map((one) => check(account, one)));
   return Object.fromEntries(
-    Object.entries(Object.groupBy(answers, ({ code }) => String(code))).map(([code, all]) => [
+    Object.entries(Object.groupBy(responses, ({ code }) => String(code))).map(([code, all]) => [
       code,
       all?.length ?? 0,
     ]),
   );
 }
 
-describe("at once", () => {
-  test("100 checks of 1 on a balance of 50: exactly 50, and so many uses and tokens", async () => {
+describe("concurrently", () => {
+  test("100 checks of 1 on a balance of 50: exactly 50, with 50 uses and tokens", async () => {
     const { secret } = await customer(account, 50, { ratelimits: LIMITS, uses: { remaining: 100 } });
     const asked = Array.from({ length: 100 }, () => ({ secret, deduct: { amount: 1 } }));
     expect(await codes(asked)).toEqual({ ok: 50, insufficient_balance: 50 });
-    expect(await figures(account)).toEqual([0, 0]);
-    expect(await left(account, secret)).toEqual([50, 450]);
+    expect(await meterFigures(account)).toEqual([0, 0]);
+    expect(await remainingOf(account, secret)).toEqual([50, 450]);
     const entries = await readLedger(account, "/v1/meter/acme/history");
     expect(entries).toHaveLength(51);
     expectConsistent(entries, 0);
@@ -39,7 +39,7 @@ describe("at once", () => {
     const { secret } = await customer(account, 100);
     const asked = Array.from({ length: 20 }, () => ({ secret, hold: { amount: 10 } }));
     expect(await codes(asked)).toEqual({ ok: 10, insufficient_balance: 10 });
-    expect(await figures(account)).toEqual([100, 0]);
+    expect(await meterFigures(account)).toEqual([100, 0]);
   });
 
   test("100 checks on 30 uses, and on 30 tokens", async () => {
@@ -48,23 +48,23 @@ describe("at once", () => {
     const asked = (secret: string) => Array.from({ length: 100 }, () => ({ secret, deduct: { amount: 1 } }));
     expect(await codes(asked(uses.secret))).toEqual({ ok: 30, usage_exceeded: 70 });
     expect(await codes(asked(limits.secret))).toEqual({ ok: 30, rate_limited: 70 });
-    expect(await figures(account)).toEqual([40, 40]);
+    expect(await meterFigures(account)).toEqual([40, 40]);
   });
 
-  test("a hundred repeats under one Idempotency-Key deduct once", async () => {
+  test("a hundred repeated requests with one Idempotency-Key deduct once", async () => {
     const { secret } = await customer(account, 10);
     const headers = { "idempotency-key": "once" };
     const asked = { secret, deduct: { amount: 1 } };
     await Promise.all(Array.from({ length: 100 }, () => check(account, asked, { headers })));
-    expect(await figures(account)).toEqual([9, 9]);
+    expect(await meterFigures(account)).toEqual([9, 9]);
   });
 });
 
 describe("a hold", () => {
-  test("keeps credits until they are captured", async () => {
+  test("reserves credits until they are captured", async () => {
     const { secret } = await customer(account, 100);
-    const answer = await check(account, { secret, hold: { amount: 60, ttl_seconds: 10, hold_id: "r1" } });
-    expect(answer.meter).toEqual({
+    const response = await check(account, { secret, hold: { amount: 60, ttl_seconds: 10, hold_id: "r1" } });
+    expect(response.meter).toEqual({
       meter_id: "acme",
       balance: 100,
       available: 40,
@@ -72,10 +72,10 @@ describe("a hold", () => {
       hold_id: "r1",
     });
     expect((await account.post("/v1/meter/acme/holds/r1/capture", { amount: 45 })).status).toBe(200);
-    expect(await figures(account)).toEqual([55, 55]);
+    expect(await meterFigures(account)).toEqual([55, 55]);
   });
 
-  test("gets an id of ours without one, and ends by itself", async () => {
+  test("gets a generated id and expires", async () => {
     const { secret } = await customer(account, 100);
     const { meter } = await check(account, { secret, hold: { amount: 60, ttl_seconds: 10 } });
     expect(await account.get(`/v1/meter/acme/holds/${meter?.hold_id}`)).toMatchObject({ status: 200 });
@@ -87,7 +87,7 @@ describe("a hold", () => {
     expect(await check(account, { secret, deduct: { amount: 41 } })).toMatchObject({ code: "ok" });
   });
 
-  test("that is asked for again: allowed, as it is, and nothing is taken again", async () => {
+  test("that is repeated: allowed unchanged, and nothing is taken again", async () => {
     const limits = [{ ...LIMITS[0], limit: 1 }];
     const { secret } = await customer(account, 60, { ratelimits: limits, uses: { remaining: 1 } });
     const asked = { secret, hold: { amount: 60, hold_id: "r1" } };
@@ -102,14 +102,14 @@ describe("a hold", () => {
       meter: first.meter,
       ratelimits: [{ remaining: 0, exceeded: false }],
     });
-    expect(await figures(account)).toEqual([60, 0]);
-    // Another one finds the key exhausted.
+    expect(await meterFigures(account)).toEqual([60, 0]);
+    // Another request is rejected because the key is exhausted.
     expect(await check(account, { secret, hold: { amount: 60, hold_id: "r2" } })).toMatchObject({
       code: "rate_limited",
     });
   });
 
-  test("that is known does not open what the key itself is refused for", async () => {
+  test("that exists does not allow a rejected key", async () => {
     const { secret, id } = await customer(account, 60);
     const asked = { secret, hold: { amount: 60, hold_id: "r1" } };
     await check(account, asked);
@@ -117,68 +117,69 @@ describe("a hold", () => {
     expect(await check(account, asked)).toMatchObject({ allowed: false, code: "disabled" });
   });
 
-  test("of other terms, or one that has ended: 409, and nothing is taken", async () => {
+  test("with other terms, or one that is no longer open: 409, and nothing is taken", async () => {
     const { secret } = await customer(account, 100, { ratelimits: LIMITS, uses: { remaining: 9 } });
-    const hold = (hold_id: string, amount: number) => ask(account, { secret, hold: { amount, hold_id } });
+    const hold = (hold_id: string, amount: number) =>
+      postCheck(account, { secret, hold: { amount, hold_id } });
     expect((await hold("r1", 10)).status).toBe(200);
     expectError(await hold("r1", 11), "conflict");
     await account.post("/v1/meter/acme/holds/r1/release");
     const ended = await hold("r1", 10);
     expectError(ended, "conflict");
     expect(ended.body.status).toBe("released");
-    expect(await left(account, secret)).toEqual([8, 499]);
-    expect(await figures(account)).toEqual([100, 100]);
+    expect(await remainingOf(account, secret)).toEqual([8, 499]);
+    expect(await meterFigures(account)).toEqual([100, 100]);
   });
 
-  test("beyond 1,000 open ones: 403, and nothing is taken", async () => {
+  test("above 1,000 open ones: 403, and nothing is taken", async () => {
     const { secret } = await customer(account, 5_000, { ratelimits: LIMITS, uses: { remaining: 9 } });
     const made = Array.from({ length: 1_000 }, () => account.post("/v1/meter/acme/holds", { amount: 1 }));
     for (const { status, text } of await Promise.all(made)) expect(status, text).toBe(201);
-    expectError(await ask(account, { secret, hold: { amount: 1 } }), "forbidden");
-    expect(await left(account, secret)).toEqual([9, 500]);
-    expect(await figures(account)).toEqual([5_000, 4_000]);
+    expectError(await postCheck(account, { secret, hold: { amount: 1 } }), "forbidden");
+    expect(await remainingOf(account, secret)).toEqual([9, 500]);
+    expect(await meterFigures(account)).toEqual([5_000, 4_000]);
   });
 });
 
-describe("what fails on the way gives everything back", () => {
-  test("a batch that is not committed: tokens, credits and uses are there again", async () => {
+describe("a failure rolls everything back", () => {
+  test("a failed commit: tokens, credits and uses are restored", async () => {
     const { secret } = await customer(account, 10, { ratelimits: LIMITS, uses: { remaining: 9 } });
     const { db } = server.server.kernel;
     db.execute("PRAGMA query_only = ON");
     try {
-      const answer = await ask(account, { secret, deduct: { amount: 1 } });
-      expectError(answer, "service_unavailable");
+      const response = await postCheck(account, { secret, deduct: { amount: 1 } });
+      expectError(response, "service_unavailable");
     } finally {
       db.execute("PRAGMA query_only = OFF");
     }
-    expect(await left(account, secret)).toEqual([9, 500]);
-    expect(await figures(account)).toEqual([10, 10]);
+    expect(await remainingOf(account, secret)).toEqual([9, 500]);
+    expect(await meterFigures(account)).toEqual([10, 10]);
   });
 
-  test("a neighbour in the batch that fails takes nothing with it", async () => {
+  test("a failed unit in the same batch has no effect", async () => {
     const { secret } = await customer(account, 10, { ratelimits: LIMITS });
     const asked = { secret, deduct: { amount: 1 } };
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       check(account, asked),
       account.post("/v1/meter/acme/reset", { balance: -1 }),
-      ask(account, { secret, hold: { amount: 1, hold_id: "x" } }),
-      ask(account, { secret, hold: { amount: 2, hold_id: "x" } }),
+      postCheck(account, { secret, hold: { amount: 1, hold_id: "x" } }),
+      postCheck(account, { secret, hold: { amount: 2, hold_id: "x" } }),
       check(account, asked),
     ]);
-    expect(answers[0]).toMatchObject({ code: "ok" });
-    expectError(answers[3], "conflict");
-    expect(await left(account, secret)).toEqual([null, 497]);
-    expect(await figures(account)).toEqual([8, 7]);
+    expect(responses[0]).toMatchObject({ code: "ok" });
+    expectError(responses[3], "conflict");
+    expect(await remainingOf(account, secret)).toEqual([null, 497]);
+    expect(await meterFigures(account)).toEqual([8, 7]);
   });
 
-  test("and a restart finds what was answered", async () => {
+  test("after a restart, all acknowledged results are stored", async () => {
     const { secret } = await customer(account, 10, { uses: { remaining: 9 } });
     expect(await check(account, { secret, deduct: { amount: 3 } })).toMatchObject({ code: "ok" });
     expect(await check(account, { secret, hold: { amount: 5 } })).toMatchObject({ code: "ok" });
     await server.restart();
     const same = server.client(account.key);
-    expect(await figures(same)).toEqual([7, 2]);
-    expect(await left(same, secret)).toEqual([7]);
+    expect(await meterFigures(same)).toEqual([7, 2]);
+    expect(await remainingOf(same, secret)).toEqual([7]);
     await refill(same, "acme", 1);
   });
 });

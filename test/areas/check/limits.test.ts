@@ -3,7 +3,7 @@ import { FLAGS_MAX, SECRET_LENGTH_MAX } from "../../../src/areas/check/domain.ts
 import { CONTEXT_LEVELS_MAX } from "../../../src/areas/flags/ofrep/rejections.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
-import { ask, check, customer, UNKNOWN_KEY } from "./support.ts";
+import { check, customer, postCheck, UNKNOWN_KEY } from "./support.ts";
 
 let server: TestServer;
 let account: AccountClient;
@@ -19,7 +19,7 @@ afterAll(() => server.stop());
 const own = async () => (await account.get("/v1/meter/balance")).body.balance;
 const keys = (count: number) => Array.from({ length: count }, (_, at) => `f${at}`);
 
-/** An object of so many levels. */
+/** An object with this number of levels. */
 function nested(levels: number): object {
   return levels === 1 ? {} : { a: nested(levels - 1) };
 }
@@ -73,7 +73,7 @@ const BAD: [body: Record<string, unknown>, field: string][] = [
 ];
 
 describe("a body", () => {
-  test("at its bounds is judged", async () => {
+  test("at its limits is accepted", async () => {
     for (const more of GOOD) {
       expect(await check(account, { secret, ...more }), JSON.stringify(more).slice(0, 80)).toMatchObject({
         allowed: true,
@@ -88,11 +88,11 @@ describe("a body", () => {
     });
   });
 
-  test("past one is refused, names it, and costs nothing", async () => {
+  test("past a limit is rejected with the field, free of charge", async () => {
     const before = await own();
     for (const [more, field] of BAD) {
-      const answer = await ask(account, { secret, ...more });
-      const { fields } = expectError(answer, "validation_error");
+      const response = await postCheck(account, { secret, ...more });
+      const { fields } = expectError(response, "validation_error");
       expect(Object.keys(fields ?? {}), JSON.stringify(more).slice(0, 80)).toEqual([field]);
     }
     expect(await own()).toBe(before);
@@ -122,7 +122,7 @@ describe("flags", () => {
     const flags = ["subject", "plan", "environment", "owner", "hidden", "gone", "subject"];
     const on = (reason: string) => ({ value: true, variant: "on", reason });
     const off = { value: false, variant: "off", reason: "DEFAULT" };
-    // Nobody's context changes what is said of the key.
+    // A context cannot replace the details of the key.
     const context = { plan: "pro", key: { owner_id: "other", environment: "test" } };
     expect((await check(account, { secret, flags, context })).flags).toEqual({
       subject: on("TARGETING_MATCH"),
@@ -136,13 +136,13 @@ describe("flags", () => {
     expect((await check(account, other)).flags).toEqual({ subject: off, plan: off });
   });
 
-  test("that leave the decision to the caller have a reason alone", async () => {
+  test("that leave the decision to the caller have only a reason", async () => {
     await flag({ flag_key: "yours", enabled: false, off_variant: null });
     const { flags } = await check(account, { secret, flags: ["yours"] });
     expect(flags).toEqual({ yours: { reason: "DISABLED" } });
   });
 
-  test("take no longer together than one may: a context beyond that is refused, and nothing is taken", async () => {
+  test("have one evaluation limit together: a context above it is rejected, and nothing is taken", async () => {
     const values = Array.from({ length: 900 }, (_, at) => `v${at}`.padEnd(30, "x"));
     const rules = Array.from({ length: 10 }, () => ({
       when: [{ attribute: "many", op: "contains", values: values.slice(0, 90) }],
@@ -153,8 +153,8 @@ describe("flags", () => {
     const context = { many: Array.from({ length: 2_000 }, () => "y".repeat(20)) };
     const before = await own();
     const began = performance.now();
-    const answer = await ask(account, { secret, flags: names, context, deduct: { amount: 1 } });
-    const { fields } = expectError(answer, "validation_error");
+    const response = await postCheck(account, { secret, flags: names, context, deduct: { amount: 1 } });
+    const { fields } = expectError(response, "validation_error");
     expect(Object.keys(fields ?? {})).toEqual(["context"]);
     expect(performance.now() - began).toBeLessThan(5_000);
     expect(await own()).toBe(before);
