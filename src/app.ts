@@ -23,7 +23,7 @@ import { Guard, limitClock } from "./kernel/http/access/guard.ts";
 import { Peers } from "./kernel/http/access/peers.ts";
 import type { ApiArea } from "./kernel/http/api.ts";
 import { Http } from "./kernel/http/http.ts";
-import { FreeAnswers } from "./kernel/http/operations/free-responses.ts";
+import { FreeResponses } from "./kernel/http/operations/free-responses.ts";
 import { IdempotencyStore } from "./kernel/http/operations/idempotency.ts";
 import { OpenClaims } from "./kernel/http/operations/open-claims.ts";
 import { Performing } from "./kernel/http/operations/perform.ts";
@@ -323,7 +323,7 @@ function serverOf(kernel: Kernel, { settings }: Config, { load, backups }: Areas
 function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { db, writer, clock, ids, log, vault, metrics } = kernel;
   const { accounts, keys, directory } = areas;
-  const answers = new IdempotencyStore(db, vault, new FreeAnswers(db, config.tiers));
+  const answers = new IdempotencyStore(db, vault, new FreeResponses(db, config.tiers));
   answers.registerPurge(kernel.housekeeping);
   const { authenticator, sessions } = areas;
   const guard = new Guard(authenticator, config.tiers, clock, config.testClock, sessions.authenticator);

@@ -114,13 +114,13 @@ async function tryImage(simulation: Simulation, attempt: Attempt): Promise<Image
   problems = [...new Set(problems)];
   if (problems.length > 0 && image !== null) keep(simulation, number, image);
   rmSync(folder, { recursive: true, force: true });
-  const cut = image === null ? 0 : momentOf(image);
+  const cut = image === null ? 0 : timestampOf(image);
   const story = `${fault}${image?.story ?? "no image"}`;
   return { number, kind, story, acknowledged: acknowledgedBy(recording, cut), problems };
 }
 
 /** After how many notes of its recording an image's clients heard no more of the server. */
-function momentOf(image: Image | SecondCut): number {
+function timestampOf(image: Image | SecondCut): number {
   return "killed" in image ? image.killed : image.cut;
 }
 
@@ -157,7 +157,7 @@ async function compareRecord(
   image: Image | SecondCut,
   target: ServerTarget,
 ): Promise<string[]> {
-  const moment = momentOf(image);
+  const moment = timestampOf(image);
   if (moment < recording.preparedAt) return compareFirstStart(target);
   const replayed = await replay(recording, moment);
   await replayed.target.end("killed" in image ? image.late : new Map<number, Answer>());

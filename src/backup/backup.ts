@@ -86,7 +86,7 @@ async function writeBackup(order: BackupOrder, source: string, temporary: string
     return { checks, seal: null };
   }
   const seal = await sealFile(temporary, order.now, pacing(order));
-  // Looked at again: it may have been made since.
+  // Candidate at again: it may have been made since.
   if (!order.force && existsSync(file)) throw alreadyThere(file);
   await replaceFile(file, temporary);
   return { checks, seal };

@@ -35,7 +35,7 @@ export function isDatabaseThere(path: string): boolean {
  *
  * @throws StartupError when the disk does not permit it; the old database is as it was.
  */
-export function keepAside(path: string, now: number): string {
+export function moveAside(path: string, now: number): string {
   const aside = freeName(path, now);
   try {
     if (existsSync(path)) {

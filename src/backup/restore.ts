@@ -21,7 +21,7 @@ import {
   replaceFile,
   temporaryName,
 } from "./files.ts";
-import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
+import { discardSecondName, isDatabaseThere, moveAside } from "./replaced.ts";
 import { digestOf, readSeal, type Seal } from "./seal.ts";
 import { integrityProblems } from "./verification.ts";
 
@@ -90,7 +90,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
     await removeLeftovers(dirname(path), (name) => name === basename(path));
     const mark = await copyChecked(order, seal, temporary);
     const facts = { keyProblem: keyProblem(mark, order), report: prepare(temporary, order, seal) };
-    if (isThere) aside = keepAside(path, now);
+    if (isThere) aside = moveAside(path, now);
     await replaceFile(path, temporary);
     return { seal, aside, ...facts };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { OutboundClient } from "../kernel/outbound/client.ts";
-import { headerFault, type RequestHeaders, withDefaults } from "../kernel/outbound/headers.ts";
+import { headerError, type RequestHeaders, withDefaults } from "../kernel/outbound/headers.ts";
 import type { JsonObject } from "./http-api.ts";
 import type { ListenOptions } from "./listen-options.ts";
 
@@ -90,7 +90,7 @@ export class Handing {
 
   /** Those that came, signatures among them, as far as they can be sent. Ours stand over them. */
   private headersOf({ id, headers, received_at }: StreamedEvent): RequestHeaders {
-    const sendable = Object.entries(headers).filter(([name, value]) => headerFault(name, value) === null);
+    const sendable = Object.entries(headers).filter(([name, value]) => headerError(name, value) === null);
     const ours = { "X-Svc-Event-Id": id, "X-Svc-Timestamp": String(Date.parse(received_at)) };
     return withDefaults(ours, withDefaults(this.options.headers, Object.fromEntries(sendable)));
   }

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { UsageError } from "../config/command-line.ts";
 import { errorCode, StartupError } from "../kernel/errors.ts";
-import { headerFault, type RequestHeaders } from "../kernel/outbound/headers.ts";
+import { headerError, type RequestHeaders } from "../kernel/outbound/headers.ts";
 import type { Given } from "./arguments.ts";
 
 /** Longest time that a target may have for an answer, in seconds: an hour with a debugger. */
@@ -86,7 +86,7 @@ function headersOf(lines: readonly string[]): RequestHeaders {
     lines.map((line) => {
       const colon = line.indexOf(":");
       const [name, value] = [line.slice(0, Math.max(0, colon)), line.slice(colon + 1).trim()];
-      if (headerFault(name, value) === null) return [name, value];
+      if (headerError(name, value) === null) return [name, value];
       throw new UsageError("--header must be a name and a value, such as 'X-Tenant: acme'.");
     }),
   );

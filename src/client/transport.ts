@@ -40,7 +40,7 @@ export class Transport {
     apiKey: string | null,
   ) {
     this.#apiKey = apiKey;
-    // Looked up at each request: tests and instrumentation replace the platform's own.
+    // Candidate up at each request: tests and instrumentation replace the platform's own.
     this.fetch = settings.fetch ?? ((url, init) => fetch(url, init));
     this.patientFetch = settings.fetch ?? patientFetch();
   }

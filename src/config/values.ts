@@ -3,7 +3,7 @@ import {
   accountCeiling,
   DEFAULT_TIERS,
   TIER_NAMES,
-  type TierFigures,
+  type TierLimits,
   type Tiers,
 } from "../kernel/limits/tiers.ts";
 import { UsageError } from "./command-line.ts";
@@ -64,10 +64,10 @@ function readList(given: unknown): string[] | undefined {
 }
 
 /** The figures of a tier, as the configuration file names them: `requests_per_minute`. */
-export const FIGURE_NAMES: ReadonlyMap<string, keyof TierFigures> = new Map(
+export const FIGURE_NAMES: ReadonlyMap<string, keyof TierLimits> = new Map(
   Object.keys(DEFAULT_TIERS.free).map((figure) => [
     figure.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    figure as keyof TierFigures,
+    figure as keyof TierLimits,
   ]),
 );
 
@@ -87,7 +87,7 @@ export function readTiers(table: unknown, path: string): Tiers {
   return tiers;
 }
 
-function readFigures(overrides: unknown, where: string): Partial<TierFigures> {
+function readFigures(overrides: unknown, where: string): Partial<TierLimits> {
   const figures = entriesOf(overrides, where, "a table").map(([name, value]) => {
     const figure = FIGURE_NAMES.get(name);
     if (figure === undefined) throw new StartupError(`${where}: there is no figure "${name}".`);

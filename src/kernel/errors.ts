@@ -98,7 +98,7 @@ export class ApiError extends Error {
 }
 
 /** What a check refuses; null when it lets pass. Whatever else it throws is thrown. */
-export function refusalBy(check: () => void): ApiError | null {
+export function rejectionBy(check: () => void): ApiError | null {
   try {
     check();
     return null;

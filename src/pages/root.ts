@@ -1,7 +1,7 @@
 import { ApiError } from "../kernel/errors.ts";
 import type { Http } from "../kernel/http/http.ts";
 import type { OpenCall } from "../kernel/http/requests/call.ts";
-import type { RenderedAnswer } from "../kernel/http/responses/response.ts";
+import type { RenderedResponse } from "../kernel/http/responses/response.ts";
 
 /** Leads browsers from the root to a page, by its path relative to the root. */
 export function rootPage(http: Http, page: string): void {
@@ -9,7 +9,7 @@ export function rootPage(http: Http, page: string): void {
 }
 
 /** Programs, which do not ask for HTML, read that there is nothing there. */
-function rootForBrowsers({ request }: OpenCall, page: string): RenderedAnswer {
+function rootForBrowsers({ request }: OpenCall, page: string): RenderedResponse {
   const headers = { vary: "Accept" };
   if (!(request.headers.get("accept") ?? "").includes("text/html")) {
     throw new ApiError("not_found", `There is no ${request.method} /.`, { headers });

@@ -95,7 +95,7 @@ describe("every operation of the document", () => {
     const rich = await server.account({ tier: "unlimited" });
     for (const route of routes) {
       const { operation } = route;
-      const isEndless = operation.answerTypes?.includes("text/event-stream");
+      const isEndless = operation.responseTypes?.includes("text/event-stream");
       if (operation.monitoring || isEndless) continue;
       const owner = operation.access === "operator" ? server.operator : rich;
       for (const status of await drive(owner, route)) seen.add(`${operation.name} ${status}`);

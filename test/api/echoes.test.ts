@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../src/kernel/errors.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import { REFUSAL_BYTES_MAX } from "../../src/kernel/http/operations/idempotency.ts";
+import { REJECTION_BYTES_MAX } from "../../src/kernel/http/operations/idempotency.ts";
 import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
 import type { Answer } from "../support/client.ts";
 import { bodyOf } from "../support/matrix.ts";
@@ -33,7 +33,7 @@ function* hostileBodies(
   { operation, body }: DeclaredRoute,
   exampleBody: Record<string, unknown>,
 ): Generator<string> {
-  const long = "x".repeat(operation.bodyBounds.bytesMax / 4);
+  const long = "x".repeat(operation.bodyLimits.bytesMax / 4);
   const names = Object.keys(body?.properties ?? {});
   for (const name of names) {
     for (const value of [long, [long], { [long]: long }, { [long]: { [long]: 1 } }, `https://${long}/`]) {
@@ -102,5 +102,5 @@ test("refusals under Idempotency-Keys do not fill the disk", async () => {
   }
   const after = rows();
   expect(after.n - before.n).toBe(20);
-  expect((after.bytes - before.bytes) / 20).toBeLessThan(REFUSAL_BYTES_MAX);
+  expect((after.bytes - before.bytes) / 20).toBeLessThan(REJECTION_BYTES_MAX);
 });

@@ -113,7 +113,7 @@ function largestObject(schema: TSchema, characters: number): Record<string, unkn
 /** Bodies that are as large as an operation allows: by its schema, and by size alone. */
 function bodiesOf(route: DeclaredRoute): string[] {
   const { body, operation } = route;
-  const { bytesMax } = operation.bodyBounds;
+  const { bytesMax } = operation.bodyLimits;
   const space = bytesMax - 4_096;
   const example = (bodyOf(route) ?? {}) as Record<string, unknown>;
   const long = Array.from({ length: Math.floor(space / 4) }, () => "1.0").join(",");
@@ -229,10 +229,10 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** Operations that are left out, each with its reason. */
-function isLeftOut({ operation: { name, monitoring, answerTypes } }: DeclaredRoute): boolean {
+function isLeftOut({ operation: { name, monitoring, responseTypes } }: DeclaredRoute): boolean {
   // The test clock works through all that falls due; it exists on throw-away servers only.
   if (name === "admin.clock.advance") return true;
-  return monitoring || answerTypes?.includes("text/event-stream") === true;
+  return monitoring || responseTypes?.includes("text/event-stream") === true;
 }
 
 /** The time of the best of some runs of a request, and its status. */

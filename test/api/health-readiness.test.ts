@@ -303,7 +303,7 @@ if (disk !== null) {
       await outlast();
       expect((await whyNot(local)).reason).toBe("unwritable");
       expect((await local.get("/v1/ping")).status).toBe(200);
-      disk.makeRoom();
+      disk.freeSpace();
       await outlast();
       expect((await local.get("/readyz")).status).toBe(200);
     } finally {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { IDEMPOTENCY_KEPT_MS } from "../../src/kernel/http/operations/idempotency.ts";
+import { IDEMPOTENCY_RETENTION_MS } from "../../src/kernel/http/operations/idempotency.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { expectError, UUID_V7 } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -112,10 +112,10 @@ describe("a repeat", () => {
   });
 
   test("is one for 24 hours, and a first request after that", async () => {
-    expect(IDEMPOTENCY_KEPT_MS).toBe(24 * HOUR_MS);
+    expect(IDEMPOTENCY_RETENTION_MS).toBe(24 * HOUR_MS);
     const account = await server.account({ balance: 10 });
     const first = await account.post(REFILL, { amount: 5 }, under("k"));
-    await server.clock.advance(IDEMPOTENCY_KEPT_MS - 1);
+    await server.clock.advance(IDEMPOTENCY_RETENTION_MS - 1);
     expectReplayOf(first, await account.post(REFILL, { amount: 5 }, under("k")));
     await server.clock.advance(1);
     const second = await account.post(REFILL, { amount: 5 }, under("k"));
@@ -132,7 +132,7 @@ describe("a repeat", () => {
       server.server.kernel.db.one<{ n: number }, [string]>(
         "SELECT count(*) AS n FROM idempotency WHERE key = ?",
       )("removed")?.n ?? -1;
-    await server.clock.advance(IDEMPOTENCY_KEPT_MS - 1);
+    await server.clock.advance(IDEMPOTENCY_RETENTION_MS - 1);
     expect(rows()).toBe(1);
     await server.clock.advance(HOUR_MS);
     expect(rows()).toBe(0);

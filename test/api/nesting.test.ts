@@ -71,7 +71,7 @@ describe(`${LEVELS} levels`, () => {
     for (const route of routesWithBody()) {
       const caller = await callerOf(route);
       const path = await targetOf(route, caller);
-      const { bytesMax } = route.operation.bodyBounds;
+      const { bytesMax } = route.operation.bodyLimits;
       const bodies = [
         ...nestedBodies(route, LEVELS),
         // What fits into a small body: some 30,000 levels, and 40,000 that are never closed.

@@ -20,7 +20,7 @@ test("every answer says that its type is what it says: of each route, refused or
   const { routes } = server.server.app.http;
   for (const { path, operation, ...route } of routes) {
     // A stream would not end.
-    const method = operation.answerTypes?.includes("text/event-stream") ? "HEAD" : route.method;
+    const method = operation.responseTypes?.includes("text/event-stream") ? "HEAD" : route.method;
     for (const client of [account, server.client(null)]) {
       const answer = await client.send(method, path.replace(/:[A-Za-z_]+/g, "none"), undefined);
       expect({ method, path, header: nosniff(answer) }).toEqual({ method, path, header: "nosniff" });
@@ -112,7 +112,7 @@ test("no response to a request with a key is stored by a shared cache, whatever 
   const { routes } = server.server.app.http;
   const keyed = routes.filter(({ operation }) => operation.access !== "public" && !operation.forProxies);
   for (const { path, operation, ...route } of keyed) {
-    const method = operation.answerTypes?.includes("text/event-stream") ? "HEAD" : route.method;
+    const method = operation.responseTypes?.includes("text/event-stream") ? "HEAD" : route.method;
     for (const client of [account, server.client(null)]) {
       const answer = await client.send(method, path.replace(/:[A-Za-z_]+/g, "none"), undefined);
       expect({ method, path, caching: caching(answer) }).toEqual({

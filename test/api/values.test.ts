@@ -24,7 +24,7 @@ describe("values of a body", () => {
     const account = await server.account();
     const body = bodyOfValues(JSON_VALUES_MAX + 1);
     const routes = server.server.app.http.routes.filter(
-      ({ body: schema, operation }) => schema !== undefined && operation.bodyBounds.bytesMax >= body.length,
+      ({ body: schema, operation }) => schema !== undefined && operation.bodyLimits.bytesMax >= body.length,
     );
     expect(routes.length).toBeGreaterThan(10);
     for (const route of routes) {

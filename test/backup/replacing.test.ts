@@ -19,7 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeGently, replaceFile } from "../../src/backup/files.ts";
-import { discardSecondName, keepAside } from "../../src/backup/replaced.ts";
+import { discardSecondName, moveAside } from "../../src/backup/replaced.ts";
 import { readSeal, writeSeal } from "../../src/backup/seal.ts";
 import { syncFolder, syncPath } from "../../src/kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../../src/kernel/storage/live-copy.ts";
@@ -65,11 +65,11 @@ test("a file system that does not sync folders is no failure; a folder that is n
 test("a database that was not replaced after all has one name again; one that was keeps its other", () => {
   const path = join(folder, "live.db");
   writeFileSync(path, "old");
-  const aside = keepAside(path, 0);
+  const aside = moveAside(path, 0);
   expect(statSync(path).nlink).toBe(2);
   discardSecondName(path, aside);
   expect(readdirSync(folder).sort()).toEqual(["first.db", "live.db"]);
-  const kept = keepAside(path, 0);
+  const kept = moveAside(path, 0);
   rmSync(path);
   writeFileSync(path, "new");
   discardSecondName(path, kept);

@@ -126,7 +126,7 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
         expect(await credits(server.url, account)).toBe(998);
         await server.stop(signal);
       }
-      disk.makeRoom();
+      disk.freeSpace();
       const server = await binaries.start(["--data", data]);
       const operator = new Client(server.url, key);
       expect(await balance(operator)).toBe(1);
@@ -154,7 +154,7 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
       expect(ended.error).toMatch(/^ninefold: [^\n]+\n$/);
       expect(ended.error).toContain(data);
       expect(ended.error).not.toContain("SQLiteError");
-      disk.makeRoom();
+      disk.freeSpace();
       const server = await binaries.start(["--data", data]);
       expect(await balance(new Client(server.url, key))).toBe(1);
       await server.stop();

@@ -10,7 +10,7 @@ import { NINEFOLD_COMMAND, ServerProcess, spawnServer } from "../../scripts/proc
 import { repeated } from "../support/long-form.ts";
 
 const ROUNDS = repeated(4, 20);
-/** Rounds of reads alone: each takes two seconds. */
+/** BatchedWrites of reads alone: each takes two seconds. */
 const READ_ROUNDS = repeated(2, 4);
 /** Groups of changes that the comparison has to notice: each takes a run of all workloads. */
 const TAMPERED_RUNS = repeated(1, 4);

@@ -8,7 +8,7 @@ export interface MemoryDisk {
   readonly folder: string;
   /** Leaves no room. */
   fill(): void;
-  makeRoom(): void;
+  freeSpace(): void;
   remove(): void;
 }
 
@@ -38,7 +38,7 @@ export function memoryDisk(mebibytes = DISK_MIB): MemoryDisk | null {
         }
       }
     },
-    makeRoom: () => rmSync(filler),
+    freeSpace: () => rmSync(filler),
     remove: () => {
       expect(Bun.spawnSync(["umount", "-l", folder]).success).toBe(true);
       remove();

@@ -120,7 +120,7 @@ export class AccountService {
       const message = `Too many signups on this server. Retry in ${retryAfterSeconds} s.`;
       throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
     }
-    tx.onRollback(() => this.signups.giveBack(ALL_SIGNUPS));
+    tx.onRollback(() => this.signups.release(ALL_SIGNUPS));
   }
 
   /**

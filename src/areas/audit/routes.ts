@@ -20,7 +20,7 @@ const ADMIN = { access: "operator" } as const;
 const LIST_NOTE =
   "Each entry was written in the transaction of its change. Where no index leads to what is asked for, a page ends after 5,000 entries that were looked at, however few are on it, and one with 256 KiB of `before` and `after` ends there: continue with its `cursor`.";
 const EXPORT = {
-  answerTypes: ["application/x-ndjson", "text/csv"],
+  responseTypes: ["application/x-ndjson", "text/csv"],
   errors: ["conflict"],
 } as const;
 const EXPORT_NOTE = "At most 1,000,000 entries; one export at a time per account.";

@@ -3,7 +3,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import { encodeCursor, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { TextSource } from "../../kernel/http/responses/text-stream.ts";
-import { isoTime, momentOfQuery } from "../../kernel/time/date-time.ts";
+import { isoTime, timestampOfQuery } from "../../kernel/time/date-time.ts";
 import {
   EXPORT_ROWS_MAX,
   EXPORT_SLICE_ROWS,
@@ -154,7 +154,7 @@ function filtersOf(query: AdminEntryQuery): Filters {
 }
 
 function momentOrNull(field: string, text: string | undefined): number | null {
-  return text === undefined ? null : momentOfQuery(field, text);
+  return text === undefined ? null : timestampOfQuery(field, text);
 }
 
 function isVisible(reader: Reader, entry: StoredEntry & { readonly accountRef: number | null }): boolean {

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
+import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { Buckets, type CatchPorts } from "./buckets/buckets.ts";
 import { Removal } from "./buckets/removal.ts";
@@ -76,7 +76,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     resources: removal.resources(),
     card: {
       area: "catch",
-      schema: figures(["pending", "failed", "failed_24h", "delivered"], {
+      schema: countsSchema(["pending", "failed", "failed_24h", "delivered"], {
         pending_since: waitingSince("When the oldest event came in that a live bucket has not sent on."),
       }),
       read: ({ project }, now) => buckets.figures(project.ref, now),

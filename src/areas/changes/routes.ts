@@ -15,7 +15,7 @@ export function changeRoutes(api: Api, streams: ChangeStreams) {
         summary: "Listen to what changes",
         description:
           'Server-Sent Events: `event: changes` with `{"at", "areas"}`, where an area has the ids that have changed, or `true`. Never the data itself, and nothing of what came before: read anew after a reconnect. Changes of half a second come together. Areas that the key may not read are left out. At most 5 streams per key or session, and 50 per account.',
-        answerTypes: ["text/event-stream"],
+        responseTypes: ["text/event-stream"],
         errors: ["service_unavailable"],
       },
     });

@@ -47,7 +47,7 @@ export class ChangeStreams {
       credential,
       accountRef: account.ref,
       begin: BEGIN,
-      lookAgain: () => call.lookAgain(),
+      reauthorize: () => call.reauthorize(),
       attach: (stream) => {
         const telling = new Telling(this.deps, call, stream);
         const listened = { accountRef: account.ref, projectRef: project.ref };
@@ -81,7 +81,7 @@ class Telling {
 
   note(area: string, id: string | null, shared?: SharedChange): void {
     // What ends the caller (its key revoked or paused, its account suspended) has an entry in the audit log.
-    if (area === "audit" && !this.stream.lookAgain()) return;
+    if (area === "audit" && !this.stream.reauthorize()) return;
     if (!hasScope(this.call.caller, `${area}:read`)) return;
     if (shared !== undefined && !this.sees(area, shared)) return;
     add(this.changed, area, id);
@@ -89,7 +89,7 @@ class Telling {
       this.cancelMessage = null;
       const { changed } = this;
       this.changed = new Map();
-      if (this.stream.lookAgain()) this.stream.send(message(this.deps.clock.now(), changed));
+      if (this.stream.reauthorize()) this.stream.send(message(this.deps.clock.now(), changed));
     });
   }
 

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../kernel/http/access/caller.ts";
-import type { BodyBounds } from "../../kernel/http/requests/body.ts";
+import type { BodyLimits } from "../../kernel/http/requests/body.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Denial } from "./domain.ts";
 
@@ -121,7 +121,7 @@ export interface FlagPort {
   readonly key: SchemaOf<string>;
   readonly context: SchemaOf<Readonly<Record<string, unknown>> | null>;
   /** The limits of a body with a context. */
-  readonly contextBody: BodyBounds;
+  readonly contextBody: BodyLimits;
   /**
    * Evaluates flags for a context, in the order of their keys. Returns undefined for flags that do not exist.
    * @throws ApiError `validation_error` for a context that is too expensive to evaluate.

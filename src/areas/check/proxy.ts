@@ -3,7 +3,7 @@ import { oneOf } from "../../kernel/data/schema.ts";
 import { ApiError, errorMeaning, invalidField } from "../../kernel/errors.ts";
 import { rateLimitHeaders } from "../../kernel/http/access/guard.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
-import { ClientRefusal, renderError } from "../../kernel/http/responses/response.ts";
+import { ClientRejection, renderError } from "../../kernel/http/responses/response.ts";
 import { PROXY_FLAGS_MAX, SCOPES_HEADER_BYTES_MAX } from "./domain.ts";
 import type { CheckPorts, SchemaOf } from "./ports.ts";
 import type { CheckResult } from "./schema.ts";
@@ -151,7 +151,7 @@ export function clientRejection(
   result: CheckResult,
   deny: ProxyQuery["deny"],
   requestId: string,
-): ClientRefusal {
+): ClientRejection {
   const { code, status, retry_after_seconds } = result;
   if (code === "ok") throw new Error("an allowed request cannot be rejected");
   const error = new ApiError(code, errorMeaning(code)[1], {
@@ -164,7 +164,7 @@ export function clientRejection(
   });
   const rendered = renderError(error, requestId);
   const isHidden = deny === "403" && (status === 402 || status === 429);
-  return new ClientRefusal(isHidden ? { ...rendered, status: 403 } : rendered);
+  return new ClientRejection(isHidden ? { ...rendered, status: 403 } : rendered);
 }
 
 /** Returns the headers of the exceeded rate limit. */

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { invalidField } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
-import { reply, unkept } from "../../kernel/http/responses/response.ts";
+import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DENIALS } from "./domain.ts";
 import type { CheckPorts } from "./ports.ts";
@@ -41,14 +41,14 @@ function callRoute<KeyRequest>(
       };
       return runCheck(call, service, request, (result) =>
         // A stored denial would be returned for a day after its cause is gone.
-        result.allowed ? result : unkept(result),
+        result.allowed ? result : unstored(result),
       );
     },
     {
       op: {
         ...CHECK,
         name: "check",
-        bodyBounds: ports.flags.contextBody,
+        bodyLimits: ports.flags.contextBody,
         summary: "Authorize a customer's request",
         description:
           "Checks key, scopes, addresses, rate limits, uses, credits and flags in one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed responses are stored.",

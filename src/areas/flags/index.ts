@@ -3,9 +3,9 @@ import { oneOf, orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { BodyBounds } from "../../kernel/http/requests/body.ts";
+import type { BodyLimits } from "../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { FlagUses } from "./evaluation/usage.ts";
 import { Ofrep, type OfrepDeps } from "./ofrep/ofrep.ts";
@@ -40,7 +40,7 @@ export interface FlagsArea extends ApiArea {
   readonly flagKey: typeof FlagKey;
   /** The schema of a context, and the limits of a body that has one. */
   readonly context: typeof Context;
-  readonly contextBody: BodyBounds;
+  readonly contextBody: BodyLimits;
   /** Writes what is noted in memory. */
   readonly finish: () => Promise<void>;
   /** Ends all streams: the server stops. */
@@ -78,7 +78,7 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
     },
     card: {
       area: "gate",
-      schema: figures(["total", "on"]),
+      schema: countsSchema(["total", "on"]),
       read: ({ project }) => store.figures(project.ref) ?? { total: 0, on: 0 },
     },
     parts: [

@@ -73,7 +73,7 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
             "The next request sees it. What is left out stays as it is; null is the default. What changes nothing writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge.",
           errors: ["gate.rule_invalid", "insufficient_balance"],
           example: EXAMPLE,
-          bodyBounds: largeBody(),
+          bodyLimits: largeBody(),
         },
         body: FlagBody,
         response: { 201: FlagSaved },

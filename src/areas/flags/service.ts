@@ -79,7 +79,7 @@ export class FlagService {
     const state = this.active.stateOf(projectRef);
     const definition = after.definition && JSON.stringify(after.definition);
     const bytes = byteLength(definition) - byteLength(row?.definition ?? null);
-    if (row === null) assertRoom(state.count);
+    if (row === null) assertCapacity(state.count);
     if (bytes > 0) assertBytes(state.bytes + bytes);
     const credits = creditsOfSave(change === null ? 0 : changedBytes(change));
     if (credits > 0) pay(credits);
@@ -333,7 +333,7 @@ function changedBytes({ before, after }: AuditChange): number {
 }
 
 /** @throws ApiError `forbidden` */
-function assertRoom(count: number): void {
+function assertCapacity(count: number): void {
   if (count < FLAGS_PER_PROJECT_MAX) return;
   throw new ApiError(
     "forbidden",

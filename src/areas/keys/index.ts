@@ -3,7 +3,7 @@ import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import type { Authenticator } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { TierBound } from "../../kernel/limits/tier-limits.ts";
+import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -33,7 +33,7 @@ export function createKeys(
   const uses = new KeyUses(store, kernel);
   const parts = { ...kernel, ...ports, store, uses };
   const registry = new KeyRegistry(parts);
-  const bound = new TierBound(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
+  const bound = new TierLimit(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
   const limits = new KeyLimits();
   const service = new KeyService({ ...parts, registry, bound, limits });
   const admission = new Admission({ store, registry, uses, limits });

@@ -1,4 +1,4 @@
-import { Rounds, type WrittenLater } from "../../kernel/background/batched-writes.ts";
+import { BatchedWrites, type PendingWrite } from "../../kernel/background/batched-writes.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { OUTCOMES, type Outcome } from "./domain.ts";
@@ -17,7 +17,7 @@ const VALID = OUTCOMES.indexOf("valid");
 const CELLS = 16;
 
 /** The last use of a key and its counts that are not written yet. An `ip` or `ua` of null keeps the stored one. */
-export interface KeyUse extends WrittenLater, KeyUseRow {
+export interface KeyUse extends PendingWrite, KeyUseRow {
   /** True once the key's row has been removed: nothing is written for it. */
   isRemoved: boolean;
   /** The hour and outcome that were counted last, as one number. */
@@ -38,7 +38,7 @@ interface UsedKey {
 }
 
 /** Records when and how often keys were used. A use is recorded in memory and written in the background. */
-export class KeyUses extends Rounds<KeyUse> {
+export class KeyUses extends BatchedWrites<KeyUse> {
   constructor(
     private readonly store: KeyStore,
     { writer, log }: Pick<Kernel, "writer" | "log">,

@@ -1,5 +1,5 @@
 import type { Caller } from "../../kernel/http/access/caller.ts";
-import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { KeyStore } from "./store.ts";
 
 /** A key that expires within this time is counted in `ending_soon`. */
@@ -9,7 +9,7 @@ const EXPIRING_SOON_MS = 7 * 24 * 60 * 60 * 1000;
 export function keyCard(store: KeyStore): OverviewCard {
   return {
     area: "keys",
-    schema: figures(["total", "ending_soon"]),
+    schema: countsSchema(["total", "ending_soon"]),
     read: ({ account, project, projectBound }: Caller, now) => {
       const soon = now + EXPIRING_SOON_MS;
       return projectBound

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
-import { reply, unkept } from "../../kernel/http/responses/response.ts";
+import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { momentOf } from "../../kernel/time/date-time.ts";
+import { timestampOf } from "../../kernel/time/date-time.ts";
 import { type Admission, admissionRequestOf } from "./admission.ts";
 import { GRACE_HOURS_DEFAULT, REVOKED_PER_REQUEST_MAX } from "./domain.ts";
 import {
@@ -87,7 +87,8 @@ function readRoutes(api: Api, keys: KeyService) {
       "/v1/keys",
       ({ call, query: { limit = KEYS_LIMIT, cursor, ...filter } }) => {
         const message = "must be the next_cursor of the previous page, a date-time";
-        const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : momentOf("cursor", cursor, message);
+        const before =
+          cursor === undefined ? Number.MAX_SAFE_INTEGER : timestampOf("cursor", cursor, message);
         return call.read((tx) => keys.list(call.caller, tx.now, limit, before, filter));
       },
       {
@@ -218,7 +219,7 @@ function verifyRoutes(api: Api, admission: Admission) {
       const evaluate = (tx: Tx) => {
         const verdict = admission.verify(tx, call.caller, asked);
         // If it were stored, a rejection would be repeated for a day after its cause is gone.
-        return verdict.valid ? verdict : unkept(verdict);
+        return verdict.valid ? verdict : unstored(verdict);
       };
       return admission.consumesUses(call.caller, asked) ? call.perform(evaluate) : call.read(evaluate);
     },

@@ -1,7 +1,7 @@
 import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
-import { MOMENT_WANTED } from "../../kernel/time/date-time.ts";
+import { TIMESTAMP_EXPECTED } from "../../kernel/time/date-time.ts";
 import {
   ALLOWED_IPS_MAX,
   CLIENT_IP_LENGTH_MAX,
@@ -145,7 +145,7 @@ const CHANGEABLE = {
     examples: [{ customer: "42" }],
   }),
   expires_at: optional(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
-    errorMessage: MOMENT_WANTED,
+    errorMessage: TIMESTAMP_EXPECTED,
     description: "Time at which the key expires. Null: never.",
   }),
   owner_id: optional(OwnerId, { description: "Id of your customer who owns the key." }),

@@ -4,7 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/access/caller.ts";
 import type { AcrossNetwork } from "../../kernel/http/operations/perform.ts";
-import type { TierBound } from "../../kernel/limits/tier-limits.ts";
+import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -79,7 +79,7 @@ export class KeyService {
   constructor(
     private readonly deps: KeyParts & {
       readonly registry: KeyRegistry;
-      readonly bound: TierBound;
+      readonly bound: TierLimit;
       readonly limits: KeyLimits;
       readonly writer: Writer;
     },
@@ -111,7 +111,7 @@ export class KeyService {
     const place = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
     const key = { ...columns, ...place, account_ref: account.ref, allowance_ref: null };
     assertMayGrant(key, granterOf(caller));
-    this.assertRoom(tx, account);
+    this.assertCapacity(tx, account);
     const created = this.insert(tx, caller, key, uses ?? null);
     const { key_id: id, secret: _, created_at: __, ...after } = created;
     tx.audit({ ...aboutKey(id, key, "created"), before: null, after });
@@ -189,7 +189,7 @@ export class KeyService {
     const row = this.visible(caller, id, tx.now);
     assertActive(row, tx.now, "rotated");
     assertMayGrant(row, granterOf(caller));
-    this.assertRoom(tx, caller.account, ROTATION_LIMIT_FACTOR);
+    this.assertCapacity(tx, caller.account, ROTATION_LIMIT_FACTOR);
     const expires_at = graceExpiryOf(row.expires_at, graceHours, tx.now);
     this.deps.store.setRotated(tx, tx.now, expires_at, row.ref);
     this.deps.registry.change(tx, row.digest, { expires_at });
@@ -281,16 +281,16 @@ export class KeyService {
   }
 
   /** At the limit, expired keys stop counting: from now on their records are stored as long as those of revoked keys. */
-  private assertRoom(tx: Tx, account: CallerAccount, times = 1): void {
+  private assertCapacity(tx: Tx, account: CallerAccount, times = 1): void {
     const { bound, store, registry } = this.deps;
-    if (!bound.hasRoom(account, times)) {
+    if (!bound.hasCapacity(account, times)) {
       const purge_at = tx.now + RETENTION_MS;
       for (const { ref, digest } of store.expired(account.ref, tx.now, EXPIRED_FREED_MAX)) {
         store.setPurgeAt(tx, purge_at, ref);
         registry.change(tx, digest, { purge_at });
       }
     }
-    bound.assertRoom(account, times);
+    bound.assertCapacity(account, times);
   }
 
   private insert(tx: Tx, caller: Caller, key: NewKey, uses: UsesTerms | null = null): KeyCreated {

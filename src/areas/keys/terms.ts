@@ -1,6 +1,6 @@
 import { invalidField } from "../../kernel/errors.ts";
 import { AddressRanges, isRange } from "../../kernel/http/access/address-ranges.ts";
-import { isoTime, isoTimeOrNull, momentOf } from "../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull, timestampOf } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, type UsesTerms, usesView } from "./allowance.ts";
 import { assertScopesKnown, BEARER_PREFIX, hasPassed, METADATA_LENGTH_MAX } from "./domain.ts";
 import type { KeyCreateBody, KeyPatchBody, Ratelimit } from "./schema.ts";
@@ -97,7 +97,7 @@ function serializeMetadata(metadata: Record<string, string>): string {
 }
 
 function parseExpiry(text: string, now: number): number {
-  const expiresAt = momentOf("expires_at", text);
+  const expiresAt = timestampOf("expires_at", text);
   if (hasPassed(expiresAt, now)) throw invalidField("expires_at", "must be in the future");
   return expiresAt;
 }

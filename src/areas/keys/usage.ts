@@ -1,5 +1,5 @@
 import { invalidField } from "../../kernel/errors.ts";
-import { isoTime, momentOfQuery } from "../../kernel/time/date-time.ts";
+import { isoTime, timestampOfQuery } from "../../kernel/time/date-time.ts";
 import { OUTCOMES, USAGE_BUCKETS_MAX, USAGE_RETENTION_MS } from "./domain.ts";
 import { hourOf } from "./key-uses.ts";
 import type { KeyUsage } from "./schema.ts";
@@ -26,8 +26,8 @@ export function usageOf(
   hours: (from: number, to: number) => readonly HourRow[],
 ): KeyUsage {
   const step = granularity === "hour" ? 1 : DAY_HOURS;
-  const until = to === undefined ? now : momentOfQuery("to", to);
-  const start = from === undefined ? until - DAY_HOURS * HOUR_MS : momentOfQuery("from", from);
+  const until = to === undefined ? now : timestampOfQuery("to", to);
+  const start = from === undefined ? until - DAY_HOURS * HOUR_MS : timestampOfQuery("from", from);
   const first = beginOf(hourOf(start), step);
   if (start >= until) throw invalidField("from", "must be before to");
   // The hour of `to` is included, unless `to` is its start. The current hour is always included.

@@ -1,7 +1,7 @@
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures } from "../../kernel/projects/overview-card.ts";
+import { countsSchema } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { lockRoutes } from "./routes.ts";
 import { LockService } from "./service.ts";
@@ -31,7 +31,7 @@ export function createLocks(kernel: Kernel) {
     resources,
     card: {
       area: "latch",
-      schema: figures(["held", "waiting"]),
+      schema: countsSchema(["held", "waiting"]),
       read: ({ project }: Caller) => service.counts(project.ref),
     },
     /** Stops the timers at the end of the process. Held locks stay held. */

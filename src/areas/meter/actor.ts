@@ -1,5 +1,5 @@
 import type { Actor } from "../../kernel/actors/registry.ts";
-import type { WrittenLater } from "../../kernel/background/batched-writes.ts";
+import type { PendingWrite } from "../../kernel/background/batched-writes.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Plan } from "./domain.ts";
 
@@ -51,7 +51,7 @@ export class Extras {
 }
 
 /** A tenant meter in memory. Every change writes the ledger; the meter's row follows now and then. */
-export class MeterActor implements Actor, WrittenLater {
+export class MeterActor implements Actor, PendingWrite {
   recent = false;
   dueInRound = 0;
 

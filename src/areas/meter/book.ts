@@ -1,5 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
-import { Rounds } from "../../kernel/background/batched-writes.ts";
+import { BatchedWrites } from "../../kernel/background/batched-writes.ts";
 import { BALANCE_MAX, type EntryKind } from "../../kernel/data/ledger.ts";
 import { uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -72,7 +72,7 @@ const NOBODY: MeterListeners = { low: () => {}, flushed: () => {} };
 export class MeterBook {
   private readonly actors: ActorRegistry<string, MeterActor>;
   /** Brings the rows up to the ledger in the background. */
-  private readonly flusher: Rounds<MeterActor>;
+  private readonly flusher: BatchedWrites<MeterActor>;
   /** The thresholds of alerts that projects have for all their meters. */
   readonly thresholds: Map<number, number>;
   listeners = NOBODY;
@@ -94,7 +94,7 @@ export class MeterBook {
     this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough(), through(), begun()) + 1;
     const projects = store.terms.projectAlerts();
     this.thresholds = new Map(projects.map(({ project_ref, threshold }) => [project_ref, threshold]));
-    this.flusher = new Rounds({
+    this.flusher = new BatchedWrites({
       ...kernel,
       warning: "balances of meters could not be flushed yet",
       waitMs: FLUSH_AFTER_MS,

@@ -3,7 +3,7 @@ import { oneOf } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -103,7 +103,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
     resources: resourcesOf(service, terms, stopped),
     card: {
       area: "meter",
-      schema: figures(["balance", "monthly_credits", "meters"]),
+      schema: countsSchema(["balance", "monthly_credits", "meters"]),
       read: ({ account, project }) => ({
         balance: account.balance,
         monthly_credits: ports.tiers[account.tier].monthlyCredits,
@@ -136,7 +136,7 @@ function resourcesOf(service: MeterService, terms: TermsService, stopped: Stoppe
 }
 
 function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
-  const figuresOf = (tx: Tx, projectRef: number, meterId: string): MeterFigures | null => {
+  const limitsOf = (tx: Tx, projectRef: number, meterId: string): MeterFigures | null => {
     const meter = service.book.current(tx, { projectRef, meterId });
     if (meter === undefined) return null;
     const { balance, available } = service.stateOf(meter, meterId, tx.now);
@@ -145,10 +145,10 @@ function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
   const bodyOf = ({ meter_id, ...body }: HoldTerms): HoldBody => body;
   return {
     fields: FIELDS,
-    available: figuresOf,
+    available: limitsOf,
     deduct(tx, projectRef, meterId, amount, requestId) {
       const { balance } = service.deduct(tx, { projectRef, meterId, requestId }, amount);
-      return figuresOf(tx, projectRef, meterId) ?? { balance, available: balance };
+      return limitsOf(tx, projectRef, meterId) ?? { balance, available: balance };
     },
     findOpenHold: (tx, projectRef, terms) =>
       holds.knownOpen(tx, { projectRef, meterId: terms.meter_id, requestId: "" }, bodyOf(terms)),

@@ -4,7 +4,7 @@ import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import { Channels } from "./alerts/channels.ts";
@@ -114,7 +114,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   return {
     card: {
       area: "pulse",
-      schema: figures(["total", "up", "down"]),
+      schema: countsSchema(["total", "up", "down"]),
       read: ({ project: { ref } }) => {
         const is = { up: up(ref), down: down(ref) };
         return { total: is.up + is.down + unknown(ref), ...is };

@@ -4,7 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
-import { TierBound } from "../../kernel/limits/tier-limits.ts";
+import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Channels } from "./alerts/channels.ts";
 import type { Notices } from "./alerts/notifications.ts";
@@ -51,7 +51,7 @@ export class MonitorService {
   readonly heartbeats: Heartbeats;
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
-  private readonly bound: TierBound;
+  private readonly bound: TierLimit;
   private readonly quiet: Quiet;
   private readonly views: MonitorViews;
   readonly maintenance: MaintenanceService;
@@ -75,7 +75,7 @@ export class MonitorService {
     this.schedule = new CheckSchedule(parts, this.checks, quiet);
     this.heartbeats = new Heartbeats(parts, this.checks, quiet);
     this.views = new MonitorViews(parts, { ...told, quiet, heartbeats: this.heartbeats });
-    this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
+    this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
 
@@ -106,7 +106,7 @@ export class MonitorService {
   insert(tx: Tx, { account, project }: Owner, given: MonitorUpdateBody) {
     const { monitors, ids } = this.parts;
     this.assertNameFree(project.ref, given.name, null);
-    this.bound.assertRoom(account);
+    this.bound.assertCapacity(account);
     const monitorId = ids.uuidV7();
     const { type = "http", timing, common } = splitGiven(given);
     const terms = mergedSettings(this.parts, common, monitorId, account.tier, null);

@@ -1,7 +1,7 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { figures, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
+import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { notaryRoutes } from "./routes.ts";
@@ -34,7 +34,7 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
     routes: (api) => notaryRoutes(api, notary, uploads),
     card: {
       area: "witness",
-      schema: figures(["receipts", "buffered"], {
+      schema: countsSchema(["receipts", "buffered"], {
         buffered_since: waitingSince(
           "Creation time of the oldest receipt that has not been copied to the storage.",
         ),

@@ -1,9 +1,9 @@
 import { errorText } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { TierBound } from "../../kernel/limits/tier-limits.ts";
+import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
-import { figures, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import { projectRoutes } from "./routes.ts";
 import { Overviews, type ProjectDeps, ProjectRemoval, ProjectService } from "./service.ts";
@@ -25,7 +25,7 @@ export function createProjects(
   directory: ProjectDirectory,
   ports: Pick<ProjectDeps, "accounts" | "resources" | "trail"> & { readonly tiers: Tiers },
 ): ProjectsArea {
-  const bound = new TierBound(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
+  const bound = new TierLimit(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
   const deps = { ...kernel, ...ports, directory };
   const removal = new ProjectRemoval(deps);
   const service = new ProjectService(deps, new Overviews(deps), removal, bound);
@@ -41,7 +41,7 @@ export function createProjects(
     routes: (api) => projectRoutes(api, service, kinds),
     card: {
       area: "projects",
-      schema: figures(["total"]),
+      schema: countsSchema(["total"]),
       read: ({ account, projectBound }) => ({
         total: projectBound ? 1 : directory.store.countOfAccount(account.ref),
       }),

@@ -6,7 +6,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerProject } from "../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { TierBound } from "../../kernel/limits/tier-limits.ts";
+import type { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -151,13 +151,13 @@ export class ProjectService {
     private readonly deps: ProjectDeps,
     private readonly overviews: Overviews,
     private readonly removal: ProjectRemoval,
-    private readonly bound: TierBound,
+    private readonly bound: TierLimit,
   ) {}
 
   /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
   create(tx: Tx, { account }: Caller, { name, description = null }: ProjectCreateBody): Project {
     const { directory } = this.deps;
-    this.bound.assertRoom(account);
+    this.bound.assertCapacity(account);
     const slug = freeSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
     const project = { account_ref: account.ref, name, slug, description, is_default: 0 };
     const row = directory.create(tx, project);

@@ -6,7 +6,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
-import { COUNTED_MAX, figures, waitingSince } from "../../kernel/projects/overview-card.ts";
+import { COUNTED_MAX, countsSchema, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -150,7 +150,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
 function cardOf(store: RelayStore) {
   return {
     area: "relay",
-    schema: figures(["scheduled", "failed"], {
+    schema: countsSchema(["scheduled", "failed"], {
       retrying_since: waitingSince("Due time of the oldest delivery that is being retried."),
     }),
     read: ({ project: { ref } }: Caller, now: number) => ({

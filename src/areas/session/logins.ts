@@ -30,7 +30,7 @@ export class Logins {
 
 function take(tx: Tx, limiter: AttemptLimiter, key: string, whose: string): void {
   assertWithinLimit(limiter.take(key), whose);
-  tx.onRollback(() => limiter.giveBack(key));
+  tx.onRollback(() => limiter.release(key));
 }
 
 function assertWithinLimit(retryAfterSeconds: number, whose: string): void {

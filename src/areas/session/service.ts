@@ -5,7 +5,7 @@ import {
   type AuditTrail,
   cutText,
   type RequestOrigin,
-  USER_AGENT_KEPT,
+  USER_AGENT_LENGTH_MAX,
 } from "../../kernel/audit/trail.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import {
@@ -177,7 +177,7 @@ export class SessionService {
     const { ref: account_ref, userId } = caller.account;
     const token_hash = tokenHash(token);
     const { ip } = requestOrigin;
-    const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_KEPT);
+    const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_LENGTH_MAX);
     const expires_at = tx.now + SESSION_MS;
     store.insert(tx, { token_hash, account_ref, key_digest, now: tx.now, expires_at, ip, user_agent });
     for (const old of store.olderOf(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {

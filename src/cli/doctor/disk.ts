@@ -22,7 +22,7 @@ const OTHERS_MAY_WRITE = 0o022;
 const FREE_BYTES_MIN = 128 * 1024 * 1024;
 const FREE_BYTES_WARNING = 1024 * 1024 * 1024;
 
-/** Rounds of write and fsync: enough for a median. */
+/** BatchedWrites of write and fsync: enough for a median. */
 const FSYNC_ROUNDS = 15;
 const FSYNC_BYTES = 4096;
 /** No disk that keeps what it was given answers faster. */

@@ -51,7 +51,7 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
 
   /** Adds an actor that was just created. */
   insert(key: Key, actor: A): void {
-    if (this.weight >= this.weightMax) this.makeRoom();
+    if (this.weight >= this.weightMax) this.freeSpace();
     this.drop(key);
     this.actors.set(key, actor);
     this.weight += weightOf(actor);
@@ -76,7 +76,7 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
   }
 
   /** Passivates actors that are idle and were not used for a round, until there is room or enough has been looked at. */
-  private makeRoom(): void {
+  private freeSpace(): void {
     // Two rounds, each with the step that begins it: the first may only find that all have been used.
     const stepsMax = Math.min(SCAN_STEPS_MAX, 2 * (this.actors.size + 1));
     for (let step = 0; step < stepsMax && this.weight >= this.weightMax; step += 1) {

@@ -27,14 +27,14 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
 const SCHEME = /^[a-z][a-z0-9+.-]{0,19}:\/\//i;
 
 /** One side of a change as it is kept. */
-export interface KeptSide {
+export interface StoredSide {
   /** JSON. */
   readonly text: string;
   readonly truncated: boolean;
 }
 
 /** Removes the secrets from fields, and shortens the rest to a limit: fields that do not fit are left out. */
-export function keptSide(fields: Fields, { bytesMax, textMax }: SideLimit = SIDE): KeptSide {
+export function storedSide(fields: Fields, { bytesMax, textMax }: SideLimit = SIDE): StoredSide {
   const plain = plainFields(fields);
   const whole = JSON.stringify(plain);
   if (Buffer.byteLength(whole) <= bytesMax) return { text: whole, truncated: false };

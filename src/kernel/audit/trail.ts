@@ -2,7 +2,7 @@ import type { Caller, Operation } from "../http/access/caller.ts";
 import type { Changes } from "../projects/changes.ts";
 import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
-import { DEFINITION_SIDE, keptSide, REDUCED_SIDE, SIDE } from "./redaction.ts";
+import { DEFINITION_SIDE, REDUCED_SIDE, SIDE, storedSide } from "./redaction.ts";
 
 /** Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known. */
 export const ACTOR_TYPES = ["key", "session", "cli", "system", "public"] as const;
@@ -10,7 +10,7 @@ export const ACTOR_TYPES = ["key", "session", "cli", "system", "public"] as cons
 export type ActorType = (typeof ACTOR_TYPES)[number];
 
 /** Longest user agent that is stored, in UTF-16 units; the rest is cut off. */
-export const USER_AGENT_KEPT = 512;
+export const USER_AGENT_LENGTH_MAX = 512;
 /** The same when the account has used up its budget for the day. */
 const REDUCED_USER_AGENT = 64;
 /** Bytes of an entry next to its texts: ids, times, the row itself and its entries in four indexes. */
@@ -160,7 +160,7 @@ export class AuditTrail {
   private from({ ip, userAgent }: RequestOrigin, requestId: string) {
     return {
       ip: this.deps.keepsAddresses ? ip : null,
-      userAgent: cutText(userAgent, USER_AGENT_KEPT),
+      userAgent: cutText(userAgent, USER_AGENT_LENGTH_MAX),
       requestId,
     };
   }
@@ -173,8 +173,8 @@ export class AuditTrail {
       if (ref !== null) this.deps.changes.inAccount(tx, ref, "audit", null, projectId);
     const isReduced = accountRef !== null && this.deps.budget.isSpent(accountRef, tx.now);
     const limit = isReduced ? REDUCED_SIDE : change.isDefinition === true ? DEFINITION_SIDE : SIDE;
-    const was = before && keptSide(after === null ? before : difference(before, after), limit);
-    const is = after && keptSide(before === null ? after : difference(after, before), limit);
+    const was = before && storedSide(after === null ? before : difference(before, after), limit);
+    const is = after && storedSide(before === null ? after : difference(after, before), limit);
     const row = {
       ...acting,
       at: tx.now,
@@ -207,7 +207,7 @@ function bytesOf({ before, after, summary, userAgent, keyName, targetId }: Audit
 
 /** Takes down what one request changes, over all of its units of work. */
 export class OperationAudit implements Auditor {
-  private hasSaid = false;
+  private isAudited = false;
 
   constructor(
     private readonly trail: AuditTrail,
@@ -215,12 +215,12 @@ export class OperationAudit implements Auditor {
   ) {}
 
   note(tx: Tx, change: AuditChange | null): void {
-    this.hasSaid = true;
+    this.isAudited = true;
     if (change !== null) this.trail.record(tx, this.request, change);
   }
 
   /** No change goes without an entry. @throws Error when the operation has not said what it changed. */
-  assertSaid(): void {
-    if (!this.hasSaid) throw new Error(`${this.request.operation.name} did not say what it changed`);
+  assertAudited(): void {
+    if (!this.isAudited) throw new Error(`${this.request.operation.name} did not say what it changed`);
   }
 }

@@ -5,15 +5,15 @@ import type { Writer } from "../storage/writer.ts";
 import { type Cancel, realTimeout } from "../time/clock.ts";
 
 /** What stands in memory first, and in its row later. */
-export interface WrittenLater {
+export interface PendingWrite {
   /** The row's number. */
   readonly ref: number;
-  /** The round that will write the row; 0 when the row is up to date. Only {@link Rounds} sets it. */
+  /** The round that will write the row; 0 when the row is up to date. Only {@link BatchedWrites} sets it. */
   dueInRound: number;
 }
 
 /** What the rounds write, and when. */
-export interface RoundsOptions<Item extends WrittenLater> {
+export interface BatchedWritesOptions<Item extends PendingWrite> {
   readonly writer: Writer;
   readonly log: Logger;
   /** What the log says when a round fails. */
@@ -35,7 +35,7 @@ export interface RoundsOptions<Item extends WrittenLater> {
  * items marked since the last one and writes their rows in slices, sorted by row, so that each page is written once.
  * What a failed round did not write waits for the next one.
  */
-export class Rounds<Item extends WrittenLater> {
+export class BatchedWrites<Item extends PendingWrite> {
   private due = new Map<number, Item>();
   private inRound = new Map<number, Item>();
   private round = 1;
@@ -44,7 +44,7 @@ export class Rounds<Item extends WrittenLater> {
   private cancelTimer: Cancel | null = null;
   private finishing = false;
 
-  constructor(private readonly options: RoundsOptions<Item>) {}
+  constructor(private readonly options: BatchedWritesOptions<Item>) {}
 
   /** Notes that an item has changed, or is about to. */
   mark(item: Item): void {

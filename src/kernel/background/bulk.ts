@@ -10,7 +10,7 @@ export const BULK_MAX = 10_000;
 export const PER_SECOND = 10;
 export const PER_SECOND_MAX = 100;
 /** Things that are looked at in one go: a few milliseconds. */
-export const LOOKED_AT_MAX = 1_000;
+export const EXAMINED_MAX = 1_000;
 /** Such jobs at once: each is a few milliseconds. */
 const CONCURRENCY = 4;
 
@@ -54,7 +54,7 @@ export type BulkRow = {
 };
 
 /** A thing that was looked at. */
-export interface Looked {
+export interface Candidate {
   readonly ref: number;
   /** 1 when it is one of those wanted. */
   readonly matches: number;
@@ -75,7 +75,7 @@ export interface BulkKind<Row extends BulkRow> {
   /** The row of a job; null where nothing is to be done any more. */
   find(job: Pick<Job, "key" | "payload">): Row | null;
   /** The things after a reference, ascending. */
-  look(row: Row, after: number, limit: number): readonly Looked[];
+  look(row: Row, after: number, limit: number): readonly Candidate[];
   /** Sends one, and charges for it. */
   sendOne(tx: Tx, row: Row, ref: number): "sent" | "skipped" | "no-credits";
   /** Writes a row whose run goes on. */
@@ -93,11 +93,11 @@ interface Turn {
 
 /** Counts what matches, in slices, so that nobody waits for it. */
 export async function countMatching(
-  look: (after: number, limit: number) => readonly Looked[],
+  look: (after: number, limit: number) => readonly Candidate[],
 ): Promise<Matching> {
   let [matched, through, after, more] = [0, 0, 0, false];
   const slice = async (): Promise<boolean> => {
-    const found = look(after, LOOKED_AT_MAX);
+    const found = look(after, EXAMINED_MAX);
     for (const { ref, matches } of found) {
       after = ref;
       if (matches === 0) continue;
@@ -106,7 +106,7 @@ export async function countMatching(
       matched += 1;
       through = ref;
     }
-    return found.length === LOOKED_AT_MAX;
+    return found.length === EXAMINED_MAX;
   };
   await removeInSlices(slice, () => false);
   return { matched, through, ...(more ? { more } : {}) };
@@ -154,7 +154,7 @@ export class Bulk<Row extends BulkRow> {
   /** The next ones that match, at most as many as are sent in a second. */
   private turnOf(row: Row): Turn {
     const { after_ref, through_ref, per_second } = row;
-    const looked = this.kind.look(row, after_ref, LOOKED_AT_MAX);
+    const looked = this.kind.look(row, after_ref, EXAMINED_MAX);
     const refs: number[] = [];
     for (const { ref, matches } of looked) {
       if (ref > through_ref) return { refs, after: through_ref, isLast: true };
@@ -162,7 +162,7 @@ export class Bulk<Row extends BulkRow> {
       if (refs.length === per_second || ref === through_ref)
         return { refs, after: ref, isLast: ref === through_ref };
     }
-    const isLast = looked.length < LOOKED_AT_MAX;
+    const isLast = looked.length < EXAMINED_MAX;
     return { refs, after: isLast ? through_ref : (looked.at(-1)?.ref ?? through_ref), isLast };
   }
 

@@ -118,7 +118,7 @@ export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
       requests: deps.requests.of(operation.name),
     };
     const tag = detail?.tags?.[0] ?? "System";
-    const serve = answered.bind(null, Called, endpoint, handler as Handler);
+    const serve = respond.bind(null, Called, endpoint, handler as Handler);
     return { method: method as Method, path, tag, operation, ...schemas, serve };
   });
 }
@@ -126,21 +126,21 @@ export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
 type Handler = (context: Context) => unknown;
 
 /** Answers a request. Only what must wait makes a promise. */
-function answered(Called: CallClass, endpoint: Endpoint, handler: Handler, context: Context) {
+function respond(Called: CallClass, endpoint: Endpoint, handler: Handler, context: Context) {
   const call = new Called(endpoint, context.request);
   context.call = call;
   try {
     const entering = call.enter(context);
-    if (entering !== undefined) return answeredEntered(call, entering, handler, context);
+    if (entering !== undefined) return respondAfterBody(call, entering, handler, context);
     const result = handler(context);
-    return result instanceof Promise ? answeredLater(call, result) : call.answer(result);
+    return result instanceof Promise ? respondLater(call, result) : call.answer(result);
   } catch (error) {
     return call.refuse(error);
   }
 }
 
 /** The same where a body has to come first. One function for the rest of the way: chained promises would cost several turns. */
-async function answeredEntered(call: OpenCall, entering: Promise<void>, handler: Handler, context: Context) {
+async function respondAfterBody(call: OpenCall, entering: Promise<void>, handler: Handler, context: Context) {
   try {
     await entering;
     const result = handler(context);
@@ -150,7 +150,7 @@ async function answeredEntered(call: OpenCall, entering: Promise<void>, handler:
   }
 }
 
-async function answeredLater(call: OpenCall, result: Promise<unknown>): Promise<Response> {
+async function respondLater(call: OpenCall, result: Promise<unknown>): Promise<Response> {
   try {
     return await call.answer(await result);
   } catch (error) {

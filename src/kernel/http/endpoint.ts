@@ -1,5 +1,5 @@
 import type { Ids } from "../ids.ts";
-import type { RareWarning } from "../limits/throttled-warning.ts";
+import type { ThrottledWarning } from "../limits/throttled-warning.ts";
 import type { Logger } from "../log.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import type { Vault } from "../secrets/vault.ts";
@@ -30,7 +30,7 @@ export interface HttpDeps {
   readonly vault: Vault;
   readonly requests: RequestMetrics;
   /** What keeps the clients of reverse proxies out, and is not theirs to mend. */
-  readonly proxyFaults: RareWarning;
+  readonly proxyErrors: ThrottledWarning;
   /** The server that carries the requests; null for those that come over no socket. */
   readonly server: () => ListeningServer | null;
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { BunRequest } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
-import { ApiError, errorText, refusalBy, StartupError } from "../errors.ts";
-import { RareWarning } from "../limits/throttled-warning.ts";
+import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
+import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { realDelay } from "../time/clock.ts";
 import { urlOf } from "./access/addresses.ts";
@@ -14,7 +14,7 @@ import { type Context, OpenCall } from "./requests/call.ts";
 import { Paths } from "./requests/paths.ts";
 import { isNormalized, notNormalized, parametersOf, pathOf } from "./requests/request-target.ts";
 import { inputChecks } from "./requests/validate.ts";
-import type { RenderedAnswer } from "./responses/response.ts";
+import type { RenderedResponse } from "./responses/response.ts";
 
 /** Where and how to listen. */
 export interface ListenOptions {
@@ -48,7 +48,7 @@ type NativeHandler = (request: BunRequest) => Response | Promise<Response>;
 const NOTHING: Readonly<Record<string, never>> = {};
 
 /** Answers a request for something that is no part of the API. What it throws is rendered as an error. */
-export type PageHandler = (call: OpenCall) => RenderedAnswer | Promise<RenderedAnswer>;
+export type PageHandler = (call: OpenCall) => RenderedResponse | Promise<RenderedResponse>;
 
 /** The HTTP side: the routes of every area, pages for people, and an answer to everything else. */
 export class Http {
@@ -72,15 +72,15 @@ export class Http {
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
 
-  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyFaults" | "bodies" | "stopping">) {
-    const proxyFaults = new RareWarning(
+  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyErrors" | "bodies" | "stopping">) {
+    const proxyErrors = new ThrottledWarning(
       given.log,
       "a proxy's client was kept out by a fault that is not its own",
       given.clock,
     );
     const deps: HttpDeps = {
       ...given,
-      proxyFaults,
+      proxyErrors,
       bodies: new BodiesInProgress(),
       stopping: this.stopping.signal,
       requests: this.requests,
@@ -230,7 +230,7 @@ export class Http {
   }
 
   /** Outside /v1 the answer is 404. Under it 401 comes first, and says that there is no such path: the description of the API is no secret. */
-  private unknownRoute(call: OpenCall): RenderedAnswer {
+  private unknownRoute(call: OpenCall): RenderedResponse {
     const { request, deps } = call;
     const preflight = deps.cors.preflight(request);
     if (preflight !== null) return preflight;
@@ -244,7 +244,7 @@ export class Http {
   private reject(call: OpenCall, missing: ApiError): never {
     const path = pathOf(call.request.url);
     if (path !== "/v1" && !path.startsWith("/v1/")) throw missing;
-    const refusal = refusalBy(() => call.deps.guard.authenticate(call));
+    const refusal = rejectionBy(() => call.deps.guard.authenticate(call));
     if (refusal === null) throw missing;
     throw new ApiError(refusal.code, `${missing.message} ${refusal.message}`, refusal.details);
   }

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { refusalBy } from "../errors.ts";
+import { rejectionBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
@@ -130,7 +130,7 @@ export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Pa
     const { operation, request, socketAddress } = call;
     if (access === "public" || (access === "health" && operation.name !== "metrics.read")) return;
     if (access !== "operator" && isDirect(request, socketAddress)) return;
-    const refusal = refusalBy(() => guard.authorize(guard.authenticate(call), OPERATOR_ONLY));
+    const refusal = rejectionBy(() => guard.authorize(guard.authenticate(call), OPERATOR_ONLY));
     if (refusal !== null) throw paths.refusal(request.method, pathOf(request.url));
   };
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../time/clock.ts";
 export const WARNING_PAUSE_MS = 1_000;
 
 /** A warning that may have to be given for every request, and is written seldom. */
-export class RareWarning {
+export class ThrottledWarning {
   private readonly kinds = new Map<string, { writtenAt: number; unwritten: number }>();
 
   constructor(

@@ -13,7 +13,7 @@ export function accountCeiling(requestsPerMinute: number): number {
 }
 
 /** The documented figures of the tiers that have limits, from `free` to `scale`. */
-const FIGURES = {
+const LIMITS = {
   requestsPerMinute: [60, 300, 600, 1_800],
   /** Over all keys of an account: {@link accountCeiling} unless set. */
   accountRequestsPerMinute: [60, 300, 600, 1_800].map(accountCeiling),
@@ -38,35 +38,35 @@ const FIGURES = {
 };
 
 /** What a tier grants. Every figure can be overridden in the configuration file. */
-export type TierFigures = Readonly<Record<keyof typeof FIGURES, number>>;
+export type TierLimits = Readonly<Record<keyof typeof LIMITS, number>>;
 
 /** The figures of every tier. */
-export type Tiers = Readonly<Record<TierName, TierFigures>>;
+export type Tiers = Readonly<Record<TierName, TierLimits>>;
 
 /** As good as no bound, and a figure like any other. */
-export const NO_BOUND = Number.MAX_SAFE_INTEGER;
+export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** The documented figures. `unlimited` has every feature of `scale`; its request figures are not applied. */
 export const DEFAULT_TIERS: Tiers = {
-  free: figuresOf(0),
-  starter: figuresOf(1),
-  pro: figuresOf(2),
-  scale: figuresOf(3),
+  free: limitsOf(0),
+  starter: limitsOf(1),
+  pro: limitsOf(2),
+  scale: limitsOf(3),
   unlimited: {
-    ...figuresOf(3),
+    ...limitsOf(3),
     monthlyCredits: 0,
     pages: 1_000,
-    auditBytesPerDay: NO_BOUND,
-    projects: NO_BOUND,
-    keys: NO_BOUND,
-    monitors: NO_BOUND,
-    schedules: NO_BOUND,
+    auditBytesPerDay: NO_LIMIT,
+    projects: NO_LIMIT,
+    keys: NO_LIMIT,
+    monitors: NO_LIMIT,
+    schedules: NO_LIMIT,
   },
 };
 
-function figuresOf(column: number): TierFigures {
-  const figures = Object.entries(FIGURES).map(([name, values]) => [name, values[column]]);
-  return Object.fromEntries(figures) as TierFigures;
+function limitsOf(column: number): TierLimits {
+  const figures = Object.entries(LIMITS).map(([name, values]) => [name, values[column]]);
+  return Object.fromEntries(figures) as TierLimits;
 }
 
 /** Whether a tier is free of rate limits and credit costs. */

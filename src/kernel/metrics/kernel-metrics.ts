@@ -14,11 +14,11 @@ export interface MetricPorts {
 }
 
 /** Upper bounds of the counted lags of the event loop, in seconds. */
-const LAG_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /** Declares how late the event loop comes to its work, and returns what is to be told of each delay (milliseconds). */
 export function declareEventLoopLag({ metrics }: Pick<Kernel, "metrics">): (lateMs: number) => void {
-  const lag = new Histogram(LAG_BOUNDS);
+  const lag = new Histogram(LAG_BUCKETS);
   const help =
     "How late a timer came that measures the event loop ten times a second, once a second while nothing is going on.";
   metrics.histogram("ninefold_event_loop_lag_seconds", help, lag);

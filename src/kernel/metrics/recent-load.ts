@@ -1,9 +1,9 @@
 /** Ticks of the event loop's timer that are remembered: a minute of them. */
-const LAGS_KEPT = 600;
+const LAGS_MAX = 600;
 /** So often is the number of requests looked at. */
 const TICKS_PER_SAMPLE = 10;
 /** Looks that are remembered: rates are of the last five seconds. */
-const SAMPLES_KEPT = 5;
+const SAMPLES_MAX = 5;
 const P99 = 0.99;
 
 interface Sample {
@@ -16,7 +16,7 @@ interface Sample {
 export class RecentLoad {
   /** Requests answered since the start; the HTTP side says so once it is there. */
   requests: () => number = () => 0;
-  private readonly lags = new Float64Array(LAGS_KEPT);
+  private readonly lags = new Float64Array(LAGS_MAX);
   private ticks = 0;
   private requestsSeen = 0;
   private samples: readonly Sample[];
@@ -30,12 +30,12 @@ export class RecentLoad {
   tick(lateMs: number, ticks = 1): void {
     const before = Math.floor(this.ticks / TICKS_PER_SAMPLE);
     for (let count = 0; count < ticks; count += 1) {
-      this.lags[this.ticks % LAGS_KEPT] = lateMs;
+      this.lags[this.ticks % LAGS_MAX] = lateMs;
       this.ticks += 1;
     }
     if (Math.floor(this.ticks / TICKS_PER_SAMPLE) === before) return;
     const sample = { at: this.monotonicNow(), requests: this.requests() };
-    this.samples = [...this.samples, sample].slice(-SAMPLES_KEPT);
+    this.samples = [...this.samples, sample].slice(-SAMPLES_MAX);
   }
 
   /** Whether no request was answered since the last call. */
@@ -48,7 +48,7 @@ export class RecentLoad {
 
   /** The 99th percentile of the last minute's lags, in milliseconds; 0 before the first. */
   get lagP99Ms(): number {
-    const known = this.lags.slice(0, Math.min(this.ticks, LAGS_KEPT)).sort();
+    const known = this.lags.slice(0, Math.min(this.ticks, LAGS_MAX)).sort();
     return known[Math.ceil(known.length * P99) - 1] ?? 0;
   }
 

@@ -5,7 +5,7 @@ import type { Metrics, Sample } from "./metrics.ts";
  * Upper bounds in seconds: from a read out of memory over a commit (some milliseconds) to what waits for a network.
  * Requests for a lock may wait 15 minutes; beyond a minute it does not matter how long.
  */
-const DURATION_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 
 /** The operation of requests that reach no endpoint. */
 const NO_OPERATION = "none";
@@ -23,7 +23,7 @@ const ALWAYS_THERE: ReadonlySet<number> = new Set([500, 503]);
 
 /** What is counted of the requests of one operation. */
 export class OperationRequests {
-  readonly duration = new Histogram(DURATION_BOUNDS);
+  readonly duration = new Histogram(DURATION_BUCKETS);
   private readonly counts = new Float64Array(STATUSES.length + 1);
 
   constructor(readonly operation: string) {}

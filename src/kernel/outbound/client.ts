@@ -13,14 +13,14 @@ import { type EventLoopStalls, type EventLoopWatch, watchEventLoop } from "./eve
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
 import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import { type Answered, Deadline, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
-import type { ResponseReader, WantedBody } from "./response-reader.ts";
+import type { BodyOptions, ResponseReader } from "./response-reader.ts";
 import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
 
 /** Addresses of one name that are tried before a request is given up. */
 export const ADDRESSES_TRIED_MAX = 4;
 
 /** A request to someone else's server. */
-export interface OutboundRequest extends TargetRules, WantedBody {
+export interface OutboundRequest extends TargetRules, BodyOptions {
   /** Reference of the account whose request it is: its look-ups are counted together. Null: the operator's own. */
   readonly account: number | null;
   readonly method: string;
@@ -75,7 +75,7 @@ export class OutboundClient {
   private readonly lookups: Lookups;
   private readonly stalls: EventLoopStalls;
   /** Requests whose outcome is not known yet. */
-  private underWay = 0;
+  private inFlight = 0;
 
   /**
    * `allowPrivateTargets`: the addresses that the operator permits besides public ones; `watch`: who else follows the
@@ -96,7 +96,7 @@ export class OutboundClient {
     );
     this.stalls =
       overrides.stalls ??
-      watchEventLoop({ ...(onTick && { onTick }), isIdle: () => this.underWay === 0 && isIdle() });
+      watchEventLoop({ ...(onTick && { onTick }), isIdle: () => this.inFlight === 0 && isIdle() });
   }
 
   /** Sends a request. What targets do is in the outcome, and never thrown. */
@@ -104,7 +104,7 @@ export class OutboundClient {
     const startedAt = monotonicMs();
     const deadline = new Deadline(request.timeoutMs);
     const led: Led = { addresses: [] };
-    this.underWay += 1;
+    this.inFlight += 1;
     this.stalls.wake();
     try {
       const answer = await this.follow({ ...request, deadline, led });
@@ -113,7 +113,7 @@ export class OutboundClient {
       if (!(error instanceof OutboundFailure)) throw error;
       return { answered: false, failure: error, ...led, ...this.measured(startedAt) };
     } finally {
-      this.underWay -= 1;
+      this.inFlight -= 1;
       deadline.close();
     }
   }
@@ -176,7 +176,7 @@ export class OutboundClient {
 
   private targetOf(url: string, rules: TargetRules): Target {
     const target = this.policy.examine(url, rules);
-    if ("refused" in target) throw refusalFailure(target);
+    if ("refused" in target) throw rejectionFailure(target);
     return target;
   }
 
@@ -238,8 +238,8 @@ export class OutboundClient {
     const addresses =
       knownAddresses(target) ?? (await this.lookups.addressesOf(target.host, account, deadline));
     led.addresses = addresses;
-    const refusal = policy.refusalOf(target, addresses, request);
-    if (refusal !== null) throw refusalFailure(refusal);
+    const refusal = policy.rejectionOf(target, addresses, request);
+    if (refusal !== null) throw rejectionFailure(refusal);
     return addresses.slice(0, ADDRESSES_TRIED_MAX);
   }
 
@@ -277,7 +277,7 @@ function answered(answer: ResponseReader, request: OutboundRequest): Omit<Unmeas
     throw new OutboundFailure("too-large", `the answer's body is larger than ${request.bodyBytesMax} bytes`);
   }
   const { status, headers, truncated, address } = answer;
-  return { answered: true, status, headers, body: answer.bodyKept, truncated, address };
+  return { answered: true, status, headers, body: answer.storedBody, truncated, address };
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -301,6 +301,6 @@ function redirected(request: Sending, status: number, sameOrigin: boolean): Send
   return { ...request, headers, method: "GET", body: null };
 }
 
-function refusalFailure({ refused, isBlocked }: Refusal): OutboundFailure {
+function rejectionFailure({ refused, isBlocked }: Refusal): OutboundFailure {
   return new OutboundFailure(isBlocked ? "blocked" : "invalid", `the URL ${refused}`);
 }

@@ -12,7 +12,7 @@ import { errorCode } from "../errors.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { type Certificate, certificateOf } from "./certificate.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
-import { HeadTooLarge, ResponseReader, type WantedBody } from "./response-reader.ts";
+import { type BodyOptions, HeadTooLarge, ResponseReader } from "./response-reader.ts";
 import type { Target } from "./target.ts";
 
 /** Listens to a connection while it carries a request. */
@@ -115,7 +115,7 @@ export class Connector {
         if (!target.secure) finish();
       });
       if (target.secure) socket.once("secureConnect", finish);
-      settle.onGivenUp(() => socket.destroy());
+      settle.onAbandoned(() => socket.destroy());
     });
   }
 
@@ -258,7 +258,7 @@ export class StaleConnection extends Error {}
 export async function exchange(
   connection: Connection,
   bytes: Uint8Array,
-  answer: WantedBody & { readonly method: string },
+  answer: BodyOptions & { readonly method: string },
   deadline: Deadline,
 ): Promise<ResponseReader> {
   const reader = new ResponseReader(answer.method, answer);
@@ -274,7 +274,7 @@ export async function exchange(
         try {
           if (reader.push(received)) settle.resolve();
         } catch (error) {
-          settle.reject(answerFailure(error));
+          settle.reject(responseFailure(error));
         }
       };
       connection.listener = { onBytes, onEnd: end };
@@ -299,7 +299,7 @@ function ended(connection: Connection, heard: boolean): Error {
   return new OutboundFailure("reset", "the connection was closed before the answer was complete");
 }
 
-function answerFailure(error: unknown): OutboundFailure {
+function responseFailure(error: unknown): OutboundFailure {
   if (error instanceof HeadTooLarge)
     return new OutboundFailure("too-large", "the answer's headers do not end");
   return new OutboundFailure("malformed", "the answer is not HTTP/1.1");

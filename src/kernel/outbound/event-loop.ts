@@ -7,7 +7,7 @@ export const IDLE_TICK_MS = 1_000;
 /** A delay of at least this is remembered as a stall. */
 const REMEMBERED_MS = 250;
 /** Stalls are forgotten after this time: longer than any request may take. */
-const KEPT_MS = 120_000;
+const HISTORY_MS = 120_000;
 
 /** Knows when the event loop stalled: meanwhile a request measures this process, not the network. */
 export interface EventLoopStalls {
@@ -46,7 +46,7 @@ export function watchEventLoop({
     const lateMs = now - expected;
     onTick(Math.max(0, lateMs), interval / TICK_MS);
     if (lateMs >= REMEMBERED_MS) {
-      stalls = [...stalls.filter(({ endedAt }) => endedAt > now - KEPT_MS), { endedAt: now, lateMs }];
+      stalls = [...stalls.filter(({ endedAt }) => endedAt > now - HISTORY_MS), { endedAt: now, lateMs }];
     }
     arm(isIdle() ? IDLE_TICK_MS : TICK_MS);
   };

@@ -31,7 +31,7 @@ const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
 export type RequestHeaders = Readonly<Record<string, string>>;
 
 /** Which part of a header that a caller gives is invalid, or null. */
-export function headerFault(name: string, value: string): "name" | "value" | null {
+export function headerError(name: string, value: string): "name" | "value" | null {
   if (!NAME.test(name)) return "name";
   return VALUE.test(value) && value.length <= HEADER_VALUE_LENGTH_MAX ? null : "value";
 }
@@ -64,7 +64,7 @@ export function requestBytes(
   let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
   for (const [name, value] of Object.entries(headers)) {
     if (OWN_HEADERS.has(name.toLowerCase())) continue;
-    if (headerFault(name, value) !== null)
+    if (headerError(name, value) !== null)
       throw new Error(`the header ${JSON.stringify(name)} cannot be sent`);
     head += `${name}: ${value}\r\n`;
   }
@@ -87,7 +87,7 @@ export function givenHeaders(given: Readonly<Record<string, string>>): RequestHe
   if (entries.length > HEADERS_MAX) throw invalidField("headers", `must be ${HEADERS_MAX} at most`);
   const byName = new Map<string, [name: string, value: string]>();
   for (const [name, value] of entries) {
-    const fault = headerFault(name, value);
+    const fault = headerError(name, value);
     if (fault === "name") {
       const what = JSON.stringify(echoed(name));
       throw invalidField("headers", `must have names of letters, digits and dashes: ${what} is none`);

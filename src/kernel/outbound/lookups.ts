@@ -16,7 +16,7 @@ export const LOOKUPS_MAX = 8_192;
 
 /** Look-ups of an account. */
 interface Account {
-  underWay: number;
+  inFlight: number;
   /** Requests that wait for a place, in order. */
   readonly waiting: Set<() => void>;
 }
@@ -46,28 +46,28 @@ export class Lookups {
   }
 
   private seek(host: string, of: number | null, settle: Settle<readonly string[]>): void {
-    const account = this.accounts.get(of) ?? { underWay: 0, waiting: new Set() };
+    const account = this.accounts.get(of) ?? { inFlight: 0, waiting: new Set() };
     const question = this.questions.get(host);
     if (question !== undefined) {
       question.then(settle.resolve, settle.reject);
     } else if (this.questions.size >= LOOKUPS_MAX) {
       settle.reject(new OutboundFailure("local", "this server has no room for another look-up"));
-    } else if (account.underWay >= LOOKUPS_PER_ACCOUNT_MAX) {
+    } else if (account.inFlight >= LOOKUPS_PER_ACCOUNT_MAX) {
       this.wait(account, () => this.seek(host, of, settle), settle);
     } else {
       this.accounts.set(of, account);
-      account.underWay += 1;
+      account.inFlight += 1;
       this.ask(host, () => this.release(of, account)).then(settle.resolve, settle.reject);
     }
   }
 
   private wait(account: Account, again: () => void, settle: Settle<readonly string[]>): void {
     const turn = (): void => {
-      settle.onGivenUp(() => {});
+      settle.onAbandoned(() => {});
       again();
     };
     account.waiting.add(turn);
-    settle.onGivenUp(() => {
+    settle.onAbandoned(() => {
       account.waiting.delete(turn);
       const why = `${LOOKUPS_PER_ACCOUNT_MAX} other names of this account wait for name servers`;
       settle.reject(new OutboundFailure("local", why));
@@ -88,13 +88,13 @@ export class Lookups {
   }
 
   private release(of: number | null, account: Account): void {
-    account.underWay -= 1;
+    account.inFlight -= 1;
     for (const turn of account.waiting) {
-      if (account.underWay >= LOOKUPS_PER_ACCOUNT_MAX) return;
+      if (account.inFlight >= LOOKUPS_PER_ACCOUNT_MAX) return;
       account.waiting.delete(turn);
       turn();
     }
-    if (account.underWay === 0) this.accounts.delete(of);
+    if (account.inFlight === 0) this.accounts.delete(of);
   }
 }
 
@@ -105,7 +105,7 @@ export interface Resolver {
 }
 
 /** Shortest time between two reads of the system's list of name servers. */
-export const SERVERS_LOOK_MS = 1_000;
+export const SERVERS_CHECK_MS = 1_000;
 
 /**
  * Asks the hosts file and the system's name servers, on the event loop. The system's own `getaddrinfo` would block one of
@@ -117,7 +117,7 @@ export function createSystemResolver(systemServers = () => new NameServers().get
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** Whether the system lists other servers than before, which are used from now on. */
   const haveChanged = (): boolean => {
-    if (monotonicMs() - lookedAt < SERVERS_LOOK_MS) return false;
+    if (monotonicMs() - lookedAt < SERVERS_CHECK_MS) return false;
     lookedAt = monotonicMs();
     const named = systemServers();
     if (named.join() === inUse.join()) return false;

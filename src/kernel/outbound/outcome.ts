@@ -89,10 +89,10 @@ export class Deadline {
       reject(failure);
     };
     this.endings.add(ending);
-    const onGivenUp = (run: () => void): void => {
+    const onAbandoned = (run: () => void): void => {
       release = run;
     };
-    work({ resolve, reject, onGivenUp });
+    work({ resolve, reject, onAbandoned });
     return promise.finally(() => this.endings.delete(ending));
   }
 
@@ -114,5 +114,5 @@ export interface Settle<T> {
   resolve(value: T): void;
   reject(error: unknown): void;
   /** Registers what releases the resources of the work when time is up. */
-  onGivenUp(run: () => void): void;
+  onAbandoned(run: () => void): void;
 }

@@ -31,13 +31,13 @@ export class HeadTooLarge extends Error {}
 export type ResponseHeaders = Readonly<Record<string, string>>;
 
 /** What is wanted of an answer's body. */
-export interface WantedBody {
+export interface BodyOptions {
   /** Most bytes that are read. */
   readonly bodyBytesMax: number;
   /** Whether they are kept; else they are only counted. */
   readonly keepsBody: boolean;
   /** How many of them are kept, where not all are. */
-  readonly keptBytesMax?: number;
+  readonly storedBytesMax?: number;
 }
 
 type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers" | "until-close" | "done";
@@ -72,13 +72,13 @@ export class ResponseReader {
 
   constructor(
     method: string,
-    private readonly wanted: WantedBody,
+    private readonly wanted: BodyOptions,
   ) {
     this.expectsBody = method !== "HEAD";
   }
 
   /** The bytes that were kept of the body. */
-  get bodyKept(): Uint8Array {
+  get storedBody(): Uint8Array {
     return this.body.bytes;
   }
 
@@ -203,8 +203,8 @@ export class ResponseReader {
   /** Keeps bytes of the body. False: there is no room for more, and the answer is done. */
   private keep(bytes: Buffer): boolean {
     const room = this.wanted.bodyBytesMax - this.bodyBytes;
-    const { keepsBody, keptBytesMax = room + this.body.length } = this.wanted;
-    if (keepsBody) this.body.append(bytes.subarray(0, Math.min(room, keptBytesMax - this.body.length)));
+    const { keepsBody, storedBytesMax = room + this.body.length } = this.wanted;
+    if (keepsBody) this.body.append(bytes.subarray(0, Math.min(room, storedBytesMax - this.body.length)));
     this.bodyBytes += Math.min(room, bytes.length);
     if (bytes.length <= room) return true;
     this.truncated = true;

@@ -54,7 +54,7 @@ export class TargetPolicy {
     const target = this.read(text);
     if ("refused" in target) return target;
     const known = knownAddresses(target);
-    if (known !== null) return this.refusalOf(target, known, rules) ?? target;
+    if (known !== null) return this.rejectionOf(target, known, rules) ?? target;
     if (!target.secure && rules.requireHttps === true && !this.allowed.any) return malformed(HTTPS_ONLY);
     return target;
   }
@@ -72,7 +72,7 @@ export class TargetPolicy {
   }
 
   /** Checks the addresses of a target's name. Null when all of them are allowed. */
-  refusalOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
+  rejectionOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
     const others = addresses.filter((address) => !this.allowed.includes(address));
     if (others.length === 0) return null;
     // First what stands in the way of HTTPS, too.

@@ -24,7 +24,7 @@ export interface RecentList {
 }
 
 /** The schema of a card: its whole numbers by their names, and what else it has. */
-export function figures(names: readonly string[], more: Record<string, TSchema> = {}): TObject {
+export function countsSchema(names: readonly string[], more: Record<string, TSchema> = {}): TObject {
   const numbers = names.map((name) => [name, Type.Integer({ examples: [3] })]);
   return Type.Object({ ...Object.fromEntries(numbers), ...more });
 }

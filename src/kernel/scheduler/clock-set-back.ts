@@ -10,8 +10,8 @@ export const SET_BACK_SLICE = 500;
 /** Wait before a retry when the table cannot be read or written. Real time, since the disk is the cause. */
 const RETRY_MS = 1_000;
 
-/** What {@link SetBack} is built on. */
-export interface SetBackDeps {
+/** What {@link ClockSetBack} is built on. */
+export interface ClockSetBackDeps {
   readonly store: JobStore;
   readonly writer: Writer;
   readonly log: Logger;
@@ -26,12 +26,12 @@ export interface SetBackDeps {
  * Keeps jobs from waiting longer when the wall clock is set back: sets their due times back with it, in slices, the
  * earliest first. Jobs from before the clock had been set forward keep their due times.
  */
-export class SetBack {
+export class ClockSetBack {
   private wanted = false;
   private stopped = false;
   private work: Promise<void> | null = null;
 
-  constructor(private readonly deps: SetBackDeps) {}
+  constructor(private readonly deps: ClockSetBackDeps) {}
 
   /** Begins, or begins again when it is running. Resolves when it is done. */
   begin(): Promise<void> {

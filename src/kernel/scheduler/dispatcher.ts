@@ -1,5 +1,5 @@
 import type { JobPosition } from "./job-store.ts";
-import { LaneGroup, type LaneLimits, type LaneTerms } from "./lane-groups.ts";
+import { LaneGroup, type LaneLimits, type LaneOptions } from "./lane-groups.ts";
 
 /** Separates the owner from the place in a lane's name. */
 const OWNER_END = "/";
@@ -59,7 +59,7 @@ interface Lane extends Leaving {
   running: number;
   slow: boolean;
   /** Null for nearly all. */
-  readonly terms: LaneTerms | null;
+  readonly terms: LaneOptions | null;
   readonly group: LaneGroup<Lane> | null;
 }
 
@@ -110,7 +110,7 @@ export class Dispatcher {
   }
 
   /** Whether there is room for more due jobs. */
-  get hasRoom(): boolean {
+  get hasCapacity(): boolean {
     return this.inMemory.size < DUE_IN_MEMORY_MAX;
   }
 

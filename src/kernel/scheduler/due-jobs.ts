@@ -52,7 +52,7 @@ export class DueJobs {
 
   /** Reads the next jobs, a limited number. */
   step(now: number): NextStep {
-    this.paused = !this.dispatcher.hasRoom;
+    this.paused = !this.dispatcher.hasCapacity;
     if (this.paused) return null;
     const searched = this.stepSearch();
     const passed = this.stepFront(now);
@@ -103,12 +103,12 @@ function momentEnds(dueAt: number): JobPosition {
 }
 
 /** Upper bounds of the lateness histogram, in seconds. */
-const LATENESS_BOUNDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
+const LATENESS_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 
 /** What is counted of the jobs of a kind. */
 export class JobCounts {
   /** Seconds from a job's due time to its start. */
-  readonly lateness = new Histogram(LATENESS_BOUNDS);
+  readonly lateness = new Histogram(LATENESS_BUCKETS);
   /** Runs whose outcome has been recorded: the job is done, it will run again, or its handler failed. */
   readonly runs = { done: new Counter(), again: new Counter(), defect: new Counter() };
 }

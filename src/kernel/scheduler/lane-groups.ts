@@ -12,11 +12,11 @@ export interface LaneLimits {
    */
   readonly ownerShare?: number;
   /** What the lane of a place has of its own; null where it has the places of all. */
-  readonly termsOf?: (place: string) => LaneTerms | null;
+  readonly termsOf?: (place: string) => LaneOptions | null;
 }
 
 /** What a lane has of its own, and what it shares with others that go to the same place. */
-export interface LaneTerms {
+export interface LaneOptions {
   /** Lanes of one owner and one group share the places of a lane without terms. */
   readonly group: string;
   /** Its own places, as they are now. */

@@ -7,7 +7,7 @@ import type { Writer } from "../storage/writer.ts";
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.ts";
 import { ClockTrust } from "../time/clock-trust.ts";
 import { nextOccurrence } from "./calendar.ts";
-import { SetBack } from "./clock-set-back.ts";
+import { ClockSetBack } from "./clock-set-back.ts";
 import { ownerOfLane, type Placed } from "./dispatcher.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
@@ -87,7 +87,7 @@ export class Scheduler {
   private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
-  private readonly setBack: SetBack;
+  private readonly setBack: ClockSetBack;
   /** Accounts whose jobs wait. */
   readonly suspended = new SuspendedAccounts();
   /** Whether what has expired by the wall clock may be deleted. */
@@ -105,7 +105,7 @@ export class Scheduler {
   ) {
     this.store = new JobStore(db);
     this.clockTrust = new ClockTrust(db, writer, clock, log);
-    this.setBack = new SetBack({
+    this.setBack = new ClockSetBack({
       store: this.store,
       writer,
       log,

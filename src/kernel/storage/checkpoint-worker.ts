@@ -13,7 +13,7 @@ import {
   SYNC_FAILED,
 } from "./checkpoint.ts";
 import { isSyncFailure } from "./database.ts";
-import { layOutLog } from "./log-preallocation.ts";
+import { preallocateLog } from "./log-preallocation.ts";
 
 declare const self: {
   onmessage: ((event: MessageEvent<CheckpointRequest>) => void) | null;
@@ -31,7 +31,7 @@ self.onmessage = ({ data }) => {
 /** Null: all is well, and the pass may follow. */
 function layOut({ logPath, logBytes, state }: CheckpointRequest): CheckpointReply | null {
   try {
-    layOutLog(logPath, logBytes, () => Atomics.load(state, CLOSING) === 1);
+    preallocateLog(logPath, logBytes, () => Atomics.load(state, CLOSING) === 1);
     return null;
   } catch (error) {
     Atomics.store(state, SYNC_FAILED, 1);

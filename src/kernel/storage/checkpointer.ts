@@ -33,9 +33,9 @@ const WAL_FRAME_BYTES = 4096 + FRAME_HEADER_BYTES;
  */
 const ROOM_FROM_BYTES = 1024 * 1024;
 /** So much room: what is written during some passes of the worker. */
-const ROOM_BYTES = 8 * 1024 * 1024;
+const PREALLOCATED_BYTES = 8 * 1024 * 1024;
 /** Room ends here: behind it a WAL is seldom written, since it is begun anew. */
-const ROOM_END_BYTES = WAL_RESTART_BYTES + ROOM_BYTES;
+const ROOM_END_BYTES = WAL_RESTART_BYTES + PREALLOCATED_BYTES;
 /** How long after a sync that failed what it may have lost is written again, and again: some ten MiB, on the event loop. */
 const REWRITE_PAUSE_MS = 5_000;
 
@@ -143,7 +143,7 @@ export class Checkpointer {
   /** How long the WAL's file should be. Only where each commit is synced does it matter where its frames are written. */
   private roomEnd(): number {
     if (this.db.durability !== "full" || this.walBytes < ROOM_FROM_BYTES) return 0;
-    return Math.min(this.walBytes + ROOM_BYTES, ROOM_END_BYTES);
+    return Math.min(this.walBytes + PREALLOCATED_BYTES, ROOM_END_BYTES);
   }
 
   private startWorker(): Worker {

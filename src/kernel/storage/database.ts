@@ -193,12 +193,12 @@ export class Database {
     return "read";
   }
 
-  /** Takes away what a COMMIT that failed has left in the log. @throws StorageFault when the disk does not confirm it. */
+  /** Takes away what a COMMIT that failed has left in the log. @throws StorageFailure when the disk does not confirm it. */
   cutLog(): void {
     try {
       this.file().cut(this.logPages().log);
     } catch (error) {
-      throw new StorageFault(errorText(error));
+      throw new StorageFailure(errorText(error));
     }
   }
 
@@ -282,11 +282,11 @@ const STORAGE_FAILURES = [
 ];
 
 /** The disk failed at something that was not SQLite's to do. */
-export class StorageFault extends Error {}
+export class StorageFailure extends Error {}
 
 /** Whether an error says that the file cannot be written or read now, rather than that a statement was wrong. */
 export function isStorageFailure(error: unknown): boolean {
-  if (error instanceof StorageFault) return true;
+  if (error instanceof StorageFailure) return true;
   const code = errorCode(error);
   return STORAGE_FAILURES.some((failure) => code.startsWith(failure));
 }

@@ -138,7 +138,7 @@ export function checkLog({ databasePath, durability, acceptDamagedLog = false, l
   if (damage === null) return;
   const lost = { file: path, frame: damage.atFrame, lost_commits: damage.lostCommits };
   if (acceptDamagedLog) log.warn("a damaged log was accepted: the commits behind the damage are lost", lost);
-  else if (durability === "full") throw new StartupError(refusalOf(path, damage));
+  else if (durability === "full") throw new StartupError(rejectionOf(path, damage));
   // Without a sync for each commit, a power cut may leave such a hole among the last of them.
   else log.warn("the log has a hole, as after a power cut: the commits behind it are lost", lost);
 }
@@ -147,7 +147,7 @@ export function checkLog({ databasePath, durability, acceptDamagedLog = false, l
 export function assertLogWhole(databasePath: string): void {
   const path = logOf(databasePath);
   const damage = damageOf(path);
-  if (damage !== null) throw new StartupError(refusalOf(path, damage));
+  if (damage !== null) throw new StartupError(rejectionOf(path, damage));
 }
 
 /**
@@ -182,7 +182,7 @@ function damageOf(path: string): LogDamage | null {
   }
 }
 
-function refusalOf(path: string, { atFrame, lostCommits, lostFrames }: LogDamage): string {
+function rejectionOf(path: string, { atFrame, lostCommits, lostFrames }: LogDamage): string {
   const place = atFrame === 0 ? "in its header" : `at frame ${atFrame}`;
   return (
     `${path} is damaged ${place}: at least ${lostCommits} commits (${lostFrames} frames) stand behind it and would be lost. ` +

@@ -15,7 +15,7 @@ const FREE_BYTES_MIN = 256 * 1024 * 1024;
  *
  * @throws Error when a sync fails: it may have been for frames as well.
  */
-export function layOutLog(path: string, bytes: number, isUnwanted: () => boolean): void {
+export function preallocateLog(path: string, bytes: number, isUnwanted: () => boolean): void {
   const log = openOrNull(path);
   if (log === null) return;
   try {

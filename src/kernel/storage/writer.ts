@@ -19,9 +19,9 @@ export const IN_MEMORY_MS_MAX = 1_000;
 const OWN_BATCH_AFTER_MS = 900;
 
 /** Upper bounds of the counted batch sizes. */
-const BATCH_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, UNITS_PER_BATCH_MAX];
+const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, UNITS_PER_BATCH_MAX];
 /** Upper bounds of the counted commit times, in seconds: from memory alone to a disk that hangs. */
-const COMMIT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
@@ -56,9 +56,9 @@ interface Unit {
 export class Writer {
   readonly stats: WriterStats = { commits: 0, units: 0, failures: 0, failing: null };
   /** Units of each committed batch. */
-  readonly batchUnits = new Histogram(BATCH_BOUNDS);
+  readonly batchUnits = new Histogram(BATCH_BUCKETS);
   /** Seconds that each committed batch took: its units' work and the COMMIT. */
-  readonly commitSeconds = new Histogram(COMMIT_BOUNDS);
+  readonly commitSeconds = new Histogram(COMMIT_BUCKETS);
   private readonly begin: () => void;
   private readonly commit: () => void;
   private readonly rollback: () => void;
@@ -255,7 +255,7 @@ export class Writer {
     try {
       for (const unit of batch) {
         if (!this.runUnit(unit, now, savepoints)) {
-          this.takeBack(batch, hookTx);
+          this.rollBack(batch, hookTx);
           return false;
         }
       }
@@ -264,7 +264,7 @@ export class Writer {
       this.commit();
       this.unsettled = false;
     } catch (error) {
-      this.takeBack(batch, hookTx);
+      this.rollBack(batch, hookTx);
       // Before anybody is refused: what was answered 503 stays undone.
       this.trySettling();
       throw error;
@@ -299,7 +299,7 @@ export class Writer {
     }
   }
 
-  private takeBack(batch: Unit[], hookTx: UnitTx): void {
+  private rollBack(batch: Unit[], hookTx: UnitTx): void {
     hookTx.undo();
     for (let index = batch.length - 1; index >= 0; index -= 1) batch[index]?.tx?.undo();
     // After a full disk or an I/O error SQLite may have rolled back by itself.

@@ -47,7 +47,7 @@ const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
  * Longest sleep of what waits for the wall clock. That may be set at any time, or jump when a suspended machine goes
  * on, and no timer notices; looking once a second costs next to nothing, and nothing is more than a second late.
  */
-export const WALL_LOOK_MS = 1_000;
+export const WALL_CHECK_MS = 1_000;
 /** In a process that is held up for less, clients retry and are heard: twice a second it looks whether it was. */
 export const INTERRUPTION_MS_MIN = 60_000;
 /** A smaller difference between two looks is slewing, or a clock that runs unevenly: nobody set it. */
@@ -188,7 +188,7 @@ class WallWatch {
     this.timer = setTimeout(() => {
       this.lookLater();
       this.look();
-    }, WALL_LOOK_MS);
+    }, WALL_CHECK_MS);
     this.timer.unref?.();
   }
 }
@@ -204,7 +204,7 @@ function readLead(): number {
 
 /** The machine's clock. */
 export function createSystemClock(): Clock {
-  const wall = new Alarm(() => Date.now(), WALL_LOOK_MS);
+  const wall = new Alarm(() => Date.now(), WALL_CHECK_MS);
   const monotonic = new Alarm(() => performance.now(), LONGEST_SLEEP_MS);
   const watch = new WallWatch();
   return {

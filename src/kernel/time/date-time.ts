@@ -1,7 +1,7 @@
 import { invalidField } from "../errors.ts";
 
 /** What a field that takes a moment says when it gets none. */
-export const MOMENT_WANTED = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
+export const TIMESTAMP_EXPECTED = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
 
 /** Largest moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z. */
 const LATEST_MS = 253_402_300_799_999;
@@ -33,15 +33,15 @@ export function parseDateTime(text: string): number | null {
 }
 
 /** The moment that a field of the input names. @throws ApiError `validation_error`, saying what is wanted. */
-export function momentOf(field: string, text: string, wanted = MOMENT_WANTED): number {
+export function timestampOf(field: string, text: string, wanted = TIMESTAMP_EXPECTED): number {
   const moment = parseDateTime(text);
   if (moment === null) throw invalidField(field, wanted);
   return moment;
 }
 
 /** The same for a field of the query, where a `+` that was not encoded arrives as a space. */
-export function momentOfQuery(field: string, text: string, wanted = MOMENT_WANTED): number {
-  return momentOf(field, text.replace(/ (\d\d:\d\d)$/, "+$1"), wanted);
+export function timestampOfQuery(field: string, text: string, wanted = TIMESTAMP_EXPECTED): number {
+  return timestampOf(field, text.replace(/ (\d\d:\d\d)$/, "+$1"), wanted);
 }
 
 /** RFC 3339, UTC, with milliseconds. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { keptSide, SIDE, SIDE_BYTES_MAX } from "../../../src/kernel/audit/redaction.ts";
-import { USER_AGENT_KEPT } from "../../../src/kernel/audit/trail.ts";
+import { SIDE, SIDE_BYTES_MAX, storedSide } from "../../../src/kernel/audit/redaction.ts";
+import { USER_AGENT_LENGTH_MAX } from "../../../src/kernel/audit/trail.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { entriesIn, entriesOf, newestOf, switchFlag } from "./support.ts";
 
@@ -43,14 +43,14 @@ describe("how long entries are kept", () => {
 describe("what is kept of a change", () => {
   test(`a side of ${SIDE_BYTES_MAX} bytes is whole, a longer one is cut`, () => {
     const whole = { name: "n", text: "x".repeat(SIDE_BYTES_MAX - '{"name":"n","text":""}'.length) };
-    expect(keptSide(whole)).toEqual({ text: JSON.stringify(whole), truncated: false });
+    expect(storedSide(whole)).toEqual({ text: JSON.stringify(whole), truncated: false });
     const long = { name: "n", text: `${whole.text}x` };
-    expect(keptSide(long)).toEqual({
+    expect(storedSide(long)).toEqual({
       text: JSON.stringify({ name: "n", text: `${"x".repeat(SIDE.textMax)}…` }),
       truncated: true,
     });
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`f${at}`, "ü".repeat(200)]));
-    const kept = keptSide(many);
+    const kept = storedSide(many);
     expect(kept.truncated).toBe(true);
     expect(Buffer.byteLength(kept.text)).toBeLessThanOrEqual(SIDE_BYTES_MAX);
     expect(Object.keys(JSON.parse(kept.text)).length).toBeGreaterThan(10);
@@ -71,7 +71,7 @@ describe("what is kept of a change", () => {
       odd: "https://m@n@example.com\\o@p",
       text: "a sentence with https://q@example.com?r",
     };
-    expect(JSON.parse(keptSide(fields).text)).toEqual({
+    expect(JSON.parse(storedSide(fields).text)).toEqual({
       secret: "[secret]",
       Token: "[secret]",
       password: "[secret]",
@@ -100,10 +100,10 @@ describe("addresses", () => {
     expect(await newestOf(server.operator)).toMatchObject({ ip: null, request_id: expect.any(String) });
   });
 
-  test(`of a user agent ${USER_AGENT_KEPT} characters are kept`, async () => {
+  test(`of a user agent ${USER_AGENT_LENGTH_MAX} characters are kept`, async () => {
     for (const [length, kept] of [
-      [USER_AGENT_KEPT, USER_AGENT_KEPT],
-      [USER_AGENT_KEPT + 1, USER_AGENT_KEPT],
+      [USER_AGENT_LENGTH_MAX, USER_AGENT_LENGTH_MAX],
+      [USER_AGENT_LENGTH_MAX + 1, USER_AGENT_LENGTH_MAX],
     ] as const) {
       const headers = { "user-agent": "a".repeat(length) };
       await server.operator.post("/v1/projects", { name: "Shop" }, { headers });

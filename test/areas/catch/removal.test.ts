@@ -4,7 +4,7 @@ import {
   REMOVAL_SLICE_ROWS,
   TRIM_ROWS_MAX,
 } from "../../../src/areas/catch/buckets/removal.ts";
-import { DEFAULT_TIERS, type TierFigures, type Tiers } from "../../../src/kernel/limits/tiers.ts";
+import { DEFAULT_TIERS, type TierLimits, type Tiers } from "../../../src/kernel/limits/tiers.ts";
 import { monotonicMs } from "../../../src/kernel/time/clock.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -12,7 +12,7 @@ import { accepted, bucketOf, eventsOf, ingest, newBucket, setState } from "./sup
 
 const HOUR_MS = 3_600_000;
 
-function tiersWith(figures: Partial<TierFigures>): Tiers {
+function tiersWith(figures: Partial<TierLimits>): Tiers {
   const scale = { ...DEFAULT_TIERS.scale, catchPerMinute: 1e6, requestsPerMinute: 1e6, ...figures };
   return { ...DEFAULT_TIERS, scale };
 }

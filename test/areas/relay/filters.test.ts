@@ -143,7 +143,10 @@ test("a delivery that failed before requests were kept is seen, and cannot be se
     remote_address: null,
   });
   const answer = await stage.account.post(`/v1/relay/${relayId}/resend`);
-  expect([answer.status, answer.text]).toEqual([409, expect.stringContaining("its content is not stored any more")]);
+  expect([answer.status, answer.text]).toEqual([
+    409,
+    expect.stringContaining("its content is not stored any more"),
+  ]);
   const dry = await stage.account.post("/v1/relay/resend", { since: 0, dry_run: true });
   expect(dry.body).toEqual({ matched: 0 });
 });

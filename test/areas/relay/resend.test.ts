@@ -44,9 +44,7 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
       name: "one that waits",
       ...conflict,
       after: (_, answer) =>
-        expect(answer.text).toContain(
-          "This delivery is scheduled: only a finished delivery can be resent.",
-        ),
+        expect(answer.text).toContain("This delivery is scheduled: only a finished delivery can be resent."),
     }),
     { name: "an unknown one", request, status: 404, code: "not_found", spent: 1 },
     { name: "no key", as: "nobody", request, status: 401, code: "unauthorized" },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { RELAY_RETENTION_MS } from "../../../src/areas/relay/domain.ts";
 import { RESENDS_RUNNING_MAX, RESENDS_STORED_MAX } from "../../../src/areas/relay/resends/resends.ts";
-import { BULK_MAX, LOOKED_AT_MAX, PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
+import { BULK_MAX, EXAMINED_MAX, PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { RelayStage } from "./support.ts";
@@ -228,7 +228,7 @@ describe("very many", () => {
 
   test("long stretches without a match are walked through", async () => {
     const [first = ""] = await stage.failed(1);
-    await fill(first, 2 * LOOKED_AT_MAX);
+    await fill(first, 2 * EXAMINED_MAX);
     await stage.server.clock.advance(1_000);
     const since = stage.server.clock.now();
     const wanted = await stage.failed(2);

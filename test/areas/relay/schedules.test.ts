@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { RETRIES_MAX } from "../../../src/areas/relay/deliveries/schema.ts";
 import { NAME_LENGTH_MAX } from "../../../src/kernel/data/schema.ts";
-import { DEFAULT_TIERS, NO_BOUND, TIER_NAMES } from "../../../src/kernel/limits/tiers.ts";
+import { DEFAULT_TIERS, NO_LIMIT, TIER_NAMES } from "../../../src/kernel/limits/tiers.ts";
 import { HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
@@ -164,7 +164,7 @@ describe("POST /v1/relay/schedules", () => {
   ]);
 
   test("the figures are the documented ones, and count in each project", async () => {
-    expect(TIER_NAMES.map((tier) => DEFAULT_TIERS[tier].schedules)).toEqual([5, 20, 200, 2_000, NO_BOUND]);
+    expect(TIER_NAMES.map((tier) => DEFAULT_TIERS[tier].schedules)).toEqual([5, 20, 200, 2_000, NO_LIMIT]);
     const account = await server.account({ tier: "free" });
     await fill({ server, account });
     const project = await account.post("/v1/projects", { name: "Shop" });

@@ -10,7 +10,7 @@ import {
   SESSION_MS,
   SESSIONS_PER_ACCOUNT_MAX,
 } from "../../../src/areas/session/domain.ts";
-import { USER_AGENT_KEPT } from "../../../src/kernel/audit/trail.ts";
+import { USER_AGENT_LENGTH_MAX } from "../../../src/kernel/audit/trail.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { entriesIn, entriesOf, newestOf } from "../audit/support.ts";
@@ -63,15 +63,15 @@ describe("POST /v1/session", () => {
     expect(JSON.stringify(rows)).not.toContain(String(account.key));
   });
 
-  test(`of a user agent, ${USER_AGENT_KEPT} characters are stored`, async () => {
+  test(`of a user agent, ${USER_AGENT_LENGTH_MAX} characters are stored`, async () => {
     const stored = server.server.kernel.db.one<{ user_agent: string }>(
       "SELECT user_agent FROM sessions ORDER BY id DESC LIMIT 1",
     );
-    for (const length of [USER_AGENT_KEPT, USER_AGENT_KEPT + 1]) {
+    for (const length of [USER_AGENT_LENGTH_MAX, USER_AGENT_LENGTH_MAX + 1]) {
       const mine = browser();
       mine.headers["user-agent"] = "a".repeat(length);
       await mine.logIn(server.key);
-      expect(stored()?.user_agent).toBe("a".repeat(USER_AGENT_KEPT));
+      expect(stored()?.user_agent).toBe("a".repeat(USER_AGENT_LENGTH_MAX));
     }
   });
 

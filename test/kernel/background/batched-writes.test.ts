@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { Rounds, type WrittenLater } from "../../../src/kernel/background/batched-writes.ts";
+import { BatchedWrites, type PendingWrite } from "../../../src/kernel/background/batched-writes.ts";
 import { storageFailure, TestStorage } from "../support.ts";
 
 const WARNING = "rows could not be written yet";
 const MARKS_MAX = 20;
 const ROWS_PER_UNIT = 4;
 
-interface Item extends WrittenLater {
+interface Item extends PendingWrite {
   value: number;
 }
 
 let storage: TestStorage;
-let rounds: Rounds<Item> | null;
+let rounds: BatchedWrites<Item> | null;
 /** What was written: row and value, in order. */
 let written: [number, number][];
 /** How often a round has reached its end. */
@@ -30,8 +30,8 @@ afterEach(async () => {
   storage.close();
 });
 
-function roundsOf(waitMs: number, begun: () => void = () => {}): Rounds<Item> {
-  rounds = new Rounds<Item>({
+function roundsOf(waitMs: number, begun: () => void = () => {}): BatchedWrites<Item> {
+  rounds = new BatchedWrites<Item>({
     writer: storage.writer,
     log: storage.log,
     warning: WARNING,

@@ -5,7 +5,7 @@ import {
   FILTER_CONDITIONS_MAX,
   FILTER_DEPTH_MAX,
 } from "../../../src/kernel/data/filter.ts";
-import { ApiError, refusalBy } from "../../../src/kernel/errors.ts";
+import { ApiError, rejectionBy } from "../../../src/kernel/errors.ts";
 
 const PAYLOAD = {
   type: "invoice.paid",
@@ -95,7 +95,7 @@ describe("is refused, by the place of the fault", () => {
     [{ $not: 1 }, "filter.$not"],
     [{ "/a~2": 1 }, "filter./a~2"],
   ])("%j", (filter, field) => {
-    const refusal = refusalBy(() => compileFilter("filter", filter));
+    const refusal = rejectionBy(() => compileFilter("filter", filter));
     expect(refusal).toBeInstanceOf(ApiError);
     expect(Object.keys(refusal?.details.fields ?? {})).toEqual([field]);
   });
@@ -103,13 +103,13 @@ describe("is refused, by the place of the fault", () => {
   test("deeper, longer, or with more conditions than there may be", () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) });
     expect(passes(nested(FILTER_DEPTH_MAX), nested(FILTER_DEPTH_MAX))).toBe(true);
-    expect(refusalBy(() => passes(nested(FILTER_DEPTH_MAX + 1)))?.code).toBe("validation_error");
+    expect(rejectionBy(() => passes(nested(FILTER_DEPTH_MAX + 1)))?.code).toBe("validation_error");
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]));
     expect(passes(many(FILTER_CONDITIONS_MAX), many(FILTER_CONDITIONS_MAX))).toBe(true);
-    expect(refusalBy(() => passes(many(FILTER_CONDITIONS_MAX + 1)))?.code).toBe("validation_error");
+    expect(rejectionBy(() => passes(many(FILTER_CONDITIONS_MAX + 1)))?.code).toBe("validation_error");
     const long = (bytes: number) => ({ a: "x".repeat(bytes - JSON.stringify({ a: "" }).length) });
     expect(passes(long(FILTER_BYTES_MAX), long(FILTER_BYTES_MAX))).toBe(true);
-    expect(refusalBy(() => passes(long(FILTER_BYTES_MAX + 1)))?.code).toBe("validation_error");
+    expect(rejectionBy(() => passes(long(FILTER_BYTES_MAX + 1)))?.code).toBe("validation_error");
   });
 });
 

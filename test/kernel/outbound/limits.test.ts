@@ -6,7 +6,7 @@ import {
   IDLE_MS_MAX,
   IDLE_PER_TARGET_MAX,
 } from "../../../src/kernel/outbound/connection.ts";
-import { HEADER_VALUE_LENGTH_MAX, headerFault } from "../../../src/kernel/outbound/headers.ts";
+import { HEADER_VALUE_LENGTH_MAX, headerError } from "../../../src/kernel/outbound/headers.ts";
 import {
   HEAD_BYTES_MAX,
   HEADER_LINES_MAX,
@@ -47,8 +47,8 @@ describe("bounds", () => {
       const [kept, counted] = [true, false].map((keepsBody) => {
         const reader = new ResponseReader("GET", { bodyBytesMax: 1_000, keepsBody });
         reader.push(Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`));
-        const { truncated, reusable, bodyKept } = reader;
-        return { truncated, reusable, kept: bodyKept.length };
+        const { truncated, reusable, storedBody } = reader;
+        return { truncated, reusable, kept: storedBody.length };
       });
       expect(kept).toEqual({ truncated: length > 1_000, reusable: length <= 1_000, kept: 1_000 });
       expect(counted).toEqual({ truncated: length > 1_000, reusable: length <= 1_000, kept: 0 });
@@ -57,17 +57,17 @@ describe("bounds", () => {
 
   test("header names and values", () => {
     const long = "a".repeat(HEADER_VALUE_LENGTH_MAX);
-    expect(headerFault("X-Custom_1.~", "plain text\twith a tab")).toBe(null);
-    expect(headerFault("X", "")).toBe(null);
-    expect(headerFault("X", long)).toBe(null);
-    expect(headerFault("X", `${long}a`)).toBe("value");
-    expect(headerFault("a".repeat(128), "x")).toBe(null);
-    expect(headerFault("a".repeat(129), "x")).toBe("name");
+    expect(headerError("X-Custom_1.~", "plain text\twith a tab")).toBe(null);
+    expect(headerError("X", "")).toBe(null);
+    expect(headerError("X", long)).toBe(null);
+    expect(headerError("X", `${long}a`)).toBe("value");
+    expect(headerError("a".repeat(128), "x")).toBe(null);
+    expect(headerError("a".repeat(129), "x")).toBe("name");
     for (const name of ["", "a b", "a:b", "a\r\nb", "é", "a/b", "a(b)", '"a"', "a\0"]) {
-      expect([name, headerFault(name, "x")]).toEqual([name, "name"]);
+      expect([name, headerError(name, "x")]).toEqual([name, "name"]);
     }
     for (const value of ["a\r\nb", "a\nb", "a\rb", "a\0b", "é", "\u007f", "snow☃"]) {
-      expect([value, headerFault("X", value)]).toEqual([value, "value"]);
+      expect([value, headerError("X", value)]).toEqual([value, "value"]);
     }
   });
 

@@ -6,7 +6,7 @@ import {
   LOOKUPS_MAX,
   LOOKUPS_PER_ACCOUNT_MAX,
   Lookups,
-  SERVERS_LOOK_MS,
+  SERVERS_CHECK_MS,
 } from "../../../src/kernel/outbound/lookups.ts";
 import { Deadline } from "../../../src/kernel/outbound/outcome.ts";
 import { NameServer } from "../../support/name-server.ts";
@@ -194,7 +194,7 @@ describe("the system's resolver, with a name server of this machine", () => {
     system = [later.address];
     // The system is not asked again with every name that fails.
     const soon = await resolver.resolve("moved.example").catch(() => "none");
-    await Bun.sleep(SERVERS_LOOK_MS);
+    await Bun.sleep(SERVERS_CHECK_MS);
     expect([failed, soon, await resolver.resolve("moved.example")]).toEqual(["none", "none", ["192.0.2.7"]]);
   });
 });

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Dispatcher, laneName, type Placed } from "../../../src/kernel/scheduler/dispatcher.ts";
-import type { LaneTerms } from "../../../src/kernel/scheduler/lane-groups.ts";
+import type { LaneOptions } from "../../../src/kernel/scheduler/lane-groups.ts";
 
 /** Places `#n` go to host `n % 2`, and have as many places of their own as `own` says. */
 function limits(own: (place: string) => number) {
-  const termsOf = (place: string): LaneTerms | null =>
+  const termsOf = (place: string): LaneOptions | null =>
     place.startsWith("#") ? { group: `host${Number(place.slice(1)) % 2}`, places: () => own(place) } : null;
   return { perLane: 4, perSlowLane: 2, slowTotal: 100, termsOf };
 }

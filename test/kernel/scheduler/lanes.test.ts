@@ -347,10 +347,10 @@ describe("places", () => {
   test(`${DUE_IN_MEMORY_MAX} due jobs are kept in memory`, () => {
     const places = new Dispatcher(1, LIMITS);
     for (let id = 0; id < DUE_IN_MEMORY_MAX; id += 1) {
-      expect(places.hasRoom).toBe(true);
+      expect(places.hasCapacity).toBe(true);
       places.offer(job(id, laneName(id % 100, `host ${id}`)));
     }
-    expect(places.hasRoom).toBe(false);
+    expect(places.hasCapacity).toBe(false);
   });
 
   test(`${SLOW_LANES_REMEMBERED_MAX} slow lanes are remembered, the oldest is forgotten`, () => {

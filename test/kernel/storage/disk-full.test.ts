@@ -14,7 +14,7 @@ interface Disk {
   readonly folder: string;
   fill(server: Server): void;
   /** `server` is null when it has been stopped. */
-  makeRoom(server: Server | null): void;
+  freeSpace(server: Server | null): void;
   remove(): void;
 }
 
@@ -27,7 +27,7 @@ function pageLimit(): Disk {
     folder,
     // A limit below the present size is the present size.
     fill: ({ kernel }) => kernel.db.execute("PRAGMA max_page_count = 1"),
-    makeRoom: (server) => server?.kernel.db.execute("PRAGMA max_page_count = 1073741823"),
+    freeSpace: (server) => server?.kernel.db.execute("PRAGMA max_page_count = 1073741823"),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -92,7 +92,7 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
     expect(await balance(customer, "/v1/meter/balance")).toBe(100_000 - charged - got);
     expect((await operator.get("/v1/ping")).status).toBe(200);
 
-    disk.makeRoom(server);
+    disk.freeSpace(server);
     const resumed = await operator.post("/v1/meter/full/refill", { amount: 1 });
     expect(resumed.body).toEqual({ balance: acknowledged + 1, meter_id: "full" });
     expect(server.kernel.writer.stats.failing).toBeNull();
@@ -119,7 +119,7 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
     disk.fill(server);
     const { acknowledged } = await refillUntilRefused(new Client(server.url, OPERATOR_KEY));
     await server.stop();
-    disk.makeRoom(null);
+    disk.freeSpace(null);
     server = await startServer(disk.folder, config, { log });
     const after = await new Client(server.url, OPERATOR_KEY).get("/v1/meter/full/balance");
     expect(after.body["balance"]).toBe(Number(before.body["balance"]) + acknowledged);

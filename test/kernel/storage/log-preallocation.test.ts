@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { Checkpointer, WAL_RESTART_BYTES } from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database, type Durability } from "../../../src/kernel/storage/database.ts";
 import { copyLiveDatabase } from "../../../src/kernel/storage/live-copy.ts";
-import { layOutLog } from "../../../src/kernel/storage/log-preallocation.ts";
+import { preallocateLog } from "../../../src/kernel/storage/log-preallocation.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../../src/kernel/storage/log-scan.ts";
 import { Writer } from "../../../src/kernel/storage/writer.ts";
 import { createSystemClock, realDelay } from "../../../src/kernel/time/clock.ts";
@@ -26,7 +26,7 @@ const KIB = 1024;
 const FRAME_BYTES = FRAME_HEADER_BYTES + 4096;
 /** From which size on a log has room, how much, and where it ends, as the checkpointer has it. */
 const ROOM_FROM_BYTES = MIB;
-const ROOM_BYTES = 8 * MIB;
+const PREALLOCATED_BYTES = 8 * MIB;
 /** What stays free on its disk. */
 const FREE_BYTES_MIN = 256 * MIB;
 /** Written at a time. */
@@ -44,14 +44,14 @@ describe("laying out a log", () => {
     const path = scratch.path("log");
     const before = Buffer.alloc(5_000, 7);
     writeFileSync(path, before);
-    layOutLog(path, 3 * SLICE_BYTES, wanted);
+    preallocateLog(path, 3 * SLICE_BYTES, wanted);
     const after = readFileSync(path);
     expect(after).toHaveLength(before.length + 3 * SLICE_BYTES);
     expect(after.subarray(0, before.length).equals(before)).toBe(true);
     expect(after.subarray(before.length).every((byte) => byte === 0)).toBe(true);
-    layOutLog(path, after.length, wanted);
+    preallocateLog(path, after.length, wanted);
     expect(statSync(path).size).toBe(after.length);
-    layOutLog(path, after.length + 1, wanted);
+    preallocateLog(path, after.length + 1, wanted);
     expect(statSync(path).size).toBe(after.length + SLICE_BYTES);
   });
 
@@ -59,15 +59,15 @@ describe("laying out a log", () => {
     const path = scratch.path("log");
     writeFileSync(path, "");
     let asked = 0;
-    layOutLog(path, 10 * SLICE_BYTES, () => ++asked > 2);
+    preallocateLog(path, 10 * SLICE_BYTES, () => ++asked > 2);
     expect(statSync(path).size).toBe(2 * SLICE_BYTES);
   });
 
   test("makes no log where none is, nor what cannot be opened", () => {
-    layOutLog(scratch.path("none"), MIB, wanted);
+    preallocateLog(scratch.path("none"), MIB, wanted);
     expect(existsSync(scratch.path("none"))).toBe(false);
     mkdirSync(scratch.path("folder"));
-    layOutLog(scratch.path("folder"), MIB, wanted);
+    preallocateLog(scratch.path("folder"), MIB, wanted);
   });
 
   // Nothing of it is taken before it is written.
@@ -76,11 +76,11 @@ describe("laying out a log", () => {
   test.skipIf(memory === null)("leaves the last of a disk to the data", () => {
     const path = join(memory?.folder ?? "", "log");
     writeFileSync(path, "frames");
-    layOutLog(path, 8 * MIB, wanted);
+    preallocateLog(path, 8 * MIB, wanted);
     const { size } = statSync(path);
     expect(size).toBeGreaterThan(MIB - 2 * SLICE_BYTES);
     expect(size).toBeLessThan(MIB + 2 * SLICE_BYTES);
-    layOutLog(path, 8 * MIB, wanted);
+    preallocateLog(path, 8 * MIB, wanted);
     expect(statSync(path).size).toBe(size);
     expect(readFileSync(path, "utf8").startsWith("frames")).toBe(true);
   });
@@ -153,8 +153,8 @@ describe("the room in a log", () => {
     // A larger commit than what has been written so far: the log begins anew with it.
     await kept.write(1, MIB + 64 * KIB);
     await moved(kept);
-    expect(kept.fileBytes).toBeGreaterThanOrEqual(kept.checkpointer.walBytes + ROOM_BYTES);
-    expect(kept.fileBytes).toBeLessThan(kept.checkpointer.walBytes + ROOM_BYTES + 2 * SLICE_BYTES);
+    expect(kept.fileBytes).toBeGreaterThanOrEqual(kept.checkpointer.walBytes + PREALLOCATED_BYTES);
+    expect(kept.fileBytes).toBeLessThan(kept.checkpointer.walBytes + PREALLOCATED_BYTES + 2 * SLICE_BYTES);
     expect(kept.log.lines).toEqual([]);
   });
 
@@ -197,13 +197,13 @@ describe("the room in a log", () => {
   test("is taken away with what a failed commit has left, and laid out again", async () => {
     kept = new Kept(scratch.path("cut.db"), "full");
     await kept.write(1, 2 * MIB);
-    await until(() => kept.fileBytes > kept.writtenBytes + ROOM_BYTES / 2);
+    await until(() => kept.fileBytes > kept.writtenBytes + PREALLOCATED_BYTES / 2);
     await moved(kept);
     kept.db.cutLog();
     expect(kept.fileBytes).toBe(kept.writtenBytes);
     await kept.write(1, 3 * MIB);
     await moved(kept);
-    expect(kept.fileBytes).toBeGreaterThanOrEqual(kept.checkpointer.walBytes + ROOM_BYTES);
+    expect(kept.fileBytes).toBeGreaterThanOrEqual(kept.checkpointer.walBytes + PREALLOCATED_BYTES);
     kept.db.rewriteLog();
     expect(kept.db.one<object>("PRAGMA quick_check")()).toEqual({ quick_check: "ok" });
   });
@@ -219,7 +219,7 @@ describe("the room in a log", () => {
       largest = Math.max(largest, log?.size ?? 0);
       return Promise.resolve();
     });
-    expect(largest).toBeLessThan(ROOM_BYTES);
+    expect(largest).toBeLessThan(PREALLOCATED_BYTES);
     const copy = new SqliteDatabase(scratch.path("copy.db"), { readonly: true });
     expect(copy.query<{ n: number }, []>("SELECT count(*) AS n FROM filler").get()?.n).toBe(11);
     copy.close();

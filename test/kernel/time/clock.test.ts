@@ -6,7 +6,7 @@ import {
   monotonicMs,
   realDelay,
   realTimeout,
-  WALL_LOOK_MS,
+  WALL_CHECK_MS,
 } from "../../../src/kernel/time/clock.ts";
 import { rejection } from "../support.ts";
 
@@ -240,7 +240,7 @@ describe("system clock", () => {
       clock.after(days * DAY_MS, () => (fired += 1)),
     ]);
     const sleeps = asked.mock.calls.map(([, delay]) => Number(delay));
-    expect(sleeps).toEqual([WALL_LOOK_MS, DAY_MS]);
+    expect(sleeps).toEqual([WALL_CHECK_MS, DAY_MS]);
     await realDelay(20);
     expect(fired).toBe(0);
     for (const cancel of cancels) cancel();
@@ -265,7 +265,7 @@ describe("system clock", () => {
       look();
     }
     expect(firedAt).toBe(start + 30 * DAY_MS);
-    expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(WALL_LOOK_MS));
+    expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(WALL_CHECK_MS));
   });
 
   test("a wall clock that jumps forward makes nothing more than a second late, whatever was waited for", async () => {
@@ -278,8 +278,8 @@ describe("system clock", () => {
     await realDelay(10);
     const jumpedAt = monotonicMs();
     setSystemTime(start + 2 * 60 * 60 * 1000);
-    await realDelay(WALL_LOOK_MS + 200);
-    expect(ranAfter).toBeLessThan(WALL_LOOK_MS + 200);
+    await realDelay(WALL_CHECK_MS + 200);
+    expect(ranAfter).toBeLessThan(WALL_CHECK_MS + 200);
   });
 
   test("a wall clock that is set is noticed by itself within a second, and at once by whoever looks", async () => {
@@ -290,7 +290,7 @@ describe("system clock", () => {
     const stop = clock.onWallSet((before, now) => seen.push([about(before), about(now)]));
     expect(clock.wallMoved()).toBe(0);
     wall.ahead = -3_600_000;
-    await realDelay(WALL_LOOK_MS + 200);
+    await realDelay(WALL_CHECK_MS + 200);
     expect(seen).toEqual([[0, -3_600]]);
     wall.ahead = 7_200_000;
     expect(about(clock.wallMoved())).toBe(7_200);
@@ -300,7 +300,7 @@ describe("system clock", () => {
     ]);
     stop();
     wall.ahead = 0;
-    await realDelay(WALL_LOOK_MS + 200);
+    await realDelay(WALL_CHECK_MS + 200);
     expect(seen).toHaveLength(2);
   });
 

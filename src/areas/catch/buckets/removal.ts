@@ -1,5 +1,5 @@
 import { removeInSlices } from "../../../kernel/background/removal.ts";
-import type { TierFigures } from "../../../kernel/limits/tiers.ts";
+import type { TierLimits } from "../../../kernel/limits/tiers.ts";
 import type { ProjectResources } from "../../../kernel/projects/resources.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -47,7 +47,7 @@ export class Removal {
 
   /** Deletes the oldest events of a bucket that has passed its maximum. */
   trim(tx: Tx, bucket: BucketActor): void {
-    const excess = eventsIn(bucket) - this.figuresOf(bucket.account_ref).eventsPerBucket;
+    const excess = eventsIn(bucket) - this.limitsOf(bucket.account_ref).eventsPerBucket;
     if (excess <= 0) return;
     const rows = this.deps.events.oldestOf(bucket.ref, Math.min(excess, TRIM_ROWS_MAX));
     for (const row of rows) this.remove(tx, bucket, row);
@@ -100,7 +100,7 @@ export class Removal {
     };
   }
 
-  private figuresOf(accountRef: number): TierFigures {
+  private limitsOf(accountRef: number): TierLimits {
     const { accounts, tiers } = this.deps;
     return tiers[accounts.account(accountRef).tier];
   }
@@ -173,7 +173,7 @@ export class Removal {
     oldest_at,
     retention_hours,
   }: OldestEvent): Promise<void> {
-    const { eventRetentionHours, eventsPerBucket } = this.figuresOf(account_ref);
+    const { eventRetentionHours, eventsPerBucket } = this.limitsOf(account_ref);
     const hours = Math.min(retention_hours ?? eventRetentionHours, eventRetentionHours);
     const before = this.deps.clock.now() - hours * HOUR_MS;
     if (oldest_at === null || (oldest_at >= before && events <= eventsPerBucket)) return;

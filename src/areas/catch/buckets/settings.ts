@@ -1,5 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
-import { isoTimeOrNull, momentOf } from "../../../kernel/time/date-time.ts";
+import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import type { Provider } from "../domain.ts";
 import { isSource } from "../ingestion/extracted-fields.ts";
 import { PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
@@ -135,7 +135,7 @@ function previousSecret(
   if (!kept) throw invalidField("previous_signing_secret", "goes with previous_expires_at");
   if (end === undefined)
     throw invalidField("previous_expires_at", "is required with previous_signing_secret");
-  const moment = momentOf("previous_expires_at", end);
+  const moment = timestampOf("previous_expires_at", end);
   if (moment <= now || moment > now + PREVIOUS_DAYS_MAX * DAY_MS)
     throw invalidField("previous_expires_at", `must be in the future, by ${PREVIOUS_DAYS_MAX} days at most`);
   return { previous_signing_secret: kept, previous_expires_at: moment };

@@ -3,7 +3,7 @@ import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isoTime, isoTimeOrNull, momentOfQuery } from "../../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull, timestampOfQuery } from "../../../kernel/time/date-time.ts";
 import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { assertReplayable, isDelivered, knownProvider } from "../domain.ts";
@@ -73,9 +73,9 @@ export class EventService {
     const { limit = EVENTS_LIMIT, cursor, status = null, since, until } = query;
     const given = knownProvider(query.provider);
     const end =
-      until === undefined ? Number.POSITIVE_INFINITY : firstSequenceAt(momentOfQuery("until", until));
+      until === undefined ? Number.POSITIVE_INFINITY : firstSequenceAt(timestampOfQuery("until", until));
     const before = Math.min(pageStart(cursor), end);
-    const from = since === undefined ? 0 : firstSequenceAt(momentOfQuery("since", since));
+    const from = since === undefined ? 0 : firstSequenceAt(timestampOfQuery("since", since));
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     return { bucket, filter: { provider: given ?? bucket.provider, status }, before, from, limit };
   }
@@ -126,8 +126,8 @@ export class EventService {
   export(projectRef: number, bucketId: string, query: EventExportQuery) {
     const { since, until, cursor } = query;
     const terms = {
-      since: since === undefined ? 0 : momentOfQuery("since", since),
-      until: until === undefined ? Number.POSITIVE_INFINITY : momentOfQuery("until", until),
+      since: since === undefined ? 0 : timestampOfQuery("since", since),
+      until: until === undefined ? Number.POSITIVE_INFINITY : timestampOfQuery("until", until),
       after: cursor === undefined ? 0 : sequenceOf(cursor),
     };
     const { after } = terms;
@@ -229,7 +229,7 @@ export class EventService {
   ): AcrossNetwork<readonly [before: number, BucketActor], number, EventsDeleted> {
     return {
       claim: (tx) => {
-        const before = momentOfQuery("before", time, BEFORE_WANTED);
+        const before = timestampOfQuery("before", time, BEFORE_WANTED);
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         const after = { deleted_before: isoTime(before) };
         tx.audit({ ...aboutBucket(bucket, "emptied of old events"), before: null, after });

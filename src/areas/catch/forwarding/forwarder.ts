@@ -1,4 +1,4 @@
-import { headerFault } from "../../../kernel/outbound/headers.ts";
+import { headerError } from "../../../kernel/outbound/headers.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
@@ -89,7 +89,7 @@ function originalHeaders(preset: Preset | null, received: EventHeaders): Record<
     Object.entries(received).filter(
       ([name, value]) =>
         (name === "content-type" || (preset !== null && isProvidersOwn(preset, name))) &&
-        headerFault(name, value) === null,
+        headerError(name, value) === null,
     ),
   );
 }
@@ -98,7 +98,7 @@ const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"
 
 /** Whether the sender signed by Standard Webhooks itself, in headers that can be sent on. */
 function isStandard(received: EventHeaders): boolean {
-  return STANDARD_HEADERS.every((name) => received[name] && headerFault(name, received[name]) === null);
+  return STANDARD_HEADERS.every((name) => received[name] && headerError(name, received[name]) === null);
 }
 
 /** How far the first tries of a bucket have come. When the bucket goes live again, another object takes its place. */

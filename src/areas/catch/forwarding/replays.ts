@@ -2,20 +2,20 @@ import {
   BULK_STATUSES,
   Bulk,
   CANCELLED,
+  type Candidate,
   countMatching,
   DONE,
-  type Looked,
   type Matching,
   PER_SECOND,
   RUNNING,
 } from "../../../kernel/background/bulk.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
-import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
+import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isoTime, isoTimeOrNull, momentOf } from "../../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
 import type { EventService } from "../events/events.ts";
@@ -121,7 +121,7 @@ export class Replays {
           tx.audit(null);
           return reply(200, matched);
         }
-        // Looked up again: it may have been changed, or deleted, while they were counted.
+        // Candidate up again: it may have been changed, or deleted, while they were counted.
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         this.assertReady(bucket);
         // Nothing to do is done.
@@ -202,8 +202,8 @@ export class Replays {
       throw invalidField("event_ids", "goes with no other filter: it names the events");
     const provider = knownProvider(body.provider);
     return {
-      since: since === undefined ? null : momentOf("since", since),
-      until: until === undefined ? null : momentOf("until", until),
+      since: since === undefined ? null : timestampOf("since", since),
+      until: until === undefined ? null : timestampOf("until", until),
       status,
       provider,
       event_type,
@@ -229,7 +229,7 @@ export class Replays {
     after: number,
     limit: number,
     onInvalid: () => void = () => undefined,
-  ): Looked[] {
+  ): Candidate[] {
     return this.rowsAfter(bucketRef, filters, after, limit).map((row) => {
       const isWanted = row.sequence <= filters.last && isMatching(row, filters);
       const isInvalid = row.verification === "invalid";
@@ -252,7 +252,9 @@ export class Replays {
     const bucket = this.buckets.withRef(row.bucket_ref);
     // It has made room for others since the look at it.
     if (bucket === undefined || events.find(bucket.ref, sequence) === null) return "skipped";
-    const refusal = refusalBy(() => charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, 1));
+    const refusal = rejectionBy(() =>
+      charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, 1),
+    );
     if (refusal !== null) return "no-credits";
     const payload: TakenUp = {
       account: bucket.account_ref,

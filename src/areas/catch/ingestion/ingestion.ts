@@ -172,7 +172,7 @@ export class Ingestion {
 
   private store(tx: Tx, bucketId: string, arrival: Arrival): Ingested {
     const { accounts, charger, events, sequence, activity } = this.deps;
-    // Looked up again: the bucket may have been deleted since the request came in.
+    // Candidate up again: the bucket may have been deleted since the request came in.
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return refused("ignored");
     // Anybody could name an id: only what is not forged is noticed.

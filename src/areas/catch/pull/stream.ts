@@ -1,6 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
-import { SharedPlaces } from "../../../kernel/http/access/connection-slots.ts";
+import { ConnectionSlots } from "../../../kernel/http/access/connection-slots.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { monotonicMs, realDelay, realTimeout } from "../../../kernel/time/clock.ts";
 import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
@@ -63,8 +63,8 @@ class Page {
 /** Hands out the events of a bucket in their order, to whoever asks for them, and lets requests wait for the next one. */
 export class EventStream {
   private readonly waiting = new Map<number, number>();
-  private readonly places = new SharedPlaces({
-    placesMax: WAITING_MAX,
+  private readonly places = new ConnectionSlots({
+    slotsMax: WAITING_MAX,
     held: "waiting requests",
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
@@ -100,7 +100,7 @@ export class EventStream {
         return page.events.length > 0;
       });
       // The wait can be long: the key may have been revoked meanwhile.
-      call.lookAgain();
+      call.reauthorize();
       if (!page.isFull && page.events.length > 0) {
         await realDelay(GATHER_MS);
         await look();

@@ -2,7 +2,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { echoed, type FieldMessages } from "../../../kernel/errors.ts";
 import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/requests/validate.ts";
 import { ruleInvalid } from "../domain.ts";
-import { momentOf, versionOf } from "../evaluation/conditions.ts";
+import { timestampOf, versionOf } from "../evaluation/conditions.ts";
 import {
   type Condition,
   type ConditionOp,
@@ -184,7 +184,7 @@ interface OneValue {
 
 const NUMBER: OneValue = { takes: Number.isFinite, what: "a number" };
 const MOMENT: OneValue = {
-  takes: (value) => momentOf(value) !== null,
+  takes: (value) => timestampOf(value) !== null,
   what: "an RFC 3339 date-time, or a number of milliseconds since 1970",
 };
 const VERSION: OneValue = {

@@ -46,7 +46,7 @@ export function compileCondition(condition: Condition): CompiledCondition {
     attribute: attributeNamed(attribute),
     isNow: attribute === NOW,
     set: op === "in" && texts.length > LISTED_MAX ? new Set(texts) : null,
-    number: (op === "before" || op === "after" ? momentOf(first) : numberOf(first)) ?? Number.NaN,
+    number: (op === "before" || op === "after" ? timestampOf(first) : numberOf(first)) ?? Number.NaN,
     version: op.startsWith("semver_") ? versionOf(first) : null,
   };
 }
@@ -116,7 +116,7 @@ function isSo(op: ConditionOp, text: string, wanted: string): boolean {
 
 function matchesMoment({ op, number }: CompiledCondition, value: unknown, effort: Effort): boolean {
   if (typeof value === "string") effort.spend(MOMENT_LENGTH_MAX);
-  const moment = momentOf(value);
+  const moment = timestampOf(value);
   if (moment === null) return false;
   return op === "before" ? moment < number : moment >= number;
 }
@@ -137,7 +137,7 @@ function numberOf(value: unknown): number | null {
 }
 
 /** A moment, epoch milliseconds: RFC 3339 as text, or a number as it is; null for anything else. */
-export function momentOf(value: unknown): number | null {
+export function timestampOf(value: unknown): number | null {
   if (typeof value === "number") return value;
   return typeof value === "string" && value.length <= MOMENT_LENGTH_MAX ? parseDateTime(value) : null;
 }

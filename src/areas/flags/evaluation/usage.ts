@@ -1,4 +1,4 @@
-import { Rounds, type WrittenLater } from "../../../kernel/background/batched-writes.ts";
+import { BatchedWrites, type PendingWrite } from "../../../kernel/background/batched-writes.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { USE_RESOLUTION_MS } from "../domain.ts";
@@ -12,14 +12,14 @@ const WRITE_AFTER_MS = 5_000;
 const ROWS_PER_UNIT = 100;
 
 /** The last evaluation of a flag, as far as it is not written yet. */
-interface FlagUse extends WrittenLater {
+interface FlagUse extends PendingWrite {
   at: number;
   /** Set when the flag is gone: nothing is written for it. */
   gone: boolean;
 }
 
-/** When flags were last evaluated, to the hour. An evaluation writes nothing: the rows follow in {@link Rounds}. */
-export class FlagUses extends Rounds<FlagUse> {
+/** When flags were last evaluated, to the hour. An evaluation writes nothing: the rows follow in {@link BatchedWrites}. */
+export class FlagUses extends BatchedWrites<FlagUse> {
   constructor(
     private readonly store: Pick<FlagStore, "saveUse" | "removeUse">,
     { writer, log }: Pick<Kernel, "writer" | "log">,

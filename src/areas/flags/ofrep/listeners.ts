@@ -54,14 +54,14 @@ export class Listeners {
 
   /** Ends the streams of a key that has ended. */
   keyChanged(keyId: string): void {
-    for (const listener of this.waiting) if (listener.keyId === keyId) listener.stream.lookAgain();
+    for (const listener of this.waiting) if (listener.keyId === keyId) listener.stream.reauthorize();
   }
 
   /** Ends all streams when the account or the project has ended: what holds for one of them holds for all. */
   ownerChanged(): void {
     const [first] = this.waiting;
-    if (first === undefined || first.stream.lookAgain()) return;
-    for (const { stream } of this.waiting) stream.lookAgain();
+    if (first === undefined || first.stream.reauthorize()) return;
+    for (const { stream } of this.waiting) stream.reauthorize();
   }
 
   private stepLater(): Cancel {
@@ -97,6 +97,6 @@ export class Listeners {
 
   private tell(listener: Listener, version: number): void {
     listener.told = version;
-    if (listener.stream.lookAgain()) listener.stream.send(refetchEvent(version, this.now()));
+    if (listener.stream.reauthorize()) listener.stream.send(refetchEvent(version, this.now()));
   }
 }

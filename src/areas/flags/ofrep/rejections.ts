@@ -1,12 +1,12 @@
 import { isNestedDeeper } from "../../../json-text.ts";
 import { type ApiError, echoed } from "../../../kernel/errors.ts";
-import type { RefusedCall } from "../../../kernel/http/access/caller.ts";
-import { type BodyBounds, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/requests/body.ts";
+import type { RejectedCall } from "../../../kernel/http/access/caller.ts";
+import { type BodyLimits, SMALL_BODY_BYTES_MAX } from "../../../kernel/http/requests/body.ts";
 
 /** Levels of objects and arrays in a context, itself included: what is deeper, no condition of a flag looks for. */
 export const CONTEXT_LEVELS_MAX = 8;
 /** The bounds of a body: the context, and what stands around it. */
-export const CONTEXT_BODY: BodyBounds = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: CONTEXT_LEVELS_MAX + 1 };
+export const CONTEXT_BODY: BodyLimits = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: CONTEXT_LEVELS_MAX + 1 };
 
 /** Refusals that are the same in every protocol. */
 const PLAIN_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
@@ -15,7 +15,7 @@ const PLAIN_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
  * What OFREP's clients look for in a refusal: without `errorCode`, and the flag's `key` where it is about one, they take the
  * answer for one of somebody else.
  */
-export function ofrepExtras(error: ApiError, call: RefusedCall): Readonly<Record<string, string>> {
+export function ofrepExtras(error: ApiError, call: RejectedCall): Readonly<Record<string, string>> {
   if (PLAIN_STATUSES.has(error.status)) return {};
   return {
     ...keyIn(call.request.url),

@@ -17,8 +17,8 @@ const TERMS = {
   cost: 1,
   idempotent: false,
   takesApiKeyHeader: true,
-  bodyBounds: CONTEXT_BODY,
-  refusalExtras: ofrepExtras,
+  bodyLimits: CONTEXT_BODY,
+  rejectionFields: ofrepExtras,
   example: EXAMPLE,
 } as const;
 
@@ -82,7 +82,7 @@ function eventsRoute(api: Api, streams: OfrepStreams) {
           summary: "Listen to changes of flags",
           description:
             "Server-Sent Events: `refetchEvaluation` when flags have changed, never a value. The token comes from `eventStreams` of a bulk evaluation, and ends with its key. At most 1,000 streams per key.",
-          answerTypes: ["text/event-stream"],
+          responseTypes: ["text/event-stream"],
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
         },
         query: OfrepEventsQuery,

@@ -81,7 +81,7 @@ export class OfrepStreams {
       credential: caller.credential,
       accountRef: caller.account.ref,
       begin: beginning(told, ids.fraction()),
-      lookAgain: () => this.assertMayListen(name, from, ref),
+      reauthorize: () => this.assertMayListen(name, from, ref),
       attach: (stream) => this.listen(caller, { ...listener, stream, told }),
     });
   }

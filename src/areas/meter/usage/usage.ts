@@ -1,7 +1,7 @@
 import { ApiError } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
-import { isoTime, momentOfQuery } from "../../../kernel/time/date-time.ts";
+import { isoTime, timestampOfQuery } from "../../../kernel/time/date-time.ts";
 import type { MeterBook } from "../book.ts";
 import { bucketAfter, bucketOf, HOUR_MS, type Stretch, stretchOf } from "../domain.ts";
 import { type UsageReader, WHOLE_PROJECT } from "./reader.ts";
@@ -46,8 +46,8 @@ export class UsageService {
   private stretch(query: UsageQuery): Stretch {
     const { from, to } = query;
     const given = {
-      from: from === undefined ? null : momentOfQuery("from", from),
-      to: to === undefined ? null : momentOfQuery("to", to),
+      from: from === undefined ? null : timestampOfQuery("from", from),
+      to: to === undefined ? null : timestampOfQuery("to", to),
     };
     return stretchOf(query, given, this.kernel.clock.now());
   }

@@ -99,7 +99,7 @@ export class Pings {
   private take(tx: Tx, target: Target, ping: PingMade): Said {
     if (target.ref !== null) return this.heartbeats.take(tx, target.ref, ping) ? "OK" : "not found";
     const { owner, slug } = target;
-    // Looked up again: another ping may have made it meanwhile.
+    // Candidate up again: another ping may have made it meanwhile.
     const known = this.deps.heartbeats.withSlug(owner.projectRef, slug)?.ref;
     const ref = known ?? this.make(tx, owner, slug);
     if (!this.heartbeats.take(tx, ref, ping)) return "not found";

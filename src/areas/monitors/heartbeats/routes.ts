@@ -59,8 +59,8 @@ function pingRoute(api: Api, pings: Pings) {
         "below it `/start`, `/fail`, `/log`, or an exit status from 0 to 255. `?rid=<uuid>` pairs the start and the end of a run, " +
         "`?create=1` makes a heartbeat where the slug has none. The answer is a text.",
       anyBody: `What the run said. The first ${PING_BODY_BYTES_MAX} bytes of it are kept.`,
-      bodyBounds: largeBody(),
-      plainAnswers: {
+      bodyLimits: largeBody(),
+      textResponses: {
         "200": "`OK`: the ping is durable.",
         "201": "`Created`: so are the ping and the heartbeat that it made.",
         "400": "`invalid url format`",

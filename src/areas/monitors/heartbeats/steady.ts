@@ -1,5 +1,5 @@
 import { type Actor, ActorRegistry } from "../../../kernel/actors/registry.ts";
-import { Rounds, type WrittenLater } from "../../../kernel/background/batched-writes.ts";
+import { BatchedWrites, type PendingWrite } from "../../../kernel/background/batched-writes.ts";
 import { bytesToUuid } from "../../../kernel/data/uuid.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -40,7 +40,7 @@ export const PLAIN_SUCCESS = {
  * A heartbeat that is up and receives nothing but plain successes from one address. All that such a ping changes follows
  * from its check: from its time, its sequence, and how many there were.
  */
-class SteadyHeartbeat implements Actor, WrittenLater {
+class SteadyHeartbeat implements Actor, PendingWrite {
   recent = false;
   dueInRound = 0;
   /** Pings since the rows were read. */
@@ -179,7 +179,7 @@ export class SteadyHeartbeats implements UnsavedMonitors, UnsavedHeartbeats {
     ({ pingId }) => this.refs.delete(pingId),
   );
   private readonly refs = new Map<string, number>();
-  private readonly rounds: Rounds<SteadyHeartbeat>;
+  private readonly rounds: BatchedWrites<SteadyHeartbeat>;
   /** Sequence of the last check before those that the rows may lack. */
   private unsavedSince: number;
   private lastSequence: number;
@@ -190,7 +190,7 @@ export class SteadyHeartbeats implements UnsavedMonitors, UnsavedHeartbeats {
   ) {
     this.unsavedSince = rows.checks.unsavedSince();
     this.lastSequence = rows.checks.highestSequence();
-    this.rounds = new Rounds({
+    this.rounds = new BatchedWrites({
       ...kernel,
       warning: "states of heartbeats could not be written yet",
       waitMs: SAVED_AFTER_MS,

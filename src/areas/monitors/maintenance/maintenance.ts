@@ -5,7 +5,7 @@ import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isoTime, momentOf } from "../../../kernel/time/date-time.ts";
+import { isoTime, timestampOf } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { LIST_LIMIT, type MonitorDeleted } from "../schema.ts";
 import {
@@ -268,7 +268,7 @@ function once(given: Given, before: MaintenanceRow | null, now: number): Timing 
   if (wrong !== undefined) throw invalidField(wrong, "is for work that recurs by schedule");
   const at = (field: "starts_at" | "ends_at"): number => {
     const text = given[field];
-    if (text !== undefined) return momentOf(field, text);
+    if (text !== undefined) return timestampOf(field, text);
     if (before !== null) return before[field];
     throw invalidField(field, "is required, or schedule");
   };

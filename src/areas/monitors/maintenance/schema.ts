@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_LENGTH_MAX, name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { MOMENT_WANTED } from "../../../kernel/time/date-time.ts";
+import { TIMESTAMP_EXPECTED } from "../../../kernel/time/date-time.ts";
 import { LIST_LIMIT } from "../schema.ts";
 
 /** Planned work of a project, past and to come. */
@@ -25,7 +25,7 @@ const moment = (description: string, example: string) =>
   Type.String({
     maxLength: MOMENT_LENGTH_MAX,
     format: "date-time",
-    errorMessage: MOMENT_WANTED,
+    errorMessage: TIMESTAMP_EXPECTED,
     description,
     examples: [example],
   });

@@ -52,9 +52,9 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
           name: "status.page",
           summary: "Get a status page",
           description: "HTML without scripts. Append `.json` to the slug for the same data as JSON.",
-          answerTypes: [HTML],
+          responseTypes: [HTML],
           tagged: "by-handler",
-          alsoAnswers: {
+          additionalResponses: {
             200: {
               description: "With `.json` after the slug: the page as JSON.",
               content: { [JSON_TYPE]: PublicPage },
@@ -77,7 +77,7 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
         open: {
           name: "status.feed",
           summary: "Get a status page's incidents and maintenance as an Atom feed",
-          answerTypes: [ATOM],
+          responseTypes: [ATOM],
           tagged: "by-handler",
           admit,
           ...ERRORS,
@@ -97,9 +97,9 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
           summary: "Get an incident of a status page",
           description:
             "HTML without scripts, with the updates of the incident, newest first. Append `.json` to the id for the same data as JSON.",
-          answerTypes: [HTML],
+          responseTypes: [HTML],
           tagged: "by-handler",
-          alsoAnswers: {
+          additionalResponses: {
             200: {
               description: "With `.json` after the id: the incident as JSON.",
               content: { [JSON_TYPE]: PublicIncident },
@@ -126,9 +126,9 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
           name: "status.badge",
           summary: "Get a badge of a monitor on a status page",
           description: "An image with `.svg`; JSON for the endpoint badge of shields.io with `.json`.",
-          answerTypes: [SVG],
+          responseTypes: [SVG],
           tagged: "by-handler",
-          alsoAnswers: {
+          additionalResponses: {
             200: { description: "With `.json`: the badge as JSON.", content: { [JSON_TYPE]: BadgeData } },
           },
           admit,

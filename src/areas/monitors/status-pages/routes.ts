@@ -16,7 +16,7 @@ import type { StatusPages } from "./status-pages.ts";
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
 /** A page with the maximum number of groups has 2,500 monitor ids. */
-const BODY = { bodyBounds: largeBody() };
+const BODY = { bodyLimits: largeBody() };
 
 /** Declares the operations that manage status pages. */
 export function pageRoutes(api: Api, pages: StatusPages) {

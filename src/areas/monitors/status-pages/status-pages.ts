@@ -3,7 +3,7 @@ import { isUuid, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
-import { TierBound } from "../../../kernel/limits/tier-limits.ts";
+import { TierLimit } from "../../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -26,11 +26,11 @@ interface PageParts extends Pick<MonitorParts, "db" | "ids" | "tiers" | "monitor
 
 /** Creates, lists, updates and deletes status pages. */
 export class StatusPages {
-  private readonly limit: TierBound;
+  private readonly limit: TierLimit;
   private nextRef: number;
 
   constructor(private readonly parts: PageParts) {
-    this.limit = new TierBound(parts.db, parts.tiers, "pages", "page_limit_exceeded");
+    this.limit = new TierLimit(parts.db, parts.tiers, "pages", "page_limit_exceeded");
     this.nextRef = parts.pages.highestRef() + 1;
   }
 
@@ -39,7 +39,7 @@ export class StatusPages {
     const { pages, ids, invalidate } = this.parts;
     this.assertMonitors(project.ref, given);
     this.assertSlugAvailable(given.slug, null);
-    this.limit.assertRoom(account);
+    this.limit.assertCapacity(account);
     const { slug, title } = given;
     const ref = this.nextRef++;
     const pageId = prefixedId("page", ids.uuidV7());

@@ -148,7 +148,7 @@ export class Observer {
     const isPossible =
       this.parts.observerTargets.length > 0 || this.scopeOf(account, this.candidates()) !== null;
     if (!isPossible) return null;
-    const { reached, probed } = await this.lookAgain();
+    const { reached, probed } = await this.reauthorize();
     if (this.offline) return "server";
     if (reached) return null;
     const scope = this.parts.observerTargets.length > 0 ? "server" : this.scopeOf(account, probed);
@@ -195,7 +195,7 @@ export class Observer {
   }
 
   /** A look that begins now or later: one that is running may have seen what no longer holds. Many callers share it. */
-  private lookAgain(): Promise<Look> {
+  private reauthorize(): Promise<Look> {
     if (this.running === null) {
       this.running = this.look().finally(() => {
         this.running = null;
@@ -204,7 +204,7 @@ export class Observer {
     }
     const next = (): Promise<Look> => {
       this.following = null;
-      return this.lookAgain();
+      return this.reauthorize();
     };
     this.following ??= this.running.then(next, next);
     return this.following;

@@ -58,7 +58,7 @@ interface Checker {
 
 /** Keeps quiet what says nothing, or has been said: fewer false alarms. */
 export class Quiet {
-  private readonly underWay = new Map<number, Promise<void>>();
+  private readonly inFlight = new Map<number, Promise<void>>();
   /** Of the checks under way: those that wait for another one's end, and for whose. */
   private readonly waits = new Map<number, number>();
 
@@ -246,10 +246,10 @@ export class Quiet {
       !monitor.settings.active ||
       (monitor.lastCheckedAt ?? 0) > at;
     if (isKnown) return Promise.resolve();
-    const running = this.underWay.get(ref);
+    const running = this.inFlight.get(ref);
     if (running !== undefined) return running;
-    const work = this.check(monitor, by).finally(() => this.underWay.delete(ref));
-    this.underWay.set(ref, work);
+    const work = this.check(monitor, by).finally(() => this.inFlight.delete(ref));
+    this.inFlight.set(ref, work);
     return work;
   }
 

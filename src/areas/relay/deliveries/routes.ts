@@ -50,7 +50,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
             payload: { reminder: "trial ends" },
             headers: { "X-Source": "billing" },
           },
-          bodyBounds: largeBody(1),
+          bodyLimits: largeBody(1),
         },
         body: RelayBody,
         response: { 201: RelayScheduled, 200: RelayDeduplicated },

@@ -219,7 +219,7 @@ export class WebhookSender {
       ...request,
       bodyBytesMax: RESPONSE_BYTES_MAX,
       keepsBody: true,
-      keptBytesMax: STORED_BODY_BYTES_MAX,
+      storedBytesMax: STORED_BODY_BYTES_MAX,
       longerBody: "truncate",
       redirectsMax: 0,
       reuseConnection: true,

@@ -1,6 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import { bytesToUuid, prefixedId } from "../../../kernel/data/uuid.ts";
-import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
+import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import { encodeCursor, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, reply, withJson } from "../../../kernel/http/responses/response.ts";
@@ -343,7 +343,7 @@ export class Messages {
     const slot = this.notices.slot(projectRef, tx.now);
     if (to.length === 0 || slot === null) return;
     const account = accounts.account(accountRef);
-    if (refusalBy(() => charger.charge(tx, account, NOTICE, 1 + to.length)) !== null) return;
+    if (rejectionBy(() => charger.charge(tx, account, NOTICE, 1 + to.length)) !== null) return;
     this.notices.take(tx, projectRef, slot);
     this.send(tx, { accountRef, projectRef }, { type, payload: JSON.stringify(data), to, dueAt: slot });
   }

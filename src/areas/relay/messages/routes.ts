@@ -42,7 +42,7 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
           description:
             "Costs 1 credit, and 1 for each delivery. Either all deliveries are scheduled, or none.",
           example: EXAMPLE,
-          bodyBounds: largeBody(1),
+          bodyLimits: largeBody(1),
         },
         body: RelayMessageBody,
         response: { 201: RelayMessageSent, 200: RelayMessageDeduplicated },
@@ -67,7 +67,7 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
           description:
             "Equivalent to single requests, but either all messages are sent, or none. Costs their sum.",
           example: { messages: [EXAMPLE] },
-          bodyBounds: largeBody(3),
+          bodyLimits: largeBody(3),
         },
         body: RelayMessagesBody,
         response: { 201: RelayMessagesSent },

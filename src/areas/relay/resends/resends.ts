@@ -9,7 +9,7 @@ import {
   RUNNING,
 } from "../../../kernel/background/bulk.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
-import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
+import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
@@ -171,7 +171,7 @@ export class Resends {
     const row = service.resendable(ref);
     // Resent by another request in the meantime.
     if (row === null) return "skipped";
-    const refusal = refusalBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
+    const refusal = rejectionBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
     if (refusal !== null) return "no-credits";
     service.restart(tx, row);
     changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);

@@ -1,4 +1,4 @@
-import { refusalBy } from "../../../kernel/errors.ts";
+import { rejectionBy } from "../../../kernel/errors.ts";
 import type { CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
@@ -156,7 +156,7 @@ export class ScheduleRuns {
     const { accounts, charger } = this.deps;
     const cost = 1 + (sending.to?.length ?? 0);
     const account = accounts.account(row.accountRef);
-    const refusal = refusalBy(() => charger.charge(tx, account, CHARGED_AS, cost));
+    const refusal = rejectionBy(() => charger.charge(tx, account, CHARGED_AS, cost));
     if (refusal === null) this.send(tx, row, sending);
     else this.passOver(tx, row, sending.next);
   }

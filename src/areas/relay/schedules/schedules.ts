@@ -6,7 +6,7 @@ import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { NO_BOUND, type Tiers } from "../../../kernel/limits/tiers.ts";
+import { NO_LIMIT, type Tiers } from "../../../kernel/limits/tiers.ts";
 import { withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -152,7 +152,7 @@ export class Schedules {
   private assertBelowLimit({ account, project }: Caller): void {
     const most = this.deps.tiers[account.tier].schedules;
     // Without a bound nothing has to be counted.
-    if (most === NO_BOUND || this.deps.schedules.count(project.ref) < most) return;
+    if (most === NO_LIMIT || this.deps.schedules.count(project.ref) < most) return;
     throw new ApiError(
       "schedule_limit_exceeded",
       `Your tier allows ${most} schedules in a project. Delete one, or move to a larger tier.`,

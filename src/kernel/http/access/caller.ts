@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { ApiError, type ErrorCode, echoed } from "../../errors.ts";
 import { isUnlimited, type TierName } from "../../limits/tiers.ts";
 import type { Tx } from "../../storage/tx.ts";
-import { type BodyBounds, SMALL_BODY } from "../requests/body.ts";
+import { type BodyLimits, SMALL_BODY } from "../requests/body.ts";
 import type { AddressRanges } from "./address-ranges.ts";
 import type { PageRequest } from "./peers.ts";
 
@@ -57,18 +57,18 @@ export interface OperationSpec {
    */
   readonly tagged?: boolean | "by-handler";
   /** What a refusal's body says besides, where a protocol that others have made wants it. */
-  readonly refusalExtras?: (refusal: ApiError, call: RefusedCall) => Readonly<Record<string, string>>;
+  readonly rejectionFields?: (refusal: ApiError, call: RejectedCall) => Readonly<Record<string, string>>;
   /** Bounds of the body where {@link SMALL_BODY} does not do. */
-  readonly bodyBounds?: BodyBounds;
+  readonly bodyLimits?: BodyLimits;
   /** Media types of an answer that is no JSON, but a text made while it is sent. */
-  readonly answerTypes?: readonly string[];
+  readonly responseTypes?: readonly string[];
   /** What it answers as plain text, by status, where a protocol that others have made wants it. */
-  readonly plainAnswers?: Readonly<Record<string, string>>;
+  readonly textResponses?: Readonly<Record<string, string>>;
   /**
    * Responses that the route's schemas do not have, for the API document: content by media type, by status or range of
    * statuses (`2XX`). They stand alongside those that the rest says of the operation.
    */
-  readonly alsoAnswers?: Readonly<Record<string, AlsoAnswered>>;
+  readonly additionalResponses?: Readonly<Record<string, AdditionalResponse>>;
   /** Whether only pages of this server may send it: they set the header `X-Ninefold-Session`. */
   readonly fromOwnPage?: boolean;
   /** Codes that this endpoint adds to those which every endpoint of its kind can give. */
@@ -92,7 +92,7 @@ export interface OperationSpec {
 }
 
 /** A response as the API document describes it, besides what the schemas of its route say. */
-export interface AlsoAnswered {
+export interface AdditionalResponse {
   /** One sentence. */
   readonly description: string;
   /** Schemas by media type; null for a text. Without content there is no body. */
@@ -100,27 +100,27 @@ export interface AlsoAnswered {
 }
 
 /** What a refusal's body can tell of its request. */
-export interface RefusedCall {
+export interface RejectedCall {
   readonly request: Request;
   /** The exact text of the body; empty where it has not been read. */
   readonly bodyText: string;
 }
 
 /** What no operation has to say. */
-type Unsaid =
+type OptionalFields =
   | "description"
   | "errors"
   | "example"
   | "anyBody"
   | "admit"
-  | "answerTypes"
-  | "plainAnswers"
-  | "alsoAnswers"
-  | "refusalExtras";
+  | "responseTypes"
+  | "textResponses"
+  | "additionalResponses"
+  | "rejectionFields";
 
 /** An operation with everything said. */
 export type Operation = OperationSpec &
-  Required<Omit<OperationSpec, Unsaid>> & {
+  Required<Omit<OperationSpec, OptionalFields>> & {
     /** The area whose scope it asks for; null where it asks for none. */
     readonly area: string | null;
   };
@@ -145,7 +145,7 @@ export function operationOf(spec: OperationSpec): Operation {
     takesApiKeyHeader: false,
     tagged: false,
     fromOwnPage: false,
-    bodyBounds: SMALL_BODY,
+    bodyLimits: SMALL_BODY,
     forProxies: false,
     everyMethod: false,
     ...spec,

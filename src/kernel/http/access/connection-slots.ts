@@ -4,9 +4,9 @@ import { ApiError } from "../../errors.ts";
 export const ACCOUNT_PART = 1 / 4;
 
 /** What places of one kind have in common. */
-export interface SharedPlacesTerms {
+export interface ConnectionSlotOptions {
   /** Places of the server. */
-  readonly placesMax: number;
+  readonly slotsMax: number;
   /** What holds a place, such as `streams`, for the error. */
   readonly held: string;
   /** When a client without a place may retry. */
@@ -14,17 +14,17 @@ export interface SharedPlacesTerms {
 }
 
 /** Places for what stays open for long: so many in all, a quarter of them per account. */
-export class SharedPlaces {
+export class ConnectionSlots {
   private readonly byAccount = new Map<number, number>();
   private taken = 0;
 
-  constructor(private readonly terms: SharedPlacesTerms) {}
+  constructor(private readonly terms: ConnectionSlotOptions) {}
 
   /** @throws ApiError `rate_limit_exceeded` when the account or the server has no place left. */
   assertFree(accountRef: number): void {
-    const { placesMax, held, retryAfterSeconds } = this.terms;
-    const isAccountFull = this.countOf(accountRef) >= Math.floor(placesMax * ACCOUNT_PART);
-    if (!isAccountFull && this.taken < placesMax) return;
+    const { slotsMax, held, retryAfterSeconds } = this.terms;
+    const isAccountFull = this.countOf(accountRef) >= Math.floor(slotsMax * ACCOUNT_PART);
+    if (!isAccountFull && this.taken < slotsMax) return;
     const whose = isAccountFull ? "this account" : "this server";
     throw new ApiError("rate_limit_exceeded", `Too many ${held} of ${whose} are open. Close one first.`, {
       retryAfterSeconds,

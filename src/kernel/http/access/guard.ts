@@ -44,7 +44,7 @@ export class RateLimiter<Key extends string | number = string> {
     private readonly clock: Clock,
     bucketsMax: number = RATE_BUCKETS_MAX,
     /** Whole milliseconds that fill buckets, too, besides those of the clock. */
-    private readonly besideMs: () => number = () => 0,
+    private readonly extraMs: () => number = () => 0,
   ) {
     this.buckets = new TokenBuckets(bucketsMax);
   }
@@ -55,7 +55,7 @@ export class RateLimiter<Key extends string | number = string> {
    * the memory holds the bucket.
    */
   take(key: Key, capacity: number, perMinute: number, since = 0, owner?: number): RateVerdict {
-    const beside = this.besideMs();
+    const beside = this.extraMs();
     const now = this.clock.now() + beside;
     const rate = { capacity, parts: PARTS, gainPerMs: perMinute };
     const bucket = this.buckets.at(key, rate, now, since, owner);
@@ -72,7 +72,7 @@ export class RateLimiter<Key extends string | number = string> {
   }
 
   /** Gives back the token that was just taken: the request was refused elsewhere. */
-  giveBack(key: Key, owner?: number): void {
+  release(key: Key, owner?: number): void {
     const bucket = this.buckets.peek(key, owner);
     if (bucket !== undefined) takeTokens(bucket, -1);
   }
@@ -130,7 +130,7 @@ export class AttemptLimiter {
   }
 
   /** Takes back the newest attempt of a key: it came to nothing. */
-  giveBack(key: string): void {
+  release(key: string): void {
     this.attempts.get(key)?.pop();
   }
 
@@ -175,9 +175,9 @@ export class Guard {
     private readonly sessions: SessionAuthenticator | null = null,
   ) {
     const begun = monotonicMs();
-    const besideMs = fillsInRealTime ? () => Math.floor(monotonicMs() - begun) : undefined;
-    this.keys = new RateLimiter(clock, undefined, besideMs);
-    this.accounts = new RateLimiter<number>(clock, undefined, besideMs);
+    const extraMs = fillsInRealTime ? () => Math.floor(monotonicMs() - begun) : undefined;
+    this.keys = new RateLimiter(clock, undefined, extraMs);
+    this.accounts = new RateLimiter<number>(clock, undefined, extraMs);
   }
 
   /**
@@ -264,7 +264,7 @@ export class Guard {
     const ceiling = figures.accountRequestsPerMinute;
     const shared = this.accounts.take(ref, ceiling, ceiling, tierSince);
     if (shared.allowed) return own;
-    this.keys.giveBack(key, ref);
+    this.keys.release(key, ref);
     return { ...shared, overAllKeys: true };
   }
 }

@@ -12,7 +12,7 @@ import {
   knownErrors,
 } from "../../errors.ts";
 import { isoTime } from "../../time/date-time.ts";
-import type { AlsoAnswered, Operation } from "../access/caller.ts";
+import type { AdditionalResponse, Operation } from "../access/caller.ts";
 import { PROXY_KEY_HEADER } from "../access/guard.ts";
 import type { ApiPart, DeclaredRoute } from "../api.ts";
 import { renderError } from "../responses/response.ts";
@@ -116,9 +116,9 @@ const IDEMPOTENCY_KEY: Json = {
   description: "A repeat with the same key gets the first answer again, for 24 hours, and changes nothing.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
-const ANSWER_HEADERS: Json = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
+const RESPONSE_HEADERS: Json = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
 const TAGGED_HEADERS: Json = {
-  ...ANSWER_HEADERS,
+  ...RESPONSE_HEADERS,
   ETag: { description: "What `If-None-Match` may name the next time.", schema: { type: "string" } },
 };
 const IF_NONE_MATCH: Json = {
@@ -163,7 +163,7 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
 }
 
 function responsesOf(route: DeclaredRoute, named: Components): Json {
-  const also = route.operation.alsoAnswers ?? {};
+  const also = route.operation.additionalResponses ?? {};
   const described: Record<string, unknown> = { ...successes(route, named), ...failures(route) };
   for (const [status, answer] of Object.entries(also)) {
     described[status] = withAlso(described[status] as Json | undefined, answer, named);
@@ -174,11 +174,11 @@ function responsesOf(route: DeclaredRoute, named: Components): Json {
 /** A response with more content. What two describe of one media type is either of them. */
 function withAlso(
   response: Json | undefined,
-  { description, content }: AlsoAnswered,
+  { description, content }: AdditionalResponse,
   named: Components,
 ): Json {
   const isNew = response === undefined;
-  const { content: known = {}, description: meaning, ...rest } = response ?? { headers: ANSWER_HEADERS };
+  const { content: known = {}, description: meaning, ...rest } = response ?? { headers: RESPONSE_HEADERS };
   const joined: Record<string, Json> = { ...(known as Record<string, Json>) };
   for (const [type, schema] of Object.entries(content ?? {})) {
     const added = schema === null ? { type: "string" } : publicSchema(schema, named);
@@ -273,19 +273,19 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
 };
 
 function successes({ answers, operation }: DeclaredRoute, named: Components): Json {
-  const { answerTypes, plainAnswers, tagged } = operation;
+  const { responseTypes, textResponses, tagged } = operation;
   const known = tagged ? { "304": { description: "Nothing is different.", headers: TAGGED_HEADERS } } : {};
-  if (plainAnswers !== undefined) {
+  if (textResponses !== undefined) {
     const content = { "text/plain": { schema: { type: "string" } } };
-    const described = Object.entries(plainAnswers).map(([status, description]) => [
+    const described = Object.entries(textResponses).map(([status, description]) => [
       status,
-      { description, headers: ANSWER_HEADERS, content },
+      { description, headers: RESPONSE_HEADERS, content },
     ]);
     return Object.fromEntries(described);
   }
-  if (answerTypes !== undefined) {
-    const content = Object.fromEntries(answerTypes.map((type) => [type, { schema: { type: "string" } }]));
-    const headers = tagged ? TAGGED_HEADERS : ANSWER_HEADERS;
+  if (responseTypes !== undefined) {
+    const content = Object.fromEntries(responseTypes.map((type) => [type, { schema: { type: "string" } }]));
+    const headers = tagged ? TAGGED_HEADERS : RESPONSE_HEADERS;
     return { "200": { description: MEANING_OF_SUCCESS["200"], headers, content }, ...known };
   }
   const described = Object.fromEntries(
@@ -297,7 +297,7 @@ function successes({ answers, operation }: DeclaredRoute, named: Components): Js
         status,
         {
           description,
-          headers: tagged ? TAGGED_HEADERS : ANSWER_HEADERS,
+          headers: tagged ? TAGGED_HEADERS : RESPONSE_HEADERS,
           content: status === "204" ? undefined : content,
         },
       ];
@@ -311,7 +311,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
   const examples = codes.map((code) => [code, { value: errorExample(code) }]);
   return {
     description: codes.map((code) => `\`${code}\`: ${errorMeaning(code)[1]}`).join("\n\n"),
-    headers: { ...ANSWER_HEADERS, ...retry },
+    headers: { ...RESPONSE_HEADERS, ...retry },
     content: {
       "application/json": {
         schema: { $ref: "#/components/schemas/Error" },
@@ -334,7 +334,7 @@ function failures(route: DeclaredRoute): Json {
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
-      codes.length === 1 && route.operation.alsoAnswers?.[status] === undefined
+      codes.length === 1 && route.operation.additionalResponses?.[status] === undefined
         ? { $ref: `#/components/responses/${codes[0]}` }
         : errorResponse(status, codes),
     ]),

@@ -8,9 +8,9 @@ import type { CallerAccount } from "../access/caller.ts";
  * Bytes per request that a tier allows in a day: twice those of a usual answer. So one key that works all day at its
  * tier's pace, each time under another `Idempotency-Key`, does not reach the bound.
  */
-export const FREE_ANSWER_BYTES = 512;
+export const FREE_RESPONSE_BYTES = 512;
 /** What a row takes beside its key and its answer. */
-const ANSWER_ROW_BYTES = 100;
+const RESPONSE_ROW_BYTES = 100;
 
 const MINUTES_A_DAY = 24 * 60;
 const HOUR_MS = 60 * 60 * 1000;
@@ -21,7 +21,7 @@ const HOURS_COUNTED = 25;
  * Counts what each account has had kept under `Idempotency-Key`s without paying for it, and bounds it: answers of requests
  * that cost nothing, and refusals. By the hour, so that nothing need be counted when old answers go.
  */
-export class FreeAnswers {
+export class FreeResponses {
   private readonly sum;
   private readonly insert;
   private readonly deleteOld;
@@ -40,16 +40,16 @@ export class FreeAnswers {
   }
 
   /** Whether another one may be kept. */
-  hasRoom(tx: Tx, account: CallerAccount): boolean {
-    return this.secondsUntilRoom(tx, account) === 0;
+  hasCapacity(tx: Tx, account: CallerAccount): boolean {
+    return this.secondsUntilSpace(tx, account) === 0;
   }
 
   /**
    * For requests whose answer must be kept: without it, a repeat would do the work again.
    * @throws ApiError `rate_limit_exceeded` when there is no room.
    */
-  assertRoom(tx: Tx, account: CallerAccount): void {
-    const seconds = this.secondsUntilRoom(tx, account);
+  assertCapacity(tx: Tx, account: CallerAccount): void {
+    const seconds = this.secondsUntilSpace(tx, account);
     if (seconds === 0) return;
     throw new ApiError(
       "rate_limit_exceeded",
@@ -61,7 +61,7 @@ export class FreeAnswers {
 
   /** Counts one that is kept. */
   add(tx: Tx, account: CallerAccount, bytes: number): void {
-    if (!isUnlimited(account.tier)) this.insert(tx, account.ref, hourOf(tx), bytes + ANSWER_ROW_BYTES);
+    if (!isUnlimited(account.tier)) this.insert(tx, account.ref, hourOf(tx), bytes + RESPONSE_ROW_BYTES);
   }
 
   /** Forgets the hours whose answers are gone. */
@@ -69,7 +69,7 @@ export class FreeAnswers {
     this.deleteOld(tx, hourOf(tx) - HOURS_COUNTED);
   }
 
-  private secondsUntilRoom(tx: Tx, account: CallerAccount): number {
+  private secondsUntilSpace(tx: Tx, account: CallerAccount): number {
     if (isUnlimited(account.tier)) return 0;
     const { bytes, oldest } = this.sum(account.ref, hourOf(tx) - HOURS_COUNTED) ?? {
       bytes: 0,
@@ -82,7 +82,7 @@ export class FreeAnswers {
 
 /** Bytes that an account may have kept for nothing, by its tier's requests per minute. */
 export function freeBytesMax(requestsPerMinute: number): number {
-  return requestsPerMinute * MINUTES_A_DAY * FREE_ANSWER_BYTES;
+  return requestsPerMinute * MINUTES_A_DAY * FREE_RESPONSE_BYTES;
 }
 
 function hourOf({ now }: Tx): number {

@@ -5,15 +5,15 @@ import type { Vault } from "../../secrets/vault.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
 import type { Caller } from "../access/caller.ts";
-import { type RenderedAnswer, ReplayedAnswer } from "../responses/response.ts";
-import type { FreeAnswers } from "./free-responses.ts";
+import { type RenderedResponse, ReplayedResponse } from "../responses/response.ts";
+import type { FreeResponses } from "./free-responses.ts";
 
 /** How long an answer is kept. */
-export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_RETENTION_MS = 24 * 60 * 60 * 1000;
 /** Rows removed in one step of the hourly housekeeping: a few milliseconds of the writer's time. */
 const PURGE_SLICE = 500;
 /** Longest answer that is kept where nothing was changed: refusals are far shorter. */
-export const REFUSAL_BYTES_MAX = 4 * 1024;
+export const REJECTION_BYTES_MAX = 4 * 1024;
 /** What a repeat of a request that is still running is told to wait: its `Retry-After` tells it from other conflicts. */
 const STILL_RUNNING_RETRY_SECONDS = 1;
 /** 1 to 255 printable ASCII characters. */
@@ -37,7 +37,7 @@ interface Row {
 }
 
 /** An answer as it is kept. Version 0.1.0 did not note the project that it was given in. */
-interface KeptAnswer extends RenderedAnswer {
+interface StoredResponse extends RenderedResponse {
   readonly project?: number;
 }
 
@@ -54,7 +54,7 @@ export class IdempotencyStore {
   constructor(
     db: Database,
     private readonly vault: Vault,
-    private readonly free: FreeAnswers,
+    private readonly free: FreeResponses,
   ) {
     this.select = db.one<Row, [number, string, number]>(
       "SELECT fingerprint, credential, secret, answer, created_at FROM idempotency WHERE account_ref = ? AND key = ? AND project_ref = ?",
@@ -69,7 +69,7 @@ export class IdempotencyStore {
 
   /**
    * Lets a first request pass.
-   * @throws ReplayedAnswer for a repeat.
+   * @throws ReplayedResponse for a repeat.
    * @throws ApiError `conflict` when the key was used for another request, by another credential where the
    *   answer holds a secret, or by one that is still running.
    */
@@ -87,13 +87,13 @@ export class IdempotencyStore {
       const message = "The answer under this Idempotency-Key holds a secret given to another key.";
       throw new ApiError("conflict", message);
     }
-    throw new ReplayedAnswer(this.answerIn(row, caller, request.key));
+    throw new ReplayedResponse(this.answerIn(row, caller, request.key));
   }
 
   private find(tx: Tx, caller: Caller, key: string): Row | null {
     for (const place of placesOf(caller)) {
       const row = this.select(caller.account.ref, key, place);
-      if (row === null || row.created_at <= tx.now - IDEMPOTENCY_KEPT_MS) continue;
+      if (row === null || row.created_at <= tx.now - IDEMPOTENCY_RETENTION_MS) continue;
       // What the account's credentials asked in an earlier default project is nothing to the keys of this one.
       const project = caller.projectBound ? this.answerIn(row, caller, key).project : undefined;
       if ((project ?? caller.project.ref) === caller.project.ref) return row;
@@ -101,7 +101,7 @@ export class IdempotencyStore {
     return null;
   }
 
-  private answerIn({ answer }: Row, caller: Caller, key: string): KeptAnswer {
+  private answerIn({ answer }: Row, caller: Caller, key: string): StoredResponse {
     return JSON.parse(this.vault.open(answer, sealContext(caller, key)));
   }
 
@@ -109,22 +109,23 @@ export class IdempotencyStore {
    * For requests that cost nothing, or may be given back what they cost.
    * @throws ApiError `rate_limit_exceeded` when the account has had as much kept for nothing as it may.
    */
-  assertFreeRoom(tx: Tx, caller: Caller): void {
-    this.free.assertRoom(tx, caller.account);
+  assertFreeSpace(tx: Tx, caller: Caller): void {
+    this.free.assertCapacity(tx, caller.account);
   }
 
   /**
    * Stores an answer that nobody paid for and that changed nothing, such as a refusal, if it is short and there is room.
    * Without it, a repeat is looked at anew, which changes nothing either.
    */
-  storeIfRoom(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer): void {
-    if (Buffer.byteLength(answer.text) > REFUSAL_BYTES_MAX || !this.free.hasRoom(tx, caller.account)) return;
+  storeIfSpace(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedResponse): void {
+    if (Buffer.byteLength(answer.text) > REJECTION_BYTES_MAX || !this.free.hasCapacity(tx, caller.account))
+      return;
     this.store(tx, caller, request, answer, false);
   }
 
   /** Stores an answer within the unit of work that it belongs to. `paid`: whether it has cost something. */
-  store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer, paid: boolean): void {
-    const kept: KeptAnswer = { ...answer, project: caller.project.ref };
+  store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedResponse, paid: boolean): void {
+    const kept: StoredResponse = { ...answer, project: caller.project.ref };
     const sealed = this.vault.seal(JSON.stringify(kept), sealContext(caller, request.key));
     const secret = request.secret ? 1 : 0;
     this.insert(
@@ -167,7 +168,7 @@ export class IdempotencyStore {
 
   /** Removes a slice of the responses that have expired. Returns how many. */
   purge(tx: Tx): number {
-    return this.deleteOld(tx, tx.now - IDEMPOTENCY_KEPT_MS);
+    return this.deleteOld(tx, tx.now - IDEMPOTENCY_RETENTION_MS);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Changes } from "../../projects/changes.ts";
 import type { Tx } from "../../storage/tx.ts";
 import type { Writer } from "../../storage/writer.ts";
 import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "../access/caller.ts";
-import { isKept, type RenderedAnswer, renderError, renderResult } from "../responses/response.ts";
+import { isStored, type RenderedResponse, renderError, renderResult } from "../responses/response.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
 
@@ -32,7 +32,7 @@ export interface AcrossNetwork<Claim, Result, T extends object> {
 }
 
 /** A failure that is committed: what it keeps (the charge, the stored answer) stays, and the caller gets the error. */
-class KeptFailure {
+class StoredFailure {
   constructor(
     readonly error: unknown,
     /** Whether the request has been paid for all the same. */
@@ -65,21 +65,21 @@ export class Performing {
    * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else, and the limits of a
    * tier, undo both. By its second argument the work says that it has changed nothing and costs nothing.
    *
-   * @throws ReplayedAnswer for a repeat under an `Idempotency-Key`.
+   * @throws ReplayedResponse for a repeat under an `Idempotency-Key`.
    * @throws ApiError what the work threw, `insufficient_balance`, `conflict`, `service_unavailable`.
    */
-  perform<T extends object>(performer: Performer, work: (tx: Tx, forNothing: () => void) => T): Promise<T> {
+  perform<T extends object>(performer: Performer, work: (tx: Tx, waiveCharge: () => void) => T): Promise<T> {
     const { idempotency, caller, operation } = performer;
     const audit = this.auditOf(performer);
     const submitted = this.submit((tx) => {
       tx.auditor = audit;
       this.admit(tx, performer, operation.cost === 0);
       let charged = true;
-      const forNothing = () => {
+      const waiveCharge = () => {
         if (operation.cost > 0) this.charger.refund(tx, caller.account, operation.name, operation.cost);
         charged = false;
       };
-      const paidWork = () => this.chargeAndWork(tx, performer, (unit) => work(unit, forNothing), audit);
+      const paidWork = () => this.chargeAndWork(tx, performer, (unit) => work(unit, waiveCharge), audit);
       if (idempotency === null) return paidWork();
       const outcome = storable(tx, paidWork);
       this.remember(tx, performer, outcome, charged, !charged);
@@ -119,11 +119,11 @@ export class Performing {
         tx.auditor = audit;
         return this.settle(tx, performer, claimed.openId, (refund) => {
           const value = phases.settle(tx, claimed.value, unwrap(result), refund);
-          audit?.assertSaid();
+          audit?.assertAudited();
           return value;
         });
       });
-      return unwrap(await settled.catch((error) => interimAnswer(phases, claimed.value, error)));
+      return unwrap(await settled.catch((error) => interimResponse(phases, claimed.value, error)));
     } finally {
       claimed.release();
     }
@@ -152,7 +152,7 @@ export class Performing {
     let release = () => {};
     // The charge among those that have no outcome yet; null when it is not there.
     let openId: number | null = null;
-    let claimed: C | KeptFailure;
+    let claimed: C | StoredFailure;
     // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
     let checked = false;
     try {
@@ -163,7 +163,7 @@ export class Performing {
         checked = true;
         const value = this.chargeAndWork(tx, performer, phases.claim);
         // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
-        if (value instanceof KeptFailure) this.remember(tx, performer, value);
+        if (value instanceof StoredFailure) this.remember(tx, performer, value);
         else if (idempotency !== null) {
           if (phases.interim === undefined) openId = this.openClaim(tx, performer);
           else this.remember(tx, performer, phases.interim(value));
@@ -175,7 +175,7 @@ export class Performing {
     } catch (error) {
       release();
       if (checked && error instanceof ApiError) {
-        await this.storeAnswer(performer, renderError(error, performer.requestId));
+        await this.storeResponse(performer, renderError(error, performer.requestId));
       }
       throw error;
     }
@@ -188,19 +188,19 @@ export class Performing {
     return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, name, cost);
   }
 
-  /** Stores the answer of a request that had no unit of work, or was refused before it. @throws ReplayedAnswer for a repeat. */
-  async storeAnswer(performer: Performer, answer: RenderedAnswer): Promise<void> {
+  /** Stores the answer of a request that had no unit of work, or was refused before it. @throws ReplayedResponse for a repeat. */
+  async storeResponse(performer: Performer, answer: RenderedResponse): Promise<void> {
     const { idempotency, caller } = performer;
     if (idempotency === null || !isStorable(answer.status)) return;
     await this.writer.submit((tx) => {
       this.answers.check(tx, caller, idempotency);
-      this.answers.storeIfRoom(tx, caller, idempotency, answer);
+      this.answers.storeIfSpace(tx, caller, idempotency, answer);
     });
   }
 
-  private submit<T>(work: (tx: Tx) => T | KeptFailure): Promise<T | KeptFailure> {
+  private submit<T>(work: (tx: Tx) => T | StoredFailure): Promise<T | StoredFailure> {
     // The compiler cannot see that a generic value is no promise; the writer checks it when it runs.
-    return this.writer.submit<T | KeptFailure>(work as never);
+    return this.writer.submit<T | StoredFailure>(work as never);
   }
 
   /** Lets a request pass that is no repeat. `mayBeFree`: it costs nothing, or may be given back what it costs. */
@@ -208,7 +208,7 @@ export class Performing {
     assertStillValid(caller);
     if (idempotency === null) return;
     this.answers.check(tx, caller, idempotency);
-    if (mayBeFree) this.answers.assertFreeRoom(tx, caller);
+    if (mayBeFree) this.answers.assertFreeSpace(tx, caller);
   }
 
   private auditOf(performer: Performer): OperationAudit | null {
@@ -221,18 +221,18 @@ export class Performing {
     performer: Performer,
     work: (tx: Tx) => T,
     audit: OperationAudit | null = null,
-  ): T | KeptFailure {
+  ): T | StoredFailure {
     const { name, cost, changesProject } = performer.operation;
     // Behind what is stored: who has lost the answer to a rotation gets it with the key that was rotated.
     assertMayChangeKeys(performer.caller, performer.operation);
     if (cost > 0) this.charger.charge(tx, performer.caller.account, name, cost);
     try {
       const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
-      audit?.assertSaid();
+      audit?.assertAudited();
       if (changesProject) this.noteChange(tx, performer);
       return result;
     } catch (error) {
-      if (cost > 0 && error instanceof ApiError && keepsCharge(error)) return new KeptFailure(error, true);
+      if (cost > 0 && error instanceof ApiError && keepsCharge(error)) return new StoredFailure(error, true);
       throw error;
     }
   }
@@ -248,7 +248,7 @@ export class Performing {
     performer: Performer,
     openId: number | null,
     work: (refund: () => void) => T,
-  ): T | KeptFailure {
+  ): T | StoredFailure {
     const { name, cost } = performer.operation;
     let charged = true;
     const refund = () => {
@@ -256,13 +256,13 @@ export class Performing {
       charged = false;
     };
     if (openId !== null) this.open.close(tx, openId);
-    let outcome: T | KeptFailure;
+    let outcome: T | StoredFailure;
     try {
       outcome = tx.attempt(() => work(refund));
     } catch (error) {
       charged = true;
       if (!(error instanceof ApiError && keepsCharge(error))) refund();
-      outcome = new KeptFailure(error, charged);
+      outcome = new StoredFailure(error, charged);
     }
     this.remember(tx, performer, outcome, charged);
     return outcome;
@@ -280,24 +280,24 @@ export class Performing {
     changedNothing = false,
   ): void {
     const { idempotency, caller, requestId, operation } = performer;
-    if (idempotency === null || !isKept(outcome)) return;
-    const failure = outcome instanceof KeptFailure ? outcome : null;
+    if (idempotency === null || !isStored(outcome)) return;
+    const failure = outcome instanceof StoredFailure ? outcome : null;
     if (failure !== null && !(failure.error instanceof ApiError)) return;
     const answer =
       failure === null ? renderResult(outcome) : renderError(failure.error as ApiError, requestId);
     if (!isStorable(answer.status)) return;
     if (changedNothing || failure?.charged === false)
-      this.answers.storeIfRoom(tx, caller, idempotency, answer);
+      this.answers.storeIfSpace(tx, caller, idempotency, answer);
     else this.answers.store(tx, caller, idempotency, answer, charged && operation.cost > 0);
   }
 }
 
 /** Turns a refusal whose answer is to be stored into a kept failure, with everything else undone. */
-function storable<T extends object>(tx: Tx, run: () => T | KeptFailure): T | KeptFailure {
+function storable<T extends object>(tx: Tx, run: () => T | StoredFailure): T | StoredFailure {
   try {
     return tx.attempt(run);
   } catch (error) {
-    if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error, false);
+    if (error instanceof ApiError && isStorable(error.status)) return new StoredFailure(error, false);
     throw error;
   }
 }
@@ -306,13 +306,17 @@ function keepsCharge({ status, code }: ApiError): boolean {
   return KEEPS_CHARGE.has(status) && !code.endsWith(LIMIT_CODE);
 }
 
-function unwrap<T>(outcome: T | KeptFailure): T {
-  if (outcome instanceof KeptFailure) throw outcome.error;
+function unwrap<T>(outcome: T | StoredFailure): T {
+  if (outcome instanceof StoredFailure) throw outcome.error;
   return outcome;
 }
 
 /** The database could not be written any more after the claim: what the claim did stands. */
-function interimAnswer<C, R, T extends object>(phases: AcrossNetwork<C, R, T>, claim: C, error: unknown): T {
+function interimResponse<C, R, T extends object>(
+  phases: AcrossNetwork<C, R, T>,
+  claim: C,
+  error: unknown,
+): T {
   if (!(error instanceof ApiError)) throw error;
   if (phases.interim !== undefined) return phases.interim(claim);
   if (error.code !== "service_unavailable") throw error;
@@ -325,10 +329,10 @@ function interimAnswer<C, R, T extends object>(phases: AcrossNetwork<C, R, T>, c
   );
 }
 
-async function outcomeOf<R>(work: Promise<R>): Promise<R | KeptFailure> {
+async function outcomeOf<R>(work: Promise<R>): Promise<R | StoredFailure> {
   try {
     return await work;
   } catch (error) {
-    return new KeptFailure(error, true);
+    return new StoredFailure(error, true);
   }
 }

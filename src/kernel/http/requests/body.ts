@@ -9,17 +9,17 @@ export const BODY_BYTES_MAX = 1024 * 1024;
 export const SMALL_BODY_BYTES_MAX = 64 * 1024;
 
 /** What a body may be. */
-export interface BodyBounds {
+export interface BodyLimits {
   readonly bytesMax: number;
   /** Levels of objects and arrays, the body itself included. */
   readonly levelsMax: number;
 }
 
 /** The bounds of most bodies. */
-export const SMALL_BODY: BodyBounds = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX };
+export const SMALL_BODY: BodyLimits = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX };
 
 /** The bounds of bodies that carry the user's own data. `levelsAround` levels stand around data of {@link JSON_LEVELS_MAX}. */
-export function largeBody(levelsAround = 0): BodyBounds {
+export function largeBody(levelsAround = 0): BodyLimits {
   return { bytesMax: BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX + levelsAround };
 }
 
@@ -139,7 +139,7 @@ export function decodeBody(bytes: Uint8Array): string {
  * Checks the text of a JSON body before it is parsed.
  * @throws ApiError `validation_error` when it is nested too deeply, or has more than {@link JSON_VALUES_MAX} values.
  */
-export function assertWithinBounds(text: string, { levelsMax }: BodyBounds): void {
+export function assertWithinLimits(text: string, { levelsMax }: BodyLimits): void {
   const excess = findExcess(text, levelsMax);
   if (excess === "levels") throw invalidField("body", `is nested deeper than ${levelsMax} levels`);
   if (excess === "values") throw invalidField("body", `has more than ${JSON_VALUES_MAX} values`);

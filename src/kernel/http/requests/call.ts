@@ -1,7 +1,7 @@
 import type { TObject } from "@sinclair/typebox";
 import type { RequestOrigin } from "../../audit/trail.ts";
 import { slices } from "../../background/time-slices.ts";
-import { ApiError, errorText, refusalBy } from "../../errors.ts";
+import { ApiError, errorText, rejectionBy } from "../../errors.ts";
 import type { Tx } from "../../storage/tx.ts";
 import { monotonicMs } from "../../time/clock.ts";
 import { networkOf } from "../access/addresses.ts";
@@ -12,17 +12,17 @@ import type { Endpoint, HttpDeps } from "../endpoint.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../operations/idempotency.ts";
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
 import { compressed } from "../responses/compression.ts";
-import { taggedAnswer } from "../responses/etag.ts";
+import { taggedResponse } from "../responses/etag.ts";
 import {
-  ClientRefusal,
+  ClientRejection,
   internalError,
-  isKept,
-  type RenderedAnswer,
-  ReplayedAnswer,
+  isStored,
+  type RenderedResponse,
+  ReplayedResponse,
   renderError,
   renderResult,
 } from "../responses/response.ts";
-import { assertWithinBounds, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
+import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
 import { targetOf } from "./request-target.ts";
 import type { Validator } from "./validate.ts";
 
@@ -123,7 +123,7 @@ export class OpenCall {
     const arrives = hasBody && deps.server() !== null;
     return readBody(
       request,
-      this.operation.bodyBounds.bytesMax,
+      this.operation.bodyLimits.bytesMax,
       arrives ? deps.bodies.begin(this.sender) : null,
     );
   }
@@ -161,12 +161,12 @@ export class OpenCall {
     const { body } = this.endpoint.checks;
     if (body === null) return;
     if (bytes.length > SMALL_BODY_BYTES_MAX) return this.takeLargeBody(context, body);
-    assertWithinBounds(this.bodyText, this.operation.bodyBounds);
+    assertWithinLimits(this.bodyText, this.operation.bodyLimits);
     context.body = body(parseObject(this.bodyText));
   }
 
   private async takeLargeBody(context: Context, check: Validator<TObject>): Promise<void> {
-    assertWithinBounds(this.bodyText, this.operation.bodyBounds);
+    assertWithinLimits(this.bodyText, this.operation.bodyLimits);
     if (slices.isOver) await slices.next();
     const parsed = parseObject(this.bodyText);
     if (slices.isOver) await slices.next();
@@ -183,12 +183,12 @@ export class OpenCall {
   }
 
   /** Sends a response, compressed where that is worth it, with the headers that every response has. */
-  send(answer: RenderedAnswer): Response | Promise<Response> {
+  send(answer: RenderedResponse): Response | Promise<Response> {
     const sent = this.operation.secret ? answer : compressed(answer, this.request);
     return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
   }
 
-  private responseOf(answer: RenderedAnswer): Response {
+  private responseOf(answer: RenderedResponse): Response {
     const { status } = answer;
     this.endpoint.requests.answered(status, monotonicMs() - this.startedAt);
     const hasBody = status !== 204 && status !== 304;
@@ -200,7 +200,7 @@ export class OpenCall {
     return USUAL_HEADERS;
   }
 
-  private headersOf(own: RenderedAnswer["headers"], hasBody: boolean): Headers {
+  private headersOf(own: RenderedResponse["headers"], hasBody: boolean): Headers {
     const { cors, stopping } = this.deps;
     const { usualHeaders } = this;
     const { secret } = this.operation;
@@ -220,8 +220,8 @@ export class OpenCall {
     return headers;
   }
 
-  protected renderFailure(error: unknown): RenderedAnswer {
-    if (error instanceof ReplayedAnswer) {
+  protected renderFailure(error: unknown): RenderedResponse {
+    if (error instanceof ReplayedResponse) {
       this.headers = { ...this.headers, "idempotent-replayed": "true" };
       return error.answer;
     }
@@ -236,7 +236,7 @@ export class OpenCall {
       });
     }
     const shown = known ? error : internalError();
-    return renderError(shown, this.requestId, this.operation.refusalExtras?.(shown, this));
+    return renderError(shown, this.requestId, this.operation.rejectionFields?.(shown, this));
   }
 }
 
@@ -248,7 +248,7 @@ export class Call extends OpenCall implements Performer {
   idempotency: IdempotentRequest | null = null;
   private authenticated: Caller | null = null;
   /** The operation on the terms of this caller, where they are not everybody's. */
-  private ownTerms: Operation | null = null;
+  private callerOperation: Operation | null = null;
   /** Whether the unit of work has been handed in: from there on that unit stores the answer. */
   private performing = false;
 
@@ -259,7 +259,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   override get operation(): Operation {
-    return this.ownTerms ?? this.endpoint.operation;
+    return this.callerOperation ?? this.endpoint.operation;
   }
 
   protected override get usualHeaders(): Headers {
@@ -276,7 +276,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
-  perform<T extends object>(work: (tx: Tx, forNothing: () => void) => T): Promise<T> {
+  perform<T extends object>(work: (tx: Tx, waiveCharge: () => void) => T): Promise<T> {
     this.performing = true;
     return this.deps.performing.perform(this, work);
   }
@@ -301,7 +301,7 @@ export class Call extends OpenCall implements Performer {
     if (checks.body === null) return this.takeInput(context);
     const startedAt = this.deps.clock.now();
     return this.readBytes().then((bytes) => {
-      this.lookAgain(startedAt);
+      this.reauthorize(startedAt);
       return this.takeBody(context, bytes);
     });
   }
@@ -315,19 +315,19 @@ export class Call extends OpenCall implements Performer {
   override answer(result: unknown): Response | Promise<Response> {
     const { cursors } = this.endpoint;
     const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
-    const answer = this.operation.tagged === true ? taggedAnswer(rendered, this.request) : rendered;
-    if (this.idempotency === null || this.performing || !isKept(result)) return this.send(answer);
+    const answer = this.operation.tagged === true ? taggedResponse(rendered, this.request) : rendered;
+    if (this.idempotency === null || this.performing || !isStored(result)) return this.send(answer);
     // An endpoint that changes nothing has no unit of work of its own to store its answer in.
-    const stored = this.deps.performing.storeAnswer(this, answer).then(() => answer);
+    const stored = this.deps.performing.storeResponse(this, answer).then(() => answer);
     return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
   }
 
-  protected override renderFailure(error: unknown): RenderedAnswer {
-    if (error instanceof ClientRefusal) return error.answer;
+  protected override renderFailure(error: unknown): RenderedResponse {
+    if (error instanceof ClientRejection) return error.answer;
     const answer = super.renderFailure(error);
     if (!this.operation.forProxies) return answer;
     const code = error instanceof ApiError ? error.code : "internal_error";
-    this.deps.proxyFaults.note(code, { request_id: this.requestId, reason: errorText(error) });
+    this.deps.proxyErrors.note(code, { request_id: this.requestId, reason: errorText(error) });
     const hidden = new ApiError(
       "service_unavailable",
       "Whether this request may pass cannot be found out now. The reason stands in the log of the server that was asked.",
@@ -338,7 +338,7 @@ export class Call extends OpenCall implements Performer {
   override refuse(error: unknown): Response | Promise<Response> {
     const storable = error instanceof ApiError && this.idempotency !== null && !this.performing;
     if (!storable) return super.refuse(error);
-    return this.storedRefusal(error).then((stored) => super.refuse(stored));
+    return this.storedRejection(error).then((stored) => super.refuse(stored));
   }
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
@@ -346,14 +346,14 @@ export class Call extends OpenCall implements Performer {
     const { guard, clock } = this.deps;
     const { request, operation } = this;
     const caller = this.identify();
-    const forbidden = refusalBy(() => guard.authorize(caller, operation));
+    const forbidden = rejectionBy(() => guard.authorize(caller, operation));
     // Storing a refusal costs a commit, so it takes a token too; without one the refusal goes out unstored.
     if (forbidden === null) this.takeToken();
     else if (guard.takeToken(caller, operation)?.allowed === false) throw forbidden;
     assertIdempotencyKey(key);
     const startedAt = clock.now();
     const bytes = await this.readBytes();
-    if (forbidden === null) this.lookAgain(startedAt);
+    if (forbidden === null) this.reauthorize(startedAt);
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
@@ -373,7 +373,7 @@ export class Call extends OpenCall implements Performer {
     this.authenticated = caller;
     // A page looks at everything again and again: what a session reads is free.
     if (caller.session !== undefined && READS.has(this.request.method) && this.operation.cost > 0)
-      this.ownTerms = { ...this.operation, cost: 0 };
+      this.callerOperation = { ...this.operation, cost: 0 };
     return caller;
   }
 
@@ -400,7 +400,7 @@ export class Call extends OpenCall implements Performer {
    *
    * @throws ApiError `unauthorized`, `forbidden`
    */
-  lookAgain(since: number | null = null): void {
+  reauthorize(since: number | null = null): void {
     const { clock, guard } = this.deps;
     if (clock.now() !== since) guard.authorize(this.authenticate(), this.operation);
   }
@@ -409,12 +409,12 @@ export class Call extends OpenCall implements Performer {
    * Stores a refusal, and returns what is answered: what is kept under the key already, or why nothing can be stored,
    * comes first. A 403 stands before both: it gives out nothing but the same 403.
    */
-  private async storedRefusal(refusal: ApiError): Promise<unknown> {
+  private async storedRejection(refusal: ApiError): Promise<unknown> {
     try {
-      await this.deps.performing.storeAnswer(this, renderError(refusal, this.requestId));
+      await this.deps.performing.storeResponse(this, renderError(refusal, this.requestId));
       return refusal;
     } catch (found) {
-      const isReplay = found instanceof ReplayedAnswer;
+      const isReplay = found instanceof ReplayedResponse;
       if (refusal.status !== 403 || (isReplay && found.answer.status === 403)) return found;
       return isReplay || found instanceof ApiError ? refusal : found;
     }

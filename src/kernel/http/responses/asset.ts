@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { accepts } from "./compression.ts";
 import { names } from "./etag.ts";
-import type { RenderedAnswer } from "./response.ts";
+import type { RenderedResponse } from "./response.ts";
 
 /** A file that the executable carries. Nothing of it is read before somebody asks for it. */
 export interface AssetSource {
@@ -25,12 +25,14 @@ interface Prepared {
 }
 
 /** A year in seconds: as long as a cache may keep anything. */
-const KEPT_FOR_EVER = "public, max-age=31536000, immutable";
+const IMMUTABLE = "public, max-age=31536000, immutable";
 /** Kept, and asked about each time: an answer of 304 costs nothing. */
-const KEPT_AND_ASKED = "no-cache";
+const REVALIDATED = "no-cache";
 
 /** Returns what responds with a file: compressed as the client accepts it, or 304 where it has the file already. */
-export function asset(source: AssetSource): (call: { readonly request: Request }) => Promise<RenderedAnswer> {
+export function asset(
+  source: AssetSource,
+): (call: { readonly request: Request }) => Promise<RenderedResponse> {
   let prepared: Promise<Prepared> | null = null;
   return async ({ request: { headers: sent } }) => {
     // A file that could not be read is read again by the next request.
@@ -43,7 +45,7 @@ export function asset(source: AssetSource): (call: { readonly request: Request }
     const coding = CODINGS.find((one) => accepts(accepted, one));
     const etag = coding === undefined ? `"${name}"` : `"${name}-${coding}"`;
     const headers = {
-      "cache-control": source.immutable ? KEPT_FOR_EVER : KEPT_AND_ASKED,
+      "cache-control": source.immutable ? IMMUTABLE : REVALIDATED,
       etag,
       vary: "Accept-Encoding",
       ...source.headers,

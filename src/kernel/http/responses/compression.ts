@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { RenderedAnswer } from "./response.ts";
+import type { RenderedResponse } from "./response.ts";
 
 /** Smaller bodies are sent as they are: compressed, they would not arrive sooner. */
 export const COMPRESSED_BYTES_MIN = 1_024;
@@ -37,9 +37,9 @@ export function accepts(accepted: string | null, coding: "gzip" | "zstd"): boole
  * their compressed size reveals the secret.
  */
 export function compressed(
-  response: RenderedAnswer,
+  response: RenderedResponse,
   request: Request,
-): RenderedAnswer | Promise<RenderedAnswer> {
+): RenderedResponse | Promise<RenderedResponse> {
   const { status, text, bytes, headers } = response;
   if (status === 204 || status === 304) return response;
   const size = bytes === undefined ? text.length : bytes instanceof Uint8Array ? bytes.length : 0;
@@ -55,7 +55,7 @@ export function compressed(
     ...(etag === undefined || etag.startsWith("W/") ? {} : { etag: `W/${etag}` }),
   };
   const body = gzipped(bytes instanceof Uint8Array ? bytes : new TextEncoder().encode(text));
-  const toSend = (gzip: Uint8Array<ArrayBuffer>): RenderedAnswer => ({
+  const toSend = (gzip: Uint8Array<ArrayBuffer>): RenderedResponse => ({
     ...response,
     bytes: gzip,
     headers: sent,

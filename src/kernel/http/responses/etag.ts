@@ -1,5 +1,5 @@
 import { accepts, COMPRESSED_BYTES_MIN, gzipped } from "./compression.ts";
-import { type RenderedAnswer, type Reply, reply } from "./response.ts";
+import { type RenderedResponse, type Reply, reply } from "./response.ts";
 
 /** Characters of a digest that tell two answers apart: 132 bits. */
 const TAG_LENGTH = 22;
@@ -8,7 +8,7 @@ const TAG_LENGTH = 22;
  * An answer under the name that its bytes give it, or 304 without a body where the caller has it already. What the answer
  * was made of does not count: whatever changes a byte of it changes its name.
  */
-export function taggedAnswer(answer: RenderedAnswer, request: Request): RenderedAnswer {
+export function taggedResponse(answer: RenderedResponse, request: Request): RenderedResponse {
   if (answer.status !== 200) return answer;
   const etag = answer.headers?.["etag"] ?? tagOf(Bun.CryptoHasher.hash("sha256", answer.text, "base64url"));
   const headers = { ...answer.headers, etag };

@@ -1,6 +1,6 @@
 import { ApiError } from "../../errors.ts";
 import type { Cancel } from "../../time/clock.ts";
-import { SharedPlaces } from "../access/connection-slots.ts";
+import { ConnectionSlots } from "../access/connection-slots.ts";
 import type { OpenCall } from "../requests/call.ts";
 
 /** Headers of every stream of events. */
@@ -22,7 +22,7 @@ const LAST_BYTES_SECONDS = 10;
 const UTF8 = new TextEncoder();
 
 /** What streams of one kind have in common. */
-export interface EventStreamTerms {
+export interface EventStreamOptions {
   /** Streams of the server: each holds a connection, and some kilobytes. */
   readonly streamsMax: number;
   /** Streams of one credential. */
@@ -45,7 +45,7 @@ export interface EventReader {
   /** What its stream begins with. */
   readonly begin: string;
   /** Looks whether it may still listen. @throws ApiError */
-  readonly lookAgain: () => void;
+  readonly reauthorize: () => void;
   /** Hands over the stream once it is open. Returns what is to be done when it has ended. */
   readonly attach: (stream: EventStream) => () => void;
 }
@@ -54,12 +54,12 @@ export interface EventReader {
 export class EventStreams {
   private readonly open = new Set<EventStream>();
   private readonly counts = new Map<string, number>();
-  private readonly places: SharedPlaces;
+  private readonly places: ConnectionSlots;
   private isStopping = false;
 
-  constructor(private readonly terms: EventStreamTerms) {
+  constructor(private readonly terms: EventStreamOptions) {
     const { streamsMax, retryAfterSeconds } = terms;
-    this.places = new SharedPlaces({ placesMax: streamsMax, held: "streams", retryAfterSeconds });
+    this.places = new ConnectionSlots({ slotsMax: streamsMax, held: "streams", retryAfterSeconds });
   }
 
   /** Streams that are open. */
@@ -139,7 +139,7 @@ export class EventStream {
   private isOver = false;
 
   constructor(
-    private readonly terms: EventStreamTerms,
+    private readonly terms: EventStreamOptions,
     private readonly call: OpenCall,
     private readonly controller: Controller,
     private readonly reader: EventReader,
@@ -171,10 +171,10 @@ export class EventStream {
   }
 
   /** Ends it when its credential has: revoked, say, or its account suspended. Returns whether it goes on. */
-  lookAgain(): boolean {
+  reauthorize(): boolean {
     if (this.isOver) return false;
     try {
-      this.reader.lookAgain();
+      this.reader.reauthorize();
       return true;
     } catch {
       // Also when a failing disk keeps the answer back: the client comes back, and reads why.
@@ -202,7 +202,7 @@ export class EventStream {
     const { after, heartbeatMs, heartbeat } = this.terms;
     this.cancelHeartbeat = after(heartbeatMs, () => {
       this.heartbeatLater();
-      if (this.lookAgain()) this.send(heartbeat);
+      if (this.reauthorize()) this.send(heartbeat);
     });
   }
 }

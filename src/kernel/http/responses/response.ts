@@ -8,20 +8,20 @@ export class Reply<const Status extends number, T> extends ElysiaCustomStatusRes
     body: T,
     readonly headers: Readonly<Record<string, string>> | null = null,
     /** Whether it may be stored under an `Idempotency-Key`. */
-    readonly isKept = true,
+    readonly isStored = true,
   ) {
     super(status, body);
   }
 }
 
 /** Answers 200 with what a repeat under the same `Idempotency-Key` is to find out anew. */
-export function unkept<T>(body: T): Reply<200, T> {
+export function unstored<T>(body: T): Reply<200, T> {
   return new Reply(200, body, null, false);
 }
 
 /** Whether what a handler returned may be stored under an `Idempotency-Key`. */
-export function isKept(result: unknown): boolean {
-  return !(result instanceof Reply) || result.isKept;
+export function isStored(result: unknown): boolean {
+  return !(result instanceof Reply) || result.isStored;
 }
 
 /** Answers with a status other than 200, with headers of its own, or with a text that is no JSON. */
@@ -48,7 +48,7 @@ export function withJson<const Status extends number, T extends object, Name ext
 }
 
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
-export interface RenderedAnswer {
+export interface RenderedResponse {
   readonly status: number;
   /** JSON text, unless `headers` name another content type; not sent with 204 and 304. */
   readonly text: string;
@@ -59,28 +59,28 @@ export interface RenderedAnswer {
 }
 
 /** Leaves a unit of work (or a handler) with the stored answer of an earlier request. */
-export class ReplayedAnswer extends Error {
-  constructor(readonly answer: RenderedAnswer) {
+export class ReplayedResponse extends Error {
+  constructor(readonly answer: RenderedResponse) {
     super("answered before");
   }
 }
 
 /** Leaves a handler with a refusal that a reverse proxy is to hand to its own client, ready as it goes out. */
-export class ClientRefusal extends Error {
-  constructor(readonly answer: RenderedAnswer) {
+export class ClientRejection extends Error {
+  constructor(readonly answer: RenderedResponse) {
     super("refused");
   }
 }
 
 /** Renders what a handler returned. */
-export function renderResult(result: unknown): RenderedAnswer {
+export function renderResult(result: unknown): RenderedResponse {
   if (result instanceof Reply) {
     const { response, headers } = result;
     if (response instanceof ReadableStream || response instanceof Uint8Array)
       return {
         status: Number(result.code),
         text: "",
-        bytes: response as NonNullable<RenderedAnswer["bytes"]>,
+        bytes: response as NonNullable<RenderedResponse["bytes"]>,
         headers,
       };
     const text = typeof response === "string" ? response : JSON.stringify(response);
@@ -94,7 +94,7 @@ export function renderError(
   error: ApiError,
   requestId: string,
   more?: Readonly<Record<string, string>>,
-): RenderedAnswer {
+): RenderedResponse {
   const { extras, fields, retryAfterSeconds, headers } = error.details;
   const text = JSON.stringify({
     error: { code: error.code, message: error.message },
@@ -120,11 +120,11 @@ export interface Cors {
   /** Adds the headers of an answer to a listed origin. */
   decorate(request: Request, headers: Headers): void;
   /** The answer to a preflight request of a listed origin, or null. */
-  preflight(request: Request): RenderedAnswer | null;
+  preflight(request: Request): RenderedResponse | null;
 }
 
 /** How long a browser may remember a preflight answer, in seconds. */
-const PREFLIGHT_KEPT_SECONDS = "600";
+const PREFLIGHT_MAX_AGE_SECONDS = "600";
 const ALLOWED = [
   "authorization",
   "content-type",
@@ -173,7 +173,7 @@ export function createCors(origins: readonly string[]): Cors {
         headers: {
           "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
           "access-control-allow-headers": ALLOWED,
-          "access-control-max-age": PREFLIGHT_KEPT_SECONDS,
+          "access-control-max-age": PREFLIGHT_MAX_AGE_SECONDS,
         },
       };
     },

@@ -5,7 +5,7 @@ import { Reply } from "./response.ts";
 const CHUNK_LENGTH = 64 * 1024;
 
 /** How a list is sent. */
-export interface ListTerms<More extends object> {
+export interface ListOptions<More extends object> {
   /** Fields that follow the list. */
   readonly more?: More;
   readonly headers?: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export interface ListTerms<More extends object> {
 export async function listReply<Name extends string, Item, More extends object = Record<never, never>>(
   name: Name,
   items: Iterable<Item>,
-  { more, headers, hash, timeSlices = slices }: ListTerms<More> = {},
+  { more, headers, hash, timeSlices = slices }: ListOptions<More> = {},
 ): Promise<Reply<200, { [Key in Name]: Item[] } & More>> {
   const chunks: Buffer[] = [];
   let text = `{${JSON.stringify(name)}:[`;

@@ -104,6 +104,6 @@ test("on a test clock, which stands until it is moved, real time counts as well"
 test("an attempt that came to nothing is given back", () => {
   limiter = new AttemptLimiter(clock, 1, HOUR);
   expect(limiter.take("a")).toBe(0);
-  limiter.giveBack("a");
+  limiter.release("a");
   expect([limiter.take("a"), limiter.wait("a")]).toEqual([0, 3_600]);
 });

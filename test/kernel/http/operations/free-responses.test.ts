@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ApiError } from "../../../../src/kernel/errors.ts";
-import { FREE_ANSWER_BYTES, freeBytesMax } from "../../../../src/kernel/http/operations/free-responses.ts";
-import { REFUSAL_BYTES_MAX } from "../../../../src/kernel/http/operations/idempotency.ts";
+import { FREE_RESPONSE_BYTES, freeBytesMax } from "../../../../src/kernel/http/operations/free-responses.ts";
+import { REJECTION_BYTES_MAX } from "../../../../src/kernel/http/operations/idempotency.ts";
 import type { AcrossNetwork } from "../../../../src/kernel/http/operations/perform.ts";
 import type { Tx } from "../../../../src/kernel/storage/tx.ts";
 import { CHARGED, callerOf, FREE, outcomeOf, PerformingBench } from "./performing.ts";
@@ -41,7 +41,7 @@ async function fill(): Promise<number> {
 
 describe("what an account has kept for nothing", () => {
   test("is bounded by its tier: a day of usual answers at its pace", () => {
-    expect(BOUND).toBe(24 * 60 * FREE_ANSWER_BYTES);
+    expect(BOUND).toBe(24 * 60 * FREE_RESPONSE_BYTES);
   });
 
   test("past the bound a free request under a new key is refused before it is done, and may be sent without one", async () => {
@@ -141,10 +141,10 @@ describe("the length of a refusal", () => {
     request_id: "request-1",
   }).length;
 
-  test(`${REFUSAL_BYTES_MAX} bytes are kept, one more is not`, async () => {
-    await perform(CHARGED, "short", refusing(REFUSAL_BYTES_MAX - around));
+  test(`${REJECTION_BYTES_MAX} bytes are kept, one more is not`, async () => {
+    await perform(CHARGED, "short", refusing(REJECTION_BYTES_MAX - around));
     expect(bench.stored).toBe(1);
-    await perform(CHARGED, "long", refusing(REFUSAL_BYTES_MAX - around + 1));
+    await perform(CHARGED, "long", refusing(REJECTION_BYTES_MAX - around + 1));
     expect(bench.stored).toBe(1);
     expect(await perform(CHARGED, "long", refusing(1))).toBe("validation_error");
   });

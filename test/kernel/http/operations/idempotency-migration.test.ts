@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../../migrations/index.ts";
 import type { Caller } from "../../../../src/kernel/http/access/caller.ts";
-import { FreeAnswers } from "../../../../src/kernel/http/operations/free-responses.ts";
+import { FreeResponses } from "../../../../src/kernel/http/operations/free-responses.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../../src/kernel/http/operations/idempotency.ts";
-import { ReplayedAnswer } from "../../../../src/kernel/http/responses/response.ts";
+import { ReplayedResponse } from "../../../../src/kernel/http/responses/response.ts";
 import { DEFAULT_TIERS } from "../../../../src/kernel/limits/tiers.ts";
 import { createVault } from "../../../../src/kernel/secrets/vault.ts";
 import { migrate } from "../../../../src/kernel/storage/migrate.ts";
@@ -44,14 +44,14 @@ async function managedKey(ref: number, projectRef: number | null): Promise<void>
 
 /** What a caller reads under a key after the step; null where the key is free. */
 async function readBy(caller: Caller, key: string): Promise<string | null> {
-  const answers = new IdempotencyStore(storage.db, vault, new FreeAnswers(storage.db, DEFAULT_TIERS));
+  const answers = new IdempotencyStore(storage.db, vault, new FreeResponses(storage.db, DEFAULT_TIERS));
   const request = { key, fingerprint: FINGERPRINT, secret: false };
   const looking = storage.writer.submit((tx) => {
     answers.check(tx, caller, request);
     throw new Error("free");
   });
   const found = await rejection(looking);
-  return found instanceof ReplayedAnswer ? found.answer.text : null;
+  return found instanceof ReplayedResponse ? found.answer.text : null;
 }
 
 test("what was kept before is still answered, in the project of the credential that it was kept for", async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ApiError, type ErrorCode } from "../../../../src/kernel/errors.ts";
-import { IDEMPOTENCY_KEPT_MS } from "../../../../src/kernel/http/operations/idempotency.ts";
+import { IDEMPOTENCY_RETENTION_MS } from "../../../../src/kernel/http/operations/idempotency.ts";
 import type { Performer } from "../../../../src/kernel/http/operations/perform.ts";
 import { Reply } from "../../../../src/kernel/http/responses/response.ts";
 import type { Tx } from "../../../../src/kernel/storage/tx.ts";
@@ -190,7 +190,7 @@ describe("under an Idempotency-Key", () => {
 
   test("an answer is kept for 24 hours, to the millisecond, and then the key is free", async () => {
     await perform(bench.request(CHARGED, "key"), work);
-    await bench.storage.clock.advance(IDEMPOTENCY_KEPT_MS - 1);
+    await bench.storage.clock.advance(IDEMPOTENCY_RETENTION_MS - 1);
     expect(await perform(bench.request(CHARGED, "key"), work)).toMatchObject({ replayed: { status: 200 } });
     await bench.storage.clock.advance(1);
     expect(await perform(bench.request(CHARGED, "key", { body: "other" }), work)).toEqual({ run: 2 });
@@ -211,7 +211,7 @@ describe("under an Idempotency-Key", () => {
   test("the hourly clean-up removes what is past its time, in slices, and nothing else", async () => {
     const store = (key: string) => perform(bench.request(FREE, key), () => ({}));
     await Promise.all(Array.from({ length: 1_001 }, (_, index) => store(`old ${index}`)));
-    await bench.storage.clock.advance(IDEMPOTENCY_KEPT_MS);
+    await bench.storage.clock.advance(IDEMPOTENCY_RETENTION_MS);
     await store("new");
     const purge = () => bench.storage.writer.submit((tx) => bench.answers.purge(tx));
     expect(await purge()).toBe(0);

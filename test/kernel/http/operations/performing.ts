@@ -2,11 +2,11 @@ import { MIGRATIONS } from "../../../../migrations/index.ts";
 import { ApiError } from "../../../../src/kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../../src/kernel/http/access/caller.ts";
 import { type Operation, operationOf } from "../../../../src/kernel/http/access/caller.ts";
-import { FreeAnswers } from "../../../../src/kernel/http/operations/free-responses.ts";
+import { FreeResponses } from "../../../../src/kernel/http/operations/free-responses.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../../src/kernel/http/operations/idempotency.ts";
 import { OpenClaims } from "../../../../src/kernel/http/operations/open-claims.ts";
 import { type Performer, Performing } from "../../../../src/kernel/http/operations/perform.ts";
-import { type RenderedAnswer, ReplayedAnswer } from "../../../../src/kernel/http/responses/response.ts";
+import { type RenderedResponse, ReplayedResponse } from "../../../../src/kernel/http/responses/response.ts";
 import { DEFAULT_TIERS } from "../../../../src/kernel/limits/tiers.ts";
 import { createVault, type Vault } from "../../../../src/kernel/secrets/vault.ts";
 import type { Change } from "../../../../src/kernel/storage/database.ts";
@@ -67,7 +67,7 @@ export class PerformingBench {
   readonly storage = new TestStorage();
   readonly charger = new TestCharger();
   readonly vault: Vault = createVault(new Uint8Array(32).fill(7));
-  readonly free: FreeAnswers;
+  readonly free: FreeResponses;
   readonly answers: IdempotencyStore;
   readonly performing: Performing;
   private readonly insert: Change<[string]>;
@@ -78,7 +78,7 @@ export class PerformingBench {
     this.storage.db.execute("CREATE TABLE notes (text TEXT NOT NULL)");
     this.insert = this.storage.db.change<[string]>("INSERT INTO notes (text) VALUES (?)");
     const tiers = { ...DEFAULT_TIERS, pro: { ...DEFAULT_TIERS.pro, requestsPerMinute: 1 } };
-    this.free = new FreeAnswers(this.storage.db, tiers);
+    this.free = new FreeResponses(this.storage.db, tiers);
     this.answers = new IdempotencyStore(this.storage.db, this.vault, this.free);
     this.performing = this.start();
     this.charger.balances.set(1, 100).set(2, 100);
@@ -161,12 +161,12 @@ export async function outcomeOf(work: Promise<object>): Promise<unknown> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof ReplayedAnswer) return { replayed: replayedView(error.answer) };
+    if (error instanceof ReplayedResponse) return { replayed: replayedView(error.answer) };
     if (error instanceof ApiError) return error.code;
     return String(error);
   }
 }
 
-function replayedView({ status, text }: RenderedAnswer): { status: number; body: unknown } {
+function replayedView({ status, text }: RenderedResponse): { status: number; body: unknown } {
   return { status, body: JSON.parse(text) };
 }

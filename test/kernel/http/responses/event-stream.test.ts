@@ -60,7 +60,7 @@ function begin(more: Partial<EventReader> = {}): void {
     credential: "one",
     accountRef: 1,
     begin: ": ok\n\n",
-    lookAgain: () => {},
+    reauthorize: () => {},
     attach: (stream) => {
       attached.push(stream);
       return () => {
@@ -126,13 +126,13 @@ test("a reader that takes what comes may get any amount", async () => {
 
 test("what looks again and fails ends a stream, whatever it fails with", async () => {
   begin({
-    lookAgain: () => {
+    reauthorize: () => {
       throw new Error("the disk fails");
     },
   });
   const socket = await open();
-  expect(attached[0]?.lookAgain()).toBe(false);
-  expect(attached[0]?.lookAgain()).toBe(false);
+  expect(attached[0]?.reauthorize()).toBe(false);
+  expect(attached[0]?.reauthorize()).toBe(false);
   attached[0]?.send("nothing any more");
   expect({ ended, open: streams.size }).toEqual({ ended: 1, open: 0 });
   socket.destroy();
@@ -192,7 +192,7 @@ test("space is by credential, by account and in all; none when the server stops"
 test("a heartbeat goes out while the credential holds", async () => {
   let isValid = true;
   begin({
-    lookAgain: () => {
+    reauthorize: () => {
       if (!isValid) throw new ApiError("unauthorized", "This key has ended.");
     },
   });

@@ -110,7 +110,7 @@ function MonitorBoxes({ chosen, onChange }: BoxesProps) {
 function bodyOf(data: FormData, kind: Kind): MaintenanceCreateBody {
   const about = { title: textOf(data, "title") ?? "", message: textOf(data, "message") ?? "" };
   if (kind === "once")
-    return { ...about, starts_at: momentOf(data, "starts_at"), ends_at: momentOf(data, "ends_at") };
+    return { ...about, starts_at: timestampOf(data, "starts_at"), ends_at: timestampOf(data, "ends_at") };
   return {
     ...about,
     schedule: textOf(data, "schedule") ?? "",
@@ -120,6 +120,6 @@ function bodyOf(data: FormData, kind: Kind): MaintenanceCreateBody {
 }
 
 /** What was entered on the clocks of this browser. */
-function momentOf(data: FormData, name: string): string {
+function timestampOf(data: FormData, name: string): string {
   return new Date(textOf(data, name) ?? "").toISOString();
 }
