@@ -2,7 +2,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { SignedBody } from "../../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
-import type { LaneTerms } from "../../../kernel/scheduler/lane-groups.ts";
+import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
@@ -98,7 +98,7 @@ export class EndpointDeliveries {
   }
 
   /** An endpoint's lane has a limit, and shares the limit of its host with other lanes. */
-  laneTerms(place: string): LaneTerms | null {
+  laneTerms(place: string): LaneOptions | null {
     const ref = endpointIn(place);
     if (ref === null) return null;
     const { registry } = this.deps;
