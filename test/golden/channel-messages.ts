@@ -1,10 +1,10 @@
 import { channelStore } from "../../src/areas/monitors/alerts/store.ts";
 import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
 import { Incidents } from "../../src/areas/monitors/incidents/incidents.ts";
-import { type Notice, Notices } from "../../src/areas/monitors/alerts/notifications.ts";
+import { type ChannelNotification, Notifications } from "../../src/areas/monitors/alerts/notifications.ts";
 import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
 import type { MonitorNotification } from "../../src/areas/monitors/ports.ts";
-import { type CheckMade, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
+import { type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
 import type { MailMessage } from "../../src/kernel/mail/outbox.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../support/server.ts";
@@ -53,7 +53,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const { db, writer, vault, clock, ids, changes, scheduler } = kernel;
   const [monitors, incidents, channels] = [monitorStore(db), incidentStore(db), channelStore(db)];
   const sent: string[] = [];
-  const notices = new Notices({
+  const notifications = new Notifications({
     vault, clock, scheduler, channels, publicUrl: "https://ninefold.example",
     notifier: {
       notify(_, one) {
@@ -67,12 +67,12 @@ async function sentBy(server: TestServer): Promise<string[]> {
     outbox: { available: true, enqueue: (_tx, _account, mail) => sent.push(mailText(mail)) },
   });
   const parts = { ids, incidents, monitors, changes, keyName: () => "Ada's key" };
-  const told = new Incidents(parts, notices);
-  const outages = new Outages(told, notices);
+  const told = new Incidents(parts, notifications);
+  const outages = new Outages(told, notifications);
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];
   if (shop === null || cafe === null) throw new Error("no monitors");
-  const noticed = (notice: Omit<Notice, "projectRef">) => (tx: Tx) =>
-    notices.tell(tx, { projectRef: shop.projectRef, ...notice });
+  const noticed = (notice: Omit<ChannelNotification, "projectRef">) => (tx: Tx) =>
+    notifications.notifyChannels(tx, { projectRef: shop.projectRef, ...notice });
   const steps: ((tx: Tx) => void)[] = [
     (tx) => follow(tx, outages, shop, false),
     (tx) => {
@@ -99,13 +99,13 @@ async function sentBy(server: TestServer): Promise<string[]> {
   }
 }
 
-const OF_MONITORS: readonly Pick<Notice, "event" | "text" | "facts">[] = [
+const OF_MONITORS: readonly Pick<ChannelNotification, "event" | "text" | "facts">[] = [
   { event: "monitor.degraded", text: "answers in 2400 ms, more than 2000 ms" },
   { event: "monitor.recovered", text: "answers in 120 ms again" },
   { event: "monitor.certificate", text: "the certificate ends in 7 days, on 2026-03-17" },
   { event: "monitor.flapping", text: "5 changes in 30 minutes · silent until 15 minutes pass without one" },
 ];
-const OTHERS: readonly Pick<Notice, "event" | "title" | "text" | "facts">[] = [
+const OTHERS: readonly Pick<ChannelNotification, "event" | "title" | "text" | "facts">[] = [
   { event: "observer.offline", title: "This server's line", text: "from 12:01 to 12:20 UTC · nothing was checked" },
   { event: "maintenance.started", title: "New database", text: "until 14:00 UTC" },
   { event: "maintenance.ended", title: "New database", text: "began at 12:00 UTC" },
@@ -113,7 +113,7 @@ const OTHERS: readonly Pick<Notice, "event" | "title" | "text" | "facts">[] = [
 
 function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void {
   const at = TEST_START_MS + (up ? 12 * MINUTE : -MINUTE);
-  const made: CheckMade = up
+  const made: CompletedCheck = up
     ? { up, at, manual: false, latencyMs: 84, responseStatus: 200, error: null }
     : { up, at, manual: false, latencyMs: 10_000, responseStatus: null, error: "timeout: no complete answer within 10000 ms" };
   const seen = { latencyMs: made.latencyMs, lastCheckedAt: at, consecutiveFailures: up ? 0 : 1, alertedAt: null };

@@ -20,7 +20,7 @@ export interface MonitorState {
  * What a check of a target outside says of this server's own line: it was `proved` by an answer, it `failed` as it would
  * without a line, or it is `open`.
  */
-export type LineSign = "proved" | "failed" | "open";
+export type ConnectivitySign = "proved" | "failed" | "open";
 
 /** What a check found. */
 export interface CheckResult {
@@ -59,18 +59,18 @@ export type MonitorEvent = "monitor.down" | "monitor.up";
 const SLOW_CHECKS = 3;
 
 /** How much older than a later one a slow check may be: three tries of 30 s, and as many of what its target depends on. */
-export const LATE_MS_MAX = 3 * 60_000;
+export const OUTDATED_MS_MAX = 3 * 60_000;
 
 /**
  * Whether a check is out of date, since a later one has ended before it. One that is older than any check lasts is not:
  * the clock was set back, and what it showed before must not outweigh all checks until it shows that again.
  */
-export function isLate(
+export function isOutdated(
   { lastCheckedAt }: Pick<MonitorState, "lastCheckedAt">,
   { at, isImmediate = false }: Pick<CheckResult, "at" | "isImmediate">,
 ): boolean {
   if (isImmediate) return false;
-  return lastCheckedAt !== null && at < lastCheckedAt && lastCheckedAt - at <= LATE_MS_MAX;
+  return lastCheckedAt !== null && at < lastCheckedAt && lastCheckedAt - at <= OUTDATED_MS_MAX;
 }
 
 /** The state after a check, and the alert that it causes. */
@@ -80,7 +80,7 @@ export function afterCheck(
   rules: AlertRules,
 ): { readonly state: MonitorState; readonly event: MonitorEvent | null } {
   // It goes into the history, and changes nothing.
-  if (isLate(state, result)) return { state, event: null };
+  if (isOutdated(state, result)) return { state, event: null };
   const seen = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
   const mayAlert = !result.manual && rules.hasListeners;
   if (result.up) {
@@ -90,7 +90,7 @@ export function afterCheck(
       return { state: { ...state, ...seen, consecutiveFailures: 0, streak: successes }, event: null };
     }
     const event = recovered && mayAlert && rules.notifyRecovery ? "monitor.up" : null;
-    const pace = paceAfter(recovered ? QUICK : state, result, rules);
+    const pace = paceAfter(recovered ? NORMAL_PACE : state, result, rules);
     return { state: { ...seen, ...pace, status: "up", consecutiveFailures: 0, alertedAt: null }, event };
   }
   const consecutiveFailures = state.consecutiveFailures + 1;
@@ -102,17 +102,17 @@ export function afterCheck(
   const alerts = mayAlert && isDue;
   const alertedAt = alerts ? result.at : state.alertedAt;
   return {
-    state: { ...seen, ...QUICK, status: "down", consecutiveFailures, alertedAt },
+    state: { ...seen, ...NORMAL_PACE, status: "down", consecutiveFailures, alertedAt },
     event: alerts ? "monitor.down" : null,
   };
 }
 
 type Pace = Pick<MonitorState, "degraded" | "streak">;
-const QUICK: Pace = { degraded: false, streak: 0 };
+const NORMAL_PACE: Pace = { degraded: false, streak: 0 };
 
 /** How slow a target is after a success. */
 function paceAfter({ degraded, streak }: Pace, { latencyMs }: CheckResult, { degradedMs }: AlertRules): Pace {
-  if (degradedMs === null) return QUICK;
+  if (degradedMs === null) return NORMAL_PACE;
   const isSlow = latencyMs > degradedMs;
   if (isSlow === degraded) return { degraded, streak: 0 };
   return streak + 1 < SLOW_CHECKS ? { degraded, streak: streak + 1 } : { degraded: isSlow, streak: 0 };

@@ -8,10 +8,10 @@ import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/proje
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import { Channels } from "./alerts/channels.ts";
-import { Notices } from "./alerts/notifications.ts";
+import { Notifications } from "./alerts/notifications.ts";
 import { channelRoutes } from "./alerts/routes.ts";
 import { channelStore } from "./alerts/store.ts";
-import { CHECKS_KEPT_MS } from "./checks/checks.ts";
+import { CHECK_RETENTION_MS } from "./checks/checks.ts";
 import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";
 import { SteadyHeartbeats } from "./heartbeats/steady.ts";
@@ -45,7 +45,7 @@ declare module "../../kernel/errors.ts" {
 }
 
 /** Checks kept in all, about 4 GB: beyond that the oldest go before their 30 days are over. */
-const CHECKS_KEPT_MAX = 100_000_000;
+const STORED_CHECKS_MAX = 100_000_000;
 
 /** What monitors offer to the rest of the server. */
 export interface MonitorsArea extends ApiArea {
@@ -87,14 +87,14 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     stopped,
     incidents: incidentRows,
     channels: channelStore(kernel.db),
-    dailies: dayStore(kernel.db, steady),
+    dayCounts: dayStore(kernel.db, steady),
     heartbeats: heartbeatStore(kernel.db, steady, heartbeats, pingRows),
     steady,
   };
-  const notices = new Notices(parts);
-  const incidents = new Incidents(parts, notices);
-  const channels = new Channels(parts, notices);
-  const service = new MonitorService(parts, { notices, incidents, channels });
+  const notifications = new Notifications(parts);
+  const incidents = new Incidents(parts, notifications);
+  const channels = new Channels(parts, notifications);
+  const service = new MonitorService(parts, { notifications, incidents, channels });
   const pings = new Pings(parts, service.heartbeats, (tx, owner, slug) =>
     service.createPinged(tx, owner, slug),
   );
@@ -104,7 +104,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     rowsMax: 2_000,
     remove: (tx, rowsMax) =>
       Math.max(
-        checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
+        checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
         incidentRows.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
       ),
   });

@@ -106,7 +106,7 @@ const ASSERTIONS = [
 export type Assertions = Pick<MonitorOptions, (typeof ASSERTIONS)[number]>;
 
 /** Whether the body must be kept. */
-export function looksAtBody({ keyword, keyword_absent, json_path }: Assertions): boolean {
+export function readsBody({ keyword, keyword_absent, json_path }: Assertions): boolean {
   return keyword !== null || keyword_absent !== null || json_path !== null;
 }
 
@@ -156,14 +156,14 @@ interface Beside {
  * monitor.
  * @throws ApiError `validation_error`
  */
-export function settledOptions(
+export function resolvedOptions(
   given: OptionFields,
   before: MonitorOptions | null,
   after: MonitorOptions & Beside,
   tierIntervalMs: number,
 ): Pick<MonitorOptions, "retry_interval" | "json_op" | "json_value"> {
   const retry = after.retry_interval && Math.max(after.retry_interval, retryMsMin(tierIntervalMs));
-  const settled = { ...assertedJson(given, before ?? OPTION_DEFAULTS, after), retry_interval: retry };
+  const settled = { ...jsonAssertion(given, before ?? OPTION_DEFAULTS, after), retry_interval: retry };
   assertFits({ ...after, ...settled });
   return settled;
 }
@@ -183,14 +183,14 @@ function assertFits({ method, timeout, interval, ...options }: MonitorOptions & 
   }
   const turned = (accepted ?? []).map(statusRange).some(([from, to]) => from > to);
   if (turned) throw invalidField("accept_status", "must have ranges from the lower to the upper status");
-  if (method === "HEAD" && looksAtBody(options)) {
+  if (method === "HEAD" && readsBody(options)) {
     const field = (["keyword", "keyword_absent", "json_path"] as const).find((one) => options[one] !== null);
     throw invalidField(field ?? "method", "looks at the body of an answer: HEAD asks for none");
   }
 }
 
 /** What is said of the JSON answer: all three parts of it, or none. @throws ApiError `validation_error` */
-function assertedJson(
+function jsonAssertion(
   given: OptionFields,
   before: MonitorOptions,
   { json_path: path, json_op, json_value: value }: MonitorOptions,

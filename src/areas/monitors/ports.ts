@@ -82,7 +82,7 @@ export interface MonitorParts
   readonly checks: CheckStore;
   readonly channels: ChannelStore;
   readonly incidents: IncidentStore;
-  readonly dailies: DayStore;
+  readonly dayCounts: DayStore;
   readonly heartbeats: HeartbeatStore;
   readonly steady: SteadyHeartbeats;
   readonly stopped: StoppedProjects;

@@ -7,9 +7,9 @@ import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagi
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Channels } from "./alerts/channels.ts";
-import type { Notices } from "./alerts/notifications.ts";
+import type { Notifications } from "./alerts/notifications.ts";
 import { Checks } from "./checks/checks.ts";
-import { CheckSchedule } from "./checks/jobs.ts";
+import { CheckSchedule } from "./checks/schedule.ts";
 import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
 import { assertOfType, mergedTiming, splitGiven } from "./heartbeats/settings.ts";
 import { historyOf } from "./history/history.ts";
@@ -30,8 +30,8 @@ import {
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow, MonitorSettings } from "./store.ts";
-import { quietParts } from "./suppression/parts.ts";
-import type { Quiet } from "./suppression/suppression.ts";
+import { createSuppression } from "./suppression/index.ts";
+import type { Suppression } from "./suppression/suppression.ts";
 import { aboutMonitor, MonitorViews } from "./views.ts";
 
 /** The project that a ping key is of. */
@@ -52,7 +52,7 @@ export class MonitorService {
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
   private readonly bound: TierLimit;
-  private readonly quiet: Quiet;
+  private readonly suppression: Suppression;
   private readonly views: MonitorViews;
   readonly maintenance: MaintenanceService;
   private nextRef: number;
@@ -60,21 +60,26 @@ export class MonitorService {
   constructor(
     private readonly parts: MonitorParts,
     private readonly told: {
-      readonly notices: Notices;
+      readonly notifications: Notifications;
       readonly incidents: Incidents;
       readonly channels: Channels;
     },
   ) {
-    const { quiet, observer, maintenance } = quietParts(parts, told.notices, {
+    const { suppression, connectivity, maintenance } = createSuppression(parts, told.notifications, {
       schedule: () => this.schedule,
       heartbeats: () => this.heartbeats,
     });
-    this.quiet = quiet;
+    this.suppression = suppression;
     this.maintenance = maintenance;
-    this.checks = new Checks(parts, new Outages(told.incidents, told.notices), quiet, observer);
-    this.schedule = new CheckSchedule(parts, this.checks, quiet);
-    this.heartbeats = new Heartbeats(parts, this.checks, quiet);
-    this.views = new MonitorViews(parts, { ...told, quiet, heartbeats: this.heartbeats });
+    this.checks = new Checks(
+      parts,
+      new Outages(told.incidents, told.notifications),
+      suppression,
+      connectivity,
+    );
+    this.schedule = new CheckSchedule(parts, this.checks, suppression);
+    this.heartbeats = new Heartbeats(parts, this.checks, suppression);
+    this.views = new MonitorViews(parts, { ...told, suppression, heartbeats: this.heartbeats });
     this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -124,7 +129,7 @@ export class MonitorService {
     });
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
-    if (given.depends_on) this.quiet.setParent(tx, monitor, given.depends_on);
+    if (given.depends_on) this.suppression.setParent(tx, monitor, given.depends_on);
     this.choose(tx, project.ref, ref, given.channels);
     if (isHeartbeat) this.heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now));
     else this.schedule.begin(tx, account.ref, ref, settings.url);
@@ -150,7 +155,7 @@ export class MonitorService {
     const { timing, common } = splitGiven(given);
     const { settings, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
     const was = this.views.audited(before);
-    if (given.depends_on !== undefined) this.quiet.setParent(tx, before, given.depends_on);
+    if (given.depends_on !== undefined) this.suppression.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
@@ -187,7 +192,7 @@ export class MonitorService {
     removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.parts.channels.removeOfProject(tx, projectRef);
-    this.told.notices.channelsChanged(tx, projectRef);
+    this.told.notifications.channelsChanged(tx, projectRef);
     this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
@@ -250,7 +255,7 @@ export class MonitorService {
     // A check may take 30 s, and more when it must be made again.
     call.setIdleTimeout(0);
     return call.performAcross({
-      claim: () => this.findAsking(call.caller.project.ref, monitorId),
+      claim: () => this.findCheckable(call.caller.project.ref, monitorId),
       outside: (monitor) => this.checks.make(monitor, true),
       settle: (tx, monitor, made) => {
         if (made === null) {
@@ -268,7 +273,7 @@ export class MonitorService {
     });
   }
 
-  private findAsking(projectRef: number, monitorId: string): MonitorRow {
+  private findCheckable(projectRef: number, monitorId: string): MonitorRow {
     const monitor = this.find(projectRef, monitorId);
     if (monitor.settings.type === "http") return monitor;
     throw new ApiError("invalid_request", "A heartbeat asks nobody: it waits for pings.");
@@ -276,12 +281,12 @@ export class MonitorService {
 
   /** Removes at most `rowsMax` rows of a monitor: its hours and days, then itself. Returns how many. */
   private remove(tx: Tx, ref: number, rowsMax: number): number {
-    const { checks, dailies, monitors } = this.parts;
+    const { checks, dayCounts, monitors } = this.parts;
     const hours = checks.removeHours(tx, ref, rowsMax);
-    const figures = hours + (hours < rowsMax ? dailies.remove(tx, ref, rowsMax - hours) : 0);
+    const figures = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
     if (figures === rowsMax) return figures;
     this.schedule.end(tx, ref);
-    this.quiet.forget(tx, ref);
+    this.suppression.forget(tx, ref);
     this.told.incidents.resolve(tx, ref, tx.now);
     this.parts.channels.choose(tx, ref, null);
     const pings = this.heartbeats.remove(tx, ref);

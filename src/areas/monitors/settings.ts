@@ -3,7 +3,7 @@ import { TIER_NAMES, type TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import { sealContext } from "./checks/checks.ts";
-import { optionsOf, retryMsMin, settledOptions } from "./options.ts";
+import { optionsOf, resolvedOptions, retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
@@ -69,7 +69,7 @@ export function mergedSettings(
     ...(headers === undefined ? {} : { headers: sealed(parts.vault, headers, monitorId) }),
     ...(interval === undefined ? {} : { interval: Math.max(asked, minimum) }),
   };
-  const settings = { ...plain, ...settledOptions(given, before, plain, minimum) };
+  const settings = { ...plain, ...resolvedOptions(given, before, plain, minimum) };
   const warning = [
     raised("interval", asked, minimum, tier),
     raised("retry_interval", given.retry_interval ?? Number.POSITIVE_INFINITY, retryMsMin(minimum), tier),

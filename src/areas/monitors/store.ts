@@ -2,8 +2,8 @@ import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { MetCertificate } from "./checks/certificate.ts";
-import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
+import type { StoredCertificate } from "./checks/certificate.ts";
+import type { CheckResult, ConnectivitySign, HourCount, MonitorState } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeats/schema.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";
@@ -38,7 +38,7 @@ export interface MonitorRow extends MonitorState, HourCount {
   /** Sequence of the last check; 0: none. */
   readonly lastCheck: number;
   /** Null before one was met. */
-  readonly certificate: MetCertificate | null;
+  readonly certificate: StoredCertificate | null;
 }
 
 /** Settings that their row has as 0 or 1. */
@@ -259,15 +259,15 @@ function rowOf(stored: StoredMonitor): MonitorRow {
 }
 
 /** A check that was made: its result, and what it saw. */
-export interface CheckMade extends CheckResult {
+export interface CompletedCheck extends CheckResult {
   /** Whether a failure makes it down whatever the threshold: a ping that is missing says all. */
-  readonly atOnce?: boolean;
+  readonly ignoresThreshold?: boolean;
   /** Whether nothing was found anew: a failure is told of again, and counts no second time. */
   readonly again?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
   /** What it says of this server's own line; null and absent: nothing. */
-  readonly line?: LineSign | null;
+  readonly line?: ConnectivitySign | null;
   /** Whom the server seems offline for: the check says nothing of its target. */
   readonly offline?: "server" | "account";
   /** The certificate that was met, if one was. */
@@ -275,7 +275,7 @@ export interface CheckMade extends CheckResult {
 }
 
 type NewCheck = Readonly<
-  Omit<CheckMade, "certificate" | "atOnce" | "again" | "isImmediate"> & {
+  Omit<CompletedCheck, "certificate" | "atOnce" | "again" | "isImmediate"> & {
     sequence: number;
     ref: number;
     previous: number;

@@ -9,7 +9,7 @@ import type { Incidents } from "./incidents/incidents.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
-import type { Quiet } from "./suppression/suppression.ts";
+import type { Suppression } from "./suppression/suppression.ts";
 
 /** What answers and the audit log say of monitors. */
 export class MonitorViews {
@@ -18,7 +18,7 @@ export class MonitorViews {
     private readonly of: {
       readonly channels: Channels;
       readonly incidents: Incidents;
-      readonly quiet: Quiet;
+      readonly suppression: Suppression;
       readonly heartbeats: Heartbeats;
     },
   ) {}
@@ -31,7 +31,7 @@ export class MonitorViews {
       ...this.heartbeatOf(monitor, viewer),
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
-      ...this.of.quiet.viewOf(monitor),
+      ...this.of.suppression.viewOf(monitor),
     };
   }
 
@@ -43,7 +43,7 @@ export class MonitorViews {
       ...this.heartbeatOf(monitor, viewer),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...this.lastCheckOf(monitor),
-      ...this.of.quiet.viewOf(monitor),
+      ...this.of.suppression.viewOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
     };
   }
@@ -52,7 +52,7 @@ export class MonitorViews {
   audited(monitor: MonitorRow): Fields {
     const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
     const waits = settings.type === "http" ? {} : this.of.heartbeats.settingsOf(monitor);
-    const depends_on = this.of.quiet.parentOf(monitor.ref)?.monitorId ?? null;
+    const depends_on = this.of.suppression.parentOf(monitor.ref)?.monitorId ?? null;
     return { ...settings, ...waits, depends_on, headers: this.headersOf(monitor) };
   }
 

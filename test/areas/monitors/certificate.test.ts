@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createServer, type Server as TlsServer } from "node:tls";
 import {
   daysLeft,
-  type MetCertificate,
-  metCertificate,
+  type StoredCertificate,
+  updatedCertificate,
 } from "../../../src/areas/monitors/checks/certificate.ts";
 import { CertificateAuthority, type Certificate as Files } from "../../support/certificates.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -17,12 +17,17 @@ describe("when a certificate is told of", () => {
 
   /** The days left at which something is told, of checks that meet certificates with so many days left. */
   function toldAt(lefts: readonly number[], expiryDays: number, manual = false): number[] {
-    let met: MetCertificate | null = null;
+    let met: StoredCertificate | null = null;
     const told: number[] = [];
     for (const [day, left] of lefts.entries()) {
       const at = NOW + day * DAY;
-      const before = met as MetCertificate | null;
-      met = metCertificate(before, { notAfter: at + left * DAY, issuer: "X" }, { at, manual }, expiryDays);
+      const before = met as StoredCertificate | null;
+      met = updatedCertificate(
+        before,
+        { notAfter: at + left * DAY, issuer: "X" },
+        { at, manual },
+        expiryDays,
+      );
       if (met.told !== (before?.told ?? null)) told.push(left);
     }
     return told;
@@ -49,8 +54,13 @@ describe("when a certificate is told of", () => {
 
   test("manual checks tell nobody, and take no notice away from the next one", () => {
     expect(toldAt(down(5), 14, true)).toEqual([]);
-    const manual = metCertificate(null, { notAfter: NOW + DAY, issuer: "X" }, { at: NOW, manual: true }, 14);
-    const next = metCertificate(manual, manual, { at: NOW + 1, manual: false }, 14);
+    const manual = updatedCertificate(
+      null,
+      { notAfter: NOW + DAY, issuer: "X" },
+      { at: NOW, manual: true },
+      14,
+    );
+    const next = updatedCertificate(manual, manual, { at: NOW + 1, manual: false }, 14);
     expect(next.told).toEqual({ notAfter: NOW + DAY, days: 1 });
   });
 

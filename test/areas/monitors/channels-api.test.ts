@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   CHANNELS_MAX,
+  DEFAULT_EVENTS,
   MONITOR_CHANNELS_MAX,
-  USUAL_EVENTS,
 } from "../../../src/areas/monitors/alerts/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
@@ -32,7 +32,7 @@ describe("a channel", () => {
       kind: "slack",
       config: { url: "https://example.com/[secret]" },
       default: true,
-      events: USUAL_EVENTS,
+      events: DEFAULT_EVENTS,
     });
     const path = `${CHANNELS}/${body["id"]}`;
     await server.clock.advance(1_000);

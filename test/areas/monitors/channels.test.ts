@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { NOTICE_EVENTS } from "../../../src/areas/monitors/alerts/schema.ts";
+import { CHANNEL_EVENTS } from "../../../src/areas/monitors/alerts/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { MailServer } from "../../support/mail-server.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -130,7 +130,7 @@ test("each kind is sent its own request: down at once, up again whatever the mon
     previous_status: "down",
     incident_id: incident[0]?.id,
   });
-  expect(up["slack"]?.body).toMatch(/\[UP\] Shop\\nanswered 200 in \d+ ms · was down for 30 s · https/);
+  expect(up["slack"]?.body).toMatch(/\[UP\] Shop\\nresponded with 200 in \d+ ms · was down for 30 s · https/);
 });
 
 test("no secret stands in any view, log, audit entry or answer", async () => {
@@ -210,7 +210,7 @@ describe("who is told", () => {
   });
 
   test("of what its events name, after a restart too; repeated after the cooldown; not by a manual check", async () => {
-    await made({ kind: "slack", config: { url: sink.url("/all") }, events: NOTICE_EVENTS });
+    await made({ kind: "slack", config: { url: sink.url("/all") }, events: CHANNEL_EVENTS });
     await made({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
     const id = await monitored({ interval: 30_000, cooldown_ms: 60_000 });
     site.answers(500);

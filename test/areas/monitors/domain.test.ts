@@ -6,9 +6,9 @@ import {
   FIRST_CHECK_MS_MAX,
   firstCheckAt,
   isFailing,
-  LATE_MS_MAX,
   type MonitorState,
   nextCheckAt,
+  OUTDATED_MS_MAX,
   uptimePercent,
 } from "../../../src/areas/monitors/domain.ts";
 
@@ -306,12 +306,12 @@ describe("sequences of checks", () => {
     const up = afterCheck(UNCHECKED, { ...result, up: true, at: NOW }, RULES).state;
     const failsAt = (state: MonitorState, at: number) =>
       afterCheck(state, { ...result, up: false, at }, RULES);
-    expect(failsAt(up, NOW - LATE_MS_MAX)).toEqual({ state: up, event: null });
-    const at = NOW - LATE_MS_MAX - 1;
+    expect(failsAt(up, NOW - OUTDATED_MS_MAX)).toEqual({ state: up, event: null });
+    const at = NOW - OUTDATED_MS_MAX - 1;
     const down = failsAt(up, at);
     expect(down.state).toMatchObject({ status: "down", lastCheckedAt: at, alertedAt: at });
     // Of what lasts, alerts are sent as if the clock had not been set.
-    const set = failsAt(down.state, at - LATE_MS_MAX - 1);
+    const set = failsAt(down.state, at - OUTDATED_MS_MAX - 1);
     expect(set.event).toBe("monitor.down");
     expect(failsAt(set.state, set.state.lastCheckedAt ?? 0).event).toBeNull();
   });

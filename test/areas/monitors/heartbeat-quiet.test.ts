@@ -88,7 +88,7 @@ test("deadlines wait while the server's own line is cut, and begin anew once it 
   expect([await status(), channel.take()]).toEqual(["up", []]);
   line.isUp = true;
   await server.clock.advance(MINUTE);
-  expect([await status(), channel.take()]).toEqual(["up", ["The server that watches observer.offline"]]);
+  expect([await status(), channel.take()]).toEqual(["up", ["The monitoring server observer.offline"]]);
   await server.clock.advance(3 * MINUTE);
   expect(await status()).toBe("up");
   await server.clock.advance(2 * MINUTE);

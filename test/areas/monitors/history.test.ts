@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CHECKS_KEPT_MS, STALL_MS_MAX, TRIES_MAX } from "../../../src/areas/monitors/checks/checks.ts";
-import { CommitWindow } from "../../../src/areas/monitors/checks/jobs.ts";
+import { ATTEMPTS_MAX, CHECK_RETENTION_MS, STALL_MS_MAX } from "../../../src/areas/monitors/checks/checks.ts";
+import { CommitWindow } from "../../../src/areas/monitors/checks/schedule.ts";
 import { checkStore } from "../../../src/areas/monitors/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -68,7 +68,7 @@ describe("a process that was stalled", () => {
         return 500;
       });
       await held.clock.advance(15 * SECOND);
-      expect(site.take().length).toBe(TRIES_MAX);
+      expect(site.take().length).toBe(ATTEMPTS_MAX);
       expect((await user.get(path)).body).toEqual(before);
       expectError(await user.post(`${path}/check`), "service_unavailable");
       // At the limit it counts.
@@ -136,12 +136,12 @@ describe("history", () => {
     const id = await create({ interval: 300_000 });
     await server.clock.advance(5 * SECOND);
     await account.put(`/v1/pulse/${id}`, { active: false });
-    await server.clock.advance(CHECKS_KEPT_MS / 2);
+    await server.clock.advance(CHECK_RETENTION_MS / 2);
     await account.post(`/v1/pulse/${id}/check`);
     const count = async () =>
       ((await account.get(`/v1/pulse/${id}/history`)).body["checks"] as unknown[]).length;
     expect(await count()).toBe(2);
-    await server.clock.advance(CHECKS_KEPT_MS / 2 + 3_600 * SECOND);
+    await server.clock.advance(CHECK_RETENTION_MS / 2 + 3_600 * SECOND);
     expect(await count()).toBe(1);
   }, 20_000);
 

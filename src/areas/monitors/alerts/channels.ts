@@ -11,8 +11,8 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { assertFeature } from "../settings.ts";
-import { covered } from "./channel-requests.ts";
-import type { Notices } from "./notifications.ts";
+import { redactedConfig } from "./channel-kinds.ts";
+import type { Notifications } from "./notifications.ts";
 import {
   CHANNELS_MAX,
   type Channel,
@@ -23,7 +23,7 @@ import {
   type ChannelPatch,
   type ChannelQuery,
   type ChannelTested,
-  USUAL_EVENTS,
+  DEFAULT_EVENTS,
 } from "./schema.ts";
 import type { ChannelRow } from "./store.ts";
 
@@ -63,7 +63,7 @@ export class Channels {
 
   constructor(
     private readonly parts: Pick<MonitorParts, "ids" | "channels" | "outbound" | "outbox" | "owners">,
-    private readonly notices: Notices,
+    private readonly notifications: Notifications,
   ) {
     this.nextRef = parts.channels.highestRef() + 1;
   }
@@ -71,7 +71,7 @@ export class Channels {
   /** @throws ApiError `validation_error`, `forbidden` naming the tier it needs, `channel_limit_exceeded` */
   create(tx: Tx, { account, project }: Caller, given: ChannelCreateBody): Channel {
     const { channels, ids } = this.parts;
-    const { name, kind, config, default: isDefault = true, events = USUAL_EVENTS } = given;
+    const { name, kind, config, default: isDefault = true, events = DEFAULT_EVENTS } = given;
     this.assertConfig(account, kind, config);
     if (channels.count(project.ref) >= CHANNELS_MAX)
       throw new ApiError(
@@ -86,14 +86,14 @@ export class Channels {
       projectRef: project.ref,
       name,
       kind,
-      config: this.notices.sealed(config, channelId),
+      config: this.notifications.sealed(config, channelId),
       isDefault,
       events,
       createdAt: tx.now,
       updatedAt: tx.now,
     };
     channels.insert(tx, row);
-    this.notices.channelsChanged(tx, project.ref);
+    this.notifications.channelsChanged(tx, project.ref);
     tx.audit({ ...aboutChannel(row, "created"), before: null, after: this.view(row) });
     return this.view(row);
   }
@@ -120,7 +120,7 @@ export class Channels {
       events = before.events,
     } = given;
     if (config !== undefined) this.assertConfig(account, before.kind, config);
-    const sealed = config === undefined ? before.config : this.notices.sealed(config, channelId);
+    const sealed = config === undefined ? before.config : this.notifications.sealed(config, channelId);
     const row: ChannelRow = { ...before, name, isDefault, events, config: sealed, updatedAt: tx.now };
     this.parts.channels.update(tx, row);
     const [was, is] = [this.audited(before), this.audited(row)];
@@ -134,7 +134,7 @@ export class Channels {
   delete(tx: Tx, projectRef: number, channelId: string): { deleted: true } {
     const row = this.find(projectRef, channelId);
     this.parts.channels.remove(tx, row.ref);
-    this.notices.channelsChanged(tx, projectRef);
+    this.notifications.channelsChanged(tx, projectRef);
     tx.audit({ ...aboutChannel(row, "deleted"), before: this.audited(row), after: null });
     return { deleted: true };
   }
@@ -146,9 +146,9 @@ export class Channels {
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.find(projectRef, channelId),
-      outside: async (channel) => (channel.kind === "email" ? null : await this.notices.trial(channel)),
+      outside: async (channel) => (channel.kind === "email" ? null : await this.notifications.trial(channel)),
       settle: (tx, channel, result) => {
-        if (result === null) this.notices.trialByMail(tx, channel);
+        if (result === null) this.notifications.trialByMail(tx, channel);
         const { status: response_status, error } = result ?? { status: null, error: null };
         return { status: error === null ? "sent" : "failed", response_status, error };
       },
@@ -219,7 +219,7 @@ export class Channels {
       id: row.channelId,
       name: row.name,
       kind: row.kind,
-      config: covered(row.kind, this.notices.configOf(row)),
+      config: redactedConfig(row.kind, this.notifications.configOf(row)),
       default: row.isDefault,
       events: [...row.events],
       created_at: isoTime(row.createdAt),

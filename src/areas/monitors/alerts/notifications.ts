@@ -4,16 +4,23 @@ import { isoTime } from "../../../kernel/time/date-time.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorNotification, MonitorParts, TrialResult } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
-import { coveredUrl, headingOf, requestOf, shortened, type Told, textOf } from "./channel-requests.ts";
-import { CHANNELS_MAX, type ChannelConfig, type NoticeEvent } from "./schema.ts";
+import {
+  type ChannelMessage,
+  headingOf,
+  redactedUrl,
+  requestOf,
+  shortened,
+  textOf,
+} from "./channel-kinds.ts";
+import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent } from "./schema.ts";
 import type { ChannelRow } from "./store.ts";
 
 /** Something that channels are told of. */
-export interface Notice {
+export interface ChannelNotification {
   readonly projectRef: number;
   /** Null: it is about the project, whose default channels are told. */
   readonly monitor: MonitorRow | null;
-  readonly event: NoticeEvent;
+  readonly event: ChannelEvent;
   /** What it is about, on one line; of a monitor its name where nothing is given. */
   readonly title?: string;
   /** What has happened, on one line, without a full stop. */
@@ -45,7 +52,7 @@ interface PendingAlert {
 const TEST_TEXT = "A test: alerts of this channel arrive here";
 
 /** Tells channels, each in the unit of work of what it is told of: both happen or neither does. */
-export class Notices {
+export class Notifications {
   /** Projects that have channels: all others take no time. */
   private readonly projects: Set<number>;
   /** By channel and monitor. */
@@ -69,27 +76,27 @@ export class Notices {
   }
 
   /** Tells the channels of a monitor, else the project's default ones, each if it wants to know of such events. */
-  tell(tx: Tx, notice: Notice): void {
+  notifyChannels(tx: Tx, notice: ChannelNotification): void {
     const { projectRef, monitor, event } = notice;
     if (!this.hasChannels(projectRef)) return;
     const chosen = monitor === null ? null : this.parts.channels.chosen(monitor.ref);
-    let told: Told | null = null;
+    let told: ChannelMessage | null = null;
     for (const channel of this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)) {
-      const isMeant = chosen === null ? channel.isDefault : chosen.includes(channel.ref);
+      const isRecipient = chosen === null ? channel.isDefault : chosen.includes(channel.ref);
       if (
-        !isMeant ||
+        !isRecipient ||
         !channel.events.includes(event) ||
         this.parts.scheduler.suspended.has(channel.accountRef)
       )
         continue;
-      const downSince = this.withdrawn(tx, channel, notice);
-      told ??= this.toldOf(notice, tx.now);
+      const downSince = this.withdrawPending(tx, channel, notice);
+      told ??= this.messageOf(notice, tx.now);
       if (event !== "monitor.up" || downSince === null) {
         this.remember(tx, channel, notice, this.send(tx, channel, monitor, told), downSince);
         continue;
       }
       const text = `was down ${timeText(downSince)}–${timeText(tx.now)} UTC`;
-      this.send(tx, channel, monitor, this.toldOf({ ...notice, text }, tx.now));
+      this.send(tx, channel, monitor, this.messageOf({ ...notice, text }, tx.now));
       this.remember(tx, channel, notice, null, null);
     }
   }
@@ -98,7 +105,11 @@ export class Notices {
    * Cancels the alert of a monitor that has not arrived at a channel yet, where a newer one says more. Returns since when the
    * channel has not been notified; null where everything has arrived.
    */
-  private withdrawn(tx: Tx, channel: ChannelRow, { monitor, event }: Notice): number | null {
+  private withdrawPending(
+    tx: Tx,
+    channel: ChannelRow,
+    { monitor, event }: ChannelNotification,
+  ): number | null {
     if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) return null;
     const before = this.pending.get(`${channel.ref}/${monitor.ref}`);
     return before !== undefined && this.parts.notifier.withdraw(tx, before.id) ? before.at : null;
@@ -107,7 +118,7 @@ export class Notices {
   private remember(
     tx: Tx,
     channel: ChannelRow,
-    { monitor, event }: Notice,
+    { monitor, event }: ChannelNotification,
     id: string | null,
     since: number | null,
   ): void {
@@ -143,17 +154,17 @@ export class Notices {
     return JSON.parse(this.parts.vault.open(config, sealContext(channelId)));
   }
 
-  private testOf({ name }: ChannelRow): Told {
+  private testOf({ name }: ChannelRow): ChannelMessage {
     const event = "channel.test";
     const timestamp = secondsOf(this.parts.clock.now());
     const facts = { event, name, text: TEST_TEXT, timestamp };
     return { event, heading: headingOf(event, name), text: TEST_TEXT, link: null, facts };
   }
 
-  private toldOf(
-    { monitor, event, title, text: given, incidentId = null, facts }: Notice,
+  private messageOf(
+    { monitor, event, title, text: given, incidentId = null, facts }: ChannelNotification,
     now: number,
-  ): Told {
+  ): ChannelMessage {
     const { publicUrl } = this.parts;
     const text = shortened(given);
     const name = title ?? (monitor === null ? "" : shownName(monitor.settings));
@@ -173,7 +184,7 @@ export class Notices {
   }
 
   /** Returns the id of the notification; null of e-mails, which have a queue of their own. */
-  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, told: Told): string | null {
+  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, told: ChannelMessage): string | null {
     const { notifier, outbox } = this.parts;
     if (channel.kind !== "email") return notifier.notify(tx, this.notificationOf(channel, monitor, told));
     // The mail server may have been taken away since the channel was made.
@@ -191,7 +202,11 @@ export class Notices {
     return isUnlimited(tier) || (to.length === 1 && to.every(isOwn)) ? to : [email];
   }
 
-  private notificationOf(channel: ChannelRow, monitor: MonitorRow | null, told: Told): MonitorNotification {
+  private notificationOf(
+    channel: ChannelRow,
+    monitor: MonitorRow | null,
+    told: ChannelMessage,
+  ): MonitorNotification {
     const { kind, accountRef, projectRef } = channel;
     if (kind === "email") throw new Error("e-mails are no requests");
     const config = this.configOf(channel);
@@ -201,7 +216,7 @@ export class Notices {
     const notification = { accountRef, projectRef, event: told.event, monitor_id, body, retry_schedule };
     // Of these the receiver knows by their signature who they are from, and their URL is shown.
     if (kind === "webhook") return { ...notification, target_url: destination.url };
-    return { ...notification, target_url: coveredUrl(destination.url), destination };
+    return { ...notification, target_url: redactedUrl(destination.url), destination };
   }
 }
 

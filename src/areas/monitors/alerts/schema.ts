@@ -18,16 +18,16 @@ const CHANNEL_KINDS = [
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
 /** What a channel can be told of. */
-export const NOTICE_EVENTS = [
+export const CHANNEL_EVENTS = [
   ...(["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered"] as const),
   ...(["monitor.certificate", "monitor.flapping", "monitor.acknowledged"] as const),
   ...(["observer.offline", "maintenance.started", "maintenance.ended"] as const),
 ] as const;
-/** One of {@link NOTICE_EVENTS}. */
-export type NoticeEvent = (typeof NOTICE_EVENTS)[number];
+/** One of {@link CHANNEL_EVENTS}. */
+export type ChannelEvent = (typeof CHANNEL_EVENTS)[number];
 
 /** What a channel is told of where its user names nothing. */
-export const USUAL_EVENTS: readonly NoticeEvent[] = [
+export const DEFAULT_EVENTS: readonly ChannelEvent[] = [
   ...(["monitor.down", "monitor.up", "monitor.certificate", "observer.offline"] as const),
 ];
 
@@ -65,13 +65,13 @@ const Config = Type.Object(CONFIG, { description: "What its kind needs. Secrets 
 /** Where exactly a channel leads. */
 export type ChannelConfig = Static<typeof Config>;
 
-const Events = Type.Array(oneOf(NOTICE_EVENTS), {
+const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
   minItems: 1,
-  maxItems: NOTICE_EVENTS.length,
+  maxItems: CHANNEL_EVENTS.length,
   uniqueItems: true,
-  errorMessage: `must be some of ${NOTICE_EVENTS.join(", ")}`,
+  errorMessage: `must be some of ${CHANNEL_EVENTS.join(", ")}`,
   description: "What it is told of.",
-  examples: [USUAL_EVENTS],
+  examples: [DEFAULT_EVENTS],
 });
 const IsDefault = Type.Boolean({
   errorMessage: "must be true or false",
@@ -109,7 +109,7 @@ export const Channel = named("Channel", {
   kind: Kind,
   config: Config,
   default: IsDefault,
-  events: Type.Array(oneOf(NOTICE_EVENTS)),
+  events: Type.Array(oneOf(CHANNEL_EVENTS)),
   created_at: RFC_3339,
   updated_at: RFC_3339,
 });

@@ -1,6 +1,6 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { ChannelKind, NoticeEvent } from "./schema.ts";
+import type { ChannelEvent, ChannelKind } from "./schema.ts";
 
 /** A channel as it is kept. */
 export interface ChannelRow {
@@ -13,7 +13,7 @@ export interface ChannelRow {
   /** Sealed. */
   readonly config: Uint8Array;
   readonly isDefault: boolean;
-  readonly events: readonly NoticeEvent[];
+  readonly events: readonly ChannelEvent[];
   readonly createdAt: number;
   readonly updatedAt: number;
 }

@@ -1,13 +1,13 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
 import type { ResponseHeaders } from "../../../kernel/outbound/response-reader.ts";
-import { type Assertions, type JsonOp, looksAtBody, statusRange } from "../options.ts";
+import { type Assertions, type JsonOp, readsBody, statusRange } from "../options.ts";
 import { atJsonPath, readJsonPath } from "./json-path.ts";
 
 /** Longest text of a value that an error shows. */
 const SHOWN_LENGTH_MAX = 100;
 
 /** What assertions look at. */
-export interface Answer {
+export interface CheckedResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
   readonly body: Uint8Array;
@@ -15,12 +15,12 @@ export interface Answer {
 }
 
 /** Why an answer makes its target down; null when it does not. */
-export function failureOf(assertions: Assertions, answer: Answer): string | null {
-  const { status } = answer;
+export function failureOf(assertions: Assertions, response: CheckedResponse): string | null {
+  const { status } = response;
   const { accept_status: accepted } = assertions;
   if (accepted === null && status >= 400) return `the target answered ${status}`;
   if (accepted !== null && !accepted.some((range) => isWithin(status, range))) return `status: ${status}`;
-  return looksAtBody(assertions) ? bodyFailure(assertions, answer) : null;
+  return readsBody(assertions) ? bodyFailure(assertions, response) : null;
 }
 
 function isWithin(status: number, range: string): boolean {
@@ -30,7 +30,7 @@ function isWithin(status: number, range: string): boolean {
 
 const WHERE = "the first 64 KiB";
 
-function bodyFailure(assertions: Assertions, { headers, body, truncated }: Answer): string | null {
+function bodyFailure(assertions: Assertions, { headers, body, truncated }: CheckedResponse): string | null {
   const { keyword, keyword_absent: absent } = assertions;
   const encoding = headers["content-encoding"] ?? "identity";
   // It was asked for as it is. Words are not looked for in what is packed.

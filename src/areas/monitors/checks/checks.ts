@@ -12,13 +12,13 @@ import {
   shownName,
 } from "../domain.ts";
 import type { CheckOutcome, Outages } from "../incidents/outages.ts";
-import { looksAtBody } from "../options.ts";
+import { readsBody } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CheckMade, MonitorRow, MonitorSettings } from "../store.ts";
-import type { Observer } from "../suppression/observer.ts";
-import { MARKS, type Quiet } from "../suppression/suppression.ts";
+import type { CompletedCheck, MonitorRow, MonitorSettings } from "../store.ts";
+import type { Connectivity } from "../suppression/connectivity.ts";
+import { SUPPRESSION_REASONS, type Suppression } from "../suppression/suppression.ts";
 import { failureOf } from "./assertions.ts";
-import { metCertificate } from "./certificate.ts";
+import { updatedCertificate } from "./certificate.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -27,11 +27,11 @@ const BODY_BYTES_MAX = 64 * 1024;
 /** A check during which the event loop stalled for longer says nothing about its target, and is made again. */
 export const STALL_MS_MAX = 1_000;
 /** How often such a check is made before it is left out. */
-export const TRIES_MAX = 3;
+export const ATTEMPTS_MAX = 3;
 /** Real time between tries: the stall may pass. */
-const TRIES_PAUSE_MS = 200;
+const ATTEMPT_PAUSE_MS = 200;
 /** How long checks are kept. */
-export const CHECKS_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
+export const CHECK_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 
 const USER_AGENT = "Svc-Pulse/1.0";
 
@@ -46,8 +46,8 @@ export class Checks {
   constructor(
     private readonly parts: MonitorParts,
     private readonly outages: Outages,
-    private readonly quiet: Quiet,
-    private readonly observer: Observer,
+    private readonly suppression: Suppression,
+    private readonly connectivity: Connectivity,
   ) {
     this.counts = parts.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
@@ -58,41 +58,41 @@ export class Checks {
   }
 
   /** Makes a check. Null: in each try the event loop stalled or resources ran out, so nothing is known. */
-  async make(monitor: MonitorRow, manual: boolean): Promise<CheckMade | null> {
-    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-      if (tries > 0) await realDelay(TRIES_PAUSE_MS);
+  async make(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null> {
+    for (let tries = 0; tries < ATTEMPTS_MAX; tries += 1) {
+      if (tries > 0) await realDelay(ATTEMPT_PAUSE_MS);
       const at = this.parts.clock.now();
       const outcome = await this.ask(monitor);
-      if (!saysSomething(outcome)) continue;
-      const line = this.observer.saw(monitor, outcome);
+      if (!isConclusive(outcome)) continue;
+      const line = this.connectivity.saw(monitor, outcome);
       const made = { ...madeOf(outcome, monitor.settings, at, manual), line };
-      return this.observer.mutes(line) ? { ...made, offline: "server" } : made;
+      return this.connectivity.isInconclusive(line) ? { ...made, offline: "server" } : made;
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
   }
 
   /** What a check would bring about by itself. */
-  next(monitor: MonitorRow, made: CheckMade) {
+  next(monitor: MonitorRow, made: CompletedCheck) {
     const rules = this.rulesOf(monitor);
-    return afterCheck(monitor, made, made.atOnce ? { ...rules, threshold: 1 } : rules);
+    return afterCheck(monitor, made, made.ignoresThreshold ? { ...rules, threshold: 1 } : rules);
   }
 
   /** Records checks, queues their alerts, returns the monitor after them; nothing when it was deleted or changed meanwhile. */
-  record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow | null {
+  record(tx: Tx, checked: MonitorRow, made: readonly CompletedCheck[]): MonitorRow | null {
     const monitor = this.parts.monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return null;
     return this.recordNow(tx, monitor, made);
   }
 
   /** The same of a monitor that was read in this unit of work. */
-  recordNow(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow {
+  recordNow(tx: Tx, checked: MonitorRow, made: readonly CompletedCheck[]): MonitorRow {
     const { monitors } = this.parts;
     let monitor = checked;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const last = made.at(-1);
-    if (last?.offline === "server") this.observer.begin(tx, last.at);
-    else if (last?.line === "proved") this.observer.end(tx, last.at);
+    if (last?.offline === "server") this.connectivity.begin(tx, last.at);
+    else if (last?.line === "proved") this.connectivity.end(tx, last.at);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
@@ -129,12 +129,17 @@ export class Checks {
   }
 
   /** Returns the monitor after a check, whose row is still to be written. */
-  private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
+  private recordOne(tx: Tx, monitor: MonitorRow, made: CompletedCheck): MonitorRow {
     const { checks } = this.parts;
     const { ref } = monitor;
-    const { state, event, mark, ...calmed } = this.quiet.calmed(tx, monitor, made, this.next(monitor, made));
+    const { state, event, mark, ...apply } = this.suppression.apply(
+      tx,
+      monitor,
+      made,
+      this.next(monitor, made),
+    );
     if (made.again) {
-      this.follow(tx, { before: monitor, after: state, made, event, ...calmed });
+      this.follow(tx, { before: monitor, after: state, made, event, ...apply });
       return { ...monitor, ...state };
     }
     const counts = mark === null ? 1 : 0;
@@ -143,7 +148,8 @@ export class Checks {
     const isSameHour = monitor.hour === hour;
     if (monitor.checks > 0 && !isSameHour) {
       checks.insertHour(tx, { ref, hour: monitor.hour, checks: monitor.checks, up: monitor.up });
-      if (this.parts.scheduler.clockTrust.isTrusted) checks.removeHoursBefore(tx, ref, hour - CHECKS_KEPT_MS);
+      if (this.parts.scheduler.clockTrust.isTrusted)
+        checks.removeHoursBefore(tx, ref, hour - CHECK_RETENTION_MS);
     }
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
     const current = { hour, checks: start.checks + counts, up: start.up + (made.up ? counts : 0) };
@@ -155,13 +161,15 @@ export class Checks {
       sequence,
       ref,
       previous: monitor.lastCheck,
-      mark: mark === null ? 0 : MARKS[mark],
+      mark: mark === null ? 0 : SUPPRESSION_REASONS[mark],
     });
-    this.follow(tx, { before: monitor, after: state, made, event, ...calmed });
+    this.follow(tx, { before: monitor, after: state, made, event, ...apply });
     // During planned work nobody is told: a certificate that ends is met again after it.
     const isNews = met !== undefined && mark === null && state.lastCheckedAt === made.at;
     const { tls_expiry_days: days } = monitor.settings;
-    const certificate = isNews ? metCertificate(monitor.certificate, met, made, days) : monitor.certificate;
+    const certificate = isNews
+      ? updatedCertificate(monitor.certificate, met, made, days)
+      : monitor.certificate;
     const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
     this.outages.notifyHealth(tx, monitor, after, made);
     return after;
@@ -201,7 +209,7 @@ export class Checks {
       body: body === null ? null : Buffer.from(body),
       timeoutMs: timeout,
       bodyBytesMax: BODY_BYTES_MAX,
-      keepsBody: looksAtBody(monitor.settings),
+      keepsBody: readsBody(monitor.settings),
       readsCertificate,
       longerBody: "truncate",
       redirectsMax: REDIRECTS_MAX,
@@ -219,7 +227,7 @@ export class Checks {
 }
 
 /** Whether the outcome says anything about the target. */
-function saysSomething(outcome: OutboundOutcome): boolean {
+function isConclusive(outcome: OutboundOutcome): boolean {
   if (outcome.stalledMs > STALL_MS_MAX) return false;
   return outcome.answered || outcome.failure.kind !== "local";
 }
@@ -238,7 +246,12 @@ function typeOf(body: string): string {
   }
 }
 
-function madeOf(outcome: OutboundOutcome, settings: MonitorSettings, at: number, manual: boolean): CheckMade {
+function madeOf(
+  outcome: OutboundOutcome,
+  settings: MonitorSettings,
+  at: number,
+  manual: boolean,
+): CompletedCheck {
   const { timeout: timeoutMs } = settings;
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
   if (outcome.answered) {
@@ -260,7 +273,7 @@ function sendAlert(
   monitor: MonitorRow,
   event: MonitorEvent,
   { status, consecutiveFailures: consecutive_failures }: MonitorState,
-  { at, latencyMs: latency_ms, responseStatus: response_status, error }: CheckMade,
+  { at, latencyMs: latency_ms, responseStatus: response_status, error }: CompletedCheck,
 ): void {
   const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
   const { url, webhook_url: target_url } = settings;

@@ -8,8 +8,8 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { Checks } from "../checks/checks.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CheckMade, MonitorRow } from "../store.ts";
-import type { Quiet } from "../suppression/suppression.ts";
+import type { CompletedCheck, MonitorRow } from "../store.ts";
+import type { Suppression } from "../suppression/suppression.ts";
 import { type HeartbeatView, PINGS_KEPT, type PingKey, type PingList } from "./schema.ts";
 import {
   afterPing,
@@ -65,7 +65,7 @@ export class Heartbeats {
   constructor(
     private readonly parts: MonitorParts,
     private readonly checks: Checks,
-    private readonly quiet: Quiet,
+    private readonly suppression: Suppression,
   ) {
     const { clock, scheduler } = parts;
     this.startedAt = clock.monotonic();
@@ -77,10 +77,10 @@ export class Heartbeats {
       concurrency: CONCURRENCY,
       run: async ({ key, dueAt }) => {
         const late = this.overdue(Number(key), dueAt);
-        const isDeaf = late !== null && (await quiet.isDeaf(late.accountRef));
+        const isServerOffline = late !== null && (await suppression.isServerOffline(late.accountRef));
         return {
           record: (tx) => {
-            if (isDeaf) quiet.noteDeaf(tx);
+            if (isServerOffline) suppression.recordOffline(tx);
             this.passed(tx, Number(key), dueAt);
           },
         };
@@ -172,7 +172,8 @@ export class Heartbeats {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
       const checked = this.checks.recordNow(tx, monitor, [madeOf(tx, error, durationMs)]);
       const saved = this.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
-      if (isPlain(ping) && !this.quiet.hasMaintenance(ref)) steady.add(tx, checked, { ...was, ...saved }, ip);
+      if (isPlain(ping) && !this.suppression.hasMaintenance(ref))
+        steady.add(tx, checked, { ...was, ...saved }, ip);
       return true;
     } else this.save(tx, ref, is);
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
@@ -282,7 +283,7 @@ export class Heartbeats {
       this.save(tx, ref, { ...row, lookedAt: null });
       return;
     }
-    const lookedAt = this.quiet.waitsUntil(ref, tx.now);
+    const lookedAt = this.suppression.suppressedUntil(ref, tx.now);
     if (lookedAt !== null) {
       heartbeats.save(tx, ref, { ...row, lookedAt });
       scheduler.enqueue(tx, DEADLINES, String(ref), lookedAt, null);
@@ -293,7 +294,7 @@ export class Heartbeats {
     const isOver = overranAt !== null && overranAt <= tx.now;
     const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
     const error = isMissed ? missedText(row) : isOver ? overranText(row) : this.lastError(monitor);
-    const made = { ...madeOf(tx, error, null), atOnce: true, again: !isMissed && !isOver };
+    const made = { ...madeOf(tx, error, null), ignoresThreshold: true, again: !isMissed && !isOver };
     this.checks.recordNow(tx, monitor, [made]);
     this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
   }
@@ -302,7 +303,7 @@ export class Heartbeats {
   private heard({ accountRef }: MonitorRow, row: HeartbeatRow, dueAt: number): HeartbeatRow {
     // Its job was due when it is looked at, until the clock was set back, and the job with it.
     const setBackMs = row.lookedAt === null ? 0 : Math.max(0, row.lookedAt - dueAt);
-    const since = Math.max(this.listensSince, this.hearsSince(accountRef));
+    const since = Math.max(this.listensSince, this.reachableSince(accountRef));
     const is = movedBack(row, setBackMs);
     return { ...row, ...afterStart(is, row, since) };
   }
@@ -315,8 +316,8 @@ export class Heartbeats {
   }
 
   /** The same of a lost connectivity. A time that lies ahead is from before the clock was set back. */
-  private hearsSince(accountRef: number): number {
-    const since = this.quiet.hearsSince(accountRef);
+  private reachableSince(accountRef: number): number {
+    const since = this.suppression.reachableSince(accountRef);
     return since > this.parts.clock.now() ? 0 : since;
   }
 
@@ -362,7 +363,7 @@ export class Heartbeats {
 }
 
 /** What a ping, or one that did not come, amounts to as a check. */
-function madeOf(tx: Tx, error: string | null, durationMs: number | null): CheckMade {
+function madeOf(tx: Tx, error: string | null, durationMs: number | null): CompletedCheck {
   return {
     up: error === null,
     latencyMs: durationMs ?? 0,

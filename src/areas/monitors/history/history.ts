@@ -1,10 +1,10 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
-import { CHECKS_KEPT_MS } from "../checks/checks.ts";
+import { CHECK_RETENTION_MS } from "../checks/checks.ts";
 import { secondsOf, uptimePercent } from "../domain.ts";
 import { LIST_LIMIT, type MonitorCheck, type MonitorHistory } from "../schema.ts";
 import type { CheckStore, MonitorRow, StoredCheck } from "../store.ts";
-import { MARKS } from "../suppression/suppression.ts";
+import { SUPPRESSION_REASONS } from "../suppression/suppression.ts";
 
 const DAY_HOURS = 24;
 
@@ -25,7 +25,7 @@ export function historyOf(
     sequence = check.previous;
   }
   const more = checks.length === limit && store.check(sequence) !== null;
-  const counts = [...store.hoursSince(monitor.ref, now - CHECKS_KEPT_MS), monitor];
+  const counts = [...store.hoursSince(monitor.ref, now - CHECK_RETENTION_MS), monitor];
   const percent = (days: number) => uptimePercent(counts, now, days * DAY_HOURS);
   return {
     checks,
@@ -51,7 +51,7 @@ function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: Sto
     response_status: responseStatus,
     error,
     manual: manual !== 0,
-    observer_offline: mark === MARKS.observer_offline,
-    maintenance: mark === MARKS.maintenance,
+    observer_offline: mark === SUPPRESSION_REASONS.observer_offline,
+    maintenance: mark === SUPPRESSION_REASONS.maintenance,
   };
 }

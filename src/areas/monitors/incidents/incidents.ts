@@ -5,7 +5,7 @@ import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
-import type { Notices } from "../alerts/notifications.ts";
+import type { Notifications } from "../alerts/notifications.ts";
 import { shownName, sinceText } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
@@ -55,7 +55,7 @@ export class Incidents {
 
   constructor(
     private readonly parts: Pick<MonitorParts, "ids" | "incidents" | "monitors" | "keyName" | "changes">,
-    private readonly notices: Notices,
+    private readonly notifications: Notifications,
   ) {
     this.nextRef = parts.incidents.highestRef() + 1;
   }
@@ -159,7 +159,7 @@ export class Incidents {
     });
     const { projectRef, monitorRef, title } = row;
     const monitor = monitorRef === null ? null : this.parts.monitors.monitor(monitorRef);
-    this.notices.tell(tx, {
+    this.notifications.notifyChannels(tx, {
       projectRef,
       monitor,
       event: "monitor.acknowledged",

@@ -1,8 +1,8 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Notices } from "../alerts/notifications.ts";
-import { healthNotices } from "../checks/health.ts";
+import type { Notifications } from "../alerts/notifications.ts";
+import { healthNotifications } from "../checks/health-notifications.ts";
 import { durationText, type MonitorEvent, type MonitorState, sinceText } from "../domain.ts";
-import type { CheckMade, MonitorRow } from "../store.ts";
+import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Incidents } from "./incidents.ts";
 import type { IncidentRow } from "./store.ts";
 
@@ -10,7 +10,7 @@ import type { IncidentRow } from "./store.ts";
 export interface CheckOutcome {
   readonly before: MonitorRow;
   readonly after: MonitorState;
-  readonly made: CheckMade;
+  readonly made: CompletedCheck;
   /** Event for the monitor's own webhook and e-mail; null for none. */
   readonly event: MonitorEvent | null;
   /** Incident, else monitor, that explains the failure: no alert is sent. */
@@ -23,12 +23,12 @@ export interface CheckOutcome {
 export class Outages {
   constructor(
     private readonly incidents: Incidents,
-    private readonly notices: Notices,
+    private readonly notifications: Notifications,
   ) {}
 
   /** Whether the project has notification channels. */
   hasChannels(projectRef: number): boolean {
-    return this.notices.hasChannels(projectRef);
+    return this.notifications.hasChannels(projectRef);
   }
 
   /** Resolves the monitor's open incident, if any, without a notification. */
@@ -53,11 +53,11 @@ export class Outages {
   }
 
   /** Notifies channels of a slow target, its return to normal latency, and an expiring certificate. */
-  notifyHealth(tx: Tx, before: MonitorRow, after: MonitorRow, made: CheckMade): void {
+  notifyHealth(tx: Tx, before: MonitorRow, after: MonitorRow, made: CompletedCheck): void {
     const { projectRef } = before;
     if (!this.hasChannels(projectRef)) return;
-    for (const notice of healthNotices(before, after, made)) {
-      this.notices.tell(tx, { projectRef, monitor: after, ...notice });
+    for (const notice of healthNotifications(before, after, made)) {
+      this.notifications.notifyChannels(tx, { projectRef, monitor: after, ...notice });
     }
   }
 
@@ -76,7 +76,7 @@ export class Outages {
     const { before, after, made } = outcome;
     const { projectRef } = before;
     if (!this.hasChannels(projectRef)) return;
-    this.notices.tell(tx, {
+    this.notifications.notifyChannels(tx, {
       projectRef,
       monitor: before,
       event,
@@ -101,12 +101,12 @@ function isAccountedFor({ event }: CheckOutcome, incident: IncidentRow | null): 
   return incident.suppressedBy !== null || (event === "monitor.down" && incident.acknowledgedAt !== null);
 }
 
-function downText({ error }: CheckMade, incident: IncidentRow | null, now: number): string {
+function downText({ error }: CompletedCheck, incident: IncidentRow | null, now: number): string {
   const cause = error ?? "no response";
   return incident === null ? cause : `${cause} · ${sinceText(incident.startedAt, now)}`;
 }
 
-function upText({ at, responseStatus, latencyMs }: CheckMade, incident: IncidentRow | null): string {
+function upText({ at, responseStatus, latencyMs }: CompletedCheck, incident: IncidentRow | null): string {
   const parts: string[] = [];
   if (responseStatus !== null) parts.push(`responded with ${responseStatus} in ${latencyMs} ms`);
   if (incident !== null) parts.push(`was down for ${durationText(at - incident.startedAt)}`);

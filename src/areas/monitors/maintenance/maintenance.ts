@@ -35,8 +35,12 @@ const CONCURRENCY = 64;
 type Parts = Pick<MonitorParts, "ids" | "scheduler" | "changes" | "monitors" | "stopped" | "steady"> & {
   readonly maintenance: MaintenanceStore;
   /** Looks at a monitor at once: what was not told during the window is told now. */
-  readonly look: (tx: Tx, ref: number) => void;
-  readonly tell: (tx: Tx, event: "maintenance.started" | "maintenance.ended", row: MaintenanceRow) => void;
+  readonly recheck: (tx: Tx, ref: number) => void;
+  readonly notifyChannels: (
+    tx: Tx,
+    event: "maintenance.started" | "maintenance.ended",
+    row: MaintenanceRow,
+  ) => void;
 };
 
 type Given = MaintenanceUpdateBody;
@@ -161,27 +165,27 @@ export class MaintenanceService {
   }
 
   private begun(tx: Tx, row: MaintenanceRow): MaintenanceRow {
-    this.parts.tell(tx, "maintenance.started", row);
+    this.parts.notifyChannels(tx, "maintenance.started", row);
     this.parts.changes.inProject(tx, row.projectRef, "pulse");
     return { ...row, begun: 1 };
   }
 
   private ended(tx: Tx, row: MaintenanceRow, monitors: readonly { ref: number }[]): MaintenanceRow {
-    this.parts.tell(tx, "maintenance.ended", row);
+    this.parts.notifyChannels(tx, "maintenance.ended", row);
     this.parts.changes.inProject(tx, row.projectRef, "pulse");
-    for (const { ref } of monitors) this.parts.look(tx, ref);
+    for (const { ref } of monitors) this.parts.recheck(tx, ref);
     return { ...row, begun: 0 };
   }
 
   /** Monitors that are taken out of a window that lasts are looked at, as at its end. */
   private replaceMonitors(tx: Tx, { ref, projectRef, begun }: MaintenanceRow, ids: readonly string[]): void {
-    const { maintenance, look } = this.parts;
+    const { maintenance, recheck } = this.parts;
     const is = new Set(this.refsOf(projectRef, ids));
     const was = maintenance.monitorsOf(ref);
     maintenance.removeMonitors(tx, ref);
     for (const monitor of is) this.addMonitor(tx, monitor, ref);
     if (begun === 0) return;
-    for (const monitor of was) if (!is.has(monitor.ref)) look(tx, monitor.ref);
+    for (const monitor of was) if (!is.has(monitor.ref)) recheck(tx, monitor.ref);
   }
 
   private addMonitor(tx: Tx, monitorRef: number, ref: number): void {

@@ -18,7 +18,7 @@ type AreaParts = Pick<
   MonitorParts,
   | "monitors"
   | "checks"
-  | "dailies"
+  | "dayCounts"
   | "stopped"
   | "owners"
   | "tiers"
@@ -34,7 +34,7 @@ export function createStatusPages(kernel: Kernel, parts: AreaParts) {
     incidents: parts.incidents,
     maintenance: maintenanceStore(kernel.db),
   });
-  const days = new Days(parts.dailies);
+  const days = new Days(parts.dayCounts);
   days.register(kernel);
   declareGauges(kernel, { ...parts, eventReader: reader });
   const pages = pageStore(kernel.db);

@@ -1,16 +1,16 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 
 /** What keeps a monitor's changes quiet, as its row has it. */
-export type QuietRow = {
+export type FlappingRow = {
   /** JSON: epoch milliseconds of the last changes, oldest first. */
   readonly changes: string;
   readonly flapping: number;
 };
 
-export type QuietStore = ReturnType<typeof quietStore>;
+export type SuppressionStore = ReturnType<typeof suppressionStore>;
 
 /** All SQL of what keeps failures quiet: dependencies, flapping, and the server's own outages. */
-export function quietStore(db: Database) {
+export function suppressionStore(db: Database) {
   return {
     parentOf: db.number<[ref: number]>("SELECT parent_ref AS n FROM monitor_parents WHERE monitor_ref = ?"),
     childOf: db.all<{ readonly ref: number }, [parentRef: number]>(
@@ -28,13 +28,13 @@ export function quietStore(db: Database) {
     /** Nothing depends on a monitor that is gone. */
     freeChildren: db.change<[parentRef: number]>("DELETE FROM monitor_parents WHERE parent_ref = ?"),
 
-    quiet: db.one<QuietRow, [ref: number]>(
+    flapping: db.one<FlappingRow, [ref: number]>(
       "SELECT changes, flapping FROM monitor_quiet WHERE monitor_ref = ?",
     ),
-    setQuiet: db.change<[QuietRow & { readonly ref: number }]>(
+    setFlapping: db.change<[FlappingRow & { readonly ref: number }]>(
       "INSERT OR REPLACE INTO monitor_quiet (monitor_ref, changes, flapping) VALUES ($ref, $changes, $flapping)",
     ),
-    removeQuiet: db.change<[ref: number]>("DELETE FROM monitor_quiet WHERE monitor_ref = ?"),
+    removeFlapping: db.change<[ref: number]>("DELETE FROM monitor_quiet WHERE monitor_ref = ?"),
 
     /** When the outage began that lasts; 0: there is none. */
     outage: db.number("SELECT max(from_at) AS n FROM monitor_observer_outages WHERE to_at IS NULL"),

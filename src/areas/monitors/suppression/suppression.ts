@@ -1,12 +1,12 @@
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isLate, type MonitorEvent, type MonitorState } from "../domain.ts";
+import { isOutdated, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { MaintenanceService } from "../maintenance/maintenance.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CheckMade, MonitorRow } from "../store.ts";
-import { AGAIN_MS, type Observer } from "./observer.ts";
-import type { QuietStore } from "./store.ts";
+import type { CompletedCheck, MonitorRow } from "../store.ts";
+import { type Connectivity, RECHECK_MS } from "./connectivity.ts";
+import type { SuppressionStore } from "./store.ts";
 
 /** Monitors that depend on each other, at most: the deepest has two above it. */
 const DEPENDENT_MAX = 3;
@@ -15,26 +15,29 @@ export const FLAPPING_CHANGES = 5;
 /** See {@link FLAPPING_CHANGES}. */
 export const FLAPPING_WITHIN_MS = 30 * 60_000;
 /** After so long without a change it is over. */
-export const SETTLED_MS = 15 * 60_000;
+export const FLAPPING_END_MS = 15 * 60_000;
 
 /** The job of the moment at which a monitor has flapped enough; its key is the monitor's reference. */
-const SETTLED = "monitors.settled";
+const FLAPPING_END_JOB = "monitors.settled";
 const CONCURRENCY = 64;
 
 /** Why a check counts for nothing. */
-export type Mark = "observer_offline" | "maintenance";
+export type SuppressionReason = "observer_offline" | "maintenance";
 /** As the rows of checks have them. */
-export const MARKS: Readonly<Record<Mark, number>> = { observer_offline: 1, maintenance: 2 };
+export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = {
+  observer_offline: 1,
+  maintenance: 2,
+};
 
 /** What a check would bring about. */
-export interface Next {
+export interface CheckEffect {
   readonly state: MonitorState;
   readonly event: MonitorEvent | null;
 }
 
 /** What it does bring about. */
-export interface Calmed extends Next {
-  readonly mark: Mark | null;
+export interface FinalEffect extends CheckEffect {
+  readonly mark: SuppressionReason | null;
   /** What it depends on has failed: the incident of that, else its id. Then nobody is told. */
   readonly suppressedBy: string | null;
   /** Whether channels are told nothing of the change. */
@@ -42,28 +45,28 @@ export interface Calmed extends Next {
 }
 
 type Parts = Pick<MonitorParts, "monitors" | "incidents" | "scheduler" | "clock" | "stopped" | "writer"> & {
-  readonly quiet: QuietStore;
-  readonly observer: Observer;
+  readonly store: SuppressionStore;
+  readonly connectivity: Connectivity;
   readonly maintenance: MaintenanceService;
   /** Tells channels that a monitor flaps, or where it stands after that. */
-  readonly tell: (tx: Tx, event: "monitor.flapping" | MonitorEvent, monitor: MonitorRow) => void;
+  readonly notifyChannels: (tx: Tx, event: "monitor.flapping" | MonitorEvent, monitor: MonitorRow) => void;
 };
 
 /** Makes a check, and records it. */
 interface Checker {
-  make(monitor: MonitorRow, manual: boolean): Promise<CheckMade | null>;
-  next(monitor: MonitorRow, made: CheckMade): Next;
-  record(tx: Tx, monitor: MonitorRow, made: readonly CheckMade[]): void;
+  make(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null>;
+  next(monitor: MonitorRow, made: CompletedCheck): CheckEffect;
+  record(tx: Tx, monitor: MonitorRow, made: readonly CompletedCheck[]): void;
 }
 
 /** Keeps quiet what says nothing, or has been said: fewer false alarms. */
-export class Quiet {
+export class Suppression {
   private readonly inFlight = new Map<number, Promise<void>>();
   /** Of the checks under way: those that wait for another one's end, and for whose. */
   private readonly waits = new Map<number, number>();
 
   constructor(private readonly parts: Parts) {
-    parts.scheduler.register(SETTLED, {
+    parts.scheduler.register(FLAPPING_END_JOB, {
       concurrency: CONCURRENCY,
       run: async ({ key }) => ({ record: (tx) => this.settled(tx, Number(key)) }),
     });
@@ -73,14 +76,19 @@ export class Quiet {
    * What a check comes to when the server's own line and the monitor's parent have been looked at. Comes before it is
    * recorded, since both may take requests.
    */
-  async judged(monitor: MonitorRow, made: CheckMade, by: Checker, isUnderWay = false): Promise<CheckMade> {
+  async investigate(
+    monitor: MonitorRow,
+    made: CompletedCheck,
+    by: Checker,
+    isUnderWay = false,
+  ): Promise<CompletedCheck> {
     if (made.up || made.manual || made.offline !== undefined) return made;
     const { state, event } = by.next(monitor, made);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const matters = goesDown || event !== null;
-    const scope = await this.parts.observer.holds(monitor, made, matters);
+    const scope = await this.parts.connectivity.holds(monitor, made, matters);
     if (scope !== null) return { ...made, offline: scope };
-    const parent = this.parts.quiet.parentOf(monitor.ref);
+    const parent = this.parts.store.parentOf(monitor.ref);
     const isAsked = parent !== 0 && (matters || monitor.status !== "down");
     // What depends on what may change meanwhile: two checks that wait for each other would never end.
     if (!isAsked || (isUnderWay && this.waitsFor(parent, monitor.ref))) return made;
@@ -90,7 +98,7 @@ export class Quiet {
   }
 
   /** What a check brings about where failures may have to be kept quiet. */
-  calmed(tx: Tx, monitor: MonitorRow, made: CheckMade, next: Next): Calmed {
+  apply(tx: Tx, monitor: MonitorRow, made: CompletedCheck, next: CheckEffect): FinalEffect {
     if (made.offline !== undefined)
       return held(monitor, made, "observer_offline", monitor.consecutiveFailures);
     if (this.parts.maintenance.endFor(monitor.ref, made.at) !== null)
@@ -103,34 +111,34 @@ export class Quiet {
 
   /** The monitor that one depends on; null for none. */
   parentOf(ref: number): MonitorRow | null {
-    const parent = this.parts.quiet.parentOf(ref);
+    const parent = this.parts.store.parentOf(ref);
     return parent === 0 ? null : this.parts.monitors.monitor(parent);
   }
 
   /** Sets what a monitor depends on, by its id; null: nothing. @throws ApiError `validation_error` */
   setParent(tx: Tx, { ref, projectRef }: { ref: number; projectRef: number }, id: string | null): void {
-    const { quiet, monitors } = this.parts;
+    const { store, monitors } = this.parts;
     if (id === null) {
-      quiet.removeParent(tx, ref);
+      store.removeParent(tx, ref);
       return;
     }
     const parent = isUuid(id.toLowerCase()) ? monitors.find(id.toLowerCase()) : null;
     if (parent === null || parent.projectRef !== projectRef)
       throw invalidField("depends_on", "must be the id of a monitor of this project");
     let above = 0;
-    for (let one = parent.ref; one !== 0 && above <= DEPENDENT_MAX; one = quiet.parentOf(one)) {
+    for (let one = parent.ref; one !== 0 && above <= DEPENDENT_MAX; one = store.parentOf(one)) {
       if (one === ref) throw invalidField("depends_on", "must not lead back to the monitor itself");
       above += 1;
     }
-    if (above + 1 + quiet.generationsBelow(ref) > DEPENDENT_MAX)
+    if (above + 1 + store.generationsBelow(ref) > DEPENDENT_MAX)
       throw invalidField("depends_on", `leads to more than ${DEPENDENT_MAX} monitors in a row`);
-    quiet.setParent(tx, ref, parent.ref);
+    store.setParent(tx, ref, parent.ref);
   }
 
   /** Until when something waits that tells of a monitor; null: it does not. */
-  waitsUntil(ref: number, now: number): number | null {
-    const { observer, maintenance } = this.parts;
-    return maintenance.endFor(ref, now) ?? (observer.offline ? now + AGAIN_MS : null);
+  suppressedUntil(ref: number, now: number): number | null {
+    const { connectivity, maintenance } = this.parts;
+    return maintenance.endFor(ref, now) ?? (connectivity.offline ? now + RECHECK_MS : null);
   }
 
   /** Whether what a monitor's checks bring about may depend on when they are made. */
@@ -139,18 +147,18 @@ export class Quiet {
   }
 
   /** Whether the whole server seems offline, so that no pings can arrive. Notes it where an account alone seems so. */
-  async isDeaf(accountRef: number): Promise<boolean> {
-    return (await this.parts.observer.offlineFor(accountRef)) === "server";
+  async isServerOffline(accountRef: number): Promise<boolean> {
+    return (await this.parts.connectivity.offlineFor(accountRef)) === "server";
   }
 
   /** Notes that no pings can come in. */
-  noteDeaf(tx: Tx): void {
-    this.parts.observer.begin(tx, tx.now);
+  recordOffline(tx: Tx): void {
+    this.parts.connectivity.begin(tx, tx.now);
   }
 
   /** Since when pings of an account can arrive again, epoch milliseconds; 0: since the start. */
-  hearsSince(accountRef: number): number {
-    return this.parts.observer.hearsSince(accountRef);
+  reachableSince(accountRef: number): number {
+    return this.parts.connectivity.reachableSince(accountRef);
   }
 
   /** What answers say of a monitor. */
@@ -165,15 +173,15 @@ export class Quiet {
 
   /** A monitor is gone. */
   forget(tx: Tx, ref: number): void {
-    const { quiet, maintenance, scheduler } = this.parts;
-    quiet.removeParent(tx, ref);
-    quiet.freeChildren(tx, ref);
-    quiet.removeQuiet(tx, ref);
+    const { store, maintenance, scheduler } = this.parts;
+    store.removeParent(tx, ref);
+    store.freeChildren(tx, ref);
+    store.removeFlapping(tx, ref);
     maintenance.forget(tx, ref);
-    scheduler.cancel(tx, SETTLED, String(ref));
+    scheduler.cancel(tx, FLAPPING_END_JOB, String(ref));
   }
 
-  private down(tx: Tx, monitor: MonitorRow, made: CheckMade, plain: Calmed): Calmed {
+  private down(tx: Tx, monitor: MonitorRow, made: CompletedCheck, plain: FinalEffect): FinalEffect {
     const goesDown = monitor.status !== "down";
     if (!goesDown && plain.event === null) return plain;
     const parent = this.failingParent(monitor.ref);
@@ -185,7 +193,7 @@ export class Quiet {
     return { ...plain, state, event: null, suppressedBy };
   }
 
-  private up(tx: Tx, monitor: MonitorRow, made: CheckMade, plain: Calmed): Calmed {
+  private up(tx: Tx, monitor: MonitorRow, made: CompletedCheck, plain: FinalEffect): FinalEffect {
     return this.isSuppressed(monitor) ? plain : { ...plain, isSilenced: this.changed(tx, monitor, made) };
   }
 
@@ -195,7 +203,7 @@ export class Quiet {
   }
 
   private flaps({ ref }: MonitorRow): boolean {
-    return this.parts.quiet.quiet(ref)?.flapping === 1;
+    return this.parts.store.flapping(ref)?.flapping === 1;
   }
 
   /** The parent of a monitor if that is down, or its last check failed. One that is paused says nothing. */
@@ -206,35 +214,35 @@ export class Quiet {
   }
 
   /** Counts a change of the status. Returns whether it is one too many to be told. */
-  private changed(tx: Tx, monitor: MonitorRow, { at, manual }: CheckMade): boolean {
-    const { quiet, scheduler, tell } = this.parts;
+  private changed(tx: Tx, monitor: MonitorRow, { at, manual }: CompletedCheck): boolean {
+    const { store, scheduler, notifyChannels } = this.parts;
     const flapped = this.flaps(monitor);
     // From `unknown` nothing has changed, and what people find by hand they know.
     if (monitor.status === "unknown" || manual) return flapped;
-    const before: number[] = JSON.parse(quiet.quiet(monitor.ref)?.changes ?? "[]");
+    const before: number[] = JSON.parse(store.flapping(monitor.ref)?.changes ?? "[]");
     const changes = [...before, at].slice(-FLAPPING_CHANGES);
     const many = changes.length === FLAPPING_CHANGES && at - (changes[0] ?? 0) <= FLAPPING_WITHIN_MS;
     const flaps = flapped || many;
-    quiet.setQuiet(tx, { ref: monitor.ref, changes: JSON.stringify(changes), flapping: flaps ? 1 : 0 });
+    store.setFlapping(tx, { ref: monitor.ref, changes: JSON.stringify(changes), flapping: flaps ? 1 : 0 });
     if (!flaps) return false;
-    scheduler.enqueue(tx, SETTLED, String(monitor.ref), at + SETTLED_MS, null);
-    if (!flapped) tell(tx, "monitor.flapping", monitor);
+    scheduler.enqueue(tx, FLAPPING_END_JOB, String(monitor.ref), at + FLAPPING_END_MS, null);
+    if (!flapped) notifyChannels(tx, "monitor.flapping", monitor);
     return true;
   }
 
   /** A monitor that flapped has not changed for long: channels are told where it stands. */
   private settled(tx: Tx, ref: number): void {
-    const { quiet, scheduler, monitors, stopped, tell } = this.parts;
+    const { store, scheduler, monitors, stopped, notifyChannels } = this.parts;
     const monitor = monitors.monitor(ref);
     if (monitor === null || stopped.has(monitor.projectRef)) return;
-    const end = this.waitsUntil(ref, tx.now);
+    const end = this.suppressedUntil(ref, tx.now);
     if (end !== null) {
-      scheduler.enqueue(tx, SETTLED, String(ref), end, null);
+      scheduler.enqueue(tx, FLAPPING_END_JOB, String(ref), end, null);
       return;
     }
-    quiet.removeQuiet(tx, ref);
+    store.removeFlapping(tx, ref);
     const isTold = monitor.settings.active && monitor.status !== "unknown" && !this.isSuppressed(monitor);
-    if (isTold) tell(tx, `monitor.${monitor.status === "down" ? "down" : "up"}`, monitor);
+    if (isTold) notifyChannels(tx, `monitor.${monitor.status === "down" ? "down" : "up"}`, monitor);
   }
 
   /** Has a monitor checked, unless it was checked since a moment; with others that wait for the same. */
@@ -263,15 +271,20 @@ export class Quiet {
   private async check(monitor: MonitorRow, by: Checker): Promise<void> {
     const made = await by.make(monitor, false);
     if (made === null) return;
-    const judged = await this.judged(monitor, made, by, true);
-    await this.parts.writer.submit((tx) => by.record(tx, monitor, [judged]));
+    const investigate = await this.investigate(monitor, made, by, true);
+    await this.parts.writer.submit((tx) => by.record(tx, monitor, [investigate]));
   }
 }
 
 /** A check that changes nothing but when, and how quickly, the target was last seen to do something. */
-function held(monitor: MonitorRow, made: CheckMade, mark: Mark, consecutiveFailures: number): Calmed {
+function held(
+  monitor: MonitorRow,
+  made: CompletedCheck,
+  mark: SuppressionReason,
+  consecutiveFailures: number,
+): FinalEffect {
   const { at: lastCheckedAt, latencyMs } = made;
-  const state = isLate(monitor, made)
+  const state = isOutdated(monitor, made)
     ? monitor
     : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
   return { state, event: null, mark, suppressedBy: null, isSilenced: true };

@@ -6,9 +6,9 @@ import { afterCheck, firstCheckAt, isFailing, nextCheckAt } from "../domain.ts";
 import { retryMsMin } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
-import type { Quiet } from "../suppression/suppression.ts";
-import { AdvancePace } from "./advance-pace.ts";
+import type { Suppression } from "../suppression/suppression.ts";
 import type { Checks } from "./checks.ts";
+import { TestClockPace } from "./test-clock-pace.ts";
 
 /** The job of a monitor's next scheduled check; its key is the monitor's reference. */
 const CHECK = "monitors.check";
@@ -25,14 +25,14 @@ const ACCOUNT_SHARE = 1 / 2;
 /** The scheduled checks. */
 export class CheckSchedule {
   private readonly window = new CommitWindow();
-  private readonly pace: AdvancePace;
+  private readonly pace: TestClockPace;
 
   constructor(
     private readonly parts: MonitorParts,
     private readonly checks: Checks,
-    private readonly quiet: Quiet,
+    private readonly suppression: Suppression,
   ) {
-    this.pace = new AdvancePace(parts.clock);
+    this.pace = new TestClockPace(parts.clock);
     parts.scheduler.register(CHECK, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
@@ -66,14 +66,14 @@ export class CheckSchedule {
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
     const found = await this.checks.make(monitor, false);
-    const made = found && (await this.quiet.judged(monitor, found, this.checks));
+    const made = found && (await this.suppression.investigate(monitor, found, this.checks));
     const { ref } = monitor;
     const { dueAt } = job;
     const intervalMs = this.intervalOf(monitor);
     const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
     // The attempt counter is of no use to a job that never ends.
     if (made === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
-    const checks = [...this.pace.leftOut(ref, intervalMs, dueAt), made];
+    const checks = [...this.pace.skippedChecks(ref, intervalMs, dueAt), made];
     const rules = this.checks.rulesOf(monitor);
     const after = afterCheck(monitor, made, rules).state;
     const paced = this.pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);

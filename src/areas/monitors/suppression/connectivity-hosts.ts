@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { isPublicAddress } from "../../../kernel/outbound/address.ts";
 import type { FailureKind, OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
-import type { LineSign } from "../domain.ts";
+import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 
 /** Accounts of which hosts are remembered: with {@link HOSTS_PER_ACCOUNT_MAX}, hosts that one look passes over in 2 ms. */
@@ -19,7 +19,7 @@ const NETWORK_LABELS = 2;
 const CONNECTIVITY_FAILURES: ReadonlySet<FailureKind> = new Set(["dns", "connect", "timeout", "reset"]);
 
 /** A monitored host as its last check found it. */
-export interface SeenHost {
+export interface MonitoredHost {
   readonly url: string;
   readonly account: number;
   readonly isPublic: boolean;
@@ -33,11 +33,11 @@ export interface SeenHost {
 }
 
 /** Remembers how the last checks of monitored hosts ended, separately for each account: no account changes what another one has seen. */
-export class ObserverHosts {
-  private readonly accounts = new Map<number, Map<string, SeenHost>>();
+export class ConnectivityHosts {
+  private readonly accounts = new Map<number, Map<string, MonitoredHost>>();
 
   /** Notes the outcome of a check that ended `at`. Returns what it says of connectivity; null for a private target, about which it says nothing. */
-  saw(monitor: MonitorRow, outcome: OutboundOutcome, at: number): LineSign | null {
+  saw(monitor: MonitorRow, outcome: OutboundOutcome, at: number): ConnectivitySign | null {
     const { accountRef: account, settings } = monitor;
     const { host, hostname } = new URL(settings.url);
     const known = this.accounts.get(account)?.get(host);
@@ -53,14 +53,14 @@ export class ObserverHosts {
   }
 
   /** All public hosts, by account; of each account, and among the accounts, the most recently checked last. */
-  get outside(): SeenHost[] {
+  get publicHosts(): MonitoredHost[] {
     return [...this.accounts.values()].flatMap((hosts) =>
       [...hosts.values()].filter(({ isPublic }) => isPublic),
     );
   }
 
-  private remember(host: string, seen: SeenHost): void {
-    const hosts = this.accounts.get(seen.account) ?? new Map<string, SeenHost>();
+  private remember(host: string, seen: MonitoredHost): void {
+    const hosts = this.accounts.get(seen.account) ?? new Map<string, MonitoredHost>();
     // The least recently checked stand first, and are forgotten first.
     hosts.delete(host);
     hosts.set(host, seen);
@@ -75,10 +75,10 @@ export class ObserverHosts {
  * Hosts in the order in which they are probed: the accounts take turns, so that none of them decides alone, and few are
  * of one network. The most recently checked of each account come first.
  */
-export function inTurns(hosts: readonly SeenHost[]): SeenHost[] {
+export function interleaved(hosts: readonly MonitoredHost[]): MonitoredHost[] {
   const queues = [...Map.groupBy(hosts, ({ account }) => account).values()].reverse();
   const networks = new Map<string, number>();
-  const taken: SeenHost[] = [];
+  const taken: MonitoredHost[] = [];
   while (queues.some((queue) => queue.length > 0)) {
     for (const queue of queues) {
       const host = queue.pop();
@@ -92,7 +92,7 @@ export function inTurns(hosts: readonly SeenHost[]): SeenHost[] {
   return taken;
 }
 
-function signOf(outcome: OutboundOutcome): LineSign {
+function signOf(outcome: OutboundOutcome): ConnectivitySign {
   if (outcome.answered) return "proved";
   return CONNECTIVITY_FAILURES.has(outcome.failure.kind) ? "failed" : "open";
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type AlertRules, type MonitorState, nextCheckAt } from "../domain.ts";
-import type { CheckMade } from "../store.ts";
+import type { CompletedCheck } from "../store.ts";
 
 /** The end of every advance of a manual clock in which each check is made: what a test then sees was really asked. */
 export const FULL_PACE_MS = 60 * 60 * 1000;
@@ -9,7 +9,7 @@ export const GAP_MS_MAX = 6 * 60 * 60 * 1000;
 
 /** The last check that was made of a monitor, and how long its answer stands for others. */
 interface Held {
-  readonly made: CheckMade;
+  readonly made: CompletedCheck;
   readonly dueAt: number;
   readonly gapMs: number;
 }
@@ -19,7 +19,7 @@ export interface Followed {
   readonly ref: number;
   readonly intervalMs: number;
   readonly dueAt: number;
-  readonly made: CheckMade;
+  readonly made: CompletedCheck;
   readonly before: MonitorState;
   readonly after: MonitorState;
   readonly rules: AlertRules;
@@ -30,7 +30,7 @@ export interface Followed {
  * be hundreds of thousands of requests that all end alike. After a check that changed nothing, the next one is made
  * after twice the time, and what it found counts for the moments between. No alert is left out or late.
  */
-export class AdvancePace {
+export class TestClockPace {
   private readonly held = new Map<number, Held>();
 
   constructor(private readonly clock: Pick<Clock, "advancing">) {}
@@ -41,10 +41,10 @@ export class AdvancePace {
   }
 
   /** The checks that were left out before the one due at `dueAt`, in order: each found what the last one made did. */
-  leftOut(ref: number, intervalMs: number, dueAt: number): CheckMade[] {
+  skippedChecks(ref: number, intervalMs: number, dueAt: number): CompletedCheck[] {
     const held = this.held.get(ref);
     if (held === undefined) return [];
-    const checks: CheckMade[] = [];
+    const checks: CompletedCheck[] = [];
     const after = (moment: number): number => nextCheckAt(ref, intervalMs, moment, moment);
     for (let at = after(held.dueAt); at < dueAt; at = after(at)) checks.push({ ...held.made, at });
     return checks;

@@ -2,42 +2,42 @@ import { expect, test } from "bun:test";
 import type { MonitorRow } from "../../../src/areas/monitors/store.ts";
 import {
   ACCOUNTS_MAX,
+  ConnectivityHosts,
   HOSTS_PER_ACCOUNT_MAX,
-  inTurns,
-  ObserverHosts,
-  type SeenHost,
-} from "../../../src/areas/monitors/suppression/observer-hosts.ts";
+  interleaved,
+  type MonitoredHost,
+} from "../../../src/areas/monitors/suppression/connectivity-hosts.ts";
 import type { OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
 
-function see(hosts: ObserverHosts, account: number, host: string, address: string): void {
+function see(hosts: ConnectivityHosts, account: number, host: string, address: string): void {
   const monitor = { accountRef: account, settings: { url: `https://${host}/`, interval: 60_000 } };
   hosts.saw(monitor as MonitorRow, { answered: true, address } as OutboundOutcome, 1);
 }
 
-function seen(account: number, network: string): SeenHost {
+function seen(account: number, network: string): MonitoredHost {
   return { url: "", account, isPublic: true, network, proved: true, at: 0, intervalMs: 60_000 };
 }
 
 test("of one account, and of all, so many hosts are remembered: the most recently checked", () => {
-  const hosts = new ObserverHosts();
+  const hosts = new ConnectivityHosts();
   for (let n = 0; n <= HOSTS_PER_ACCOUNT_MAX; n += 1) see(hosts, 1, `h${n}.example`, "9.9.9.9");
-  expect(hosts.outside.map(({ url }) => url)).toEqual(
+  expect(hosts.publicHosts.map(({ url }) => url)).toEqual(
     Array.from({ length: HOSTS_PER_ACCOUNT_MAX }, (_, n) => `https://h${n + 1}.example/`),
   );
   for (let account = 2; account <= ACCOUNTS_MAX; account += 1) see(hosts, account, "a.example", "9.9.9.9");
-  expect(hosts.outside.length).toBe(HOSTS_PER_ACCOUNT_MAX + ACCOUNTS_MAX - 1);
+  expect(hosts.publicHosts.length).toBe(HOSTS_PER_ACCOUNT_MAX + ACCOUNTS_MAX - 1);
   see(hosts, ACCOUNTS_MAX + 1, "a.example", "9.9.9.9");
-  expect(hosts.outside.length).toBe(ACCOUNTS_MAX);
+  expect(hosts.publicHosts.length).toBe(ACCOUNTS_MAX);
 });
 
 test("a host's network is a /24, a /48 of IPv6, and without an address the end of its name", () => {
-  const hosts = new ObserverHosts();
+  const hosts = new ConnectivityHosts();
   const network = (host: string, address: string | null) => {
     const monitor = { accountRef: 1, settings: { url: `https://${host}/`, interval: 60_000 } };
     const addresses = address === null ? [] : [address];
     const outcome = { answered: false, addresses, failure: { kind: "dns", message: "" } };
     hosts.saw(monitor as MonitorRow, outcome as unknown as OutboundOutcome, 1);
-    return hosts.outside.at(-1)?.network;
+    return hosts.publicHosts.at(-1)?.network;
   };
   expect(network("a.example", "9.9.9.1")).toBe(network("b.example", "9.9.9.200") ?? "");
   expect(network("a.example", "9.9.9.1")).not.toBe(network("b.example", "9.9.8.1") ?? "");
@@ -50,7 +50,7 @@ test("a host's network is a /24, a /48 of IPv6, and without an address the end o
 
 test("accounts take turns in what is probed, and two hosts of a network are", () => {
   const hosts = [seen(1, "a"), seen(1, "b"), seen(1, "c"), seen(2, "a"), seen(3, "a")];
-  expect(inTurns(hosts).map(({ account, network }) => `${account}${network}`)).toEqual([
+  expect(interleaved(hosts).map(({ account, network }) => `${account}${network}`)).toEqual([
     "3a",
     "2a",
     "1c",

@@ -1,27 +1,31 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import type { CheckMade, MonitorRow } from "../store.ts";
+import type { CompletedCheck, MonitorRow } from "../store.ts";
 import { daysLeft } from "./certificate.ts";
 
 /** What channels are told of a monitor whose status has not changed. */
-export interface HealthNotice {
+export interface HealthNotification {
   readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
   readonly text: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /** What follows from a check for those who are told of more than down and up. A manual check tells nobody. */
-export function healthNotices(before: MonitorRow, after: MonitorRow, made: CheckMade): HealthNotice[] {
+export function healthNotifications(
+  before: MonitorRow,
+  after: MonitorRow,
+  made: CompletedCheck,
+): HealthNotification[] {
   if (made.manual) return [];
-  return [paceNotice(before, after, made), certificateNotice(before, after, made)].filter(
+  return [latencyNotification(before, after, made), certificateNotification(before, after, made)].filter(
     (notice) => notice !== null,
   );
 }
 
-function paceNotice(
+function latencyNotification(
   before: MonitorRow,
   after: MonitorRow,
-  { latencyMs, at }: CheckMade,
-): HealthNotice | null {
+  { latencyMs, at }: CompletedCheck,
+): HealthNotification | null {
   const { notify_degraded: isWanted, degraded_ms } = after.settings;
   const isChanged = before.degraded !== after.degraded && after.status === "up";
   if (!isWanted || degraded_ms === null || !isChanged) return null;
@@ -31,7 +35,11 @@ function paceNotice(
     : { event: "monitor.recovered", text: `answers in ${latencyMs} ms again`, facts };
 }
 
-function certificateNotice(before: MonitorRow, after: MonitorRow, { at }: CheckMade): HealthNotice | null {
+function certificateNotification(
+  before: MonitorRow,
+  after: MonitorRow,
+  { at }: CompletedCheck,
+): HealthNotification | null {
   const { certificate } = after;
   if (certificate === null || certificate.told === (before.certificate?.told ?? null)) return null;
   const { notAfter, issuer } = certificate;

@@ -1,15 +1,15 @@
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { LineSign } from "../domain.ts";
+import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
-import type { CheckMade, MonitorRow } from "../store.ts";
-import { inTurns, ObserverHosts, type SeenHost } from "./observer-hosts.ts";
-import type { QuietStore } from "./store.ts";
+import type { CompletedCheck, MonitorRow } from "../store.ts";
+import { ConnectivityHosts, interleaved, type MonitoredHost } from "./connectivity-hosts.ts";
+import type { SuppressionStore } from "./store.ts";
 
 /** How long a host may take to be reached. */
 const REACH_MS = 2_000;
 /** How often connectivity is checked again while the server is offline. */
-export const AGAIN_MS = 10_000;
+export const RECHECK_MS = 10_000;
 /** Without hosts that the operator names, so many hosts must have failed. */
 const HOSTS_MIN = 3;
 /** All hosts of one user may fail, and all of one network: of so many of each must some fail before the server is offline. */
@@ -21,7 +21,7 @@ const SEEN_MS_MIN = 60_000;
 /** Hosts that are probed before the server counts as offline. */
 const PROBED_MAX = 8;
 /** How long outages are kept: as long as the figures of days. */
-const OUTAGES_KEPT_MS = 400 * 24 * 60 * 60 * 1000;
+const OUTAGE_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 
 /** The job that looks, while the line is cut, whether it is back. */
 const LOOK = "monitors.observer";
@@ -44,7 +44,7 @@ export type OfflineScope = "server" | "account";
 
 /** One look at connectivity: hosts that were probed, and whether any was reached. */
 interface Look {
-  readonly probed: readonly SeenHost[];
+  readonly probed: readonly MonitoredHost[];
   readonly reached: boolean;
 }
 
@@ -58,19 +58,19 @@ type Parts = Pick<
   MonitorParts,
   "clock" | "outbound" | "scheduler" | "metrics" | "changes" | "log" | "observerTargets"
 > & {
-  readonly quiet: QuietStore;
+  readonly store: SuppressionStore;
   /** Checks a monitor at a moment, instead of when it would be. */
   readonly checkAt: (tx: Tx, monitor: { ref: number; accountRef: number; url: string }, at: number) => void;
   /** Tells a project of an outage that is over. */
-  readonly tell: (tx: Tx, projectRef: number, outage: Outage) => void;
+  readonly notifyChannels: (tx: Tx, projectRef: number, outage: Outage) => void;
 };
 
 /**
  * Knows whether this server's own line is cut. Then failures say nothing about targets outside, and count for nothing
  * until it is back.
  */
-export class Observer {
-  private readonly hosts = new ObserverHosts();
+export class Connectivity {
+  private readonly hosts = new ConnectivityHosts();
   /** Per account that alone seemed offline: when it last did, epoch milliseconds. */
   private readonly offlineAt = new Map<number, number>();
   private since: number | null;
@@ -80,8 +80,8 @@ export class Observer {
   private back = 0;
 
   constructor(private readonly parts: Parts) {
-    const { quiet, metrics, scheduler } = parts;
-    this.since = quiet.outage() || null;
+    const { store, metrics, scheduler } = parts;
+    this.since = store.outage() || null;
     const help =
       "1; 0 while this server's own line seems cut, so that failures of monitors count for nothing.";
     metrics.number("ninefold_observer_online", help, () => (this.offline ? 0 : 1));
@@ -89,7 +89,7 @@ export class Observer {
       concurrency: 1,
       run: async () => {
         if (!this.offline) return {};
-        if (!(await this.isBack())) return { retryAt: parts.clock.now() + AGAIN_MS, attempt: 0 };
+        if (!(await this.isBack())) return { retryAt: parts.clock.now() + RECHECK_MS, attempt: 0 };
         // Also where the clock was set back meanwhile: nobody looks again after this.
         return { record: (tx) => this.end(tx, Math.max(tx.now, this.since ?? 0)) };
       },
@@ -110,12 +110,12 @@ export class Observer {
   }
 
   /** Since when pings of an account can arrive, as far as is known, epoch milliseconds; 0: since the start. */
-  hearsSince(account: number): number {
+  reachableSince(account: number): number {
     return Math.max(this.back, this.offlineAt.get(account) ?? 0);
   }
 
   /** What a check's outcome says of the line; null for a target inside, which neither proves it nor suffers from it. */
-  saw(monitor: MonitorRow, outcome: OutboundOutcome): LineSign | null {
+  saw(monitor: MonitorRow, outcome: OutboundOutcome): ConnectivitySign | null {
     const sign = this.hosts.saw(monitor, outcome, this.parts.clock.now());
     if (sign === "proved") this.offlineAt.delete(monitor.accountRef);
     return sign;
@@ -127,15 +127,15 @@ export class Observer {
    */
   async holds(
     { accountRef }: MonitorRow,
-    { line = null }: CheckMade,
+    { line = null }: CompletedCheck,
     matters: boolean,
   ): Promise<OfflineScope | null> {
-    if (this.mutes(line)) return "server";
+    if (this.isInconclusive(line)) return "server";
     return line === "failed" && matters ? await this.offlineFor(accountRef) : null;
   }
 
   /** Whether a check with this sign counts for nothing by what is known already. */
-  mutes(line: LineSign | null): boolean {
+  isInconclusive(line: ConnectivitySign | null): boolean {
     return this.offline && line !== null && line !== "proved";
   }
 
@@ -159,14 +159,14 @@ export class Observer {
   /** Notes that the line is cut; once. */
   begin(tx: Tx, from: number): void {
     if (this.since !== null) return;
-    const { quiet, scheduler, log } = this.parts;
+    const { store, scheduler, log } = this.parts;
     this.since = from;
     tx.onRollback(() => {
       this.since = null;
     });
-    if (scheduler.clockTrust.isTrusted) quiet.removeOutages(tx, tx.now - OUTAGES_KEPT_MS);
-    quiet.beginOutage(tx, from);
-    scheduler.enqueue(tx, LOOK, "", tx.now + AGAIN_MS, null);
+    if (scheduler.clockTrust.isTrusted) store.removeOutages(tx, tx.now - OUTAGE_RETENTION_MS);
+    store.beginOutage(tx, from);
+    scheduler.enqueue(tx, LOOK, "", tx.now + RECHECK_MS, null);
     tx.afterCommit(() => {
       const targets = this.parts.observerTargets.length;
       log.warn("this server's own line seems cut: failures of monitors count for nothing until it is back", {
@@ -179,7 +179,7 @@ export class Observer {
   end(tx: Tx, at: number): void {
     const from = this.since;
     if (from === null || at < from) return;
-    const { quiet, scheduler, log } = this.parts;
+    const { store, scheduler, log } = this.parts;
     const back = this.back;
     this.since = null;
     this.back = tx.now;
@@ -187,7 +187,7 @@ export class Observer {
       this.since = from;
       this.back = back;
     });
-    quiet.endOutage(tx, tx.now);
+    store.endOutage(tx, tx.now);
     scheduler.cancel(tx, LOOK, "");
     const began: Return = { from, to: tx.now, project: 0, monitor: 0 };
     scheduler.enqueue(tx, RETURN, String(from), tx.now, began);
@@ -219,26 +219,26 @@ export class Observer {
   }
 
   /** Hosts that answered when they were last checked, however long ago: three dead hosts of one user say nothing about others. */
-  private candidates(): SeenHost[] {
-    return inTurns(this.hosts.outside.filter(({ proved }) => proved)).slice(0, PROBED_MAX);
+  private candidates(): MonitoredHost[] {
+    return interleaved(this.hosts.publicHosts.filter(({ proved }) => proved)).slice(0, PROBED_MAX);
   }
 
   /** Whom it affects if none of `probed` is reached. */
-  private scopeOf(account: number, probed: readonly SeenHost[]): OfflineScope | null {
-    const { outside } = this.hosts;
-    const seenMs = outside.reduce(
+  private scopeOf(account: number, probed: readonly MonitoredHost[]): OfflineScope | null {
+    const { publicHosts } = this.hosts;
+    const seenMs = publicHosts.reduce(
       (least, { intervalMs }) => Math.min(least, intervalMs),
       Number.POSITIVE_INFINITY,
     );
     const since = this.parts.clock.now() - Math.max(SEEN_MS_MIN, seenMs);
-    const failing = [...outside.filter(({ proved, at }) => !proved && at >= since), ...probed];
+    const failing = [...publicHosts.filter(({ proved, at }) => !proved && at >= since), ...probed];
     if (failing.length < HOSTS_MIN) return null;
     const accounts = new Set(failing.map((host) => host.account));
     const networks = new Set(failing.map(({ network }) => network));
     if (accounts.size >= ACCOUNTS_MIN && networks.size >= NETWORKS_MIN) return "server";
     if (failing.filter((host) => host.account === account).length < HOSTS_MIN) return null;
     // Where nobody else has monitors, nobody else is silenced.
-    return this.parts.quiet.accounts() < ACCOUNTS_MIN ? "server" : "account";
+    return this.parts.store.accounts() < ACCOUNTS_MIN ? "server" : "account";
   }
 
   private async reachesAny(hosts: readonly Asked[]): Promise<boolean> {
@@ -251,32 +251,32 @@ export class Observer {
   private isBack(): Promise<boolean> {
     const { observerTargets } = this.parts;
     if (observerTargets.length > 0) return this.reachesAny(observerTargets.map(ofOperator));
-    const outside = inTurns(this.hosts.outside);
+    const publicHosts = interleaved(this.hosts.publicHosts);
     this.turn += 1;
-    const host = outside[this.turn % outside.length];
+    const host = publicHosts[this.turn % publicHosts.length];
     if (host !== undefined) return this.reachesAny([host]);
     // After a start, until the first of them is checked, nothing is known of any; where none is checked, nothing ever is.
-    return Promise.resolve(this.parts.quiet.checkedAfter(0, 1).length === 0);
+    return Promise.resolve(this.parts.store.checkedAfter(0, 1).length === 0);
   }
 
   /** Tells some projects of an outage, or moves the checks of some monitors up; and what is left then. */
   private slice(from: Return, at: number): { next: Return | null; work: (tx: Tx) => void } {
-    const { quiet, tell, checkAt, changes } = this.parts;
+    const { store, notifyChannels, checkAt, changes } = this.parts;
     const projects: number[] = [];
     for (let project = from.project; projects.length < SLICE.projects; projects.push(project)) {
-      project = quiet.projectAfter(project);
+      project = store.projectAfter(project);
       if (project === 0) break;
     }
     if (projects.length > 0) {
       const work = (tx: Tx): void => {
         for (const project of projects) {
-          tell(tx, project, { from: from.from, to: from.to });
+          notifyChannels(tx, project, { from: from.from, to: from.to });
           changes.inProject(tx, project, "pulse");
         }
       };
       return { next: { ...from, project: projects.at(-1) ?? 0 }, work };
     }
-    const monitors = quiet.checkedAfter(from.monitor, SLICE.monitors);
+    const monitors = store.checkedAfter(from.monitor, SLICE.monitors);
     const work = (tx: Tx): void => {
       for (const monitor of monitors)
         checkAt(tx, monitor, at + Math.floor(((monitor.ref * GOLDEN_RATIO) % 1) * RETURN_MS));

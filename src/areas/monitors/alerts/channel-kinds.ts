@@ -1,6 +1,6 @@
 import { SECRET } from "../../../kernel/audit/redaction.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
-import type { ChannelConfig, ChannelKind, NoticeEvent } from "./schema.ts";
+import type { ChannelConfig, ChannelEvent, ChannelKind } from "./schema.ts";
 
 /** Longest text that is sent, in UTF-16 units: with its heading and in UTF-8 it is within the bound of every provider, the lowest being Discord's 2,000 characters and ntfy's 4,096 bytes. */
 export const TEXT_MAX = 1_000;
@@ -8,11 +8,11 @@ export const TEXT_MAX = 1_000;
 const TELEGRAM = "https://api.telegram.org";
 
 /** An event, or a test of a channel. */
-export type ToldEvent = NoticeEvent | "channel.test";
+export type ChannelMessageEvent = ChannelEvent | "channel.test";
 
 /** What is told, as people read it. */
-export interface Told {
-  readonly event: ToldEvent;
+export interface ChannelMessage {
+  readonly event: ChannelMessageEvent;
   /** `[DOWN] Shop`. */
   readonly heading: string;
   readonly text: string;
@@ -31,7 +31,7 @@ export interface ChannelRequest {
 
 type Grade = "failure" | "success" | "warning" | "info";
 
-const TOLD: Readonly<Record<ToldEvent, readonly [word: string, grade: Grade]>> = {
+const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [word: string, grade: Grade]>> = {
   "monitor.down": ["DOWN", "failure"],
   "monitor.up": ["UP", "success"],
   "monitor.degraded": ["DEGRADED", "warning"],
@@ -53,8 +53,8 @@ const TAGS: Readonly<Record<Grade, string>> = {
 };
 
 /** What a message begins with. */
-export function headingOf(event: ToldEvent, title: string): string {
-  return `[${TOLD[event][0]}] ${title}`;
+export function headingOf(event: ChannelMessageEvent, title: string): string {
+  return `[${EVENT_LABELS[event][0]}] ${title}`;
 }
 
 /** A text that is not too long. */
@@ -66,10 +66,10 @@ export function shortened(text: string): string {
 export function requestOf(
   kind: Exclude<ChannelKind, "email">,
   { url = "", token = "", chat_id }: ChannelConfig,
-  told: Told,
+  told: ChannelMessage,
 ): ChannelRequest {
   const { heading, facts } = told;
-  const grade = TOLD[told.event][1];
+  const grade = EVENT_LABELS[told.event][1];
   const isUrgent = grade === "failure";
   const text = textOf(told);
   const message = `${heading}\n${text}`;
@@ -98,22 +98,22 @@ export function requestOf(
 }
 
 /** The text with its link. */
-export function textOf({ text, link }: Told): string {
+export function textOf({ text, link }: ChannelMessage): string {
   return link === null ? text : `${text} · ${link}`;
 }
 
 /** A URL whose path and query are secrets of its own. */
-export function coveredUrl(url: string): string {
+export function redactedUrl(url: string): string {
   return `${new URL(url).origin}/${SECRET}`;
 }
 
 /** A channel's configuration without what is secret in it. */
-export function covered(kind: ChannelKind, config: ChannelConfig): ChannelConfig {
+export function redactedConfig(kind: ChannelKind, config: ChannelConfig): ChannelConfig {
   const { url, token } = config;
   const isPlain = kind === "webhook" || kind === "gotify" || kind === "telegram";
   return {
     ...config,
-    ...(url === undefined || isPlain ? {} : { url: coveredUrl(url) }),
+    ...(url === undefined || isPlain ? {} : { url: redactedUrl(url) }),
     ...(token === undefined ? {} : { token: SECRET }),
   };
 }

@@ -144,7 +144,7 @@ describe("without targets of the operator's", () => {
     const port = `b.example:${site.port}`;
     expect(channel.take()).toEqual([
       `${port} monitor.down`,
-      "The server that watches observer.offline",
+      "The monitoring server observer.offline",
       `${port} monitor.down`,
     ]);
   });

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdvancePace, FULL_PACE_MS, GAP_MS_MAX } from "../../../src/areas/monitors/checks/advance-pace.ts";
+import {
+  FULL_PACE_MS,
+  GAP_MS_MAX,
+  TestClockPace,
+} from "../../../src/areas/monitors/checks/test-clock-pace.ts";
 import type { MonitorState } from "../../../src/areas/monitors/domain.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -150,7 +154,7 @@ test("a clock that runs by itself, or stands, leaves out nothing", () => {
     hasListeners: false,
   };
   const check = { ref: 1, intervalMs: MINUTE, dueAt: 0, made, before: state, after: state, rules };
-  const next = (left: number | null) => new AdvancePace({ advancing: () => left }).nextAt(check, MINUTE);
+  const next = (left: number | null) => new TestClockPace({ advancing: () => left }).nextAt(check, MINUTE);
   expect([next(null), next(0), next(FULL_PACE_MS), next(FULL_PACE_MS + MINUTE)]).toEqual(
     Array(4).fill(MINUTE),
   );

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import {
-  coveredUrl,
+  type ChannelMessage,
   headingOf,
+  redactedUrl,
   requestOf,
   shortened,
   TEXT_MAX,
-  type Told,
-} from "../../../src/areas/monitors/alerts/channel-requests.ts";
+} from "../../../src/areas/monitors/alerts/channel-kinds.ts";
 import { durationText, sinceText } from "../../../src/areas/monitors/domain.ts";
 
-const told = (text: string, title = "Shop", link: string | null = null): Told => {
+const told = (text: string, title = "Shop", link: string | null = null): ChannelMessage => {
   const event = "monitor.down";
   return { event, heading: headingOf(event, title), text, link, facts: {} };
 };
@@ -69,7 +69,7 @@ test("a server of one's own is asked below its own path", () => {
   expect(url("telegram", "https://bots.example/api/")).toBe("https://bots.example/api/bot1:a/sendMessage");
   expect(url("gotify", "https://gotify.example")).toBe("https://gotify.example/message");
   expect(url("gotify", "https://home.example/gotify/")).toBe("https://home.example/gotify/message");
-  expect(coveredUrl("https://ntfy.example:8443/topic?auth=x")).toBe("https://ntfy.example:8443/[secret]");
+  expect(redactedUrl("https://ntfy.example:8443/topic?auth=x")).toBe("https://ntfy.example:8443/[secret]");
 });
 
 test("times read as people say them", () => {

@@ -1,0 +1,92 @@
+import { isoTime } from "../../../kernel/time/date-time.ts";
+import type { ChannelNotification, Notifications } from "../alerts/notifications.ts";
+import type { CheckSchedule } from "../checks/schedule.ts";
+import type { Heartbeats } from "../heartbeats/heartbeats.ts";
+import type { IncidentRow } from "../incidents/store.ts";
+import { MaintenanceService } from "../maintenance/maintenance.ts";
+import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
+import type { MonitorParts } from "../ports.ts";
+import type { MonitorRow } from "../store.ts";
+import { Connectivity, type Outage } from "./connectivity.ts";
+import { suppressionStore } from "./store.ts";
+import { FLAPPING_CHANGES, FLAPPING_END_MS, FLAPPING_WITHIN_MS, Suppression } from "./suppression.ts";
+
+/** Builds everything that suppresses alerts. `checkers` are functions because the checkers need suppression themselves. */
+export function createSuppression(
+  parts: MonitorParts,
+  notifications: Pick<Notifications, "notifyChannels">,
+  checkers: { readonly schedule: () => CheckSchedule; readonly heartbeats: () => Heartbeats },
+) {
+  const store = suppressionStore(parts.db);
+  const connectivity = new Connectivity({
+    ...parts,
+    store,
+    checkAt: (tx, monitor, at) => checkers.schedule().checkAt(tx, monitor, at),
+    notifyChannels: (tx, projectRef, outage) =>
+      notifications.notifyChannels(tx, outageNotification(projectRef, outage)),
+  });
+  const maintenance = new MaintenanceService({
+    ...parts,
+    maintenance: maintenanceStore(parts.db),
+    recheck(tx, ref) {
+      const monitor = parts.monitors.monitor(ref);
+      if (monitor === null || !monitor.settings.active) return;
+      if (monitor.settings.type === "heartbeat") checkers.heartbeats().lookNow(tx, ref);
+      // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
+      else if (monitor.consecutiveFailures > 0)
+        checkers.schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
+    },
+    notifyChannels: (tx, event, row) => notifications.notifyChannels(tx, maintenanceNotification(event, row)),
+  });
+  const suppression = new Suppression({
+    ...parts,
+    store,
+    connectivity,
+    maintenance,
+    notifyChannels(tx, event, monitor) {
+      const incident = parts.incidents.openOf(monitor.ref);
+      notifications.notifyChannels(tx, flappingNotification(event, monitor, incident));
+    },
+  });
+  return { suppression, connectivity, maintenance };
+}
+
+function outageNotification(projectRef: number, outage: Outage): ChannelNotification {
+  const [from, to] = [isoTime(outage.from), isoTime(outage.to)];
+  return {
+    projectRef,
+    monitor: null,
+    event: "observer.offline",
+    title: "The monitoring server",
+    text: `Ninefold was offline from ${from} to ${to}; checks in this time are ignored`,
+    facts: { from, to },
+  };
+}
+
+function maintenanceNotification(
+  event: "maintenance.started" | "maintenance.ended",
+  { projectRef, maintenanceId, title, message, ...row }: MaintenanceRow,
+): ChannelNotification {
+  const [starts_at, ends_at] = [isoTime(row.starts_at), isoTime(row.ends_at)];
+  return {
+    projectRef,
+    monitor: null,
+    event,
+    title,
+    text: event === "maintenance.ended" ? "maintenance has ended" : `maintenance until ${ends_at}`,
+    facts: { maintenance_id: maintenanceId, title, message, starts_at, ends_at },
+  };
+}
+
+function flappingNotification(
+  event: "monitor.down" | "monitor.up" | "monitor.flapping",
+  monitor: MonitorRow,
+  incident: IncidentRow | null,
+): ChannelNotification {
+  const [within, stable] = [FLAPPING_WITHIN_MS / 60_000, FLAPPING_END_MS / 60_000];
+  const text =
+    event === "monitor.flapping"
+      ? `${FLAPPING_CHANGES} changes within ${within} minutes: no alerts until the status is stable for ${stable} minutes`
+      : `stable for ${stable} minutes`;
+  return { projectRef: monitor.projectRef, monitor, event, text, incidentId: incident?.incidentId ?? null };
+}
