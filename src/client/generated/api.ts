@@ -1799,6 +1799,7 @@ export interface MonitorCheck {
 
 /** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
 export interface Incident {
+  /** Id of the incident. */
   id: string;
   /** `auto` if a monitor opened the incident, `manual` if it was created through the API. */
   kind: "auto" | "manual";
@@ -1809,7 +1810,9 @@ export interface Incident {
   status: "investigating" | "identified" | "monitoring" | "resolved";
   /** Error of the check that opened the incident; null for a manual incident. */
   cause: string | null;
+  /** Ids of the affected monitors. */
   monitor_ids: string[];
+  /** Time at which the incident was opened. */
   started_at: string;
   /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
@@ -1823,6 +1826,7 @@ export interface Incident {
   suppressed_by: string | null;
   /** Posted updates, oldest first. */
   updates: {
+    /** Time of the update. */
     at: string;
     /** Progress of work on the incident. */
     status: "investigating" | "identified" | "monitoring" | "resolved";
@@ -1832,6 +1836,7 @@ export interface Incident {
 
 /** The body of `PATCH /v1/pulse/incidents/{incident_id}`. */
 export interface IncidentPatch {
+  /** Title of the incident. */
   title?: string | undefined;
   /** Whether status pages show the incident. */
   public?: boolean | undefined;
@@ -1839,6 +1844,7 @@ export interface IncidentPatch {
 
 /** The body of `POST /v1/pulse/incidents`. */
 export interface IncidentCreateBody {
+  /** Title of the incident. */
   title: string;
   /** Text of the update, shown on status pages as plain text with links. */
   message?: string | undefined;
@@ -1859,6 +1865,7 @@ export interface IncidentPage {
 
 /** What `GET /v1/pulse/incidents` answers, `incidents`, `[]`. */
 export interface IncidentSummary {
+  /** Id of the incident. */
   id: string;
   /** `auto` if a monitor opened the incident, `manual` if it was created through the API. */
   kind: "auto" | "manual";
@@ -1869,7 +1876,9 @@ export interface IncidentSummary {
   status: "investigating" | "identified" | "monitoring" | "resolved";
   /** Error of the check that opened the incident; null for a manual incident. */
   cause: string | null;
+  /** Ids of the affected monitors. */
   monitor_ids: string[];
+  /** Time at which the incident was opened. */
   started_at: string;
   /** Time of the acknowledgement; null without one. */
   acknowledged_at: string | null;
@@ -1973,6 +1982,7 @@ export interface MaintenanceUpdateBody {
 export interface StatusPageCreateBody {
   /** Last part of the page's path, `/status/{slug}`; unique on the server. */
   slug: string;
+  /** Title of the page. */
   title: string;
   /** Text below the title, as plain text with links. */
   description?: string | undefined;
@@ -2020,10 +2030,13 @@ export interface StatusPageList {
 
 /** What `GET /v1/pulse/pages` answers, `pages`, `[]`. */
 export interface StatusPageSummary {
+  /** Id of the page. */
   id: string;
   /** Last part of the page's path, `/status/{slug}`; unique on the server. */
   slug: string;
+  /** Public URL of the page. */
   url: string;
+  /** Title of the page. */
   title: string;
   /** Text below the title, as plain text with links. */
   description: string;
@@ -2039,7 +2052,9 @@ export interface StatusPageSummary {
   index: boolean;
   /** Whether the page is public; otherwise its address responds with 404. */
   published: boolean;
+  /** Time of creation. */
   created_at: string;
+  /** Time of the last update. */
   updated_at: string;
 }
 
@@ -2047,6 +2062,7 @@ export interface StatusPageSummary {
 export interface StatusPageUpdateBody {
   /** Last part of the page's path, `/status/{slug}`; unique on the server. */
   slug?: string | undefined;
+  /** Title of the page. */
   title?: string | undefined;
   /** Text below the title, as plain text with links. */
   description?: string | undefined;

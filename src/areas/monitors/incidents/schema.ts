@@ -15,7 +15,12 @@ export const IMPACTS = ["degraded", "outage"] as const;
 export const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
 export type IncidentStatus = (typeof STATUSES)[number];
 
-const Title = text({ min: 1, max: TITLE_MAX, examples: ["Payments fail"] });
+const Title = text({
+  min: 1,
+  max: TITLE_MAX,
+  description: "Title of the incident.",
+  examples: ["Payments fail"],
+});
 const Message = text({
   min: 0,
   max: MESSAGE_MAX,
@@ -62,7 +67,10 @@ export type IncidentUpdateBody = Static<typeof IncidentUpdateBody>;
 const Timestamp = Type.String({ format: "date-time" });
 
 const INCIDENT = {
-  id: Type.String({ examples: ["inc_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+  id: Type.String({
+    description: "Id of the incident.",
+    examples: ["inc_01a1fc2c30c071d9bf080e3cb4a7b202"],
+  }),
   kind: oneOf(["auto", "manual"], {
     description: "`auto` if a monitor opened the incident, `manual` if it was created through the API.",
   }),
@@ -73,8 +81,8 @@ const INCIDENT = {
     description: "Error of the check that opened the incident; null for a manual incident.",
     examples: ["timeout: no complete answer within 10000 ms"],
   }),
-  monitor_ids: Type.Array(Type.String({ format: "uuid" })),
-  started_at: Timestamp,
+  monitor_ids: Type.Array(Type.String({ format: "uuid" }), { description: "Ids of the affected monitors." }),
+  started_at: Type.String({ format: "date-time", description: "Time at which the incident was opened." }),
   acknowledged_at: orNull(Timestamp, {
     description: "Time of the acknowledgement; null without one.",
     examples: [null],
@@ -96,7 +104,7 @@ const INCIDENT = {
 };
 
 const Update = Type.Object({
-  at: Timestamp,
+  at: Type.String({ format: "date-time", description: "Time of the update." }),
   status: Status,
   message: Type.String({ examples: ["Our provider has an outage."] }),
 });

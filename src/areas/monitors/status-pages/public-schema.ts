@@ -6,7 +6,8 @@ const State = oneOf(["up", "degraded", "down", "maintenance", "paused", "unknown
   description: "Current status.",
   examples: ["up"],
 });
-const Time = Type.String({ format: "date-time" });
+const Timestamp = Type.String({ format: "date-time" });
+const timestamp = (description: string) => Type.String({ format: "date-time", description });
 const Percent = Type.Number({ minimum: 0, maximum: 100, examples: [99.98] });
 
 const PublicMonitor = named("PublicMonitor", {
@@ -14,7 +15,7 @@ const PublicMonitor = named("PublicMonitor", {
     description: "Position on the page, from 1; part of the path of its badges.",
     examples: [1],
   }),
-  name: Type.String({ examples: ["Shop"] }),
+  name: Type.String({ description: "Name of the monitor on the page.", examples: ["Shop"] }),
   status: State,
   uptime_90d: orNull(Percent, {
     description: "Percentage of successful checks in the last 90 days; null without checks.",
@@ -46,8 +47,8 @@ export const PublicIncident = named("PublicIncident", {
   title: Type.String({ examples: ["Checkout is slow"] }),
   impact: oneOf(IMPACTS),
   status: oneOf(STATUSES),
-  started_at: Time,
-  resolved_at: orNull(Time, {
+  started_at: timestamp("Time at which the incident was opened."),
+  resolved_at: orNull(Timestamp, {
     description: "Time of the resolution; null while the incident is open.",
     examples: [null],
   }),
@@ -55,7 +56,7 @@ export const PublicIncident = named("PublicIncident", {
   updates_count: Type.Integer({ description: "Number of all posted updates.", examples: [1] }),
   updates: Type.Array(
     Type.Object({
-      at: Time,
+      at: timestamp("Time of the update."),
       status: oneOf(STATUSES),
       message: Type.String({ examples: ["We are looking into it."] }),
     }),
@@ -66,8 +67,8 @@ export const PublicIncident = named("PublicIncident", {
 const PublicMaintenance = named("PublicMaintenance", {
   title: Type.String({ examples: ["Database upgrade"] }),
   message: Type.String({ examples: ["The shop is read-only."] }),
-  starts_at: Time,
-  ends_at: Time,
+  starts_at: timestamp("Start of the maintenance window."),
+  ends_at: timestamp("End of the maintenance window."),
   monitors: Positions,
 });
 
@@ -81,7 +82,7 @@ export const PublicPage = named("PublicPage", {
     description: "Current status as text.",
     examples: ["All systems operational"],
   }),
-  checked_at: orNull(Time, {
+  checked_at: orNull(Timestamp, {
     description: "Time of the latest check of any monitor; null before the first check.",
   }),
   first_day: Type.String({

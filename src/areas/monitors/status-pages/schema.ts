@@ -20,7 +20,12 @@ const Slug = Type.String({
   description: "Last part of the page's path, `/status/{slug}`; unique on the server.",
   examples: ["acme"],
 });
-const Title = text({ min: 1, max: PAGE_LENGTHS_MAX.title, examples: ["Acme"] });
+const Title = text({
+  min: 1,
+  max: PAGE_LENGTHS_MAX.title,
+  description: "Title of the page.",
+  examples: ["Acme"],
+});
 
 const Group = Type.Object(
   {
@@ -103,16 +108,20 @@ export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
   published: true,
 };
 
-const Timestamp = Type.String({ format: "date-time", examples: ["2030-01-31T12:00:00.000Z"] });
+const timestamp = (description: string) =>
+  Type.String({ format: "date-time", description, examples: ["2030-01-31T12:00:00.000Z"] });
 
 const PAGE = {
-  id: Type.String({ examples: ["page_0190a0a0000070008000000000000000"] }),
+  id: Type.String({ description: "Id of the page.", examples: ["page_0190a0a0000070008000000000000000"] }),
   slug: Slug,
-  url: Type.String({ examples: ["https://ninefold.example.com/status/acme"] }),
+  url: Type.String({
+    description: "Public URL of the page.",
+    examples: ["https://ninefold.example.com/status/acme"],
+  }),
   title: Title,
   ...SETTINGS,
-  created_at: Timestamp,
-  updated_at: Timestamp,
+  created_at: timestamp("Time of creation."),
+  updated_at: timestamp("Time of the last update."),
 };
 
 export const StatusPage = named("StatusPage", PAGE);
