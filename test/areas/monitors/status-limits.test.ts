@@ -9,6 +9,7 @@ import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/pub
 import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/text-budget.ts";
 import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
 import { expectError } from "../../support/errors.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
 const UPDATES = 99;
@@ -18,6 +19,10 @@ const HOSTILE = "http://a ".repeat(555);
 const FRAME_BYTES = 64 * 1024;
 /** A tenth of the time that a page without limits takes, and ten times the time with limits. */
 const RENDER_MS_MAX = 800;
+/** Longest time that one request may block the event loop. */
+const TURN_MS_MAX = 20;
+/** The best run counts: the first ones also compile the code. */
+const RUNS = 10;
 
 let server: TestServer;
 let account: AccountClient;
@@ -84,6 +89,25 @@ describe("a page with the maximum of user-written text", () => {
     const report = await new HtmlValidate({ extends: ["html-validate:standard"] }).validateString(html);
     expect(report.results.flatMap(({ messages }) => messages)).toEqual([]);
     expect(XMLValidator.validate(await read("hostile/feed.atom"))).toBe(true);
+  });
+
+  test.each([
+    "hostile",
+    "hostile/feed.atom",
+    "hostile.json",
+    "hostile/incidents/:id",
+    "hostile/incidents/:id.json",
+  ])("does not block the event loop: %s", async (path) => {
+    let best = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < RUNS && best > TURN_MS_MAX; run += 1) {
+      await server.clock.advance(RENDER_INTERVAL_MS);
+      const request = new Request(`${server.url}/status/${path.replace(":id", ids[0] ?? "")}`);
+      best = Math.min(
+        best,
+        await longestTurnMs(async () => (await server.server.app.http.answer(request)).bytes()),
+      );
+    }
+    expect(best).toBeLessThanOrEqual(TURN_MS_MAX);
   });
 
   test("lists return the number of updates, a single incident returns the updates", async () => {

@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from "../../support/server.ts";
 const GROUPS = 25;
 const GROUP_MONITORS = 50;
 const MONITORS = GROUPS * GROUP_MONITORS;
-/** Longest time that one request may hold the event loop. */
+/** Longest time that one request may block the event loop. */
 const TURN_MS_MAX = 20;
 /** Ten times what a page of 100 monitors takes on an idle machine: 20 ms, and 1 ms from the cache. */
 const COLD_MS_MAX = 200;
@@ -83,7 +83,7 @@ async function request(path: string, encoding: string): Promise<Uint8Array> {
 }
 
 test.each(["", ".json", "/feed.atom", "/badge/1250.svg", "/badge/1250.json"])(
-  "a page of 1,250 monitors does not hold the event loop: %s",
+  "a page of 1,250 monitors does not block the event loop: %s",
   async (suffix) => {
     for (const encoding of ["gzip", "identity"]) {
       let best = Number.POSITIVE_INFINITY;
