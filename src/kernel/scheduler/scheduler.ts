@@ -1,3 +1,4 @@
+import { slices } from "../background/time-slices.ts";
 import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { SuspendedAccounts } from "../projects/suspended-accounts.ts";
@@ -50,6 +51,8 @@ interface Kind {
   readonly counts: JobCounts;
   /** When it is to be looked at next. */
   lookAt: number;
+  /** Whether its jobs are started in the next slice. */
+  continues: boolean;
 }
 
 /** An outcome as it is recorded. */
@@ -120,7 +123,14 @@ export class Scheduler {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
     const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
     const counts = new JobCounts();
-    this.kinds.set(name, { name, handler: kind, due, counts, lookAt: Number.POSITIVE_INFINITY });
+    this.kinds.set(name, {
+      name,
+      handler: kind,
+      due,
+      counts,
+      lookAt: Number.POSITIVE_INFINITY,
+      continues: false,
+    });
   }
 
   /**
@@ -284,6 +294,10 @@ export class Scheduler {
 
   private startDueOf(kind: Kind, now: number): void {
     kind.lookAt = Number.POSITIVE_INFINITY;
+    if (slices.isOver) {
+      this.continueLater(kind);
+      return;
+    }
     this.reading(kind, () => {
       const next = kind.due.step(now);
       if (next === "at-once") this.lookAt(kind, now);
@@ -294,10 +308,24 @@ export class Scheduler {
 
   private placeJobs(kind: Kind): void {
     this.reading(kind, () => {
-      for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
+      while (!slices.isOver) {
+        const job = kind.due.dispatcher.place();
+        if (job === null) return;
         this.startJob(kind, job);
       }
+      this.continueLater(kind);
     });
+  }
+
+  /** Starts further jobs in a later slice of the event loop: those of one account must not hold up everybody's requests. */
+  private continueLater(kind: Kind): void {
+    if (kind.continues) return;
+    kind.continues = true;
+    const next = slices.next().then(() => {
+      kind.continues = false;
+      if (this.started) this.startDueOf(kind, this.clock.now());
+    });
+    this.clock.track(next);
   }
 
   /** Reads the table; after a failure it is read again later. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { SLICE_MS } from "../../../src/kernel/background/time-slices.ts";
 import { type Job, Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { Writer } from "../../../src/kernel/storage/writer.ts";
@@ -297,3 +298,34 @@ describe("outcomes", () => {
     expect(bench.jobs).toEqual([]);
   });
 });
+
+test("many jobs that are due at the same time start in slices of the event loop", async () => {
+  let turn = 0;
+  let counting = true;
+  const count = (): void => {
+    turn += 1;
+    if (counting) setImmediate(count);
+  };
+  const startedIn = new Map<number, number>();
+  bench.register(
+    "long",
+    () => {
+      startedIn.set(turn, (startedIn.get(turn) ?? 0) + 1);
+      const end = performance.now() + JOB_MS;
+      while (performance.now() < end);
+      return {};
+    },
+    JOBS,
+  );
+  for (let number = 0; number < JOBS; number += 1) await bench.enqueue("long", `${number}`, SECOND);
+  await bench.scheduler.start();
+  count();
+  await bench.advance(SECOND);
+  counting = false;
+  expect(bench.jobs).toEqual([]);
+  // The last one starts just before the slice is over, and a turn can touch two slices.
+  expect(Math.max(...startedIn.values())).toBeLessThanOrEqual(2 * (SLICE_MS / JOB_MS + 1));
+});
+
+const JOBS = 40;
+const JOB_MS = 2;

@@ -302,7 +302,9 @@ export class RelayService {
     dueAt: number,
     host: string,
   ): void {
-    this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, laneName(accountRef, host));
+    // A run that is late is due now: due jobs are searched again from the earliest new one on.
+    const due = Math.max(dueAt, tx.now);
+    this.deps.scheduler.enqueueAnonymous(tx, DELIVER, due, ref, laneName(accountRef, host));
   }
 
   private find(projectRef: number, relayId: string): RelayRequest {

@@ -93,7 +93,7 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
-      deliveries.enqueueFor(tx, endpoint, ref, message.scheduled_for);
+      deliveries.enqueueFor(tx, endpoint, ref, Math.max(message.scheduled_for, tx.now));
     });
   }
 
