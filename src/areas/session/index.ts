@@ -8,19 +8,19 @@ import { type SessionDeps, SessionService } from "./service.ts";
 import { Sessions } from "./sessions.ts";
 import { sessionStore } from "./store.ts";
 
-/** What sessions offer to the rest of the house. */
+/** What sessions provide to the server. */
 export interface SessionArea extends ApiArea {
   readonly authenticator: SessionAuthenticator;
-  /** Makes a link that logs a browser in with a key, for a server at this address. */
+  /** Creates a login link for a key, with the URL of the server. */
   readonly createSetupLink: (key: string, url: string) => Promise<string>;
-  /** Writes down what is only in memory. For the end of the process. */
+  /** Writes what is only in memory. Call before the process exits. */
   readonly finish: () => Promise<void>;
 }
 
 /** Sessions removed in one unit of work. */
 const PURGE_SLICE_ROWS = 200;
 
-/** Builds the area: browsers that work with a key that they do not have. */
+/** Builds the area: browser sessions, which act for a key without storing it in the browser. */
 export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): SessionArea {
   const store = sessionStore(kernel.db);
   const sessions = new Sessions(kernel, store, ports);
@@ -29,19 +29,19 @@ export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): Ses
     name: "sessions.purge",
     rowsMax: PURGE_SLICE_ROWS,
     remove: (tx, rowsMax) => {
-      store.removeOldLinks(tx, tx.now);
-      return store.removeOld(tx, tx.now, rowsMax);
+      store.removeExpiredLinks(tx, tx.now);
+      return store.removeExpired(tx, tx.now, rowsMax);
     },
   });
   return {
     authenticator: sessions,
     createSetupLink: async (key, url) =>
       (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, url))).url,
-    finish: () => service.refusals.finish(),
+    finish: () => service.rejectedLogins.finish(),
     parts: [
       {
         name: "Sessions",
-        description: "A browser's cookie that stands for a key. For the pages of this server alone.",
+        description: "Browser sessions: a cookie that acts for a key. Only for the pages of this server.",
       },
     ],
     routes: (api) => sessionRoutes(api, service, sessions),

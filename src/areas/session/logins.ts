@@ -16,8 +16,8 @@ export class Logins {
     this.accounts = new AttemptLimiter(clock, LOGINS_MAX, LOGINS_WINDOW_MS);
   }
 
-  /** Rejects an attempt from a network at its limit, before its key is looked at. @throws ApiError `rate_limit_exceeded` */
-  assertMayTry(clientAddress: string): void {
+  /** Rejects an attempt from a network at its limit, before its key is checked. @throws ApiError `rate_limit_exceeded` */
+  assertMayAttempt(clientAddress: string): void {
     assertWithinLimit(this.networks.wait(networkOf(clientAddress)), "from this address");
   }
 
@@ -28,13 +28,13 @@ export class Logins {
   }
 }
 
-function take(tx: Tx, limiter: AttemptLimiter, key: string, whose: string): void {
-  assertWithinLimit(limiter.take(key), whose);
+function take(tx: Tx, limiter: AttemptLimiter, key: string, source: string): void {
+  assertWithinLimit(limiter.take(key), source);
   tx.onRollback(() => limiter.release(key));
 }
 
-function assertWithinLimit(retryAfterSeconds: number, whose: string): void {
+function assertWithinLimit(retryAfterSeconds: number, source: string): void {
   if (retryAfterSeconds === 0) return;
-  const message = `Too many logins ${whose}. Try again in ${retryAfterSeconds} s.`;
+  const message = `Too many logins ${source}. Retry in ${retryAfterSeconds} s.`;
   throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
 }

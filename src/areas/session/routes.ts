@@ -22,7 +22,7 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
       "/v1/session",
       async ({ call, body }) => {
         const { request, origin, requestId, requestOrigin, clientAddress } = call;
-        sessions.assertOwnPage(call);
+        sessions.assertSameOrigin(call);
         const opened = await service.open(body, { request, origin, requestId, requestOrigin, clientAddress });
         return reply(201, opened.session, { "set-cookie": opened.cookie });
       },
@@ -34,10 +34,10 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           fromOwnPage: true,
           summary: "Log a browser in",
           description:
-            "Exchanges a key, or a log-in link, for a cookie that no script can read. The session can do what the key can, and ends with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 logins a minute per client address and per account, and 10 rejected attempts in 10 minutes per client address.",
+            "Exchanges a key or a login link for an HttpOnly cookie. The session has the permissions of the key and expires with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 logins a minute per client address and per account, and 10 rejected attempts in 10 minutes per client address.",
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
           example: { key: EXAMPLE_KEY },
-          admit: (clientAddress: string) => service.assertMayTry(clientAddress),
+          admit: (clientAddress: string) => service.assertMayAttempt(clientAddress),
         },
         body: SessionBody,
         response: { 201: Session },
@@ -47,8 +47,8 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
       open: {
         name: "session.read",
         fromOwnPage: true,
-        summary: "Read a browser's session",
-        description: "Null where it has none. Only for pages of this server.",
+        summary: "Get the browser's session",
+        description: "`session` is null if the browser has none. Only for pages of this server.",
         errors: ["forbidden", "not_found"],
       },
       response: CurrentSession,
@@ -61,7 +61,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
     .delete(
       "/v1/session",
       ({ call }) => {
-        sessions.assertOwnPage(call);
+        sessions.assertSameOrigin(call);
         return call.perform((tx) => {
           const cookie = service.end(tx, call.caller, call);
           return reply(204, {}, { "set-cookie": cookie, "clear-site-data": '"cache"' });
@@ -75,7 +75,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
           audit: "yes",
           idempotent: false,
           summary: "Log a browser out",
-          description: "Takes the cookie away, and what the browser keeps of answers.",
+          description: "Deletes the cookie and the browser's cache of this server.",
         },
         response: { 204: Type.Object({}) },
       },
@@ -109,8 +109,8 @@ function linkRoute(api: Api, service: SessionService) {
         access: "operator",
         audit: "yes",
         secret: true,
-        summary: "Make a link that logs a browser in",
-        description: "It opens one session of the calling key, once.",
+        summary: "Create a login link",
+        description: "The link opens one session of the calling key, once.",
         example: { minutes: 10 },
       },
       body: LoginLinkBody,

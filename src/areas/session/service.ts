@@ -22,28 +22,26 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
 import { Logins } from "./logins.ts";
-import { Refusals, type RefusedRequest } from "./refusals.ts";
+import { RejectedLogins, type RejectedRequest } from "./rejected-logins.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
 import { type SessionPorts, type Sessions, tokenHash } from "./sessions.ts";
 import type { SessionStore } from "./store.ts";
 
-/** What the service is built on. */
 export interface SessionDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "log"> {
   readonly store: SessionStore;
   readonly sessions: Sessions;
   readonly ports: SessionPorts & {
     readonly trail: AuditTrail;
-    /** The time that limits of logins go by. */
+    /** The clock of the login limits. */
     readonly limitClock: Pick<Clock, "monotonic">;
     readonly emailOf: (accountRef: number) => string;
     readonly keyOf: (credential: string) => AuditedKey | null;
   };
 }
 
-/** A request to log in. */
-export type LoginRequest = RefusedRequest & PageRequest & { readonly requestOrigin: RequestOrigin };
+export type LoginRequest = RejectedRequest & PageRequest & { readonly requestOrigin: RequestOrigin };
 
-/** A session that was opened, with the header that hands it to the browser. */
+/** A new session, with the header that sets its cookie. */
 export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
@@ -53,36 +51,36 @@ const MINUTE_MS = 60_000;
 
 /** The use cases of browser sessions. */
 export class SessionService {
-  readonly refusals: Refusals;
+  readonly rejectedLogins: RejectedLogins;
   private readonly logins: Logins;
 
   constructor(private readonly deps: SessionDeps) {
     this.logins = new Logins(deps.ports.limitClock);
-    this.refusals = new Refusals(deps, deps.ports.trail);
+    this.rejectedLogins = new RejectedLogins(deps, deps.ports.trail);
   }
 
   /** @throws ApiError `rate_limit_exceeded` for an address with too many logins, or too many rejected ones. */
-  assertMayTry(clientAddress: string): void {
-    this.refusals.assertMayTry(clientAddress);
-    this.logins.assertMayTry(clientAddress);
+  assertMayAttempt(clientAddress: string): void {
+    this.rejectedLogins.assertMayAttempt(clientAddress);
+    this.logins.assertMayAttempt(clientAddress);
   }
 
   /**
-   * Opens a session for a key, or for the one that a link stands for.
+   * Opens a session for a key, or for the key of a login link.
    * @throws ApiError `validation_error`, `unauthorized`, `forbidden`, `rate_limit_exceeded`
    */
   async open(body: SessionBody, login: LoginRequest): Promise<OpenedSession> {
     const { key, link } = body;
     if ((key === undefined) === (link === undefined)) {
-      throw new ApiError("validation_error", "Give either key or link.", {
-        fields: { key: ["or link must be given, and not both"] },
+      throw new ApiError("validation_error", "Send either key or link.", {
+        fields: { key: ["or link is required, but not both"] },
       });
     }
     const token = this.newToken();
     try {
       const caller = await this.deps.writer.submit((tx) => {
-        const digest = link === undefined ? digestOfKey(key ?? "") : this.takeLink(tx, link);
-        this.deps.sessions.endReplaced(tx, login);
+        const digest = link === undefined ? digestOfKey(key ?? "") : this.consumeLink(tx, link);
+        this.deps.sessions.endPrevious(tx, login);
         const found = this.callerOf(digest, login);
         this.logins.count(tx, login.clientAddress, found.account);
         return this.insert(tx, found, digest, token, login);
@@ -92,34 +90,37 @@ export class SessionService {
       return { session: this.viewOf(caller, this.deps.clock.now() + SESSION_MS), cookie };
     } catch (error) {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403))
-        this.refusals.note(login);
+        this.rejectedLogins.record(login);
       throw error;
     }
   }
 
-  /** The session of a browser; null when it has none that works. @throws ApiError `forbidden`, `not_found` */
+  /** The session of a browser; null if it has no valid one. @throws ApiError `forbidden`, `not_found` */
   current(from: PageRequest): Session | null {
-    this.deps.sessions.assertOwnPage(from);
+    this.deps.sessions.assertSameOrigin(from);
     const caller = this.deps.sessions.authenticateSession(from);
     if (caller === null || caller.session === undefined || caller.account.suspended) return null;
     return this.viewOf(caller, caller.session.endsAt);
   }
 
-  /** Ends the caller's own session. Returns the header that takes the cookie away. @throws ApiError `forbidden` */
+  /** Ends the caller's session. Returns the header that deletes the cookie. @throws ApiError `forbidden` */
   end(tx: Tx, caller: Caller, from: PageRequest): string {
     const { sessions } = this.deps;
     const token = sessions.tokenOf(from);
     if (caller.session === undefined || token === null) {
-      throw new ApiError("forbidden", "A key has no session that could be ended.");
+      throw new ApiError(
+        "forbidden",
+        "Only a browser session can be ended. This request was sent with a key.",
+      );
     }
     sessions.end(tx, caller.session.id, tokenHash(token));
     tx.audit({ ...aboutSession(caller.session.id, "ended"), before: {}, after: null });
     return setCookie(sessions.cookieName(from), "", 0);
   }
 
-  /** Ends all sessions of the caller's account. Returns how many there were. */
+  /** Ends all sessions of the caller's account. Returns their number. */
   endAll(tx: Tx, { account }: Caller): number {
-    const leaving = this.deps.store.olderOf(account.ref, 0);
+    const leaving = this.deps.store.exceptNewest(account.ref, 0);
     for (const { id, token_hash } of leaving) this.deps.sessions.end(tx, id, token_hash);
     const target = { type: "account", id: account.userId };
     const summary = `All sessions of the account ended: ${leaving.length}`;
@@ -127,14 +128,14 @@ export class SessionService {
     return leaving.length;
   }
 
-  /** Makes a link that opens one session of a key. */
+  /** Creates a link that opens one session of a key. */
   createLink(tx: Tx, digest: Uint8Array, minutes: number, baseUrl: string): LoginLink {
     const token = this.newToken();
     const expiresAt = tx.now + minutes * MINUTE_MS;
     const hashed = tokenHash(token);
     this.deps.store.insertLink(tx, hashed, digest, expiresAt);
     tx.audit({
-      summary: `Log-in link made, for ${minutes} minutes`,
+      summary: `Login link created, valid for ${minutes} minutes`,
       target: { type: "login_link", id: shortName(hashed) },
       before: null,
       after: { expires_at: isoTime(expiresAt) },
@@ -146,12 +147,12 @@ export class SessionService {
     return Buffer.from(this.deps.ids.bytes(TOKEN_BYTES)).toString("base64url");
   }
 
-  /** @throws ApiError `unauthorized`, one message for whatever is wrong with it. */
-  private takeLink(tx: Tx, link: string): Uint8Array {
+  /** @throws ApiError `unauthorized`, with the same message for every reason. */
+  private consumeLink(tx: Tx, link: string): Uint8Array {
     const hashed = tokenHash(link);
     const row = this.deps.store.link(hashed);
     if (row === null || row.expires_at <= tx.now) {
-      throw new ApiError("unauthorized", "This link has been used, or its time is over. Ask for a new one.");
+      throw new ApiError("unauthorized", "This login link has been used or has expired. Create a new one.");
     }
     this.deps.store.removeLink(tx, hashed);
     return row.key_digest;
@@ -180,7 +181,7 @@ export class SessionService {
     const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_LENGTH_MAX);
     const expires_at = tx.now + SESSION_MS;
     store.insert(tx, { token_hash, account_ref, key_digest, now: tx.now, expires_at, ip, user_agent });
-    for (const old of store.olderOf(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
+    for (const old of store.exceptNewest(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
       sessions.end(tx, old.id, old.token_hash);
     }
     const id = store.withToken(token_hash)?.id ?? 0;
@@ -217,9 +218,10 @@ export class SessionService {
   }
 }
 
-const UNKNOWN_KEY = "This key is unknown, revoked or expired, or it is no key of this API.";
+const UNKNOWN_KEY =
+  "This key is unknown, revoked or expired, or it is not a key of this API. Use a valid key.";
 
-/** @throws ApiError `unauthorized` for what is no key of this API. */
+/** @throws ApiError `unauthorized` for a text that does not have the form of a key of this API. */
 function digestOfKey(key: string): Uint8Array {
   if (!isBearerKey(key)) throw new ApiError("unauthorized", UNKNOWN_KEY);
   return keyDigest(key);
@@ -229,7 +231,7 @@ function aboutSession(id: number, what: string) {
   return { summary: `Session ${what}`, target: { type: "session", id: String(id) } };
 }
 
-/** Enough of a hash to tell links apart. */
+/** The start of a hash, long enough to distinguish links. */
 function shortName(hashed: Uint8Array): string {
   return Buffer.from(hashed.subarray(0, 6)).toString("hex");
 }

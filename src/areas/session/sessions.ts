@@ -12,18 +12,18 @@ import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
-  assertOwnPage,
-  cookieIn,
+  assertSameOrigin,
   cookieNames,
   IDLE_MS,
+  LAST_USE_WRITE_MS,
   PROJECT_HEADER,
-  SEEN_WRITE_MS,
+  readCookie,
   SESSIONS_IN_MEMORY_MAX,
   TOKEN_LENGTH,
 } from "./domain.ts";
 import type { SessionRow, SessionStore } from "./store.ts";
 
-/** What sessions need to know of the world. */
+/** What sessions need of other areas. */
 export interface SessionPorts {
   /** Finds the caller of a key by its digest. */
   readonly keys: Authenticator;
@@ -31,19 +31,18 @@ export interface SessionPorts {
   readonly findProject: (accountRef: number, id: string) => CallerProject | null;
 }
 
-/** SHA-256 of a cookie or a link. */
+/** SHA-256 of a cookie's or link's token. */
 export function tokenHash(token: string): Uint8Array {
   return hash("sha256", token, "buffer");
 }
 
-/** A session in memory. */
 interface ActiveSession extends Actor, Omit<CallerSession, "credential"> {
   usedAt: number;
-  seenWrittenAt: number;
-  ended: boolean;
+  lastUseWrittenAt: number;
+  isEnded: boolean;
 }
 
-/** The caller behind a session: the one of its key, in the project that the request names. */
+/** The caller of a session: that of its key, in the project that the request selects. */
 class SessionCaller implements Caller {
   readonly credential: string;
   readonly session: CallerSession;
@@ -51,7 +50,7 @@ class SessionCaller implements Caller {
   constructor(
     private readonly active: ActiveSession,
     private readonly key: Caller,
-    private readonly named: CallerProject | null,
+    private readonly namedProject: CallerProject | null,
     private readonly isDeleted: (project: CallerProject) => boolean,
   ) {
     this.credential = `session:${active.id}`;
@@ -64,7 +63,7 @@ class SessionCaller implements Caller {
   }
 
   get project(): CallerProject {
-    return this.named ?? this.key.project;
+    return this.namedProject ?? this.key.project;
   }
 
   get scopes() {
@@ -76,11 +75,11 @@ class SessionCaller implements Caller {
   }
 
   get projectDeleted() {
-    return this.key.projectDeleted || (this.named !== null && this.isDeleted(this.named));
+    return this.key.projectDeleted || (this.namedProject !== null && this.isDeleted(this.namedProject));
   }
 
   get revoked() {
-    return this.active.ended || this.key.revoked;
+    return this.active.isEnded || this.key.revoked;
   }
 
   get endsAt() {
@@ -96,7 +95,7 @@ class SessionCaller implements Caller {
   }
 }
 
-/** The sessions in use. */
+/** Authenticates browser sessions. Recently used ones are in memory. */
 export class Sessions implements SessionAuthenticator {
   private readonly active = new ActorRegistry<string, ActiveSession>(SESSIONS_IN_MEMORY_MAX);
   private readonly names: { readonly plain: string; readonly secure: string };
@@ -109,7 +108,7 @@ export class Sessions implements SessionAuthenticator {
     this.names = cookieNames(store.instanceId()?.value ?? "");
   }
 
-  /** The name of the cookie that a request's connection gets. */
+  /** The name of the cookie for a request's connection. */
   cookieName({ origin }: PageRequest): string {
     return origin.startsWith("https:") ? this.names.secure : this.names.plain;
   }
@@ -118,19 +117,19 @@ export class Sessions implements SessionAuthenticator {
     const { request } = from;
     const token = this.tokenOf(from);
     if (token === null) return null;
-    this.assertOwnPage(from);
+    this.assertSameOrigin(from);
     const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
     if (session === undefined) return null;
     const key = this.ports.keys.authenticate(session.digest);
     if (key === null) return null;
-    this.note(session);
+    this.recordUse(session);
     const isDeleted = ({ id }: CallerProject) => this.ports.findProject(key.account.ref, id) === null;
     return new SessionCaller(session, key, this.projectOf(request, key), isDeleted);
   }
 
-  /** @throws ApiError `forbidden` for a request that no page of this server has made. */
-  assertOwnPage({ request, origin }: PageRequest): void {
-    assertOwnPage(request.headers, origin);
+  /** @throws ApiError `forbidden` for a request that does not come from a page of this server. */
+  assertSameOrigin({ request, origin }: PageRequest): void {
+    assertSameOrigin(request.headers, origin);
   }
 
   /** Ends a session in the unit of work that removes its row. */
@@ -139,24 +138,24 @@ export class Sessions implements SessionAuthenticator {
     const name = Buffer.from(hashOfToken).toString("hex");
     const session = this.active.peek(name);
     if (session !== undefined) {
-      session.ended = true;
+      session.isEnded = true;
       tx.onRollback(() => {
-        session.ended = false;
+        session.isEnded = false;
       });
     }
     tx.afterCommit(() => this.active.drop(name));
   }
 
   /**
-   * The token in a request's cookie; null without one. Over HTTPS only the `__Host-` cookie counts: a neighbouring host of
+   * The token in a request's cookie; null without one. Over HTTPS only the `__Host-` cookie is accepted: another host of
    * the same domain can set the other one.
    */
   tokenOf(from: PageRequest): string | null {
-    return cookieIn(from.request.headers.get("cookie"), this.cookieName(from));
+    return readCookie(from.request.headers.get("cookie"), this.cookieName(from));
   }
 
-  /** Ends the session whose cookie comes with a request, in the unit of work that opens its successor. */
-  endReplaced(tx: Tx, from: PageRequest): void {
+  /** Ends the previous session of a browser, in the unit of work that opens the new one. */
+  endPrevious(tx: Tx, from: PageRequest): void {
     const token = this.tokenOf(from);
     const replaced = token === null ? null : this.store.withToken(tokenHash(token));
     if (token !== null && replaced !== null) this.end(tx, replaced.id, tokenHash(token));
@@ -169,8 +168,8 @@ export class Sessions implements SessionAuthenticator {
       return row === null ? undefined : activeSession(row);
     });
     const now = this.kernel.clock.now();
-    const isOver = session === undefined || session.ended;
-    return isOver || now >= session.endsAt || now >= session.usedAt + IDLE_MS ? undefined : session;
+    const isEnded = session === undefined || session.isEnded;
+    return isEnded || now >= session.endsAt || now >= session.usedAt + IDLE_MS ? undefined : session;
   }
 
   private projectOf(request: Request, key: Caller): CallerProject | null {
@@ -179,7 +178,7 @@ export class Sessions implements SessionAuthenticator {
     if (key.projectBound || !key.scopes.has("*")) {
       throw new ApiError(
         "forbidden",
-        "The key of this session works in its own project only. Log in with a key of the account that has the scope *.",
+        "The key of this session works only in its own project. Log in with a key of the account that has the scope *.",
       );
     }
     const project = this.ports.findProject(key.account.ref, id);
@@ -187,15 +186,17 @@ export class Sessions implements SessionAuthenticator {
     return project;
   }
 
-  private note(session: ActiveSession): void {
+  private recordUse(session: ActiveSession): void {
     const { clock, writer, log } = this.kernel;
     const now = clock.now();
     session.usedAt = now;
-    if (Math.abs(now - session.seenWrittenAt) < SEEN_WRITE_MS) return;
-    session.seenWrittenAt = now;
-    const written = writer.submit((tx) => void this.store.setSeen(tx, now, session.id));
-    // Nobody waits for it: at worst the session ends earlier after a restart.
-    written.catch((error) => log.warn("the use of a session was not written", { error: errorText(error) }));
+    if (Math.abs(now - session.lastUseWrittenAt) < LAST_USE_WRITE_MS) return;
+    session.lastUseWrittenAt = now;
+    const written = writer.submit((tx) => void this.store.setLastUse(tx, now, session.id));
+    // Not awaited: if the write fails, the session can expire earlier after a restart.
+    written.catch((error) =>
+      log.warn("the last use of a session could not be written", { error: errorText(error) }),
+    );
   }
 }
 
@@ -207,7 +208,7 @@ function activeSession({ id, key_digest, seen_at, expires_at }: SessionRow): Act
     digest: Buffer.from(key_digest).toString("hex"),
     endsAt: expires_at,
     usedAt: seen_at,
-    seenWrittenAt: seen_at,
-    ended: false,
+    lastUseWrittenAt: seen_at,
+    isEnded: false,
   };
 }

@@ -1,6 +1,5 @@
 import type { Database } from "../../kernel/storage/database.ts";
 
-/** A row of `sessions`. */
 export type SessionRow = {
   readonly id: number;
   readonly key_digest: Uint8Array;
@@ -16,12 +15,12 @@ type NewSession = Omit<SessionRow, "id" | "seen_at"> & {
   readonly user_agent: string | null;
 };
 
-/** A session, as far as memory must know that it goes. */
-type Leaving = { readonly id: number; readonly token_hash: Uint8Array };
+/** What identifies a session in memory that is removed. */
+type RemovedSession = { readonly id: number; readonly token_hash: Uint8Array };
 
 export type SessionStore = ReturnType<typeof sessionStore>;
 
-/** All SQL of browser sessions and of the links that open them. */
+/** The SQL statements of browser sessions and login links. */
 export function sessionStore(db: Database) {
   return {
     instanceId: db.one<{ readonly value: string }>("SELECT value FROM settings WHERE name = 'instance_id'"),
@@ -31,17 +30,17 @@ export function sessionStore(db: Database) {
     insert: db.change<[NewSession]>(
       "INSERT INTO sessions (token_hash, account_ref, key_digest, created_at, seen_at, expires_at, ip, user_agent) VALUES ($token_hash, $account_ref, $key_digest, $now, $now, $expires_at, $ip, $user_agent)",
     ),
-    setSeen: db.change<[seenAt: number, id: number]>("UPDATE sessions SET seen_at = ? WHERE id = ?"),
+    setLastUse: db.change<[seenAt: number, id: number]>("UPDATE sessions SET seen_at = ? WHERE id = ?"),
     remove: db.change<[id: number]>("DELETE FROM sessions WHERE id = ?"),
-    /** An account's sessions but for the `kept` newest. */
-    olderOf: db.all<Leaving, [accountRef: number, kept: number]>(
+    /** An account's sessions except the newest `newest`. */
+    exceptNewest: db.all<RemovedSession, [accountRef: number, newest: number]>(
       "SELECT id, token_hash FROM sessions WHERE account_ref = ? ORDER BY id DESC LIMIT -1 OFFSET ?",
     ),
-    /** Nobody finds these any more. */
-    removeOld: db.change<[now: number, rowsMax: number]>(
+    /** Removes expired sessions, which no lookup returns any more. */
+    removeExpired: db.change<[now: number, rowsMax: number]>(
       "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)",
     ),
-    /** The digest of the key that a link stands for. */
+    /** The digest of a link's key. */
     link: db.one<{ readonly key_digest: Uint8Array; readonly expires_at: number }, [tokenHash: Uint8Array]>(
       "SELECT key_digest, expires_at FROM login_links WHERE token_hash = ?",
     ),
@@ -49,6 +48,6 @@ export function sessionStore(db: Database) {
       "INSERT INTO login_links (token_hash, key_digest, expires_at) VALUES (?, ?, ?)",
     ),
     removeLink: db.change<[tokenHash: Uint8Array]>("DELETE FROM login_links WHERE token_hash = ?"),
-    removeOldLinks: db.change<[now: number]>("DELETE FROM login_links WHERE expires_at <= ?"),
+    removeExpiredLinks: db.change<[now: number]>("DELETE FROM login_links WHERE expires_at <= ?"),
   };
 }

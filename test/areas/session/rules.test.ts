@@ -18,10 +18,10 @@ beforeAll(async () => {
   server = await startTestServer({ manualClock: true, args: ["--cors-origins", LISTED] });
 });
 afterAll(() => server.stop());
-// Each test has the logins of a minute.
+// Advances the clock by a minute, so that each test has its own login limit.
 afterEach(() => server.clock.advance(LOGINS_WINDOW_MS));
 
-describe("a cookie counts in requests of this server's own pages alone", () => {
+describe("a cookie is accepted only in requests of this server's pages", () => {
   const FOREIGN: Readonly<Record<string, Record<string, string>>> = {
     "without the header": { "x-ninefold-session": "" },
     "with another value of it": { "x-ninefold-session": "true" },
@@ -41,7 +41,7 @@ describe("a cookie counts in requests of this server's own pages alone", () => {
     expectError(await mine.post("/v1/session", { key: server.key }, { headers }), "forbidden");
     expectError(await mine.delete("/v1/session", { headers }), "forbidden");
     expect((await mine.get("/v1/gate")).body).toEqual(before);
-    // A key counts from everywhere.
+    // A key is accepted from any page.
     const answer = await mine.get("/v1/gate", {
       headers: { ...headers, authorization: `Bearer ${server.key}` },
     });
@@ -49,7 +49,7 @@ describe("a cookie counts in requests of this server's own pages alone", () => {
     expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("the own origin is let in, and a cookie of another server is nobody's", async () => {
+  test("requests of the same origin are accepted, and a cookie of another server is unknown", async () => {
     const mine = await loggedIn(server, server.key);
     const headers = { "sec-fetch-site": "same-origin", origin: server.url };
     expect((await mine.post("/v1/gate", { flag_key: "own", enabled: true }, { headers })).status).toBe(201);
@@ -58,7 +58,7 @@ describe("a cookie counts in requests of this server's own pages alone", () => {
     expectError(await foreign.get("/v1/gate"), "unauthorized");
     foreign.headers["x-ninefold-session"] = "";
     expectError(await foreign.get("/v1/gate"), "unauthorized");
-    // One of this server that is dead is none either, but where another page sent it.
+    // A cookie of an ended session is unknown, too, but other pages are still rejected.
     const dead = new Browser(server);
     dead.cookie = `${mine.cookie.split("=")[0]}=${"a".repeat(43)}`;
     expectError(await dead.get("/v1/gate"), "unauthorized");
@@ -66,7 +66,7 @@ describe("a cookie counts in requests of this server's own pages alone", () => {
     expectError(await dead.get("/v1/gate"), "forbidden");
   });
 
-  test("--public-url is the own origin, whatever the request says", async () => {
+  test("with --public-url only that origin is accepted, whatever the request's Host is", async () => {
     const own = await startTestServer({ args: ["--public-url", "https://n.example.com"] });
     try {
       const mine = await loggedIn(own, own.key);
@@ -82,7 +82,7 @@ describe("a cookie counts in requests of this server's own pages alone", () => {
   });
 });
 
-test("over TLS the own origin is https, and the cookie for TLS alone", async () => {
+test("over TLS the origin is https, and the cookie is for TLS only", async () => {
   const folder = new Scratch();
   const authority = new CertificateAuthority();
   const { cert, key } = authority.issue("own", "DNS:localhost");
@@ -108,7 +108,7 @@ test("over TLS the own origin is https, and the cookie for TLS alone", async () 
 });
 
 describe("X-Ninefold-Project", () => {
-  test("names the project that a session of the account works in; keys take no notice of it", async () => {
+  test("selects the project of a session of the account; keys ignore it", async () => {
     const account = await server.account();
     const project = await account.post("/v1/projects", { name: "Shop" });
     const headers = { "x-ninefold-project": String(project.body.id) };
@@ -130,7 +130,7 @@ describe("X-Ninefold-Project", () => {
     expectError(await bound.get("/v1/gate", { headers: other }), "forbidden");
   });
 
-  test("403 for a session of a managed key without *: it reaches the project of its key and no other", async () => {
+  test("403 for a session of a managed key without *: it has access to the project of its key only", async () => {
     const account = await server.account();
     const project = await account.post("/v1/projects", { name: "Shop" });
     const headers = { "x-ninefold-project": String(project.body.id) };
@@ -143,11 +143,11 @@ describe("X-Ninefold-Project", () => {
     expectError(await mine.post(path, terms, { headers }), "forbidden");
     expectError(await mine.post("/v1/keys", terms, { headers }), "forbidden");
     expect((await account.get("/v1/keys")).body.keys).toHaveLength(1);
-    // Its own project may be named.
+    // Its own project is accepted.
     const own = (await account.get("/v1/projects")).body.projects as { id: string }[];
     const named = { "x-ninefold-project": own.at(-1)?.id ?? "" };
     expect((await mine.get("/v1/gate", { headers: named })).status).toBe(200);
-    // A managed key with * reaches all of them.
+    // A managed key with * has access to all of them.
     const all = await account.post("/v1/keys", { ...terms, scopes: ["*"] });
     const whole = await loggedIn(server, String(all.body.secret));
     expect((await whole.get("/v1/gate", { headers })).status).toBe(200);
@@ -155,7 +155,7 @@ describe("X-Ninefold-Project", () => {
 });
 
 describe("an Idempotency-Key under a session", () => {
-  test("belongs to the project that the request works in", async () => {
+  test("belongs to the project of the request", async () => {
     const account = await server.account();
     const project = await account.post("/v1/projects", { name: "Shop" });
     const mine = await loggedIn(server, account.key);
@@ -178,8 +178,8 @@ describe("an Idempotency-Key under a session", () => {
   });
 });
 
-describe("what a session pays", () => {
-  test("nothing to read, for a change what a key pays", async () => {
+describe("credits and limits of a session", () => {
+  test("reads are free of charge, changes cost the same as with a key", async () => {
     const account = await server.account({ balance: 10 });
     const mine = await loggedIn(server, account.key);
     expect((await mine.get("/v1/keys")).status).toBe(200);
@@ -195,21 +195,21 @@ describe("what a session pays", () => {
     return (await Promise.all(all)).filter((answer) => answer?.status === 200).length;
   }
 
-  test(`${SESSION_REQUESTS_PER_MINUTE} requests a minute, all sessions of the account together`, async () => {
+  test(`${SESSION_REQUESTS_PER_MINUTE} requests a minute for all sessions of an account`, async () => {
     const account = await server.account({ tier: "pro" });
     const both = [await loggedIn(server, account.key), await loggedIn(server, account.key)];
     expect(await accepted(both, "/v1/gate", SESSION_REQUESTS_PER_MINUTE + 50)).toBe(
       SESSION_REQUESTS_PER_MINUTE,
     );
     expectError((await both[0]?.get("/v1/gate")) as Answer, "rate_limit_exceeded");
-    // A new session finds the bucket as empty; a key has one of its own.
+    // A new session shares the empty bucket; a key has a separate one.
     expectError(await (await loggedIn(server, account.key)).get("/v1/gate"), "rate_limit_exceeded");
     expect((await account.get("/v1/gate")).status).toBe(200);
     await server.clock.advance(60_000);
     expect((await both[0]?.get("/v1/gate"))?.status).toBe(200);
   });
 
-  test("the monitor limit of its tier, all sessions of the account together", async () => {
+  test("the monitor limit of the tier for all sessions of an account", async () => {
     const account = await server.account({ tier: "free" });
     const both = [await loggedIn(server, account.key), await loggedIn(server, account.key)];
     const { monitorBurst } = DEFAULT_TIERS.free;
@@ -221,7 +221,7 @@ describe("what a session pays", () => {
     expect((await account.get("/v1/pulse")).status).toBe(200);
   });
 
-  test("the account's ceiling, together with its keys", async () => {
+  test("the account's limit, together with its keys", async () => {
     const account = await server.account({ tier: "free" });
     const mine = await loggedIn(server, account.key);
     const { accountRequestsPerMinute, requestsPerMinute } = DEFAULT_TIERS.free;
@@ -276,7 +276,7 @@ describe("POST /v1/admin/login-links", () => {
     return String(made.url).split("#/setup/")[1] ?? "";
   }
 
-  test("opens one session of the key that made it", async () => {
+  test("the link opens one session of the key that created it", async () => {
     const link = await linkOf();
     expect((await server.operator.post("/v1/admin/login-links")).body.url).toStartWith(
       `${server.url}/dashboard/#/setup/`,
@@ -289,7 +289,7 @@ describe("POST /v1/admin/login-links", () => {
     expectError(await new Browser(server).post("/v1/session", { link }), "unauthorized");
   });
 
-  test(`works for ${LINK_MINUTES} minutes unless asked otherwise, also one that a session made`, async () => {
+  test(`the link works for ${LINK_MINUTES} minutes by default, also if a session created it`, async () => {
     const mine = await loggedIn(server, server.key);
     const { body } = await mine.post("/v1/admin/login-links", { minutes: 1 });
     const short = String(body.url).split("#/setup/")[1];

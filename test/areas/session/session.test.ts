@@ -3,10 +3,10 @@ import {
   IDLE_MS,
   LOGINS_MAX,
   LOGINS_WINDOW_MS,
-  REFUSALS_MAX,
-  REFUSALS_NOTED_MS,
-  REFUSALS_WINDOW_MS,
-  REFUSING_ADDRESSES_MAX,
+  REJECTED_LOGINS_ENTRY_MS,
+  REJECTED_LOGINS_MAX,
+  REJECTED_LOGINS_WINDOW_MS,
+  REJECTED_NETWORKS_MAX,
   SESSION_MS,
   SESSIONS_PER_ACCOUNT_MAX,
 } from "../../../src/areas/session/domain.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Refusals are counted by address: each test has its own. */
+/** Rejected logins are counted by address: each test has its own. */
 let addresses = 0;
 function browser(): Browser {
   const fresh = new Browser(server);
@@ -32,7 +32,7 @@ function browser(): Browser {
 }
 
 describe("POST /v1/session", () => {
-  test("201: a cookie that no script can read stands for the key", async () => {
+  test("201: an HttpOnly cookie for the key", async () => {
     const account = await server.account({ balance: 100 });
     const mine = browser();
     const answer = await mine.post("/v1/session", { key: account.key });
@@ -56,7 +56,7 @@ describe("POST /v1/session", () => {
     );
     expect((await mine.get("/v1/session")).body.session).toEqual(answer.body);
     expect((await mine.get("/v1/meter/balance")).body).toEqual({ balance: 100, user_id: account.userId });
-    // The file has the hash alone.
+    // Only the hash is stored.
     const token = mine.cookie.split("=")[1] ?? "";
     const rows = server.server.kernel.db.all<Record<string, unknown>>("SELECT * FROM sessions")();
     expect(JSON.stringify(rows)).not.toContain(token);
@@ -75,7 +75,7 @@ describe("POST /v1/session", () => {
     }
   });
 
-  test("201 behind a proxy that speaks TLS: the cookie is for TLS alone", async () => {
+  test("201 behind a TLS proxy: the cookie is for TLS only", async () => {
     const mine = browser();
     mine.headers["x-forwarded-proto"] = "https";
     await mine.logIn(server.key);
@@ -83,11 +83,11 @@ describe("POST /v1/session", () => {
     expect((await mine.get("/v1/projects")).status).toBe(200);
   });
 
-  test("201 ends the session whose cookie came with it, also one of another account", async () => {
+  test("201 ends the previous session of the browser, also one of another account", async () => {
     const [first, second] = [await server.account(), await server.account()];
     const mine = await browser().logIn(first.key);
     const replaced = mine.cookie;
-    // A failed login ends nothing.
+    // A failed login does not end the session.
     expectError(await mine.post("/v1/session", { key: "sm_none" }), "unauthorized");
     expect((await mine.get("/v1/gate")).status).toBe(200);
     await mine.logIn(second.key);
@@ -96,7 +96,7 @@ describe("POST /v1/session", () => {
     expectError(await mine.get("/v1/gate"), "unauthorized");
   });
 
-  test("behind HTTPS only the __Host- cookie counts: a neighbouring host can set the other one", async () => {
+  test("over HTTPS only the __Host- cookie is accepted: another host of the domain can set the other one", async () => {
     const [mine, theirs] = [await server.account(), await server.account()];
     const planted = (await browser().logIn(theirs.key)).cookie;
     const secure = browser();
@@ -107,7 +107,7 @@ describe("POST /v1/session", () => {
     await secure.logIn(mine.key);
     secure.cookie = `${planted}; ${secure.cookie}`;
     expect((await secure.get("/v1/session")).body.session).toMatchObject({ user_id: mine.userId });
-    // Nor does a login with it end the other session.
+    // A login with it does not end that session either.
     const neighbour = browser();
     neighbour.headers["x-forwarded-proto"] = "https";
     neighbour.cookie = planted;
@@ -117,14 +117,14 @@ describe("POST /v1/session", () => {
     expect((await plain.get("/v1/gate")).status).toBe(200);
   });
 
-  test("400 without key and link, with both, and with neither text", async () => {
+  test("400 without key and link, with both, and with other types", async () => {
     const body = { key: server.key, link: "x" };
     for (const wrong of [{}, body, { key: 1 }]) {
       expectError(await browser().post("/v1/session", wrong), "validation_error");
     }
   });
 
-  test("401 for whatever opens no session, all alike; each is noted by the minute, not by the attempt", async () => {
+  test("401 with the same message for every invalid key or link; one audit entry per minute, not per attempt", async () => {
     const account = await server.account();
     const { body } = await account.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"] });
     const revoked = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["*"] });
@@ -135,7 +135,7 @@ describe("POST /v1/session", () => {
       messages.add(expectError(await mine.post("/v1/session", { key }), "unauthorized").error.message);
     }
     expect(messages.size).toBe(1);
-    await server.clock.advance(REFUSALS_NOTED_MS);
+    await server.clock.advance(REJECTED_LOGINS_ENTRY_MS);
     const refused = "/v1/admin/audit?action=session.refused&limit=1";
     const [entry] = entriesIn(await server.operator.get(refused));
     expect(entry).toMatchObject({
@@ -158,24 +158,24 @@ describe("POST /v1/session", () => {
     expectError(await browser().post("/v1/session", { key: account.key }), "forbidden");
   });
 
-  test(`rejected logins from very many networks make ${REFUSING_ADDRESSES_MAX + 1} entries a minute at most`, async () => {
+  test(`rejected logins from very many networks write at most ${REJECTED_NETWORKS_MAX + 1} entries a minute`, async () => {
     const refused = "/v1/admin/audit?action=session.refused&limit=100";
-    await server.clock.advance(REFUSALS_NOTED_MS);
+    await server.clock.advance(REJECTED_LOGINS_ENTRY_MS);
     const before = entriesIn(await server.operator.get(refused)).length;
-    for (let count = 0; count < 2 * REFUSING_ADDRESSES_MAX; count += 1) {
+    for (let count = 0; count < 2 * REJECTED_NETWORKS_MAX; count += 1) {
       expectError(await browser().post("/v1/session", { key: "sm_none" }), "unauthorized");
     }
-    await server.clock.advance(REFUSALS_NOTED_MS);
+    await server.clock.advance(REJECTED_LOGINS_ENTRY_MS);
     const entries = entriesIn(await server.operator.get(refused));
-    expect(entries).toHaveLength(before + REFUSING_ADDRESSES_MAX + 1);
+    expect(entries).toHaveLength(before + REJECTED_NETWORKS_MAX + 1);
     const others = entries.find(({ summary }) => summary.includes("from many addresses"));
-    expect(others?.after).toEqual({ count: REFUSING_ADDRESSES_MAX });
+    expect(others?.after).toEqual({ count: REJECTED_NETWORKS_MAX });
   });
 
-  test(`429 after ${REFUSALS_MAX} refusals from one address, also for a right key`, async () => {
+  test(`429 after ${REJECTED_LOGINS_MAX} rejected logins from one address, also for a valid key`, async () => {
     const mine = browser();
-    for (let tries = 0; tries < REFUSALS_MAX; tries += 1) {
-      // What is refused for other reasons counts as nothing.
+    for (let tries = 0; tries < REJECTED_LOGINS_MAX; tries += 1) {
+      // Rejections for other reasons do not count.
       expect((await mine.post("/v1/session", { key: 1 })).status).toBe(400);
       const headers = { "sec-fetch-site": "cross-site" };
       expect((await mine.post("/v1/session", { key: server.key }, { headers })).status).toBe(403);
@@ -183,12 +183,12 @@ describe("POST /v1/session", () => {
     }
     const answer = await mine.post("/v1/session", { key: server.key });
     expectError(answer, "rate_limit_exceeded");
-    expect(answer.headers.get("retry-after")).toBe(String(REFUSALS_WINDOW_MS / 1000));
-    await server.clock.advance(REFUSALS_WINDOW_MS);
+    expect(answer.headers.get("retry-after")).toBe(String(REJECTED_LOGINS_WINDOW_MS / 1000));
+    await server.clock.advance(REJECTED_LOGINS_WINDOW_MS);
     expect((await mine.post("/v1/session", { key: server.key })).status).toBe(201);
   });
 
-  test(`429 after ${LOGINS_MAX} logins of one account in a minute, and nothing is stored`, async () => {
+  test(`429 after ${LOGINS_MAX} logins of one account in a minute, and no session is stored`, async () => {
     const account = await server.account();
     const attempts = Array.from({ length: 3 * LOGINS_MAX }, () =>
       browser().post("/v1/session", { key: account.key }),
@@ -205,7 +205,7 @@ describe("POST /v1/session", () => {
     await browser().logIn(account.key);
   });
 
-  test(`429 after ${LOGINS_MAX} logins from one network in a minute, whatever the key`, async () => {
+  test(`429 after ${LOGINS_MAX} logins from one network in a minute, with any key`, async () => {
     const network = browser().headers;
     const fromThere = () => Object.assign(browser(), { headers: network });
     for (let count = 0; count < LOGINS_MAX; count += 1) await fromThere().logIn((await server.account()).key);
@@ -217,7 +217,7 @@ describe("POST /v1/session", () => {
     await fromThere().logIn(account.key);
   });
 
-  test(`of one account ${SESSIONS_PER_ACCOUNT_MAX} at most: the oldest goes`, async () => {
+  test(`an account has at most ${SESSIONS_PER_ACCOUNT_MAX} sessions: the oldest is ended`, async () => {
     const account = await server.account();
     const all: Browser[] = [];
     for (let index = 0; index <= SESSIONS_PER_ACCOUNT_MAX; index += 1) {
@@ -235,7 +235,7 @@ describe("GET /v1/session", () => {
     expect((await browser().get("/v1/session")).body).toEqual({ session: null });
   });
 
-  test("null once the key is gone; 403 for another page, 404 for a project of others", async () => {
+  test("null once the key is revoked; 403 for another page, 404 for a project of another account", async () => {
     const account = await server.account();
     const made = await account.post("/v1/keys", { prefix: "sm", name: "CI", scopes: ["gate:read"] });
     const mine = await browser().logIn(String(made.body.secret));
@@ -258,7 +258,7 @@ describe("GET /v1/session", () => {
 });
 
 describe("the end of a session", () => {
-  test("DELETE /v1/session: 204, and the cookie is good for nothing", async () => {
+  test("DELETE /v1/session: 204, and the cookie no longer works", async () => {
     const account = await server.account();
     const mine = await browser().logIn(account.key);
     const stolen = mine.cookie;
@@ -275,7 +275,7 @@ describe("the end of a session", () => {
     expect((await newestOf(account)).actor.type).toBe("session");
   });
 
-  test("DELETE /v1/sessions: all of the account, by a key with every scope", async () => {
+  test("DELETE /v1/sessions: all sessions of the account, with a key that has all scopes", async () => {
     const account = await server.account();
     const others = await browser().logIn((await server.account()).key);
     const two = [await browser().logIn(account.key), await browser().logIn(account.key)];
@@ -285,12 +285,12 @@ describe("the end of a session", () => {
     for (const one of two) expectError(await one.get("/v1/gate"), "unauthorized");
     expect((await others.get("/v1/gate")).status).toBe(200);
     expect(await newestOf(account)).toMatchObject({ action: "sessions.end", before: { sessions: 2 } });
-    // Where none is left there is nothing to enter.
+    // Without sessions there is no audit entry.
     expect((await account.delete("/v1/sessions")).body).toEqual({ ended: 0 });
     expect(await entriesOf(account, "?action=sessions.end")).toHaveLength(1);
   });
 
-  test("after a day without a request, and after seven days of them; restarts change nothing", async () => {
+  test("after a day without a request, and after seven days in any case, also across restarts", async () => {
     const account = await server.account();
     const [idle, busy] = [await browser().logIn(account.key), await browser().logIn(account.key)];
     for (let days = 1; days < 7; days += 1) {
@@ -307,7 +307,7 @@ describe("the end of a session", () => {
     expectError(await busy.get("/v1/gate"), "unauthorized");
   }, 60_000);
 
-  test("with the grace of a rotated platform key, and of a restart it knows nothing", async () => {
+  test("with the grace period of a rotated platform key, also after a restart", async () => {
     const account = await server.account();
     const mine = await browser().logIn(account.key);
     const { url } = server;

@@ -1,14 +1,14 @@
 import { Client } from "../../support/client.ts";
 import type { TestServer } from "../../support/server.ts";
 
-/** What a page of the server sends with every request. */
+/** The header that pages of the server send with every request. */
 export const OWN_PAGE = { "x-ninefold-session": "1" };
 
 let browsers = 0;
 
 /**
- * A browser: it has no key, and sends back the cookie that it was given. Logins are limited by network: where the server
- * trusts this machine as a proxy, each browser has a network of its own.
+ * A browser: it has no key, and sends the cookie that it received. Logins are limited by network: if the server
+ * trusts this machine as a proxy, each browser has its own network.
  */
 export class Browser extends Client {
   cookie = "";
