@@ -12,9 +12,9 @@ export function changeRoutes(api: Api, streams: ChangeStreams) {
       op: {
         name: "changes.stream",
         access: "any",
-        summary: "Listen to what changes",
+        summary: "Stream changes",
         description:
-          'Server-Sent Events: `event: changes` with `{"at", "areas"}`, where an area has the ids that have changed, or `true`. Never the data itself, and nothing of what came before: read anew after a reconnect. Changes of half a second come together. Areas that the key may not read are left out. At most 5 streams per key or session, and 50 per account.',
+          'Server-Sent Events: `event: changes` with `{"at", "areas"}`, where each area has the ids that have changed, or `true`. Events contain neither the data nor earlier changes: read the data again after a reconnect. Changes within half a second are sent together. Only areas that the key can read are included. At most 5 streams per key or session, and 50 per account.',
         responseTypes: ["text/event-stream"],
         errors: ["service_unavailable"],
       },

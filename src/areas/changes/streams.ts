@@ -5,22 +5,21 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { SharedChange } from "../../kernel/projects/changes.ts";
 import { type Cancel, realTimeout } from "../../kernel/time/clock.ts";
 import {
-  add,
+  addChange,
   type Changed,
   COALESCED_MS,
+  changesMessage,
   HEARTBEAT_MS,
-  message,
   STREAMS_MAX,
   STREAMS_PER_CREDENTIAL_MAX,
 } from "./domain.ts";
 
-/** What streams are built on. */
 export type StreamDeps = Pick<Kernel, "clock" | "changes" | "metrics">;
 
-/** How long a client waits before it comes back, and what begins every stream. */
-const BEGIN = "retry: 2000\n\n";
+/** The start of every stream: the reconnection time of the client, in milliseconds. */
+const STREAM_START = "retry: 2000\n\n";
 
-/** The streams of changes. They go by real time, also on a clock that stands: a page shows what is. */
+/** The streams of changes. They use real time, also with a test clock. */
 export class ChangeStreams {
   private readonly streams: EventStreams;
 
@@ -38,7 +37,7 @@ export class ChangeStreams {
   }
 
   /**
-   * The body of a stream that tells the caller what changes.
+   * Starts a stream of the changes that the caller can see. Returns its body.
    * @throws ApiError `rate_limit_exceeded`, `service_unavailable` when the server stops.
    */
   begin(call: Call): ReadableStream<Uint8Array> | string {
@@ -46,30 +45,30 @@ export class ChangeStreams {
     return this.streams.begin(call, {
       credential,
       accountRef: account.ref,
-      begin: BEGIN,
+      begin: STREAM_START,
       reauthorize: () => call.reauthorize(),
       attach: (stream) => {
-        const telling = new Telling(this.deps, call, stream);
+        const pending = new PendingChanges(this.deps, call, stream);
         const listened = { accountRef: account.ref, projectRef: project.ref };
-        const leave = this.deps.changes.listen(listened, (area, id, shared) =>
-          telling.note(area, id, shared),
+        const unsubscribe = this.deps.changes.listen(listened, (area, id, shared) =>
+          pending.record(area, id, shared),
         );
         return () => {
-          leave();
-          telling.stop();
+          unsubscribe();
+          pending.stop();
         };
       },
     });
   }
 
-  /** Ends all streams, and begins no others: the server stops. */
+  /** Ends all streams and starts no others. Call when the server stops. */
   stop(): void {
     this.streams.stop();
   }
 }
 
-/** What has changed since the last message of a stream. */
-class Telling {
+/** The changes since the last message of a stream. */
+class PendingChanges {
   private changed: Changed = new Map();
   private cancelMessage: Cancel | null = null;
 
@@ -79,22 +78,22 @@ class Telling {
     private readonly stream: EventStream,
   ) {}
 
-  note(area: string, id: string | null, shared?: SharedChange): void {
-    // What ends the caller (its key revoked or paused, its account suspended) has an entry in the audit log.
+  record(area: string, id: string | null, shared?: SharedChange): void {
+    // Revoking, pausing and suspending the caller write audit entries, so a check at these is enough.
     if (area === "audit" && !this.stream.reauthorize()) return;
     if (!hasScope(this.call.caller, `${area}:read`)) return;
-    if (shared !== undefined && !this.sees(area, shared)) return;
-    add(this.changed, area, id);
+    if (shared !== undefined && !this.canSee(area, shared)) return;
+    addChange(this.changed, area, id);
     this.cancelMessage ??= realTimeout(COALESCED_MS, () => {
       this.cancelMessage = null;
       const { changed } = this;
       this.changed = new Map();
-      if (this.stream.reauthorize()) this.stream.send(message(this.deps.clock.now(), changed));
+      if (this.stream.reauthorize()) this.stream.send(changesMessage(this.deps.clock.now(), changed));
     });
   }
 
-  /** Whether the caller could read what has changed: what is not its project's, credentials of the account alone. */
-  private sees(area: string, { projectId }: SharedChange): boolean {
+  /** Whether the caller can read the changed object: outside its project only credentials of the account can. */
+  private canSee(area: string, { projectId }: SharedChange): boolean {
     const { project, projectBound, scopes } = this.call.caller;
     if (projectId === project.id) return true;
     return !projectBound && (area !== "audit" || scopes.has("*"));

@@ -6,14 +6,14 @@ import type { Api } from "../../kernel/http/api.ts";
 import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/projects/overview-card.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 
-/** Latest entries that are shown. */
+/** Number of audit entries in an overview. */
 const RECENT_MAX = 10;
 
-/** What an overview is made of. */
+/** The parts of an overview. */
 export interface OverviewParts {
   readonly cards: readonly OverviewCard[];
   readonly recent: RecentList;
-  /** The incidents that are open in the caller's project, by the area that knows. */
+  /** The number of open incidents in the caller's project, and the area that counts them. */
   readonly incidents: { readonly area: string; readonly open: (caller: Caller) => number };
 }
 
@@ -25,8 +25,8 @@ export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
       op: {
         name: "overview.read",
         access: "any",
-        summary: "Read every area at a glance",
-        description: `One object per area that the key may read. What is counted is counted to ${COUNTED_MAX}.`,
+        summary: "Get a summary of all areas",
+        description: `One object per area that the key can read. Counts end at ${COUNTED_MAX}.`,
       },
       response: overviewSchema(parts),
     });
@@ -50,6 +50,6 @@ function overviewSchema({ cards, recent }: OverviewParts): TObject {
   return named("Overview", {
     ...areas,
     incidents_open: Type.Integer({ description: "Number of open incidents of the project.", examples: [0] }),
-    recent: Type.Array(recent.item, { description: "The latest entries of the audit log." }),
+    recent: Type.Array(recent.item, { description: "Latest entries of the audit log." }),
   });
 }

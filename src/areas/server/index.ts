@@ -8,24 +8,28 @@ import type { Backups } from "./ports.ts";
 import { serverRoutes } from "./routes.ts";
 import { type ServerDeps, ServerService } from "./service.ts";
 
-/** Builds the area: the server itself, for its operator. */
+/** Builds the area: backups, status and options of the server, for its operator. */
 export function createServerArea(deps: ServerDeps): ApiArea {
   const service = new ServerService(deps);
   return { parts: [], routes: (api) => serverRoutes(api, service) };
 }
 
-/** The backups at a glance, for the operator alone. */
+/** The backups' part of the overview, for the operator only. */
 export function backupsCard(backups: Backups | null): OverviewCard {
   return {
     area: "backups",
     mayRead: isOperator,
     schema: Type.Object(
       {
-        scheduled: Type.Boolean(),
-        last_at: orNull(Type.String({ format: "date-time" })),
-        overdue: Type.Boolean({ description: "Whether two scheduled times have passed since the last one." }),
+        scheduled: Type.Boolean({ description: "Whether the server has scheduled backups." }),
+        last_at: orNull(Type.String({ format: "date-time" }), {
+          description: "Start of the last backup. Null if there is none.",
+        }),
+        overdue: Type.Boolean({
+          description: "Whether two scheduled times have passed since the last backup.",
+        }),
       },
-      { description: "For the operator." },
+      { description: "State of the backups, for the operator only." },
     ),
     read: () => ({
       scheduled: backups !== null,

@@ -1,30 +1,30 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
 
-/** A backup that is being made. */
-export interface BackupTry {
+/** A backup that is requested, running or has failed. */
+export interface BackupAttempt {
   readonly name: string;
-  /** Epoch milliseconds, as the others. */
+  /** Its start in epoch milliseconds, like all times here. */
   readonly at: number;
 }
 
-/** What makes the backups. */
+/** The backups of the server. */
 export interface Backups {
   readonly plan: { readonly folder: string; readonly cron: string; readonly keep: number };
   readonly nextAt: number;
-  readonly running: BackupTry | null;
-  readonly failure: (BackupTry & { readonly message: string }) | null;
+  readonly running: BackupAttempt | null;
+  readonly failure: (BackupAttempt & { readonly message: string }) | null;
   readonly lastBackupAt: number | null;
   readonly isOverdue: boolean;
-  /** Those that are there and were begun before a moment, newest first. */
-  list(before: number, filesMax: number): Promise<readonly (BackupTry & { readonly bytes: number })[]>;
-  /** Has one made once this is committed. @throws ApiError `conflict` */
-  ask(tx: Tx): BackupTry;
+  /** The existing backups that started before a time, newest first. */
+  list(before: number, filesMax: number): Promise<readonly (BackupAttempt & { readonly bytes: number })[]>;
+  /** Requests a backup, which starts after the commit. @throws ApiError `conflict` while one is running. */
+  ask(tx: Tx): BackupAttempt;
 }
 
-/** An option of the server, and where its value comes from. */
+/** An option of the server with its value and source. */
 export interface OptionValue {
   readonly name: string;
-  /** What must not be seen is masked. */
+  /** Secrets are masked. */
   readonly value: string | number | boolean | readonly string[] | null;
   readonly source: "default" | "flag" | "variable" | "file";
 }

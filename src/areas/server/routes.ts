@@ -5,7 +5,7 @@ import { reply } from "../../kernel/http/responses/response.ts";
 import { BACKUPS_LIMIT, BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 import type { ServerService } from "./service.ts";
 
-/** Declares the operator's view of the server itself. */
+/** Declares the operator's endpoints for backups, status and options. */
 export function serverRoutes(api: Api, service: ServerService) {
   return new Elysia({ prefix: "/v1/admin", tags: ["Operator"] })
     .use(api)
@@ -14,20 +14,20 @@ export function serverRoutes(api: Api, service: ServerService) {
       query: pageQuery(BACKUPS_LIMIT),
       response: BackupPage,
     })
-    .post("/backups", ({ call }) => call.perform((tx) => reply(202, service.makeBackup(tx))), {
+    .post("/backups", ({ call }) => call.perform((tx) => reply(202, service.startBackup(tx))), {
       op: {
         name: "admin.backups.create",
         access: "operator",
         audit: "yes",
-        summary: "Make a backup now",
+        summary: "Create a backup now",
         description:
-          "Answers once it is certain to be made, in a process of its own: the list shows how that goes. It counts among those that are kept.",
+          "Returns as soon as the backup job is stored. The backup runs in a separate process; the list of backups shows its state. It counts toward `backup_keep`.",
         errors: ["invalid_request", "conflict"],
       },
       response: { 202: BackupBegun },
     })
     .get("/status", () => service.status(), {
-      op: { name: "admin.status.read", access: "operator", summary: "Read how the server is" },
+      op: { name: "admin.status.read", access: "operator", summary: "Get the status of the server" },
       response: ServerStatus,
     })
     .get("/options", () => service.options(), {
@@ -35,7 +35,7 @@ export function serverRoutes(api: Api, service: ServerService) {
         name: "admin.options.list",
         access: "operator",
         summary: "List the server's options",
-        description: "Each with its value and where that comes from, as `ninefold config print` does.",
+        description: "Returns each option with its value and source, like `ninefold config print`.",
       },
       response: ServerOptions,
     });

@@ -2,47 +2,47 @@ import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 
-/** Backups on a page, unless said otherwise. */
+/** Default number of backups per page. */
 export const BACKUPS_LIMIT = 50;
 
 const DateTime = Type.String({ format: "date-time" });
 const NAME = "ninefold-20261121T030000Z.db";
 const Name = Type.String({ examples: [NAME] });
-const Bytes = Type.Integer({ examples: [1_002_201_088] });
 
-/** When scheduled backups are made. */
+/** The schedule of backups. */
 const BackupPlan = named("BackupPlan", {
   folder: Type.String({ examples: ["/mnt/backups"] }),
-  cron: Type.String({ description: "In UTC.", examples: ["0 3 * * *"] }),
-  keep: Type.Integer({ description: "How many are kept.", examples: [7] }),
-  next_at: DateTime,
+  cron: Type.String({ description: "Cron expression of the schedule, in UTC.", examples: ["0 3 * * *"] }),
+  keep: Type.Integer({ description: "Number of backups to keep.", examples: [7] }),
+  next_at: Type.String({ format: "date-time", description: "Next scheduled time." }),
   overdue: Type.Boolean({
     description:
-      "Whether two times have passed since the last backup, or where there is none since the start.",
+      "Whether two scheduled times have passed since the last backup, or since the server's start if there is none.",
   }),
 });
 
-/** A backup under way. */
+/** A backup that is running or has failed. */
 export const BackupBegun = named("BackupBegun", { name: Name, begun_at: DateTime });
 export type BackupBegun = Static<typeof BackupBegun>;
 
-/** A page of backups, newest first. */
 export const BackupPage = named("BackupPage", {
-  plan: orNull(BackupPlan, { description: "Null for a server without a folder for backups." }),
-  running: orNull(BackupBegun),
+  plan: orNull(BackupPlan, {
+    description: "Schedule of the backups. Null for a server without a backup folder.",
+  }),
+  running: orNull(BackupBegun, { description: "The backup that is running. Null if none is." }),
   failure: orNull(
     Type.Object({
       name: Name,
       begun_at: DateTime,
       message: Type.String({ examples: ["the disk is full"] }),
     }),
-    { description: "The last one, if it failed since the server was started." },
+    { description: "The last backup, if it has failed since the server's start." },
   ),
   backups: Type.Array(
     named("Backup", {
       name: Name,
-      size: Type.Integer({ description: "Bytes.", examples: [1_002_201_088] }),
-      created_at: Type.String({ format: "date-time", description: "When it was begun." }),
+      size: Type.Integer({ description: "Size in bytes.", examples: [1_002_201_088] }),
+      created_at: Type.String({ format: "date-time", description: "Start of the backup." }),
     }),
   ),
   cursor: NextCursor,
@@ -52,46 +52,68 @@ export type BackupPage = Static<typeof BackupPage>;
 const Totals = (description: string, example: Readonly<Record<string, number>>) =>
   Type.Record(Type.String(), Type.Number(), { description, examples: [example] });
 
-/** How the server is. */
 export const ServerStatus = named("ServerStatus", {
   version: Type.String({ examples: ["1.0.0"] }),
   started_at: DateTime,
   data_folder: Type.String({ examples: ["/var/lib/ninefold"] }),
-  database_bytes: Bytes,
-  wal_bytes: Type.Integer({ description: "Of the write-ahead log.", examples: [4_120_032] }),
-  disk_free_bytes: orNull(Bytes, {
-    description: "On the disk of the data folder; null where the system does not say.",
+  database_bytes: Type.Integer({
+    description: "Size of the database file in bytes.",
+    examples: [1_002_201_088],
   }),
-  rss_bytes: Type.Integer({ description: "Memory of the process.", examples: [82_837_504] }),
-  event_loop_lag_p99_ms: Type.Number({ description: "Of the last minute.", examples: [1.4] }),
-  requests_per_second: Type.Number({ description: "Of the last five seconds.", examples: [120.5] }),
-  requests_in_flight: Type.Integer({ description: "This one included.", examples: [3] }),
+  wal_bytes: Type.Integer({
+    description: "Size of the write-ahead log in bytes.",
+    examples: [4_120_032],
+  }),
+  disk_free_bytes: orNull(Type.Integer({ examples: [1_002_201_088] }), {
+    description: "Free bytes on the disk of the data folder. Null if the system does not report it.",
+  }),
+  rss_bytes: Type.Integer({
+    description: "Resident memory of the process in bytes.",
+    examples: [82_837_504],
+  }),
+  event_loop_lag_p99_ms: Type.Number({
+    description: "99th percentile of the event loop's lag in the last minute, in milliseconds.",
+    examples: [1.4],
+  }),
+  requests_per_second: Type.Number({
+    description: "Requests per second in the last five seconds.",
+    examples: [120.5],
+  }),
+  requests_in_flight: Type.Integer({
+    description: "Number of requests in flight, including this one.",
+    examples: [3],
+  }),
   jobs: Type.Object({
-    waiting: Type.Integer({ description: "Due now or later.", examples: [40] }),
-    due: Type.Integer({ description: "Of these, due; of each kind counted to 10,000.", examples: [2] }),
-    running: Type.Integer({ examples: [1] }),
+    waiting: Type.Integer({
+      description: "Number of jobs that are not running, due now or later.",
+      examples: [40],
+    }),
+    due: Type.Integer({
+      description: "Number of these jobs that are due now, counted up to 10,000 per kind.",
+      examples: [2],
+    }),
+    running: Type.Integer({ description: "Number of running jobs.", examples: [1] }),
     overdue_seconds: Type.Number({
-      description: "How long the one has waited that is overdue for longest.",
+      description: "Age of the oldest overdue job, in seconds.",
       examples: [0.2],
     }),
   }),
-  gauges: Totals("Of `GET /metrics`, those without labels.", { ninefold_writer_queue_units: 0 }),
-  counters: Totals("Of `GET /metrics`, summed over their labels, since the start.", {
+  gauges: Totals("Gauges of `GET /metrics` without labels, by name.", { ninefold_writer_queue_units: 0 }),
+  counters: Totals("Counters of `GET /metrics` since the start, summed over their labels, by name.", {
     ninefold_relay_deliveries_total: 1200,
   }),
 });
 export type ServerStatus = Static<typeof ServerStatus>;
 
-/** The options of the server. */
 export const ServerOptions = named("ServerOptions", {
   options: Type.Array(
     named("ServerOption", {
-      name: Type.String({ description: "As in the configuration file.", examples: ["port"] }),
+      name: Type.String({ description: "Name of the option in the configuration file.", examples: ["port"] }),
       value: Type.Union(
         [Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String()), Type.Null()],
-        { description: "Secrets are masked.", examples: [9909] },
+        { description: "Value of the option. Secrets are masked.", examples: [9909] },
       ),
-      source: oneOf(["default", "flag", "variable", "file"]),
+      source: oneOf(["default", "flag", "variable", "file"], { description: "Source of the value." }),
     }),
   ),
 });

@@ -10,17 +10,16 @@ import type { Family } from "../../kernel/metrics/metrics.ts";
 import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
-import type { Backups, BackupTry, OptionValue } from "./ports.ts";
+import type { BackupAttempt, Backups, OptionValue } from "./ports.ts";
 import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 
-/** What the area is built on. */
 export interface ServerDeps {
   readonly kernel: Kernel;
   readonly load: RecentLoad;
-  /** Null for a server without a folder for backups. */
+  /** Null for a server without a backup folder. */
   readonly backups: Backups | null;
   readonly options: readonly OptionValue[];
-  /** Requests that are being answered. */
+  /** Number of requests in flight. */
   readonly requestsInFlight: () => number;
 }
 
@@ -32,7 +31,7 @@ export class ServerService {
     this.startedAt = deps.kernel.clock.now();
   }
 
-  /** A page of the backups that are there, newest first. @throws ApiError `validation_error` */
+  /** A page of the existing backups, newest first. @throws ApiError `validation_error` */
   async listBackups(limit: number, cursor: string | undefined): Promise<BackupPage> {
     const { backups } = this.deps;
     const before = pageStart(cursor);
@@ -45,33 +44,32 @@ export class ServerService {
         next_at: isoTime(backups.nextAt),
         overdue: backups.isOverdue,
       },
-      running: backups?.running ? begunView(backups.running) : null,
-      failure: failure && { ...begunView(failure), message: failure.message },
+      running: backups?.running ? attemptView(backups.running) : null,
+      failure: failure && { ...attemptView(failure), message: failure.message },
       backups: items.map(({ name, bytes, at }) => ({ name, size: bytes, created_at: isoTime(at) })),
       ...next,
     };
   }
 
-  /** Has a backup made. @throws ApiError `invalid_request` without a folder, `conflict` while one is being made. */
-  makeBackup(tx: Tx): BackupBegun {
+  /** Requests a backup. @throws ApiError `invalid_request` without a backup folder, `conflict` while one is running. */
+  startBackup(tx: Tx): BackupBegun {
     const { backups } = this.deps;
     if (backups === null) {
       throw new ApiError(
         "invalid_request",
-        "This server has no folder for backups: start it with --backup-dir FOLDER.",
+        "This server has no backup folder. Start it with --backup-dir FOLDER.",
       );
     }
-    const begun = begunView(backups.ask(tx));
+    const attempt = attemptView(backups.ask(tx));
     tx.audit({
-      summary: "Backup asked for",
-      target: { type: "backup", id: begun.name },
+      summary: "Backup requested",
+      target: { type: "backup", id: attempt.name },
       before: null,
       after: { folder: backups.plan.folder },
     });
-    return begun;
+    return attempt;
   }
 
-  /** How the server is. */
   async status(): Promise<ServerStatus> {
     const { kernel, load, requestsInFlight } = this.deps;
     const { db, checkpointer, metrics } = kernel;
@@ -95,13 +93,13 @@ export class ServerService {
     };
   }
 
-  /** Every option and every figure of the tiers, secrets masked. */
+  /** Every option, including the limits of the tiers; secrets are masked. */
   options(): ServerOptions {
     return { options: this.deps.options.map(optionView) };
   }
 }
 
-function begunView({ name, at }: BackupTry): BackupBegun {
+function attemptView({ name, at }: BackupAttempt): BackupBegun {
   return { name, begun_at: isoTime(at) };
 }
 
@@ -109,7 +107,7 @@ function optionView({ name, value, source }: OptionValue): ServerOptions["option
   return { name, value: Array.isArray(value) ? [...value] : (value as string), source };
 }
 
-/** A disk that hangs holds up nobody but who asks. */
+/** Free bytes on the folder's disk; null if unknown. Asynchronous, so that a disk that hangs delays only this request. */
 async function freeBytes(folder: string): Promise<number | null> {
   const disk = await statfs(folder).catch(() => null);
   return disk === null ? null : disk.bavail * disk.bsize;
@@ -126,7 +124,7 @@ function jobsOf({ scheduler }: Kernel): ServerStatus["jobs"] {
   return sum;
 }
 
-/** The sums of families of numbers; of those that have no value now, none. */
+/** The sum of each metric's samples; omits metrics without a sample. */
 function totalsOf(families: readonly Family[]): Record<string, number> {
   const totals: Record<string, number> = {};
   for (const { name, samples } of families) {

@@ -91,10 +91,11 @@ export type BackupBegun = { name: string; begun_at: string };
 
 /** What `GET /v1/admin/backups` answers. */
 export interface BackupPage {
-  /** Null for a server without a folder for backups. */
+  /** Schedule of the backups. Null for a server without a backup folder. */
   plan: BackupPlan | null;
+  /** The backup that is running. Null if none is. */
   running: BackupBegun | null;
-  /** The last one, if it failed since the server was started. */
+  /** The last backup, if it has failed since the server's start. */
   failure: { name: string; begun_at: string; message: string } | null;
   backups: Backup[];
   /** Hand it in to get the next page. Absent on the last one. */
@@ -104,21 +105,22 @@ export interface BackupPage {
 /** What `GET /v1/admin/backups` answers, `plan`, `one of`. */
 export interface BackupPlan {
   folder: string;
-  /** In UTC. */
+  /** Cron expression of the schedule, in UTC. */
   cron: string;
-  /** How many are kept. */
+  /** Number of backups to keep. */
   keep: number;
+  /** Next scheduled time. */
   next_at: string;
-  /** Whether two times have passed since the last backup, or where there is none since the start. */
+  /** Whether two scheduled times have passed since the last backup, or since the server's start if there is none. */
   overdue: boolean;
 }
 
 /** What `GET /v1/admin/backups` answers, `backups`, `[]`. */
 export interface Backup {
   name: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
-  /** When it was begun. */
+  /** Start of the backup. */
   created_at: string;
 }
 
@@ -136,13 +138,13 @@ export interface ClockAdvanced {
 
 /** The body of `POST /v1/admin/login-links`. */
 export interface LoginLinkBody {
-  /** How long it works: 30 unless given. */
+  /** Minutes for which the link is valid. Default 30. */
   minutes?: number | undefined;
 }
 
 /** What `POST /v1/admin/login-links` answers. */
 export interface LoginLink {
-  /** Opens a session of the calling key, once. */
+  /** URL that opens one session of the calling key, once. */
   url: string;
   expires_at: string;
 }
@@ -152,10 +154,11 @@ export type ServerOptions = { options: ServerOption[] };
 
 /** What `GET /v1/admin/options` answers, `options`, `[]`. */
 export interface ServerOption {
-  /** As in the configuration file. */
+  /** Name of the option in the configuration file. */
   name: string;
-  /** Secrets are masked. */
+  /** Value of the option. Secrets are masked. */
   value: string | number | boolean | string[] | null;
+  /** Source of the value. */
   source: "default" | "flag" | "variable" | "file";
 }
 
@@ -164,31 +167,33 @@ export interface ServerStatus {
   version: string;
   started_at: string;
   data_folder: string;
+  /** Size of the database file in bytes. */
   database_bytes: number;
-  /** Of the write-ahead log. */
+  /** Size of the write-ahead log in bytes. */
   wal_bytes: number;
-  /** On the disk of the data folder; null where the system does not say. */
+  /** Free bytes on the disk of the data folder. Null if the system does not report it. */
   disk_free_bytes: number | null;
-  /** Memory of the process. */
+  /** Resident memory of the process in bytes. */
   rss_bytes: number;
-  /** Of the last minute. */
+  /** 99th percentile of the event loop's lag in the last minute, in milliseconds. */
   event_loop_lag_p99_ms: number;
-  /** Of the last five seconds. */
+  /** Requests per second in the last five seconds. */
   requests_per_second: number;
-  /** This one included. */
+  /** Number of requests in flight, including this one. */
   requests_in_flight: number;
   jobs: {
-    /** Due now or later. */
+    /** Number of jobs that are not running, due now or later. */
     waiting: number;
-    /** Of these, due; of each kind counted to 10,000. */
+    /** Number of these jobs that are due now, counted up to 10,000 per kind. */
     due: number;
+    /** Number of running jobs. */
     running: number;
-    /** How long the one has waited that is overdue for longest. */
+    /** Age of the oldest overdue job, in seconds. */
     overdue_seconds: number;
   };
-  /** Of `GET /metrics`, those without labels. */
+  /** Gauges of `GET /metrics` without labels, by name. */
   gauges: Record<string, number>;
-  /** Of `GET /metrics`, summed over their labels, since the start. */
+  /** Counters of `GET /metrics` since the start, summed over their labels, by name. */
   counters: Record<string, number>;
 }
 
@@ -2249,16 +2254,18 @@ export interface Overview {
     /** Creation time of the oldest receipt that has not been copied to the storage. */
     buffered_since: string | null;
   };
-  /** For the operator. */
+  /** State of the backups, for the operator only. */
   backups?: {
+    /** Whether the server has scheduled backups. */
     scheduled: boolean;
+    /** Start of the last backup. Null if there is none. */
     last_at: string | null;
-    /** Whether two scheduled times have passed since the last one. */
+    /** Whether two scheduled times have passed since the last backup. */
     overdue: boolean;
   };
   /** Number of open incidents of the project. */
   incidents_open: number;
-  /** The latest entries of the audit log. */
+  /** Latest entries of the audit log. */
   recent: AuditEntry[];
 }
 
@@ -2886,7 +2893,7 @@ export interface RelaySecret {
 export interface SessionBody {
   /** A key of this API. */
   key?: string | undefined;
-  /** Or what stands in a log-in link behind `#/setup/`. */
+  /** The token of a login link, which follows `#/setup/`. Alternative to `key`. */
   link?: string | undefined;
 }
 
@@ -2895,17 +2902,17 @@ export interface Session {
   user_id: string;
   email: string;
   tier: "free" | "starter" | "pro" | "scale" | "unlimited";
-  /** Whether the operator's endpoints are open to it. */
+  /** Whether the session can use the operator's endpoints. */
   operator: boolean;
-  /** Null for a platform key. */
+  /** Id of the session's managed key. Null for a platform key. */
   key_id: string | null;
   key_name: string | null;
   scopes: string[];
-  /** The only project of its key; null for a key of the account. */
+  /** Id of the only project of the session's key. Null for a key of the account. */
   project_id: string | null;
-  /** Or after 24 hours without a request. */
+  /** Time at which the session expires. It also expires after 24 hours without a request. */
   expires_at: string;
-  /** Of the server. */
+  /** Version of the server. */
   version: string;
 }
 
@@ -2914,7 +2921,7 @@ export type CurrentSession = { session: Session | null };
 
 /** What `DELETE /v1/sessions` answers. */
 export interface SessionsEnded {
-  /** How many there were. */
+  /** Number of sessions that were ended. */
   ended: number;
 }
 

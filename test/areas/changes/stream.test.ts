@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
-  add,
+  addChange,
   type Changed,
   COALESCED_MS,
+  changesMessage,
   HEARTBEAT_MS,
   IDS_PER_AREA_MAX,
-  message,
   STREAMS_MAX,
   STREAMS_PER_CREDENTIAL_MAX,
 } from "../../../src/areas/changes/domain.ts";
@@ -23,9 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** The stream of changes, read as it comes. */
+/** Reads the stream of changes. */
 class Listener extends EventReader {
-  /** Opens it with a client's key. */
+  /** Opens the stream with a client's key. */
   async open(client: Client, headers: Record<string, string> = {}): Promise<this> {
     const key: Record<string, string> = client.key === null ? {} : { authorization: `Bearer ${client.key}` };
     await this.read(`${client.url}/v1/changes`, { ...key, ...headers });
@@ -33,17 +33,17 @@ class Listener extends EventReader {
     return this;
   }
 
-  private seen = 0;
+  private forgotten = 0;
 
-  /** Leaves out of {@link areas} what came until now. */
+  /** Omits the messages until now from {@link areas}. */
   forget(): void {
-    this.seen = this.messages.length;
+    this.forgotten = this.messages.length;
   }
 
-  /** What has changed, over all messages. */
+  /** The changes of all messages together. */
   get areas(): Record<string, true | string[]> {
     const areas: Record<string, true | string[]> = {};
-    for (const message of this.messages.slice(this.seen)) {
+    for (const message of this.messages.slice(this.forgotten)) {
       for (const [area, ids] of Object.entries(message.areas)) {
         const known = areas[area];
         areas[area] = known === true || ids === true ? true : [...new Set([...(known ?? []), ...ids])];
@@ -52,15 +52,15 @@ class Listener extends EventReader {
     return areas;
   }
 
-  /** Waits until so many areas are there, and expects just these changes. */
-  async told(areas: Record<string, unknown>): Promise<void> {
+  /** Waits until these areas have changed, and expects exactly these changes. */
+  async expectChanges(areas: Record<string, unknown>): Promise<void> {
     await this.until(
       () => Bun.deepEquals(this.areas, areas) || Object.keys(this.areas).some((area) => !(area in areas)),
     );
     expect(this.areas).toEqual(areas as Record<string, true | string[]>);
   }
 
-  /** What came as messages so far. */
+  /** The messages received so far. */
   get messages(): { at: number; areas: Record<string, true | string[]> }[] {
     return [...this.text.matchAll(/^event: changes\ndata: (.*)\n\n/gm)].map(([, data = ""]) =>
       JSON.parse(data),
@@ -74,7 +74,7 @@ async function keyWith(account: Client, scopes: readonly string[]): Promise<Clie
 }
 
 describe("GET /v1/changes", () => {
-  test("tells within half a second what another key has changed, all of it in one message", async () => {
+  test("sends the changes of another key within half a second, in one message", async () => {
     const account = await server.account();
     const other = await keyWith(account, ["gate:write", "meter:write"]);
     const listener = await new Listener().open(account);
@@ -82,28 +82,28 @@ describe("GET /v1/changes", () => {
     await switchFlag(other, "two", true);
     await other.post("/v1/meter/customer/refill", { amount: 1 });
     expect(listener.messages).toEqual([]);
-    await listener.told({ audit: true, gate: ["one", "two"], meter: true });
+    await listener.expectChanges({ audit: true, gate: ["one", "two"], meter: true });
     expect(listener.messages[0]?.at).toBe(TEST_START_MS);
     listener.forget();
-    // A read changes nothing.
+    // A read is no change.
     await account.get("/v1/gate");
     const project = await account.post("/v1/projects", { name: "Shop" });
-    await listener.told({ audit: true, projects: [String(project.body.id)] });
+    await listener.expectChanges({ audit: true, projects: [String(project.body.id)] });
     listener.close();
   });
 
-  test("tells what the server does by itself", async () => {
+  test("sends changes that the server causes", async () => {
     const account = await server.account();
     const listener = await new Listener().open(account);
     await account.post("/v1/latch/job/acquire", { ttl: 1_000 });
     await listener.until(() => "latch" in listener.areas);
     listener.forget();
     await server.clock.advance(1_000);
-    await listener.told({ latch: ["job"] });
+    await listener.expectChanges({ latch: ["job"] });
     listener.close();
   });
 
-  test("tells of areas that the key may read, and of nobody else's projects", async () => {
+  test("sends changes of areas that the key can read, and of no other account's projects", async () => {
     const account = await server.account();
     const reader = await keyWith(account, ["gate:read"]);
     const project = await account.post("/v1/projects", { name: "Shop" });
@@ -115,24 +115,24 @@ describe("GET /v1/changes", () => {
     const stranger = await new Listener().open(await server.account());
     await account.post("/v1/meter/customer/refill", { amount: 1 });
     await switchFlag(account, "one", true);
-    await all.told({ meter: true, audit: true, gate: ["one"] });
-    await some.told({ gate: ["one"] });
-    await inShop.told({ audit: true });
+    await all.expectChanges({ meter: true, audit: true, gate: ["one"] });
+    await some.expectChanges({ gate: ["one"] });
+    await inShop.expectChanges({ audit: true });
     expect(stranger.messages).toEqual([]);
     for (const one of [all, some, inShop, stranger]) one.close();
   });
 
-  test("a refused change is told to nobody", async () => {
+  test("sends nothing for a rejected change", async () => {
     const account = await server.account();
     const listener = await new Listener().open(account);
     expectError(await account.delete("/v1/gate/none"), "flag_not_found");
     expectError(await account.post("/v1/meter/m/deduct", { amount: 1 }), "insufficient_balance");
     await switchFlag(account, "one", true);
-    await listener.told({ audit: true, gate: ["one"] });
+    await listener.expectChanges({ audit: true, gate: ["one"] });
     listener.close();
   });
 
-  test("a key of one project learns of nothing outside its project", async () => {
+  test("sends a key of one project no change outside its project", async () => {
     const account = await server.account();
     const [shop, other] = [
       await account.post("/v1/projects", { name: "Shop" }),
@@ -143,7 +143,7 @@ describe("GET /v1/changes", () => {
       (await account.post(`/v1/projects/${body.id}/keys`, terms)).body;
     const bound = await new Listener().open(server.client(String((await keyOf(shop)).secret)));
     const whole = await new Listener().open(account);
-    // Outside: a key and a flag of another project, a key of the account, a login, the other project itself.
+    // Outside: a key and a flag of another project, a key of the account, a login, the other project.
     const made = await keyOf(other);
     await switchFlag(server.client(String(made.secret)), "elsewhere", true);
     const ofAccount = await keyWith(account, ["gate:*"]);
@@ -155,12 +155,12 @@ describe("GET /v1/changes", () => {
     // Inside.
     const own = await keyOf(shop);
     await account.patch(`/v1/projects/${shop.body.id}`, { name: "Shops" });
-    await bound.told({ audit: true, keys: [own.key_id], projects: [shop.body.id] });
+    await bound.expectChanges({ audit: true, keys: [own.key_id], projects: [shop.body.id] });
     expect(bound.messages.length).toBeLessThanOrEqual(3);
     for (const one of [bound, whole]) one.close();
   });
 
-  test("the audit log is that of its own project for a key of the account without *", async () => {
+  test("sends a key of the account without * only the audit entries of its project", async () => {
     const account = await server.account();
     const reader = await keyWith(account, ["gate:read", "audit:read"]);
     const listener = await new Listener().open(reader);
@@ -169,7 +169,7 @@ describe("GET /v1/changes", () => {
     await Bun.sleep(2 * COALESCED_MS);
     expect(listener.messages).toEqual([]);
     await switchFlag(account, "one", true);
-    await listener.told({ audit: true, gate: ["one"] });
+    await listener.expectChanges({ audit: true, gate: ["one"] });
     listener.close();
   });
 
@@ -181,7 +181,7 @@ describe("GET /v1/changes", () => {
       server.operator.patch(`/v1/admin/accounts/${userId}`, { suspended: true }),
   };
 
-  test.each(Object.entries(ENDINGS))("ends immediately when %s, also that of a session", async (_, end) => {
+  test.each(Object.entries(ENDINGS))("ends immediately when %s, also for a session", async (_, end) => {
     const account = await server.account();
     const terms = { prefix: "sm", name: "k", scopes: ["gate:read"], owner_id: "owner" };
     const { body } = await account.post("/v1/keys", terms);
@@ -191,7 +191,7 @@ describe("GET /v1/changes", () => {
       await new Listener().open(client),
       await new Listener().open(server.client(null), { ...OWN_PAGE, cookie }),
     ];
-    // What changed before is not sent any more.
+    // Earlier changes are not sent any more.
     await switchFlag(account, "one", true);
     expect((await end(account, String(body.key_id))).status).toBe(200);
     const begun = performance.now();
@@ -211,7 +211,7 @@ describe("GET /v1/changes", () => {
     await key.until((_text, hasEnded) => hasEnded);
   });
 
-  test(`429 for more than ${STREAMS_PER_CREDENTIAL_MAX} of one key, until one is closed; HEAD takes no place`, async () => {
+  test(`429 for more than ${STREAMS_PER_CREDENTIAL_MAX} of one key, until one is closed; HEAD does not count`, async () => {
     const account = await server.account();
     const open: Listener[] = [];
     for (let index = 0; index < STREAMS_PER_CREDENTIAL_MAX; index += 1) {
@@ -234,7 +234,7 @@ describe("GET /v1/changes", () => {
   });
 });
 
-test(`the server has ${STREAMS_MAX} streams at most, and ends them all when it stops`, async () => {
+test(`the server has at most ${STREAMS_MAX} streams and ends them when it stops`, async () => {
   const own = await startTestServer();
   const listeners: Listener[] = [];
   try {
@@ -261,14 +261,18 @@ test(`the server has ${STREAMS_MAX} streams at most, and ends them all when it s
   await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
 }, 60_000);
 
-test(`a message names ${IDS_PER_AREA_MAX} ids of an area at most`, () => {
+test(`a message contains at most ${IDS_PER_AREA_MAX} ids of an area`, () => {
   const changed: Changed = new Map();
-  for (let id = 1; id <= IDS_PER_AREA_MAX; id += 1) add(changed, "gate", `flag-${id}`);
-  add(changed, "gate", "flag-1");
-  expect(JSON.parse(message(0, changed).split("data: ")[1] ?? "").areas.gate).toHaveLength(IDS_PER_AREA_MAX);
-  add(changed, "gate", "flag-0");
-  add(changed, "meter", "m");
-  add(changed, "meter", null);
-  add(changed, "meter", "n");
-  expect(message(1, changed)).toBe('event: changes\ndata: {"at":1,"areas":{"gate":true,"meter":true}}\n\n');
+  for (let id = 1; id <= IDS_PER_AREA_MAX; id += 1) addChange(changed, "gate", `flag-${id}`);
+  addChange(changed, "gate", "flag-1");
+  expect(JSON.parse(changesMessage(0, changed).split("data: ")[1] ?? "").areas.gate).toHaveLength(
+    IDS_PER_AREA_MAX,
+  );
+  addChange(changed, "gate", "flag-0");
+  addChange(changed, "meter", "m");
+  addChange(changed, "meter", null);
+  addChange(changed, "meter", "n");
+  expect(changesMessage(1, changed)).toBe(
+    'event: changes\ndata: {"at":1,"areas":{"gate":true,"meter":true}}\n\n',
+  );
 });

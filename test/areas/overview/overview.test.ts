@@ -35,7 +35,7 @@ describe("GET /v1/overview", () => {
     { name: "no key", status: 401, code: "unauthorized", request: ["GET", "/v1/overview"], as: "nobody" },
   ]);
 
-  test("counts what is there", async () => {
+  test("counts the objects of each area", async () => {
     const account = await server.account({ balance: 1_000 });
     const nobody = "http://127.0.0.1:9/";
     await account.post("/v1/meter/one/refill", { amount: 1 });
@@ -80,7 +80,7 @@ describe("GET /v1/overview", () => {
     expect((await waiting).status).toBe(200);
   });
 
-  test("has the areas alone that the key may read, of one project what is in it", async () => {
+  test("contains only the areas that the key can read, for a key of one project only that project", async () => {
     const account = await server.account();
     await switchFlag(account, "one", true);
     const some = await account.post("/v1/keys", {

@@ -33,7 +33,7 @@ const errors = ({ logs }: TestServer) => logs.filter(({ level }) => level === "e
 const names = ({ backups }: { backups?: unknown }) => (backups as { name: string }[]).map(({ name }) => name);
 
 describe("the list of backups", () => {
-  test("has those of exactly such names, newest first, page by page, those of a clock that was ahead too", async () => {
+  test("contains the files with such names, newest first, page by page, also those with a time in the future", async () => {
     mkdirSync(folder, { recursive: true });
     const made = ["20260308", "20260309", "20300101"].map((day) => `ninefold-${day}T030000Z.db`);
     for (const name of made) writeFileSync(join(folder, name), "12345");
@@ -48,7 +48,7 @@ describe("the list of backups", () => {
         cron: "0 * * * *",
         keep: 7,
         next_at: "2026-03-10T13:00:00.000Z",
-        // The last one is of yesterday.
+        // The last backup is from yesterday.
         overdue: true,
       },
       running: null,
@@ -68,7 +68,7 @@ describe("the list of backups", () => {
       expectError(await running.operator.get(PATH + query), "validation_error");
   });
 
-  test("is empty on a server without a folder, which makes none", async () => {
+  test("is empty on a server without a backup folder, which rejects requests for one", async () => {
     server = await startTestServer({ manualClock: true });
     expect(await list(server)).toEqual({ plan: null, running: null, failure: null, backups: [] });
     const { error } = expectError(await server.operator.post(PATH), "invalid_request");
@@ -76,9 +76,9 @@ describe("the list of backups", () => {
   });
 });
 
-describe("a backup that is asked for", () => {
+describe("a requested backup", () => {
   test(
-    "is made at once, can be restored, counts among those kept, and stands in the audit log",
+    "is created immediately, can be restored, counts toward backup_keep, and is in the audit log",
     async () => {
       const running = await start(["--backup-keep", "1"]);
       await running.operator.post("/v1/meter/m/refill", { amount: 7 });
@@ -109,7 +109,7 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "is refused while one is being made, and in the second of the last one; its repeat is answered as before",
+    "is rejected while one is running, and in the second of the last one; a repeat gets the same response",
     async () => {
       const running = await start();
       const headers = { "idempotency-key": "once" };
@@ -129,7 +129,7 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "right before a scheduled one: both are made, one after the other",
+    "right before a scheduled one: both run, one after the other",
     async () => {
       const running = await start();
       await running.clock.advance(HOUR_MS - 1_000);
@@ -145,7 +145,7 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "does for the scheduled one of the same second",
+    "replaces a scheduled one of the same second",
     async () => {
       const running = await start();
       await running.operator.post(PATH);
@@ -162,7 +162,7 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "that fails says why until one succeeds, and costs no old one",
+    "that fails reports its error until one succeeds, and no old backup is deleted",
     async () => {
       const running = await start(["--backup-keep", "1"]);
       mkdirSync(join(folder, FIRST));
@@ -187,11 +187,11 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "that a stop cuts off is made after the next start, under the name that was answered; once made, not again",
+    "that is interrupted by a stop runs after the next start, once, under the same name",
     async () => {
       const running = await start();
       await running.operator.post(PATH);
-      // The server stops before the clock lets the job begin.
+      // The server stops before the clock runs the job.
       await running.restart();
       await running.clock.advance(5_000);
       expect(readdirSync(folder)).toEqual([FIRST]);
@@ -201,7 +201,7 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "that was made by a process that did not live to say so is not made again",
+    "that was completed by a process that was killed afterwards does not run again",
     async () => {
       const running = await start();
       await running.operator.post(PATH);
@@ -215,7 +215,7 @@ describe("a backup that is asked for", () => {
   );
 
   test(
-    "that the process of a killed server makes meanwhile is that one's",
+    "that the backup process of a killed server is still running is not started twice",
     async () => {
       const running = await start();
       await running.operator.post(PATH);
@@ -236,7 +236,7 @@ describe("an overdue backup", () => {
   const card = async ({ operator }: TestServer) => (await operator.get("/v1/overview")).body.backups;
 
   test(
-    "is one that two times of the calendar have passed without",
+    "means that two scheduled times have passed without one",
     async () => {
       const running = await start();
       expect(await card(running)).toEqual({ scheduled: true, last_at: null, overdue: false });
@@ -254,7 +254,7 @@ describe("an overdue backup", () => {
   );
 
   test(
-    "where there is none yet, counts from the start; who is not the operator is told nothing",
+    "counts from the start if there is none yet; only the operator sees it",
     async () => {
       const running = await start();
       for (const hour of ["13", "14"]) mkdirSync(join(folder, `ninefold-20260310T${hour}0000Z.db`));

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("GET /v1/admin/status", () => {
-  test("says how the server is", async () => {
+  test("returns the state of the server", async () => {
     for (let at = 0; at < 20; at += 1) await server.client(null).get("/v1/ping");
     await server.operator.post("/v1/meter/m/refill", { amount: 1 });
     const { status, body } = await server.operator.get("/v1/admin/status");
@@ -48,12 +48,12 @@ describe("GET /v1/admin/status", () => {
     expect((body.jobs as { waiting: number }).waiting).toBeGreaterThan(2);
   });
 
-  test("has the gauges and counters of the metrics, summed over their labels", async () => {
+  test("contains the gauges and counters of the metrics, summed over their labels", async () => {
     const { body } = await server.operator.get("/v1/admin/status");
     const [gauges, counters] = [body.gauges, body.counters] as Record<string, number>[];
     expect(gauges?.["ninefold_commit_failing"]).toBe(0);
     expect(gauges).not.toHaveProperty("ninefold_jobs_due");
-    // The requests of the test above, of every operation; the ping alone were 20.
+    // The requests of the test above, over all operations; 20 of them are pings.
     expect(counters?.["ninefold_http_requests_total"]).toBeGreaterThan(20);
     expect(counters?.["ninefold_credits_charged_total"]).toBe(0);
     expect(counters).not.toHaveProperty("ninefold_http_request_duration_seconds");
@@ -62,9 +62,9 @@ describe("GET /v1/admin/status", () => {
     expect(Object.keys(counters ?? {}).sort()).toEqual(declared.sort());
   });
 
-  test("counts due jobs and says how late the latest is", async () => {
+  test("counts due jobs and reports the age of the oldest", async () => {
     const { kernel } = server.server;
-    // Of a kind that nobody knows: it stays due.
+    // A job of an unknown kind stays due.
     await kernel.writer.submit((tx) => kernel.scheduler.enqueue(tx, "unknown", "", tx.now - 5_000, {}));
     const { jobs } = (await server.operator.get("/v1/admin/status")).body;
     expect(jobs).toMatchObject({ due: 1, running: 0 });
@@ -72,7 +72,7 @@ describe("GET /v1/admin/status", () => {
 });
 
 describe("GET /v1/admin/options", () => {
-  test("has every option with its value and where that comes from, and no secret", async () => {
+  test("contains every option with its value and source, and no secret", async () => {
     const answer = await server.operator.get("/v1/admin/options");
     const options = answer.body.options as { name: string; value: unknown; source: string }[];
     const of = (name: string) => options.find((option) => option.name === name);

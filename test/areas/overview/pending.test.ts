@@ -5,7 +5,7 @@ import { accepted, LOOPBACK_ALLOWED, newBucket, setState } from "../catch/suppor
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** Longer than all tries of an event, and of a delivery. */
+/** Longer than all attempts of an event, and of a delivery. */
 const TRIES_MS = 60_000;
 
 let server: TestServer;
@@ -30,7 +30,7 @@ async function cardOf(area: string): Promise<unknown> {
   return (await account.get("/v1/overview")).body[area];
 }
 
-/** Waits until a card is as it should be: what leads there has been set off already. */
+/** Waits until a card has these values: the events that cause them have already been triggered. */
 async function becomes(area: string, wanted: object): Promise<void> {
   for (let look = 0; look < 500; look += 1) {
     if (Bun.deepMatch(wanted, await cardOf(area))) return;
@@ -39,8 +39,8 @@ async function becomes(area: string, wanted: object): Promise<void> {
   expect(await cardOf(area)).toMatchObject(wanted);
 }
 
-describe("events that a bucket", () => {
-  test("has not sent on wait since the oldest of them came, unless the bucket is paused", async () => {
+describe("pending and failed events", () => {
+  test("pending_since is the time of the oldest pending event, except in paused buckets", async () => {
     const { id } = await newBucket(account, { target_url: sink.url() });
     const since = isoNow();
     await accepted(server, id);
@@ -57,7 +57,7 @@ describe("events that a bucket", () => {
     await becomes("catch", { pending: 0, delivered: 2, failed: 0, failed_24h: 0, pending_since: null });
   });
 
-  test("could not send on count for a day after they came in, of all buckets and senders", async () => {
+  test("failed_24h counts the failed events of the last day, of all buckets", async () => {
     const plain = await newBucket(account, { target_url: sink.url() });
     const signed = await newBucket(account, {
       target_url: sink.url(),
@@ -77,7 +77,7 @@ describe("events that a bucket", () => {
 });
 
 describe("deliveries", () => {
-  test("that are tried again wait since the longest due was due; one that has failed does not", async () => {
+  test("retrying_since is the earliest due time of those that are retried, without failed ones", async () => {
     const delivery = { target_url: sink.url(), method: "POST", payload: {} };
     await account.post("/v1/relay", { ...delivery, delay: "1h" });
     await account.post("/v1/relay", { ...delivery, delay: "20s", retry_schedule: ["1h"] });
@@ -92,7 +92,7 @@ describe("deliveries", () => {
 });
 
 describe("receipts", () => {
-  test("whose copies are not in the storage wait since the oldest of them was logged", async () => {
+  test("buffered_since is the time of the oldest receipt without a copy in the storage", async () => {
     const config = { endpoint: sink.url(), bucket: "receipts", region: "us-east-1" };
     await account.post("/v1/witness/sys/init");
     await account.post("/v1/witness/log", { log: { n: 1 } });
