@@ -1,23 +1,23 @@
 import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 
 const codes = registerErrors({
-  "catch.bucket_not_found": [404, "There is no such bucket, or it is not yours."],
-  "catch.event_not_found": [404, "The bucket has no such event."],
-  "catch.provider_unsupported": [400, "The provider is not one of those in the guide."],
-  "catch.signature_invalid": [400, "The event's signature did not hold, so it is not sent on."],
-  "catch.replay_failed": [500, "The target gave no answer. Nothing was charged."],
-  bucket_limit_exceeded: [403, "The account has as many buckets as its tier allows."],
-  bucket_name_taken: [409, "Another bucket of the project has this name; `bucket_id` says which."],
-  bucket_paused: [400, "The bucket is paused; set its state to `live` first."],
+  "catch.bucket_not_found": [404, "The bucket does not exist, or belongs to another project."],
+  "catch.event_not_found": [404, "The bucket has no event with this ID."],
+  "catch.provider_unsupported": [400, "The provider is not supported; the message lists those that are."],
+  "catch.signature_invalid": [400, "The event's signature is invalid: it cannot be forwarded or replayed."],
+  "catch.replay_failed": [500, "The target did not respond. Nothing was charged."],
+  bucket_limit_exceeded: [403, "The account has reached its tier's limit of buckets."],
+  bucket_name_taken: [409, "Another bucket of the project has this name; `bucket_id` identifies it."],
+  bucket_paused: [400, "The bucket is paused. Set its state to `live` first."],
 });
 
 declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** The senders that a request's headers show, where its bucket names none. */
+/** The providers that are detected by headers when a bucket has no provider. */
 export const DETECTED_PROVIDERS = ["stripe", "github", "shopify", "svix"] as const;
-/** The senders that a bucket can name. Their order is stored: new ones go to the end. */
+/** The providers that a bucket can have. Their order is stored: append new ones. */
 export const PROVIDERS = [
   ...DETECTED_PROVIDERS,
   "custom",
@@ -43,22 +43,18 @@ export const PROVIDERS = [
   "x",
   "dropbox",
 ] as const;
-/** One of {@link PROVIDERS}. */
 export type Provider = (typeof PROVIDERS)[number];
-/** Senders that sign by Standard Webhooks, which is what a bucket of theirs is stored as. */
+/** Aliases of `standard`: senders that sign by Standard Webhooks. */
 const STANDARD_SENDERS = ["clerk", "resend", "gitlab-signed", "openai", "polar"] as const;
 
-/** What became of an event so far. */
 export const EVENT_STATUSES = ["pending", "delivered", "failed"] as const;
-/** One of {@link EVENT_STATUSES}. */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-/** What became of checking its signature: `none` when there was nothing to check it with. */
+/** Result of the signature check: `none` when the bucket cannot check signatures. */
 export const VERIFICATIONS = ["none", "valid", "invalid"] as const;
-/** One of {@link VERIFICATIONS}. */
 export type Verification = (typeof VERIFICATIONS)[number];
 
-/** What became of a request at a bucket's public path. */
+/** Result of a request to a bucket's public path. */
 export const INGEST_STATUSES = [
   "accepted",
   "rate_limited",
@@ -70,54 +66,54 @@ export const INGEST_STATUSES = [
   "duplicate",
 ] as const;
 
-/** How an event comes to its target: in its turn, because somebody asked for it once more, or by who fetched and acknowledged it. */
+/** How an attempt was made: forwarded, replayed, or fetched and acknowledged by a client. */
 export const ATTEMPT_KINDS = ["forward", "replay", "pull"] as const;
 
-/** Tries of an event that are kept: five rounds of forwards, whatever is replayed by hand. */
-export const ATTEMPTS_KEPT = 20;
-/** What is kept of a target's answer: enough for an error's text, little beside the events themselves. */
-export const ANSWER_BYTES_KEPT = 2 * 1024;
+/** Stored attempts of an event: five rounds of forwarding with all retries. */
+export const ATTEMPTS_STORED_MAX = 20;
+/** Stored bytes of a response's body: enough for an error message, little compared with events. */
+export const RESPONSE_BYTES_STORED_MAX = 2 * 1024;
 
-/** Whether a bucket sends its events on. */
+/** Whether a bucket forwards its events. */
 export const BUCKET_STATES = ["paused", "live"] as const;
 
-/** Whether a bucket sends its events on itself, or keeps them for who fetches them. */
+/** Whether a bucket forwards its events, or clients fetch them. */
 export const DELIVERIES = ["push", "pull"] as const;
 
-/** What who has fetched an event says of it. */
+/** Results that a client acknowledges. */
 export const ACK_RESULTS = ["delivered", "failed"] as const;
 
-/** Waits before the second, third and fourth try of a forward, each from the end of the try before. */
+/** Delays before the retries of a forward, each from the end of the previous attempt. */
 export const RETRY_DELAYS_MS = [1_000, 5_000, 25_000] as const;
 
-/** The time that a bucket's limit counts over. */
+/** Window of a bucket's rate limit. */
 export const TRAFFIC_WINDOW_MS = 60_000;
-/** A bucket that gets more than this many times its limit within the window panics. */
+/** A bucket that receives more than this many times its limit within the window enters panic mode. */
 export const PANIC_FACTOR = 5;
-/** How long a panic lasts. */
+/** Duration of panic mode. */
 export const PANIC_MS = 10 * 60 * 1000;
 
 /** Longest signing secret: those of the providers have at most 200 characters, public keys among them. */
 export const SIGNING_SECRET_LENGTH_MAX = 512;
 
-/** What a bucket has been sent lately. */
+/** Recent traffic of a bucket. */
 export interface Traffic {
-  /** When the current window began, epoch milliseconds. */
+  /** Start of the current window, in epoch milliseconds. */
   readonly windowStart: number;
   /** Requests within it. */
   readonly count: number;
-  /** When the panic began; null outside a panic. */
+  /** Start of panic mode; null outside of it. */
   readonly panicSince: number | null;
 }
 
-/** The traffic of a bucket that has been sent nothing. */
+/** The traffic of a bucket without requests. */
 export const NO_TRAFFIC: Traffic = { windowStart: Number.NEGATIVE_INFINITY, count: 0, panicSince: null };
 
-/** What a bucket's limit makes of a request. */
+/** Result of a bucket's rate limit for a request. */
 export type Admission = "admitted" | "rate_limited" | "panic_mode";
 
 /**
- * Counts a request. The window begins with its first request; requests during a panic do not count, so they do
+ * Counts a request. The window starts with its first request. Requests in panic mode do not count: they do
  * not prolong it.
  */
 export function admit(
@@ -137,24 +133,24 @@ export function admit(
   return { traffic: { windowStart, count, panicSince: null }, admission };
 }
 
-/** After the wall clock was set back, what began in its future is over. */
+/** A window that starts in the future is over: the wall clock was set back. */
 function isWithin(now: number, since: number, lengthMs: number): boolean {
   return now >= since && now < since + lengthMs;
 }
 
-/** The transition of a pending event. `tries`: how many there have been, this one included. */
-export function afterTry(tries: number, delivered: boolean): { status: EventStatus; retryInMs?: number } {
+/** The transition of a pending event after an attempt. `attempts`: their number, including this one. */
+export function afterAttempt(tries: number, delivered: boolean): { status: EventStatus; retryInMs?: number } {
   if (delivered) return { status: "delivered" };
   const retryInMs = RETRY_DELAYS_MS[tries - 1];
   return retryInMs === undefined ? { status: "failed" } : { status: "pending", retryInMs };
 }
 
-/** Whether a target's answer means that it has taken the event; null for no answer. */
+/** Whether a response means that the target accepted the event; null for no response. */
 export function isDelivered(responseStatus: number | null): boolean {
   return responseStatus !== null && responseStatus >= 200 && responseStatus <= 299;
 }
 
-/** The provider of a name; null without one. @throws ApiError `catch.provider_unsupported` */
+/** The provider with a name; null without a name. @throws ApiError `catch.provider_unsupported` */
 export function knownProvider(name: string | null | undefined): Provider | null {
   const provider = PROVIDERS.find((known) => known === name);
   if (provider !== undefined) return provider;
@@ -163,8 +159,8 @@ export function knownProvider(name: string | null | undefined): Provider | null 
   throw new ApiError("catch.provider_unsupported", `provider must be one of ${PROVIDERS.join(", ")}.`);
 }
 
-/** @throws ApiError `bucket_limit_exceeded` when an account that has `buckets` may have no more. */
-export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
+/** @throws ApiError `bucket_limit_exceeded` when an account with `buckets` buckets has reached its limit */
+export function assertBelowBucketLimit(buckets: number, bucketsMax: number): void {
   if (buckets < bucketsMax) return;
   throw new ApiError(
     "bucket_limit_exceeded",
@@ -172,7 +168,7 @@ export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
   );
 }
 
-/** @throws ApiError `bucket_paused`, and `conflict` without a target. */
+/** @throws ApiError `bucket_paused`; `conflict` without a target */
 export function assertSending(bucket: { live: boolean; target_url: string | null }): void {
   const { live, target_url } = bucket;
   const paused = 'The bucket is paused. Set its state to "live" before replaying its events.';
@@ -180,7 +176,7 @@ export function assertSending(bucket: { live: boolean; target_url: string | null
   if (target_url !== null) return;
   throw new ApiError(
     "conflict",
-    "The bucket has no target_url to replay to: fetch its stream again instead.",
+    "The bucket has no target_url to replay to. Fetch its stream again instead.",
   );
 }
 
@@ -190,6 +186,7 @@ export function assertReplayable(
   verification: Verification,
 ): void {
   assertSending(bucket);
-  const forged = "The signature of this event did not hold when it was received, so it is not sent on.";
+  const forged =
+    "The signature of this event was invalid when it was received: it cannot be forwarded or replayed.";
   if (verification === "invalid") throw new ApiError("catch.signature_invalid", forged);
 }

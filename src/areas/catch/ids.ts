@@ -6,7 +6,7 @@ import nouns from "./buckets/nouns.txt" with { type: "text" };
 const NUMBER_MIN = 100_000;
 const NUMBERS = 900_000;
 
-/** A random bucket id such as `brave-otter-314159`: easy to read out, and hard enough to guess for a public path. */
+/** A random bucket id such as `brave-otter-314159`: easy to read aloud, and hard enough to guess for a public path. */
 export function newBucketId(ids: Ids): string {
   return `${pick(ids, ADJECTIVES)}-${pick(ids, NOUNS)}-${NUMBER_MIN + below(ids, NUMBERS)}`;
 }
@@ -21,17 +21,17 @@ function below(ids: Ids, limit: number): number {
 }
 
 /**
- * An event's number is the epoch millisecond of its receipt, with room for this many events within it. Beyond that, or
- * when the wall clock is set back, numbers just go on rising. They stay exact integers until the year 2248.
+ * An event's number is the epoch millisecond of its receipt, times this number of events per millisecond. Beyond that, or
+ * when the wall clock is set back, numbers continue to increase. They are exact integers until the year 2248.
  */
 const EVENTS_PER_MS = 1024;
 /** Characters of a number below 2^55 in base 32. */
 const DIGITS = 11;
 const EVENT_ID = /^evt_([0-9a-v]{11})$/;
 
-/** Gives out the numbers of events. No number is given twice, whatever becomes of its event. */
+/** Assigns the numbers of events. No number is reused. */
 export class EventSequence {
-  /** `last`: the number given last; at first the largest that is stored. */
+  /** `last`: the last assigned number; initially the largest stored one. */
   constructor(public last: number) {}
 
   next(now: number): number {
@@ -40,22 +40,22 @@ export class EventSequence {
   }
 }
 
-/** The lowest number of events that came in at a moment or later. */
+/** The lowest number of events received at a time or later. */
 export function firstSequenceAt(epochMs: number): number {
   return epochMs * EVENTS_PER_MS;
 }
 
-/** When the event of a number came in, as its number says. */
+/** The time of receipt that a number represents. */
 export function receiptOf(sequence: number): number {
   return Math.floor(sequence / EVENTS_PER_MS);
 }
 
-/** The text of a number. Texts sort as their numbers do, and so by time of receipt. */
+/** The id of an event. Ids sort like their numbers, by time of receipt. */
 export function eventIdOf(sequence: number): string {
   return `evt_${sequence.toString(32).padStart(DIGITS, "0")}`;
 }
 
-/** The number behind an id; null for an id that is not one of ours. */
+/** The number of an event id; null for an invalid id. */
 export function sequenceOf(eventId: string): number | null {
   const digits = EVENT_ID.exec(eventId)?.[1];
   if (digits === undefined) return null;
@@ -63,7 +63,7 @@ export function sequenceOf(eventId: string): number | null {
   return Number.isSafeInteger(sequence) ? sequence : null;
 }
 
-/** At least 200 adjectives. Adding or removing a word changes no bucket that exists. */
+/** At least 200 adjectives. Adding or removing a word does not affect existing buckets. */
 export const ADJECTIVES = adjectives.trim().split(/\s+/);
 
 /** At least 200 nouns. */

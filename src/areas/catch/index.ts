@@ -18,26 +18,24 @@ import { catchRoutes } from "./routes.ts";
 import { bucketStore, eventStore } from "./store.ts";
 
 registerErrorFields({
-  bucket_id: Type.String({ description: "With `bucket_name_taken`: the bucket that has the name." }),
+  bucket_id: Type.String({ description: "With `bucket_name_taken`: ID of the bucket that has the name." }),
 });
 
-/** What buckets offer to the rest of the server. */
 interface CatchArea extends ApiArea {
   readonly card: OverviewCard;
-  /** The buckets of a project. */
   readonly resources: ProjectResources;
-  /** Takes up what was to be forwarded when the last process ended. To be called before the scheduler starts. */
+  /** Resumes forwarding after a restart. Call it before the scheduler starts. */
   readonly resume: () => Promise<void>;
-  /** Answers the requests that wait for events: the server stops. */
+  /** Responds to the requests that wait for events, because the server stops. */
   readonly endStreams: () => void;
-  /** Ends background removal after the slice under way. To be called before the scheduler stops. */
+  /** Stops background removal after the current slice. Call it before the scheduler stops. */
   readonly stop: () => void;
 }
 
-/** How long it can be read what became of a replay of many. */
-export const REPLAYS_KEPT_MS = 7 * 86_400_000;
+/** Retention of finished bulk replays. */
+export const REPLAY_RETENTION_MS = 7 * 86_400_000;
 
-/** Builds the area: buckets that take in webhooks, keep them, send them on. */
+/** Builds the area: buckets that receive, store and forward webhooks. */
 export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const events = eventStore(kernel.db);
   const sequence = new EventSequence(events.highestSequence());
@@ -52,7 +50,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   kernel.housekeeping.addPurge({
     name: "catch.purge",
     rowsMax: 250,
-    remove: (tx, rowsMax) => replays.removeOld(tx, tx.now - REPLAYS_KEPT_MS, rowsMax),
+    remove: (tx, rowsMax) => replays.removeOld(tx, tx.now - REPLAY_RETENTION_MS, rowsMax),
   });
   const services = {
     buckets,
@@ -65,7 +63,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
       {
         name: "Catch",
         description:
-          "Buckets that receive webhooks of others, keep them, verify their signatures, forward and replay them.",
+          "Buckets that receive inbound webhooks, verify their signatures, store, forward and replay them.",
       },
     ],
     alsoCalled: { catch: ["inbox", "hooks"] },
@@ -77,7 +75,9 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     card: {
       area: "catch",
       schema: countsSchema(["pending", "failed", "failed_24h", "delivered"], {
-        pending_since: waitingSince("When the oldest event came in that a live bucket has not sent on."),
+        pending_since: waitingSince(
+          "Time of receipt of the oldest event that a live bucket has not delivered.",
+        ),
       }),
       read: ({ project }, now) => buckets.figures(project.ref, now),
     },

@@ -29,7 +29,6 @@ import {
   PublicBucketParams,
 } from "./schema.ts";
 
-/** What the endpoints are made of. */
 interface CatchServices {
   readonly buckets: Buckets;
   readonly removal: Removal;
@@ -37,7 +36,7 @@ interface CatchServices {
   readonly ingestion: Ingestion;
 }
 
-/** Declares buckets, their public path, and their events. */
+/** Routes of buckets, their public path, and their events. */
 export function catchRoutes(api: Api, services: CatchServices) {
   return [
     bucketRoutes(api, services.buckets),
@@ -63,7 +62,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
           access: "catch:write",
           summary: "Create a bucket",
           description:
-            "It begins paused: it stores what it is sent, and sends nothing on until it is set live.",
+            "A new bucket is paused: it stores events and forwards none until its state is `live`.",
           errors: ["catch.provider_unsupported", "bucket_limit_exceeded", "bucket_name_taken"],
           example: {
             target_url: "https://example.com/webhooks",
@@ -97,7 +96,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
         op: {
           name: "catch.buckets.get",
           access: "catch:read",
-          summary: "Read a bucket",
+          summary: "Get a bucket",
           errors: ["catch.bucket_not_found"],
         },
         params: BucketParams,
@@ -120,9 +119,9 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
           name: "catch.buckets.update",
           audit: "yes",
           access: "catch:write",
-          summary: "Change a bucket",
+          summary: "Update a bucket",
           description:
-            "What is left out stays. Once it is `live`, pending events are sent on in the order in which they came.",
+            "Omitted fields keep their values. `state: live` forwards pending events in the order of receipt.",
           errors: ["catch.bucket_not_found", "bucket_name_taken"],
           example: { state: "live" },
           bodyLimits: largeBody(),
@@ -156,27 +155,27 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
 }
 
 const STATUSES =
-  "200 with what became of the request in `status`, unless the bucket has other answers for what is accepted, for a signature " +
-  "that does not hold, or for what it has no room for.";
+  "Returns 200 with the result in `status`, unless the bucket defines other responses for accepted requests, invalid signatures " +
+  "or exceeded limits.";
 
-/** What a bucket's own responses, and its replies to challenges, can be. */
-const OWN_CONTENT = Object.fromEntries(RESPONSE_TYPES.map((type) => [type, Type.Unknown()]));
+/** Content types of a bucket's `response`, and of responses to challenges. */
+const RESPONSE_CONTENT = Object.fromEntries(RESPONSE_TYPES.map((type) => [type, Type.Unknown()]));
 const REPORT = { "application/json": Ingested };
-const INVALID = "What `invalid_status` chooses for a signature that is not valid.";
-const OVERLOADED = "What `overload_status` chooses for a request beyond the bucket's limits.";
+const INVALID = "Response to an invalid signature, if `invalid_status` selects this status.";
+const OVERLOADED = "Response beyond the bucket's limits, if `overload_status` selects this status.";
 
-/** Statuses that a bucket's settings choose. */
-const CHOSEN_ANSWERS = {
+/** Statuses that a bucket's settings select. */
+const SETTINGS_RESPONSES = {
   200: {
-    description: "Or the bucket's own `response`, or the reply to a challenge.",
-    content: OWN_CONTENT,
+    description: "Or the bucket's `response`, or the response to a challenge.",
+    content: RESPONSE_CONTENT,
   },
-  201: { description: "The bucket's own `response`.", content: OWN_CONTENT },
-  202: { description: "The bucket's own `response`.", content: OWN_CONTENT },
-  204: { description: "The bucket's own `response`." },
+  201: { description: "The bucket's `response`.", content: RESPONSE_CONTENT },
+  202: { description: "The bucket's `response`.", content: RESPONSE_CONTENT },
+  204: { description: "The bucket's `response`." },
   "2XX": {
-    description: "The bucket's own `response`, with any status from 200 to 299.",
-    content: OWN_CONTENT,
+    description: "The bucket's `response`, with any status from 200 to 299.",
+    content: RESPONSE_CONTENT,
   },
   400: { description: INVALID, content: REPORT },
   401: { description: INVALID, content: REPORT },
@@ -193,9 +192,9 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
         name: "catch.ingest",
         cost: 1,
         summary: "Send a webhook to a bucket",
-        description: `The path to hand to a provider. ${STATUSES} What is \`accepted\` has been stored. The bucket's account pays for it.`,
-        anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
-        additionalResponses: CHOSEN_ANSWERS,
+        description: `Public path for a provider. ${STATUSES} An \`accepted\` event is stored. The bucket's account is charged.`,
+        anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
+        additionalResponses: SETTINGS_RESPONSES,
         bodyLimits: largeBody(),
       },
       params: PublicBucketParams,
@@ -208,10 +207,10 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
         everyMethod: true,
         summary: "Send a request of any method to a bucket, or to a path below it",
         description:
-          `The path for providers that ask by GET before they send anything, and for those that take a path of their own. ${STATUSES} ` +
+          `Public path for providers that send a GET challenge, or that append a path. ${STATUSES} ` +
           "Methods that the bucket does not list are `ignored`.",
-        anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
-        additionalResponses: CHOSEN_ANSWERS,
+        anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",
+        additionalResponses: SETTINGS_RESPONSES,
         bodyLimits: largeBody(),
         errors: ["forbidden"],
       },
@@ -235,7 +234,7 @@ function eventReadRoutes(api: Api, events: EventService) {
           access: "catch:read",
           cost: 1,
           summary: "List a bucket's events, newest first",
-          description: `With \`q\`, \`event_type\` or \`verification\` a page ends after ${SEARCHED_EVENTS_MAX} events or ${SEARCH_MS_MAX} ms, however few are on it, and says \`partial\`: go on with its \`cursor\`.`,
+          description: `With \`q\`, \`event_type\` or \`verification\` a page ends after ${SEARCHED_EVENTS_MAX} events or ${SEARCH_MS_MAX} ms, even if it is not full, and has \`partial\`. Continue with its \`cursor\`.`,
           errors: ["catch.bucket_not_found", "catch.provider_unsupported"],
         },
         params: BucketParams,
@@ -252,7 +251,7 @@ function eventReadRoutes(api: Api, events: EventService) {
           name: "catch.events.get",
           access: "catch:read",
           cost: 1,
-          summary: "Read an event with its payload and headers",
+          summary: "Get an event with its payload and headers",
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
         },
         params: EventParams,
@@ -261,7 +260,7 @@ function eventReadRoutes(api: Api, events: EventService) {
     );
 }
 
-/** The search is paid before it begins, and ends when nobody waits for it. */
+/** Charges a search before it starts, and stops it when the client disconnects. */
 async function searched(
   call: Call,
   events: EventService,
@@ -272,7 +271,7 @@ async function searched(
   return search.run(call.request.signal);
 }
 
-/** Never as its sender called it: what looks like a page must not run as one of this server's. */
+/** Never with the sender's content type: a body must not run as a page of this origin. */
 const RAW = {
   "content-type": "application/octet-stream",
   "content-disposition": "attachment",
@@ -292,7 +291,7 @@ function exportRoutes(api: Api, events: EventService) {
           name: "catch.events.raw",
           access: "catch:read",
           cost: 1,
-          summary: "Read the exact bytes of an event's body",
+          summary: "Get the exact bytes of an event's body",
           responseTypes: ["application/octet-stream"],
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
         },
@@ -308,9 +307,9 @@ function exportRoutes(api: Api, events: EventService) {
           access: "catch:read",
           cost: 1,
           openCursor: true,
-          summary: "Export a bucket's events, oldest first, one JSON object a line",
+          summary: "Export a bucket's events, oldest first, one JSON object per line",
           description:
-            "A page has at most 8 MiB and 10,000 events. `X-Next-Cursor` leads to the next one; without it there is none.",
+            "A page has at most 8 MiB and 10,000 events. `X-Next-Cursor` is the cursor of the next page; the last page has none.",
           responseTypes: [NDJSON],
           errors: ["catch.bucket_not_found"],
         },
@@ -320,7 +319,7 @@ function exportRoutes(api: Api, events: EventService) {
     );
 }
 
-/** Paid before it begins, as a search is. */
+/** Charges an export before it starts. */
 async function exported(call: Call, events: EventService, bucketId: string, query: EventExportQuery) {
   const page = await call.read(() => events.export(call.caller.project.ref, bucketId, query));
   const { text, cursor } = await page.run(call.request.signal);
@@ -341,8 +340,8 @@ function eventChangeRoutes(api: Api, events: EventService) {
           audit: "yes",
           access: "catch:write",
           cost: 1,
-          summary: "Send an event to the target once more",
-          description: "Only a replay that the target answers with 2xx costs anything.",
+          summary: "Replay an event to the target",
+          description: "Costs 1 credit if the target responds with 2xx; otherwise free of charge.",
           errors: [
             "catch.bucket_not_found",
             "catch.event_not_found",

@@ -2,7 +2,7 @@ import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
   ATTEMPT_KINDS,
-  ATTEMPTS_KEPT,
+  ATTEMPTS_STORED_MAX,
   DETECTED_PROVIDERS,
   EVENT_STATUSES,
   type EventStatus,
@@ -10,7 +10,7 @@ import {
   type Provider,
   VERIFICATIONS,
 } from "./domain.ts";
-import { seenStore } from "./ingestion/deduplication-store.ts";
+import { deduplicationStore } from "./ingestion/deduplication-store.ts";
 import type { EventAttempt, EventItem } from "./schema.ts";
 
 /** A row of `catch_buckets`. */
@@ -20,13 +20,13 @@ export interface BucketRow {
   readonly account_ref: number;
   readonly project_ref: number;
   name: string | null;
-  /** Empty for none, which only a bucket of `pull` may have. */
+  /** Empty for none, which only a `pull` bucket may have. */
   target_url: string;
   /** See {@link encodeProvider}. */
   provider: number;
   /** Sealed. */
   signing_secret: Uint8Array | null;
-  /** Sealed JSON; null: nothing is set. */
+  /** Sealed JSON; null for defaults. */
   settings: Uint8Array | null;
   live: number;
   pull: number;
@@ -38,7 +38,6 @@ export interface BucketRow {
   deleted_at: number | null;
 }
 
-/** What a change of a bucket writes. */
 type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | "settings" | "updated_at"> & {
   live: boolean;
   pull: boolean;
@@ -49,7 +48,7 @@ type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | 
 type NewBucket = Omit<BucketRow, "live" | "pull" | EventStatus | "updated_at" | "deleted_at"> &
   Pick<Terms, "pull" | "retention_hours">;
 
-/** A bucket with its oldest event's age, for the clean-up. */
+/** A bucket with the age of its oldest event, for the clean-up. */
 export type OldestEvent = Pick<BucketRow, "ref" | "id" | "account_ref"> & {
   readonly events: number;
   readonly oldest_at: number | null;
@@ -58,7 +57,7 @@ export type OldestEvent = Pick<BucketRow, "ref" | "id" | "account_ref"> & {
 
 export type BucketStore = ReturnType<typeof bucketStore>;
 
-/** All SQL of buckets. References also lead to buckets that are being removed. */
+/** All SQL of buckets. References also identify buckets that are being removed. */
 export function bucketStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
@@ -66,7 +65,7 @@ export function bucketStore(db: Database) {
       "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
-    /** The bucket that was given a name in a project. */
+    /** A project's bucket with a name. */
     named: db.one<Pick<BucketRow, "id">, [projectRef: number, name: string]>(
       "SELECT id FROM catch_buckets WHERE project_ref = ? AND name = ? AND deleted_at IS NULL",
     ),
@@ -74,14 +73,14 @@ export function bucketStore(db: Database) {
     ofProject: db.all<Pick<BucketRow, "id">, [projectRef: number]>(
       "SELECT id FROM catch_buckets WHERE project_ref = ? AND deleted_at IS NULL ORDER BY ref DESC",
     ),
-    /** In all its projects. */
+    /** Buckets of all projects of an account. */
     countOfAccount: db.number<[accountRef: number]>(
       "SELECT count(*) AS n FROM catch_buckets WHERE account_ref = ? AND deleted_at IS NULL",
     ),
     anyOfProject: db.one<Pick<BucketRow, "ref">, [projectRef: number]>(
       "SELECT ref FROM catch_buckets WHERE project_ref = ? LIMIT 1",
     ),
-    /** Live buckets that have something to forward. */
+    /** Live buckets with pending events. */
     toForward: db.all<Pick<BucketRow, "ref">, [afterRef: number, limit: number]>(
       "SELECT ref FROM catch_buckets WHERE ref > ? AND live = 1 AND pull = 0 AND pending > 0 AND deleted_at IS NULL ORDER BY ref LIMIT ?",
     ),
@@ -111,7 +110,7 @@ export function bucketStore(db: Database) {
 /** A row of `catch_events`, where status, provider and verification are numbers. */
 export interface EventRow extends Omit<EventItem, "id" | "bucket_id" | "received_at" | "delivered_at"> {
   readonly provider_event_id: string | null;
-  /** Repeats of it that were not stored. */
+  /** Repeats that were not stored. */
   readonly duplicates: number;
   readonly bucket_ref: number;
   readonly sequence: number;
@@ -120,27 +119,25 @@ export interface EventRow extends Omit<EventItem, "id" | "bucket_id" | "received
   readonly retry_at: number | null;
 }
 
-/** An event as its row has it. */
 type StoredEvent = Record<"status" | "provider" | "verification", number> &
   Omit<EventRow, "status" | "provider" | "verification">;
 
-/** What is kept of a request besides its event. */
+/** Headers and body of a request. */
 export interface PayloadRow {
-  /** As `storedHeaders` made them. */
+  /** As returned by `storedHeaders`. */
   readonly headers: string;
   readonly body: Uint8Array;
 }
 
-/** How a request came in; null: see the migration. */
+/** Method, path, query and address of a request; null for usual values. */
 export type WayRow = Readonly<Record<"method" | "path" | "query" | "remote_address", string | null>>;
 
-/** A new event, with its payload. */
 export type NewEvent = PayloadRow & { readonly way: WayRow } & Pick<
     EventRow,
     "sequence" | "status" | "provider" | "verification" | "error" | "event_type" | "provider_event_id"
   >;
 
-/** A try to deliver an event. */
+/** An attempt to deliver an event. */
 export type AttemptRow = Omit<EventAttempt, "at"> & { readonly at: number };
 
 type StoredAttempt = Omit<AttemptRow, "kind"> & Record<"sequence" | "number" | "kind", number>;
@@ -150,7 +147,7 @@ export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_a
   readonly payload_bytes: number;
 };
 
-/** Which events a list shows; null: any. */
+/** Filters of a list; null for any. */
 export type EventFilter = Pick<EventRow, "provider"> & { readonly status: EventStatus | null };
 
 type KindParams = [bucketRef: number, status: number, provider: number, sequence: number, limit: number];
@@ -159,7 +156,7 @@ const EVENT =
   "bucket_ref, sequence, provider, status, verification, received_at, attempts, response_status, error, delivered_at, retry_at, event_type, provider_event_id, duplicates";
 const OF_KIND = "SELECT sequence FROM catch_events WHERE bucket_ref = ? AND status = ? AND provider = ?";
 
-/** What events can have whose bucket names no provider; 0 stands for none. */
+/** Stored providers of events in a bucket without a provider; 0 for none. */
 const DETECTED_CODES = [0, ...DETECTED_PROVIDERS.map(encodeProvider)];
 const STATUS_CODES = [0, 1, 2] as const;
 
@@ -179,7 +176,7 @@ export type EventStore = ReturnType<typeof eventStore>;
 
 /** All SQL of events and their payloads. */
 export function eventStore(db: Database) {
-  // Each value bound takes a quarter of a microsecond: what is usual is left to the columns' own null.
+  // Each bound value takes a quarter of a microsecond: usual values are omitted, and null in their columns.
   const insertEvent = db.change<PlainEvent>(
     `INSERT INTO catch_events (bucket_ref, sequence, status, provider, verification, received_at, attempts, error, payload_bytes)
      VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
@@ -199,7 +196,7 @@ export function eventStore(db: Database) {
   >(
     "INSERT INTO catch_payloads (sequence, headers, body, remote_address, method, path, query) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
-  const update = db.change<[Tried]>(
+  const update = db.change<[Attempt]>(
     `UPDATE catch_events SET status = $status, attempts = $attempts, response_status = $response_status, error = $error,
        delivered_at = $delivered_at, retry_at = $retry_at WHERE bucket_ref = $bucket_ref AND sequence = $sequence`,
   );
@@ -212,7 +209,7 @@ export function eventStore(db: Database) {
     ...eventReads(db),
     ...kindReads(db),
     ...attemptStore(db),
-    ...seenStore(db),
+    ...deduplicationStore(db),
     insert(tx: Tx, bucketRef: number, event: NewEvent): void {
       const { sequence, status, provider, verification, error, headers, body } = event;
       const kind = [statusCode(status), encodeProvider(provider)] as const;
@@ -226,8 +223,8 @@ export function eventStore(db: Database) {
       if (event_type === null && provider_event_id === null) insertEvent(tx, ...plain);
       else insertNamedEvent(tx, ...plain, event_type, provider_event_id);
     },
-    /** Records a try, if the event is still there. */
-    setTried(tx: Tx, row: EventRow): void {
+    /** Records an attempt, if the event still exists. */
+    setAttempt(tx: Tx, row: EventRow): void {
       const { bucket_ref, sequence, attempts, response_status, error, delivered_at, retry_at } = row;
       const outcome = { attempts, response_status, error, delivered_at, retry_at };
       update(tx, { bucket_ref, sequence, status: statusCode(row.status), ...outcome });
@@ -240,8 +237,7 @@ export function eventStore(db: Database) {
   };
 }
 
-/** What a try writes. */
-type Tried = Pick<
+type Attempt = Pick<
   StoredEvent,
   | "bucket_ref"
   | "sequence"
@@ -268,17 +264,17 @@ function attemptStore(db: Database) {
     "SELECT sequence, number, kind, at, duration_ms, response_status, error, response_body FROM catch_attempts WHERE sequence = ? ORDER BY number",
   );
   return {
-    /** The tries of an event that are kept, in their order. */
+    /** The stored attempts of an event, oldest first. */
     attempts: (sequence: number): AttemptRow[] =>
       all(sequence).map(({ sequence: _, number, kind, ...row }) => ({
         ...row,
         kind: ATTEMPT_KINDS[kind] ?? "forward",
       })),
-    /** Adds a try of an event that is there; the oldest makes room. */
+    /** Adds an attempt of an existing event, and removes the oldest beyond the limit. */
     addAttempt(tx: Tx, sequence: number, attempt: AttemptRow): void {
       const number = last(sequence) + 1;
       insert(tx, { ...attempt, sequence, number, kind: ATTEMPT_KINDS.indexOf(attempt.kind) });
-      if (number > ATTEMPTS_KEPT) forget(tx, sequence, number - ATTEMPTS_KEPT);
+      if (number > ATTEMPTS_STORED_MAX) forget(tx, sequence, number - ATTEMPTS_STORED_MAX);
     },
   };
 }
@@ -301,13 +297,12 @@ function eventReads(db: Database) {
     return row === null ? null : decoded(row);
   };
   return {
-    /** The largest number of a stored event; 0 when there are no events. */
+    /** The largest number of a stored event; 0 without events. */
     highestSequence: db.number("SELECT max(sequence) AS n FROM catch_payloads"),
     find,
     payload: db.one<PayloadRow, [sequence: number]>(
       "SELECT headers, body FROM catch_payloads WHERE sequence = ?",
     ),
-    /** How an event's request came in. */
     way: db.one<WayRow, [sequence: number]>(
       "SELECT method, path, query, remote_address FROM catch_payloads WHERE sequence = ?",
     ),
@@ -315,8 +310,8 @@ function eventReads(db: Database) {
     after: (bucketRef: number, sequence: number, limit: number): EventRow[] =>
       after(bucketRef, sequence, limit).map(decoded),
     /**
-     * A bucket's events before a number, newest first. Reads about as many rows as it returns, whatever the filter. Null for
-     * the provider stands for those that headers show: in a bucket that names one, all events are that provider's.
+     * A bucket's events before a number, newest first. It reads about as many rows as it returns, whatever the filter. A null
+     * provider means those detected by headers: in a bucket with a provider, all events have that provider.
      */
     page(bucketRef: number, { provider, status }: EventFilter, sequence: number, limit: number): EventRow[] {
       if (provider === null && status === null) return before(bucketRef, sequence, limit).map(decoded);
@@ -328,7 +323,7 @@ function eventReads(db: Database) {
         .slice(0, limit)
         .flatMap((found) => find(bucketRef, found.sequence) ?? []);
     },
-    /** The number of a bucket's newest event; 0 when it has none. */
+    /** The number of a bucket's newest event; 0 without events. */
     lastOf: db.number<[bucketRef: number]>(
       "SELECT max(sequence) AS n FROM catch_events WHERE bucket_ref = ?",
     ),
@@ -354,7 +349,7 @@ function kindReads(db: Database) {
         .sort((a, b) => a - b)
         .slice(0, limit);
     },
-    /** How many of a bucket's events from a number on have failed; each sender's are counted to a figure. */
+    /** The number of a bucket's failed events from a number on; those of each sender are counted up to a limit. */
     failedFrom(bucketRef: number, provider: Provider | null, sequence: number, countedMax: number): number {
       const failed = statusCode("failed");
       return codesOf(provider)
@@ -364,22 +359,22 @@ function kindReads(db: Database) {
   };
 }
 
-/** The senders that events of a bucket can have which was made for this one, or for none. */
+/** The stored providers that events of a bucket with this provider can have. */
 function codesOf(provider: Provider | null): readonly number[] {
   return provider === null ? DETECTED_CODES : [encodeProvider(provider)];
 }
 
-/** The number that stands for a provider in the tables. */
+/** The stored number of a provider. */
 export function encodeProvider(provider: Provider | null): number {
   return provider === null ? 0 : PROVIDERS.indexOf(provider) + 1;
 }
 
-/** The provider behind its number. */
+/** The provider with a stored number. */
 export function decodeProvider(code: number): Provider | null {
   return PROVIDERS[code - 1] ?? null;
 }
 
-/** The status behind its number. */
+/** The status with a stored number. */
 export function decodeStatus(code: number): EventStatus {
   return EVENT_STATUSES[code] ?? "failed";
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { ANSWER_BYTES_KEPT, ATTEMPTS_KEPT } from "../../../src/areas/catch/domain.ts";
+import { ATTEMPTS_STORED_MAX, RESPONSE_BYTES_STORED_MAX } from "../../../src/areas/catch/domain.ts";
 import type { EventAttempt } from "../../../src/areas/catch/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -53,7 +53,7 @@ describe("the attempts of an event", () => {
       response_body: "thanks",
       ...more,
     });
-    const error = "the target answered with status 503";
+    const error = "the target responded with status 503";
     const failed = { response_status: 503, error, response_body: "upstream is down" };
     const expected = [of(first, failed), of(second, {}), of(server.clock.now(), { kind: "replay" })];
     expect(await logOf(eventId)).toEqual(expected as EventAttempt[]);
@@ -85,12 +85,12 @@ describe("the attempts of an event", () => {
 
   test.each([
     ["none", "", ""],
-    ["as much as is kept", "x".repeat(ANSWER_BYTES_KEPT), "x".repeat(ANSWER_BYTES_KEPT)],
-    ["a byte more", "x".repeat(ANSWER_BYTES_KEPT + 1), "x".repeat(ANSWER_BYTES_KEPT)],
+    ["as much as is kept", "x".repeat(RESPONSE_BYTES_STORED_MAX), "x".repeat(RESPONSE_BYTES_STORED_MAX)],
+    ["a byte more", "x".repeat(RESPONSE_BYTES_STORED_MAX + 1), "x".repeat(RESPONSE_BYTES_STORED_MAX)],
     [
       "a character at the edge",
-      `x${"é".repeat(ANSWER_BYTES_KEPT / 2)}`,
-      `x${"é".repeat(ANSWER_BYTES_KEPT / 2 - 1)}`,
+      `x${"é".repeat(RESPONSE_BYTES_STORED_MAX / 2)}`,
+      `x${"é".repeat(RESPONSE_BYTES_STORED_MAX / 2 - 1)}`,
     ],
     ["no text", new Uint8Array([0xff, 0, 0x41]), "\ufffd\0A"],
   ])("of a body there is kept: %s", async (_, sent, kept) => {
@@ -100,15 +100,17 @@ describe("the attempts of an event", () => {
     expect((await logOf(eventId)).map(({ response_body }) => response_body)).toEqual([kept]);
   });
 
-  test(`the last ${ATTEMPTS_KEPT} are kept`, async () => {
+  test(`the last ${ATTEMPTS_STORED_MAX} are kept`, async () => {
     receiver.respond = (_, number) => new Response(String(number));
     const eventId = await accepted(server, bucketId, "{}");
     const bodies = (from: number, to: number) =>
       Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
-    for (let number = 1; number <= ATTEMPTS_KEPT; number += 1) await replay(eventId);
-    expect((await logOf(eventId)).map((one) => one.response_body)).toEqual(bodies(1, ATTEMPTS_KEPT));
+    for (let number = 1; number <= ATTEMPTS_STORED_MAX; number += 1) await replay(eventId);
+    expect((await logOf(eventId)).map((one) => one.response_body)).toEqual(bodies(1, ATTEMPTS_STORED_MAX));
     await replay(eventId);
-    expect((await logOf(eventId)).map((one) => one.response_body)).toEqual(bodies(2, ATTEMPTS_KEPT + 1));
+    expect((await logOf(eventId)).map((one) => one.response_body)).toEqual(
+      bodies(2, ATTEMPTS_STORED_MAX + 1),
+    );
   });
 
   test("one that ends after a replay has settled the event is kept, and changes nothing", async () => {

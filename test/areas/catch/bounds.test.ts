@@ -5,11 +5,11 @@ import { openSettings } from "../../../src/areas/catch/buckets/settings.ts";
 import { NO_TRAFFIC } from "../../../src/areas/catch/domain.ts";
 import {
   ACCOUNT_SHARE,
-  ANSWER_BYTES_MAX,
+  CONCURRENT_RETRIES_MAX,
   FORWARD_TIMEOUT_MS,
   FORWARDING_BUCKETS_MAX,
   forward,
-  RETRIES_AT_ONCE_MAX,
+  RESPONSE_BYTES_READ_MAX,
 } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import type { Caller } from "../../../src/kernel/http/access/caller.ts";
@@ -87,10 +87,10 @@ describe("one try to deliver", () => {
       url: "https://example.com/",
       requireHttps: true,
       timeoutMs: FORWARD_TIMEOUT_MS,
-      bodyBytesMax: ANSWER_BYTES_MAX,
+      bodyBytesMax: RESPONSE_BYTES_READ_MAX,
       redirectsMax: 0,
     });
-    expect([FORWARD_TIMEOUT_MS, ANSWER_BYTES_MAX]).toEqual([15_000, 65_536]);
+    expect([FORWARD_TIMEOUT_MS, RESPONSE_BYTES_READ_MAX]).toEqual([15_000, 65_536]);
   });
 });
 
@@ -150,7 +150,7 @@ describe("under way at once", () => {
   });
 
   test("as many retries as the bound, and the others after them", async () => {
-    expect(await mostAtOnce(RETRIES_AT_ONCE_MAX + 3, 2, 500)).toBe(RETRIES_AT_ONCE_MAX);
+    expect(await mostAtOnce(CONCURRENT_RETRIES_MAX + 3, 2, 500)).toBe(CONCURRENT_RETRIES_MAX);
   });
 });
 

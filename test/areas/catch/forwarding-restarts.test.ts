@@ -122,10 +122,10 @@ class Life {
     await this.target.stop();
     const events = await eventsOf(this.client, this.bucketId);
     expect(events.map((event) => event.id)).toEqual(this.sent);
-    const tried = this.target.hits.map(({ headers }) => headers.get("x-svc-event-id"));
+    const attempt = this.target.hits.map(({ headers }) => headers.get("x-svc-event-id"));
     for (const { id, status, attempts } of events) {
       expect(status).not.toBe("pending");
-      expect(tried.filter((event) => event === id).length).toBe(attempts);
+      expect(attempt.filter((event) => event === id).length).toBe(attempts);
       if (status === "failed") expect(attempts).toBe(4);
     }
     const failed = events.filter(({ status }) => status === "failed").length;

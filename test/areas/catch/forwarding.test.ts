@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BEHIND_FROM_EVENTS, EVENTS_AT_ONCE_MAX } from "../../../src/areas/catch/forwarding/forwarder.ts";
+import { BEHIND_FROM_EVENTS, CONCURRENT_EVENTS_MAX } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { forwardingStage } from "./forwarding-stage.ts";
 import { eventOf, eventsOf } from "./support.ts";
@@ -50,7 +50,7 @@ describe("a live bucket", () => {
         status: "pending",
         attempts: 1,
         response_status: status,
-        error: `the target answered with status ${status}`,
+        error: `the target responded with status ${status}`,
         delivered_at: null,
       });
       expect(stage.receiver.hits.length).toBe(1);
@@ -85,7 +85,7 @@ describe("a live bucket", () => {
       status: "failed",
       attempts: 4,
       response_status: 500,
-      error: "the target answered with status 500",
+      error: "the target responded with status 500",
       delivered_at: null,
     });
     expect(await counts()).toEqual({ pending: 0, delivered: 0, failed: 1 });
@@ -197,7 +197,7 @@ describe("a live bucket", () => {
     const count = BEHIND_FROM_EVENTS + 20;
     const ids = await Promise.all(Array.from({ length: count }, (_, index) => send(`${index}`)));
     await advance(0);
-    expect(most).toBe(EVENTS_AT_ONCE_MAX);
+    expect(most).toBe(CONCURRENT_EVENTS_MAX);
     expect(stage.receiver.hits.map(({ headers }) => headers.get("x-svc-event-id") ?? "").toSorted()).toEqual(
       ids.toSorted(),
     );

@@ -71,7 +71,9 @@ describe("a bucket's name", () => {
 
 test("a paused bucket hints at how it goes live; a live one has no hint", async () => {
   const { id, hint } = await newBucket(account);
-  expect(hint).toBe(`It sends nothing on yet: PATCH ${BUCKETS}/${id} {"state": "live"}`);
+  expect(hint).toBe(
+    `The bucket is paused and forwards nothing. To start forwarding: PATCH ${BUCKETS}/${id} {"state": "live"}`,
+  );
   await setState(account, id, "live");
   expect(await bucketOf(account, id)).not.toHaveProperty("hint");
 });

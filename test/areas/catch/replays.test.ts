@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { REPLAYS_RUNNING_MAX, REPLAYS_STORED_MAX } from "../../../src/areas/catch/forwarding/replays.ts";
-import { REPLAYS_KEPT_MS } from "../../../src/areas/catch/index.ts";
+import { REPLAY_RETENTION_MS } from "../../../src/areas/catch/index.ts";
 import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull/schema.ts";
 import { PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
 import type { Client } from "../../support/client.ts";
@@ -319,7 +319,7 @@ test("it can be read for 7 days, and goes with its bucket", async () => {
   const account = await server.account();
   await failed(account, 1);
   await begin(account);
-  await server.clock.advance(REPLAYS_KEPT_MS - 3_600_000);
+  await server.clock.advance(REPLAY_RETENTION_MS - 3_600_000);
   expect(await read(account)).toMatchObject({ status: "done" });
   await server.clock.advance(2 * 3_600_000);
   const path = `/v1/catch/${made.bucketId}/replays/${made.replayId}`;

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import {
   type Admission,
   admit,
-  afterTry,
+  afterAttempt,
   isDelivered,
   NO_TRAFFIC,
   PANIC_FACTOR,
@@ -85,13 +85,13 @@ describe("a bucket's limit", () => {
 
 describe("what a try leads to", () => {
   test("2xx is delivered, whichever try it was", () => {
-    for (const tries of [1, 2, 3, 4]) expect(afterTry(tries, true)).toEqual({ status: "delivered" });
+    for (const tries of [1, 2, 3, 4]) expect(afterAttempt(tries, true)).toEqual({ status: "delivered" });
     expect([199, 200, 204, 299, 300, 301, 404, 500].filter(isDelivered)).toEqual([200, 204, 299]);
   });
 
   test("three retries after 1, 5 and 25 s, then failed", () => {
     expect(RETRY_DELAYS_MS).toEqual([1_000, 5_000, 25_000]);
-    expect([1, 2, 3, 4].map((tries) => afterTry(tries, false))).toEqual([
+    expect([1, 2, 3, 4].map((tries) => afterAttempt(tries, false))).toEqual([
       { status: "pending", retryInMs: 1_000 },
       { status: "pending", retryInMs: 5_000 },
       { status: "pending", retryInMs: 25_000 },

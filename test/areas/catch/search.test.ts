@@ -175,7 +175,7 @@ const ALL: SearchTerms = {
   before: Number.MAX_SAFE_INTEGER,
   from: 0,
   limit: 20,
-  wanted: () => true,
+  matches: () => true,
 };
 const NOBODY_LEFT = new AbortController().signal;
 

@@ -367,7 +367,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
     const ack = async (result: string, more: object = {}) =>
       (await account.post(`/v1/catch/${id}/events/${event}/ack`, { result, ...more })).body;
     const failed = await ack("failed");
-    expect(failed).toMatchObject({ status: "failed", attempts: 1, error: "no answer" });
+    expect(failed).toMatchObject({ status: "failed", attempts: 1, error: "no response" });
     expect(await ack("failed", { response_status: 500 })).toEqual(failed);
     const delivered = await ack("delivered", { response_status: 200 });
     expect(delivered).toMatchObject({ status: "delivered", attempts: 2, error: null });

@@ -11,7 +11,7 @@ import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import {
-  assertRoomForBucket,
+  assertBelowBucketLimit,
   type EventStatus,
   knownProvider,
   NO_TRAFFIC,
@@ -39,67 +39,66 @@ import {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Buckets kept in memory when idle: some hundred bytes each. */
+/** Idle buckets in memory: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
 
 const TARGET_NEEDED =
   'is required: it must be an https URL such as https://example.com/webhooks, unless delivery is "pull"';
 
-/** What the column of targets has where there is none. */
+/** Stored value for no target. */
 const NO_TARGET = "";
 
-/** What buckets need of the rest of the server. */
+/** Parts of the server that the area depends on. */
 export interface CatchPorts {
   readonly accounts: {
-    /** A live account: a change of tier, balance or suspension shows at once. */
+    /** The account in memory: changes of tier, balance or suspension are visible immediately. */
     account(accountRef: number): CallerAccount;
-    /** The account's newest platform key: what is sent on is signed with it. */
+    /** The account's newest platform key, which signs forwarded events. */
     signingKey(accountRef: number): string;
   };
   readonly charger: Charger;
   readonly activity: ProjectActivity;
   readonly outbound: OutboundClient;
-  /** The projects' secrets: what is sent on is signed with them as well. */
+  /** The projects' secrets, which also sign forwarded events. */
   readonly secrets: Pick<WebhookSecrets, "headers">;
   readonly tiers: Tiers;
-  /** Where senders reach this server; null where nobody said so. */
+  /** Public URL of the server; null when it is not configured. */
   readonly publicUrl: string | null;
 }
 
-/** What everything in this area works with. */
 export interface CatchDeps extends Kernel, CatchPorts {
   readonly store: BucketStore;
   readonly events: EventStore;
   readonly sequence: EventSequence;
 }
 
-/** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
+/** A bucket in memory. Its recent traffic is not stored: a restart resets it. */
 export interface BucketActor
   extends Actor,
     Omit<
       BucketRow,
       "target_url" | "provider" | "signing_secret" | "settings" | "live" | "pull" | "deleted_at"
     > {
-  /** False while its counts are not written. */
+  /** False while its counts are not stored yet. */
   idle: boolean;
   target_url: string | null;
   readonly provider: Provider | null;
-  /** Opened. */
+  /** Unsealed. */
   signing_secret: string | null;
   settings: Settings;
   live: boolean;
-  /** Whether its events wait for who fetches them. */
+  /** Whether clients fetch its events. */
   pull: boolean;
   deleted: boolean;
   traffic: Traffic;
 }
 
-/** The use cases of buckets, which are in memory while they are in use. Their counts change there, within units of work, and are written once per batch. */
+/** Buckets in use are in memory. Their counts change there, within units of work, and are stored once per batch. */
 export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
   private nextRef: number;
-  /** Called when a bucket begins to send its events on. */
+  /** Called when a bucket starts forwarding. */
   onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
   constructor(
@@ -123,19 +122,19 @@ export class Buckets {
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
   }
 
-  /** The bucket of an id; undefined once it is deleted. */
+  /** A bucket by its id; undefined when it is deleted. */
   find(id: string): BucketActor | undefined {
     const bucket = this.actors.get(id, () => this.load(id));
     return bucket?.deleted === false ? bucket : undefined;
   }
 
-  /** The bucket of a reference; undefined once it is deleted. */
+  /** A bucket by its reference; undefined when it is deleted. */
   withRef(ref: number): BucketActor | undefined {
     const row = this.deps.store.idOf(ref);
     return row === null ? undefined : this.find(row.id);
   }
 
-  /** @throws ApiError `catch.bucket_not_found` when it is missing or belongs to another project. */
+  /** @throws ApiError `catch.bucket_not_found` when it does not exist or belongs to another project */
   ofProject(projectRef: number, id: string): BucketActor {
     const bucket = this.find(id);
     if (bucket === undefined || bucket.project_ref !== projectRef) {
@@ -144,7 +143,7 @@ export class Buckets {
     return bucket;
   }
 
-  /** A project's buckets, newest first, or the one that was given a name. */
+  /** A project's buckets, newest first, or the one with a name. */
   listOfProject(projectRef: number, name?: string): BucketActor[] {
     const { store } = this.deps;
     const rows =
@@ -152,7 +151,7 @@ export class Buckets {
     return rows.flatMap(({ id }) => this.find(id) ?? []);
   }
 
-  /** The events of a project's buckets, by their status, and what of them asks to be looked at. */
+  /** Numbers of a project's events by status, and those that need attention, for the overview. */
   figures(projectRef: number, now: number) {
     const { events } = this.deps;
     const sum = { pending: 0, failed: 0, failed_24h: 0, delivered: 0 };
@@ -163,7 +162,7 @@ export class Buckets {
       sum.delivered += delivered;
       const day = firstSequenceAt(now - DAY_MS);
       if (failed > 0) sum.failed_24h += events.failedFrom(ref, provider, day, COUNTED_MAX);
-      // What a paused bucket holds waits for its owner.
+      // Events of a paused bucket are not overdue.
       if (live && pending > 0) waiting = Math.min(waiting, ...events.pendingAfter(ref, provider, 0, 1));
     }
     const pending_since = Number.isFinite(waiting) ? isoTime(receiptOf(waiting)) : null;
@@ -180,7 +179,7 @@ export class Buckets {
     const settings = changedSettings(provider, {}, settingsIn(body), this.settingsTerms(tx, account.tier));
     const { name = null } = body;
     this.assertNameFree(project.ref, name, null);
-    assertRoomForBucket(store.countOfAccount(account.ref), tiers[account.tier].buckets);
+    assertBelowBucketLimit(store.countOfAccount(account.ref), tiers[account.tier].buckets);
     const id = this.freeId();
     store.insert(tx, {
       ref: this.nextRef++,
@@ -202,7 +201,7 @@ export class Buckets {
   }
 
   /**
-   * Changes what the caller names; what is left out stays.
+   * Updates the given fields; omitted fields keep their values.
    * @throws ApiError `catch.bucket_not_found`, `bucket_name_taken`, `validation_error`
    */
   change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
@@ -249,7 +248,7 @@ export class Buckets {
     return bucket;
   }
 
-  /** Marks a bucket as deleted: it can no longer be found, though its rows are removed later. */
+  /** Marks a bucket as deleted: it is hidden, and its rows are removed later. */
   markDeleted(tx: Tx, bucket: BucketActor): void {
     bucket.deleted = true;
     tx.onRollback(() => {
@@ -260,7 +259,7 @@ export class Buckets {
     tx.afterCommit(() => this.actors.drop(bucket.id));
   }
 
-  /** Moves events between statuses: `from` is null for one that came, `to` for one that went. */
+  /** Moves an event between statuses: `from` is null for a new event, `to` for a deleted one. */
   count(tx: Tx, bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
     this.keep(bucket);
     move(bucket, from, to);
@@ -268,13 +267,13 @@ export class Buckets {
     tx.onRollback(() => move(bucket, to, from));
   }
 
-  /** Keeps a bucket in memory, where its changes can be taken back, until the batch ends. */
+  /** Keeps a bucket in memory until the batch ends, because its changes may be rolled back. */
   private keep(bucket: BucketActor): void {
     bucket.idle = false;
     this.changed.add(bucket);
   }
 
-  /** When the batch is taken back, each unit's own undo puts memory right. */
+  /** A rollback of the batch undoes the changes in memory unit by unit. */
   private writeCounts(tx: Tx): void {
     if (this.changed.size === 0) return;
     for (const bucket of this.changed) {
@@ -305,11 +304,11 @@ export class Buckets {
     };
   }
 
-  /** A name is unique in its project. `own`: the bucket that may have it already. @throws ApiError `bucket_name_taken` */
+  /** A name is unique within its project. `own`: the bucket that may already have it. @throws ApiError `bucket_name_taken` */
   private assertNameFree(projectRef: number, name: string | null, own: BucketActor | null): void {
     const holder = name === null ? null : this.deps.store.named(projectRef, name);
     if (holder === null || holder.id === own?.id) return;
-    const message = `The bucket ${holder.id} of this project has this name: change that one, or choose another name.`;
+    const message = `The bucket ${holder.id} of this project has this name. Choose another name, or rename that bucket.`;
     throw new ApiError("bucket_name_taken", message, { extras: { bucket_id: holder.id } });
   }
 
@@ -339,7 +338,7 @@ export class Buckets {
     return { now, publicUrl, retentionHoursMax: tiers[tier].eventRetentionHours };
   }
 
-  /** A random id is hardly ever taken. A deleted bucket keeps its id until its rows are removed. */
+  /** A random id that is not used. A deleted bucket occupies its id until its rows are removed. */
   private freeId(): string {
     for (;;) {
       const id = newBucketId(this.deps.ids);
@@ -348,7 +347,7 @@ export class Buckets {
   }
 }
 
-/** Whether a bucket sends its events on by itself. */
+/** Whether a bucket forwards its events. */
 export function isSending({ live, pull }: BucketActor): boolean {
   return live && !pull;
 }
@@ -358,12 +357,12 @@ function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | n
   if (to !== null) bucket[to] += 1;
 }
 
-/** What the audit log says of a bucket. */
+/** Summary and target of an audit entry about a bucket. */
 export function aboutBucket({ id }: BucketActor, what: string) {
   return { summary: `Bucket ${id} ${what}`, target: { type: "bucket", id } };
 }
 
-/** What users set of a bucket, for the audit log, which takes out the secret. */
+/** A bucket's settings for the audit log, which removes the secret. */
 export function termsOf(bucket: BucketActor): Fields {
   const { name, target_url, provider, signing_secret, settings, live, pull } = bucket;
   const terms = { name, target_url, delivery: deliveryOf(pull), provider, signing_secret };
@@ -374,13 +373,16 @@ function deliveryOf(pull: boolean): Bucket["delivery"] {
   return pull ? "pull" : "push";
 }
 
-/** A bucket as its owner sees it, with URLs that begin with `baseUrl`. */
+/** A bucket as the API shows it, with URLs that start with `baseUrl`. */
 export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
   const { id, name, target_url, provider, signing_secret, settings, live, pull } = bucket;
   const { pending, delivered, failed } = bucket;
-  // What asks by GET before it sends can only be answered there.
-  const asks = settings.preset?.challenge ?? settings.stored.challenge ?? null;
-  const path = asks === null || asks === "slack" || asks === "zoom" || asks === "discord" ? "catch" : "in";
+  // Only this path responds to senders that send a GET challenge first.
+  const challenge = settings.preset?.challenge ?? settings.stored.challenge ?? null;
+  const path =
+    challenge === null || challenge === "slack" || challenge === "zoom" || challenge === "discord"
+      ? "catch"
+      : "in";
   return {
     id,
     name,
@@ -396,7 +398,9 @@ export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
     events: { pending, delivered, failed },
     ...(live || pull
       ? {}
-      : { hint: `It sends nothing on yet: PATCH /v1/catch/buckets/${id} {"state": "live"}` }),
+      : {
+          hint: `The bucket is paused and forwards nothing. To start forwarding: PATCH /v1/catch/buckets/${id} {"state": "live"}`,
+        }),
   };
 }
 

@@ -13,18 +13,18 @@ export const REMOVAL_SLICE_ROWS = 50;
 /** Bytes of payload after which a slice ends: freeing a mebibyte takes about as long as fifty small rows. */
 export const REMOVAL_SLICE_BYTES = 1024 * 1024;
 /**
- * Events removed with one that came in. One keeps a full bucket at its maximum; more let it shrink to a smaller one
+ * Events removed with each new one. One keeps a full bucket at its maximum; more let it shrink to a smaller maximum
  * after a change of tier.
  */
 export const TRIM_ROWS_MAX = 4;
-/** Buckets looked at in one go by the hourly clean-up. */
-const BUCKETS_PER_LOOK = 100;
+/** Buckets that the hourly clean-up checks in one step. */
+const BUCKETS_PER_STEP = 100;
 
 /** The job that removes a deleted bucket's events. */
 const REMOVE_BUCKET = "catch.remove-bucket";
 const HOUR_MS = 60 * 60 * 1000;
 
-/** Removes events, a slice at a time, with pauses in which other requests run. */
+/** Removes events in slices, between which other requests run. */
 export class Removal {
   private stopping = false;
 
@@ -33,19 +33,19 @@ export class Removal {
     private readonly buckets: Buckets,
   ) {
     deps.scheduler.register(REMOVE_BUCKET, {
-      // One at a time: two would load the disk twice as much.
+      // One at a time, to limit the load of the disk.
       concurrency: 1,
       run: (job) => this.removeBucket(Number(job.key), job.dueAt),
     });
     deps.housekeeping.addPurge({
       name: "catch.forget-seen",
       rowsMax: REMOVAL_SLICE_ROWS,
-      remove: (tx, rowsMax) => deps.events.forgetSeen(tx, tx.now, rowsMax),
+      remove: (tx, rowsMax) => deps.events.removeExpiredIds(tx, tx.now, rowsMax),
     });
     deps.housekeeping.addRemoval(() => this.retain());
   }
 
-  /** Deletes the oldest events of a bucket that has passed its maximum. */
+  /** Deletes the oldest events of a bucket above its maximum. */
   trim(tx: Tx, bucket: BucketActor): void {
     const excess = eventsIn(bucket) - this.limitsOf(bucket.account_ref).eventsPerBucket;
     if (excess <= 0) return;
@@ -53,35 +53,35 @@ export class Removal {
     for (const row of rows) this.remove(tx, bucket, row);
   }
 
-  /** From here on the bucket ignores what it is sent; its events are removed in the background. */
+  /** Deletes a bucket: it ignores further requests, and its events are removed in the background. */
   deleteBucket(tx: Tx, bucket: BucketActor): void {
     this.buckets.markDeleted(tx, bucket);
     this.deps.scheduler.enqueue(tx, REMOVE_BUCKET, String(bucket.ref), tx.now, {});
   }
 
-  /** Removes a bucket's events received before a time. Returns how many there were. */
+  /** Removes a bucket's events received before a time. Returns the number removed. */
   removeBefore(bucket: BucketActor, before: number): Promise<number> {
     return this.removeOldest(bucket.id, (rows) => receivedBefore(rows, before));
   }
 
-  /** Removes a slice of a deleted bucket's events, or the bucket when none are left. Returns whether there is more. */
+  /** Removes a slice of a deleted bucket's events, or the bucket when there are none. Returns whether more remains. */
   private removeRowsOf(tx: Tx, bucketRef: number, rowsMax: number): boolean {
     const { events, store } = this.deps;
     const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
     for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
     if (rows.length > 0) return true;
     if (this.deps.replays.removeOfBucket(tx, bucketRef, rowsMax) === rowsMax) return true;
-    if (events.forgetSeenOf(tx, bucketRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS) return true;
+    if (events.removeIdsOfBucket(tx, bucketRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS) return true;
     store.delete(tx, bucketRef);
     return false;
   }
 
-  /** Ends after the slice under way; the next start goes on with deleted buckets. */
+  /** Stops after the current slice; the next start continues with deleted buckets. */
   stop(): void {
     this.stopping = true;
   }
 
-  /** The buckets of a project. */
+  /** Buckets as resources of projects. */
   resources(): ProjectResources {
     const { store } = this.deps;
     return {
@@ -94,7 +94,7 @@ export class Removal {
         const bucket = store.anyOfProject(projectRef);
         if (bucket === null) return 0;
         this.removeRowsOf(tx, bucket.ref, rowsMax);
-        // A slice has bounds of its own: it may be short although there is more.
+        // A slice also has a limit of bytes: it may be short although more remains.
         return store.anyOfProject(projectRef) === null ? rowsMax - 1 : rowsMax;
       },
     };
@@ -110,7 +110,7 @@ export class Removal {
     this.buckets.count(tx, bucket, decodeStatus(row.status), null);
   }
 
-  /** Removes a bucket's oldest events. `toGo`: how many of those found are to go. Returns how many it removed. */
+  /** Removes a bucket's oldest events. `toGo`: how many of the given events to remove. Returns the number removed. */
   private async removeOldest(
     bucketId: string,
     toGo: (found: readonly RemovableRow[], bucket: BucketActor) => number,
@@ -120,20 +120,20 @@ export class Removal {
       const bucket = this.buckets.find(bucketId);
       if (bucket === undefined) return false;
       const found = this.deps.events.oldestOf(bucket.ref, REMOVAL_SLICE_ROWS);
-      const wanted = found.slice(0, toGo(found, bucket));
-      const rows = withinBytes(wanted);
+      const selected = found.slice(0, toGo(found, bucket));
+      const rows = withinBytes(selected);
       for (const row of rows) this.remove(tx, bucket, row);
       tx.afterCommit(() => {
         removed += rows.length;
       });
-      return rows.length < wanted.length || rows.length === REMOVAL_SLICE_ROWS;
+      return rows.length < selected.length || rows.length === REMOVAL_SLICE_ROWS;
     });
     return removed;
   }
 
   /**
-   * Runs a removal in slices, of which each says whether there is more. Returns whether nothing is left. One slice is made
-   * in any case: a job taken up while the process stops makes headway, instead of coming back at once with nothing done.
+   * Runs a removal in slices; each returns whether more remains. Returns whether all is removed. At least one slice runs:
+   * a job that starts while the process stops must make progress, instead of being retried immediately.
    */
   private inSlices(slice: (tx: Tx) => boolean): Promise<boolean> {
     let begun = false;
@@ -151,15 +151,15 @@ export class Removal {
     return done ? {} : { retryAt: dueAt, attempt: 0 };
   }
 
-  /** False when the bucket was removed with its project: after a restart its reference may be another bucket's. */
+  /** False when the bucket was removed with its project: after a restart, another bucket may have its reference. */
   private isDeleted(bucketRef: number): boolean {
     return this.deps.store.idOf(bucketRef) !== null && this.buckets.withRef(bucketRef) === undefined;
   }
 
-  /** Goes over all buckets: removes what is past its time, and what a smaller tier has no room for. */
+  /** Removes events of all buckets after their retention, and those above the maximum of a smaller tier. */
   private async retain(): Promise<void> {
     for (let after: number | undefined = 0; after !== undefined && !this.stopping; ) {
-      const buckets = this.deps.store.oldestEvents(after, BUCKETS_PER_LOOK);
+      const buckets = this.deps.store.oldestEvents(after, BUCKETS_PER_STEP);
       for (const bucket of buckets) await this.retainIn(bucket);
       after = buckets.at(-1)?.ref;
       if (after !== undefined) await realDelay(0);
@@ -183,18 +183,17 @@ export class Removal {
   }
 }
 
-/** Events of any status. */
 function eventsIn({ pending, delivered, failed }: BucketActor): number {
   return pending + delivered + failed;
 }
 
-/** How many of a bucket's oldest events, in the order of their receipt, came before a time. */
+/** How many of a bucket's oldest events were received before a time. */
 function receivedBefore(oldest: readonly RemovableRow[], before: number): number {
   const end = oldest.findIndex(({ received_at }) => received_at >= before);
   return end < 0 ? oldest.length : end;
 }
 
-/** The first rows that a slice has room for: at least one, whatever its size. */
+/** The first rows within the limit of bytes: at least one, whatever its size. */
 function withinBytes(rows: readonly RemovableRow[]): readonly RemovableRow[] {
   let bytes = 0;
   const end = rows.findIndex(({ payload_bytes }, index) => {

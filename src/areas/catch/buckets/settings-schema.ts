@@ -3,7 +3,7 @@ import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../domain.ts";
 import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "../ingestion/signatures.ts";
 
-/** Longest template of what is signed: the longest known one has 30 characters. */
+/** Longest template of the signed content: the longest known one has 30 characters. */
 const TEMPLATE_LENGTH_MAX = 500;
 /** Longest name of a header or of a pair, and longest prefix or separator: several times any sender's. */
 const NAME_LENGTH_MAX = 100;
@@ -11,20 +11,20 @@ const NAME_LENGTH_MAX = 100;
 const POINTER_LENGTH_MAX = 200;
 /** Largest tolerance of a dated signature: a day. */
 const TOLERANCE_SECONDS_MAX = 86_400;
-/** Longest answer of a bucket's own: senders look at a word or two. */
+/** Longest body of a bucket's `response`: senders read a few words at most. */
 export const RESPONSE_LENGTH_MAX = 4 * 1024;
-/** How long repeats can be noticed: a week, in which senders have ended their retries. */
+/** Longest deduplication: a week, in which senders finish their retries. */
 const DEDUPLICATE_HOURS_MAX = 168;
-/** How long a replaced secret can hold beside the new one. */
+/** Longest time for which a replaced secret is valid. */
 export const PREVIOUS_DAYS_MAX = 30;
 
-/** Whether what is not authentic is kept. */
+/** Whether events with invalid signatures are stored (`mark`) or rejected. */
 const VERIFICATION_MODES = ["mark", "reject"] as const;
-/** What a bucket can take in; any other method is ignored. */
+/** Methods that a bucket can accept; others are ignored. */
 export const METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"] as const;
-/** What it takes in unless it says so. */
-export const USUAL_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
-/** Types of an answer of a bucket's own: none of them is a page. */
+/** Methods that a bucket accepts by default. */
+export const DEFAULT_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
+/** Content types of a bucket's `response`: browsers render none of them as a page. */
 export const RESPONSE_TYPES = ["text/plain", "application/json", "application/xml", "text/xml"] as const;
 const INVALID_STATUSES = [200, 400, 401, 403] as const;
 const OVERLOAD_STATUSES = [200, 429, 503] as const;
@@ -52,7 +52,7 @@ const SOURCE = Type.String({
   examples: ["/id"],
 });
 
-/** How a sender signs that no preset is for. */
+/** Signature recipe of a sender without a preset. */
 export const Signature = named("BucketSignature", {
   header: HEADER_NAME,
   algorithm: oneOf(ALGORITHMS),
@@ -69,7 +69,7 @@ export const Signature = named("BucketSignature", {
       minimum: 0,
       maximum: TOLERANCE_SECONDS_MAX,
       errorMessage: `must be an integer from 0 to ${TOLERANCE_SECONDS_MAX}`,
-      description: "How old or early a dated signature may be; 0: any age. 300 when left out.",
+      description: "Tolerance of a signature's timestamp, in seconds; 0 for any age. Default: 300.",
     }),
   ),
   template: Type.Optional(
@@ -78,7 +78,7 @@ export const Signature = named("BucketSignature", {
       max: TEMPLATE_LENGTH_MAX,
       examples: ["{timestamp}.{body}"],
       description:
-        "What is signed: text with `{body}` once, `{timestamp} {id:<header>} {url} {method} {path}`.",
+        "Signed content: text that contains `{body}` once, and `{timestamp}`, `{id:<header>}`, `{url}`, `{method}` or `{path}` as needed.",
     }),
   ),
   secret_encoding: Type.Optional(oneOf(SECRET_ENCODINGS)),
@@ -87,30 +87,30 @@ export const Signature = named("BucketSignature", {
 });
 export type Signature = Static<typeof Signature>;
 
-/** What a bucket answers to what it has taken in. */
-export const OwnResponse = named("BucketResponse", {
+/** Response of a bucket to accepted requests. */
+export const BucketResponse = named("BucketResponse", {
   status: Type.Optional(
     Type.Integer({ minimum: 200, maximum: 299, errorMessage: "must be an integer from 200 to 299" }),
   ),
   content_type: Type.Optional(oneOf(RESPONSE_TYPES)),
   body: Type.Optional(
     orNull(text({ min: 0, max: RESPONSE_LENGTH_MAX, examples: ["ok"] }), {
-      errorMessage: `must be a text of at most ${RESPONSE_LENGTH_MAX} bytes, or null for none`,
+      errorMessage: `must be a string of at most ${RESPONSE_LENGTH_MAX} bytes, or null for none`,
     }),
   ),
 });
-export type OwnResponse = Static<typeof OwnResponse>;
+export type BucketResponse = Static<typeof BucketResponse>;
 
-/** What a sender asks for before it sends anything. */
+/** Challenge that a sender requires before it sends events. */
 export const Challenge = named("BucketChallenge", {
   token: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: SIGNING_SECRET_LENGTH_MAX,
       examples: ["a-token-of-yours"],
-      errorMessage: `must be a text of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters`,
+      errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters`,
       description:
-        "Of `meta`, `strava` and `websub`: the verify token that you entered there. Never shown again.",
+        "Verify token of `meta`, `strava` and `websub`, as you entered it there. It is not returned.",
     }),
   ),
   query: Type.Optional(
@@ -120,11 +120,18 @@ export const Challenge = named("BucketChallenge", {
       pattern: "^[A-Za-z0-9._~-]*$",
       examples: ["challenge"],
       errorMessage: "must be the name of a query parameter, of letters, digits, and . _ ~ -",
-      description: "Of any other sender: the parameter of a GET whose value is answered.",
+      description:
+        "For other senders: query parameter of a GET request that the bucket returns the value of.",
     }),
   ),
   as: Type.Optional(oneOf(["text", "json"])),
-  field: Type.Optional(text({ min: 1, max: NAME_LENGTH_MAX, description: "The member of the JSON." })),
+  field: Type.Optional(
+    text({
+      min: 1,
+      max: NAME_LENGTH_MAX,
+      description: "Name of the member that contains the value, with `as: json`.",
+    }),
+  ),
 });
 export type Challenge = Static<typeof Challenge>;
 
@@ -143,17 +150,17 @@ const RESETS = ", or null";
 const nullable = <S extends Parameters<typeof orNull>[0]>(schema: S, errorMessage: string) =>
   Type.Optional(orNull(schema, { errorMessage: errorMessage + RESETS }));
 
-/** What can be set of a bucket besides its plain terms; null takes a setting back. */
+/** Further settings of a bucket; null restores the default. */
 export const SettingsInput = {
   verification_mode: Type.Optional(oneOf(VERIFICATION_MODES)),
-  response: Type.Optional(orNull(OwnResponse)),
+  response: Type.Optional(orNull(BucketResponse)),
   invalid_status: Type.Optional(
     Type.Union([...INVALID_STATUSES.map((code) => Type.Literal(code)), Type.Null()], {
       errorMessage: `must be one of ${INVALID_STATUSES.join(", ")}${RESETS}`,
     }),
   ),
   overload_status: Type.Optional(
-    statusOf(OVERLOAD_STATUSES, "What a request gets that the bucket has no room for."),
+    statusOf(OVERLOAD_STATUSES, "Status of responses to requests beyond the bucket's limits."),
   ),
   previous_signing_secret: nullable(
     Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }),
@@ -164,10 +171,10 @@ export const SettingsInput = {
     "must be an RFC 3339 date-time",
   ),
   deduplicate_hours: Type.Optional(
-    Hours(DEDUPLICATE_HOURS_MAX, 0, "How long repeats are noticed; 0: they are not."),
+    Hours(DEDUPLICATE_HOURS_MAX, 0, "Time for which repeated events are detected, in hours; 0 to disable."),
   ),
   retention_hours: nullable(
-    Hours(undefined, 1, "How long events are kept; null: as long as the tier has it."),
+    Hours(undefined, 1, "Retention of events, in hours; null for the tier's retention."),
     "must be an integer of at least 1",
   ),
   methods: Type.Optional(
@@ -185,19 +192,19 @@ export const SettingsInput = {
 const InputObject = Type.Object(SettingsInput);
 export type SettingsInput = Static<typeof InputObject>;
 
-/** The same as a bucket shows it. */
+/** Further settings as the API shows them. */
 export const SettingsView = {
   verification_mode: oneOf(VERIFICATION_MODES),
-  response: orNull(OwnResponse, { examples: [null] }),
-  invalid_status: statusOf(INVALID_STATUSES, "What a request gets whose signature does not hold."),
-  overload_status: statusOf(OVERLOAD_STATUSES, "What a request gets that the bucket has no room for."),
+  response: orNull(BucketResponse, { examples: [null] }),
+  invalid_status: statusOf(INVALID_STATUSES, "Status of responses to requests with an invalid signature."),
+  overload_status: statusOf(OVERLOAD_STATUSES, "Status of responses to requests beyond the bucket's limits."),
   previous_expires_at: orNull(Type.String({ format: "date-time" }), {
-    description: "Until then the secret before this one holds too.",
+    description: "Time when the previous secret expires.",
     examples: [null],
   }),
   deduplicate_hours: Type.Integer({ examples: [0] }),
   retention_hours: orNull(Type.Integer(), {
-    description: "Null: as long as the tier has it.",
+    description: "Retention of events, in hours; null for the tier's retention.",
     examples: [null],
   }),
   methods: Type.Array(oneOf(METHODS), { examples: [["POST", "PUT", "PATCH", "DELETE"]] }),

@@ -4,23 +4,23 @@ import type { Provider } from "../domain.ts";
 import { isSource } from "../ingestion/extracted-fields.ts";
 import { PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
 import {
+  type BucketResponse,
   type Challenge,
+  DEFAULT_METHODS,
   type METHODS,
-  type OwnResponse,
   PREVIOUS_DAYS_MAX,
   RESPONSE_LENGTH_MAX,
   type SettingsInput,
   type SettingsView,
   type Signature,
-  USUAL_METHODS,
 } from "./settings-schema.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What is stored of a bucket's settings: what its owner has set, and nothing else. */
+/** Stored settings of a bucket: only those that its owner has set. */
 export interface StoredSettings {
   readonly verification_mode?: "mark" | "reject";
-  readonly response?: OwnResponse | null;
+  readonly response?: BucketResponse | null;
   readonly invalid_status?: SettingsView["invalid_status"] | null;
   readonly overload_status?: SettingsView["overload_status"];
   readonly previous_signing_secret?: string | null;
@@ -33,30 +33,29 @@ export interface StoredSettings {
   readonly challenge?: Challenge | null;
 }
 
-/** The settings of a bucket, with what its sender does. */
+/** The settings of a bucket, with its sender's preset. */
 export interface Settings {
   readonly stored: StoredSettings;
-  /** Null where the headers of each request show the sender. */
+  /** Null when the sender is detected by the headers of each request. */
   readonly preset: Preset | null;
 }
 
-/** What settings depend on. */
 export interface SettingsTerms {
   readonly now: number;
-  /** Where senders reach this server; null where nobody said so. */
+  /** Public URL of the server; null when it is not configured. */
   readonly publicUrl: string | null;
-  /** The tier's. */
+  /** Limit of the tier. */
   readonly retentionHoursMax: number;
 }
 
-/** The settings that are stored, in use. */
+/** Resolves stored settings. */
 export function openSettings(provider: Provider | null, stored: StoredSettings): Settings {
   const preset = provider === null ? null : PRESETS[provider];
   const { signature } = stored;
   return { stored, preset: preset !== null && signature ? withRecipe(preset, signature) : preset };
 }
 
-/** Which of them a change names. */
+/** The given settings of an update. */
 export function settingsIn(body: SettingsInput): SettingsInput {
   const { verification_mode, response, invalid_status, overload_status, deduplicate_hours } = body;
   const { previous_signing_secret, previous_expires_at, retention_hours, methods, signature, challenge } =
@@ -77,7 +76,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
 }
 
-/** What becomes of settings by a change. @throws ApiError `validation_error` */
+/** Applies an update to settings. @throws ApiError `validation_error` */
 export function changedSettings(
   provider: Provider | null,
   before: StoredSettings,
@@ -95,17 +94,14 @@ export function changedSettings(
   assertChallenge(provider, stored.challenge ?? null);
   const { retentionHoursMax } = terms;
   if (given.retention_hours && given.retention_hours > retentionHoursMax)
-    throw invalidField(
-      "retention_hours",
-      `must be at most ${retentionHoursMax}, as long as your tier keeps events`,
-    );
+    throw invalidField("retention_hours", `must be at most ${retentionHoursMax}, the retention of your tier`);
   const settings = opened(provider, stored);
   const coversUrl = settings.preset?.schemes.some((scheme) => scheme.coversUrl) === true;
   if (coversUrl && terms.publicUrl === null) {
     const field = stored.signature ? "signature" : "provider";
     throw invalidField(
       field,
-      "has a signature that covers the URL, so the server needs the option --public-url first",
+      "has a signature that covers the URL: the server needs the option --public-url",
     );
   }
   return settings;
@@ -120,7 +116,7 @@ function opened(provider: Provider | null, stored: StoredSettings): Settings {
   }
 }
 
-/** A secret that was replaced goes with its end. */
+/** A previous secret and its expiry belong together. */
 function previousSecret(
   before: StoredSettings,
   { previous_signing_secret: secret, previous_expires_at: end }: SettingsInput,
@@ -128,32 +124,32 @@ function previousSecret(
 ): Pick<StoredSettings, "previous_signing_secret" | "previous_expires_at"> {
   if (secret === undefined && end === undefined) return {};
   if (secret === null || end === null) {
-    if (secret || end) throw invalidField("previous_expires_at", "goes with previous_signing_secret");
+    if (secret || end) throw invalidField("previous_expires_at", "requires previous_signing_secret");
     return { previous_signing_secret: null, previous_expires_at: null };
   }
-  const kept = secret ?? before.previous_signing_secret;
-  if (!kept) throw invalidField("previous_signing_secret", "goes with previous_expires_at");
+  const previous = secret ?? before.previous_signing_secret;
+  if (!previous) throw invalidField("previous_signing_secret", "requires previous_expires_at");
   if (end === undefined)
     throw invalidField("previous_expires_at", "is required with previous_signing_secret");
-  const moment = timestampOf("previous_expires_at", end);
-  if (moment <= now || moment > now + PREVIOUS_DAYS_MAX * DAY_MS)
+  const expiresAt = timestampOf("previous_expires_at", end);
+  if (expiresAt <= now || expiresAt > now + PREVIOUS_DAYS_MAX * DAY_MS)
     throw invalidField("previous_expires_at", `must be in the future, by ${PREVIOUS_DAYS_MAX} days at most`);
-  return { previous_signing_secret: kept, previous_expires_at: moment };
+  return { previous_signing_secret: previous, previous_expires_at: expiresAt };
 }
 
-function assertResponse(response: OwnResponse | null | undefined): void {
+function assertResponse(response: BucketResponse | null | undefined): void {
   if (Buffer.byteLength(response?.body ?? "") > RESPONSE_LENGTH_MAX)
-    throw invalidField("response.body", `must be a text of at most ${RESPONSE_LENGTH_MAX} bytes`);
+    throw invalidField("response.body", `must be a string of at most ${RESPONSE_LENGTH_MAX} bytes`);
 }
 
-/** @throws ApiError `validation_error` where a recipe is missing, or has no place */
+/** @throws ApiError `validation_error` when a recipe is missing, or not allowed */
 function assertSignature(provider: Provider | null, signature: Signature | null): void {
   if (signature === null) {
     if (provider === "custom") throw invalidField("signature", 'is required with the provider "custom"');
     return;
   }
   if (provider === null || PRESETS[provider].schemes.length > 0)
-    throw invalidField("signature", 'goes with the provider "custom", or one that only has a challenge');
+    throw invalidField("signature", 'requires the provider "custom", or one that only has a challenge');
   for (const name of ["event_id", "event_type"] as const) {
     const source = signature[name];
     if (source !== undefined && !isSource(source))
@@ -163,46 +159,49 @@ function assertSignature(provider: Provider | null, signature: Signature | null)
       );
   }
   if ((signature.pairs === undefined) !== (signature.signature_key === undefined))
-    throw invalidField("signature.signature_key", "goes with pairs");
+    throw invalidField("signature.signature_key", "requires pairs");
   if (signature.timestamp_key !== undefined && signature.pairs === undefined)
-    throw invalidField("signature.timestamp_key", "goes with pairs");
+    throw invalidField("signature.timestamp_key", "requires pairs");
   const dates = [signature.timestamp_key, signature.timestamp_header].filter((one) => one !== undefined);
   if (dates.length > 1)
-    throw invalidField("signature.timestamp_header", "is one way to say it, timestamp_key another: give one");
+    throw invalidField(
+      "signature.timestamp_header",
+      "cannot be combined with timestamp_key: omit one of them",
+    );
 }
 
-/** Whether a sender's challenge asks for a token of the bucket's: most do; hubs of WebSub need not. */
+/** Providers with a verify token in their challenges; WebSub hubs may omit it. */
 const TOKENS: Partial<Record<Provider, "required" | "optional">> = {
   meta: "required",
   strava: "required",
   websub: "optional",
 };
 
-/** @throws ApiError `validation_error` where a token is missing, or what is given has no place */
+/** @throws ApiError `validation_error` when a token is missing, or a field is not allowed */
 function assertChallenge(provider: Provider | null, challenge: Challenge | null): void {
   const token = provider === null ? undefined : TOKENS[provider];
   if (token === "required" && challenge?.token === undefined)
     throw invalidField(
       "challenge",
-      `is required with the provider "${provider}": {"token": …}, the verify token entered there`,
+      `is required with the provider "${provider}": set {"token": …} to the verify token that you entered there`,
     );
   if (challenge === null) return;
   const { token: given, query, as, field } = challenge;
   if (token !== undefined) {
     if ((query ?? as ?? field) !== undefined)
-      throw invalidField("challenge", `of the provider "${provider}" has a token alone`);
+      throw invalidField("challenge", `of the provider "${provider}" allows only the field token`);
     return;
   }
   if (provider !== null && PRESETS[provider].challenge !== null)
-    throw invalidField("challenge", `of the provider "${provider}" is known: it takes none`);
+    throw invalidField("challenge", `of the provider "${provider}" is built in: omit this field`);
   if (given !== undefined)
-    throw invalidField("challenge.token", "goes with the providers meta, strava and websub");
+    throw invalidField("challenge.token", "requires the provider meta, strava or websub");
   if (query === undefined)
-    throw invalidField("challenge.query", "is required: the parameter whose value is answered");
-  if (field !== undefined && as !== "json") throw invalidField("challenge.field", 'goes with as: "json"');
+    throw invalidField("challenge.query", "is required: the query parameter with the value to return");
+  if (field !== undefined && as !== "json") throw invalidField("challenge.field", 'requires as: "json"');
 }
 
-/** What a request gets whose signature does not hold: Discord tests it. */
+/** Status of responses to invalid signatures. Discord tests it. */
 export function invalidStatus(
   provider: Provider | null,
   { invalid_status }: StoredSettings,
@@ -210,7 +209,7 @@ export function invalidStatus(
   return invalid_status ?? (provider === "discord" ? 401 : 200);
 }
 
-/** The secrets that hold now: the bucket's, and for a while the one before. */
+/** The valid secrets: the bucket's, and the previous one until it expires. */
 export function secretsOf(
   secret: string | null,
   { previous_signing_secret, previous_expires_at }: StoredSettings,
@@ -221,7 +220,7 @@ export function secretsOf(
   return secrets;
 }
 
-/** Settings as their bucket shows them. */
+/** Settings as the API shows them. */
 export function settingsView(provider: Provider | null, { stored }: Settings): SettingsView {
   const { challenge, signature = null, response = null, methods } = stored;
   return {
@@ -232,7 +231,7 @@ export function settingsView(provider: Provider | null, { stored }: Settings): S
     previous_expires_at: isoTimeOrNull(stored.previous_expires_at ?? null),
     deduplicate_hours: stored.deduplicate_hours ?? 0,
     retention_hours: stored.retention_hours ?? null,
-    methods: [...(methods ?? (USUAL_METHODS as (typeof METHODS)[number][]))],
+    methods: [...(methods ?? (DEFAULT_METHODS as (typeof METHODS)[number][]))],
     signature,
     challenge: challenge
       ? {

@@ -7,7 +7,7 @@ import { isoTime, isoTimeOrNull, timestampOfQuery } from "../../../kernel/time/d
 import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { assertReplayable, isDelivered, knownProvider } from "../domain.ts";
-import { attemptOf, type Tried } from "../forwarding/attempts.ts";
+import { type Attempt, attemptOf } from "../forwarding/attempts.ts";
 import { forward } from "../forwarding/forwarder.ts";
 import { eventIdOf, firstSequenceAt, sequenceOf } from "../ids.ts";
 import { readHeaders } from "../ingestion/event-headers.ts";
@@ -26,19 +26,19 @@ import type { EventRow, PayloadRow } from "../store.ts";
 import { exportPage } from "./export.ts";
 import { EventSearch } from "./search.ts";
 
-/** An event of a bucket, whole. */
+/** An event with its bucket and payload. */
 interface Found {
   readonly bucket: BucketActor;
   readonly row: EventRow;
   readonly payload: PayloadRow;
 }
 
-/** A search that can be begun once it is paid. */
+/** A search that starts after its charge. */
 interface PendingSearch {
   readonly run: (signal: AbortSignal) => Promise<EventPage>;
 }
 
-/** The use cases of events, but for their coming in and going out. */
+/** Lists, searches, exports, replays, acknowledges and deletes events. */
 export class EventService {
   private readonly searching: EventSearch;
 
@@ -58,7 +58,7 @@ export class EventService {
    * @throws ApiError `catch.bucket_not_found`, `catch.provider_unsupported`, `validation_error` for a foreign cursor.
    */
   list(projectRef: number, bucketId: string, query: EventQuery): EventPage {
-    const { bucket, filter, before, from, limit } = this.wanted(projectRef, bucketId, query);
+    const { bucket, filter, before, from, limit } = this.rangeOf(projectRef, bucketId, query);
     const rows = this.deps.events.page(bucket.ref, filter, before, limit + 1);
     const page = pageOf(
       rows.filter(({ sequence }) => sequence >= from),
@@ -68,8 +68,8 @@ export class EventService {
     return { events: page.items.map((row) => eventView(bucket, row)), cursor: page.cursor ?? null };
   }
 
-  /** Where a list begins and ends. A number is a time: after the wall clock was set back, the times are those before it. */
-  private wanted(projectRef: number, bucketId: string, query: EventQuery) {
+  /** Start, end and filters of a list. Event numbers represent times of receipt, except after the wall clock was set back. */
+  private rangeOf(projectRef: number, bucketId: string, query: EventQuery) {
     const { limit = EVENTS_LIMIT, cursor, status = null, since, until } = query;
     const given = knownProvider(query.provider);
     const end =
@@ -81,18 +81,18 @@ export class EventService {
   }
 
   /**
-   * The search for events that no index leads to, not yet begun: it takes its time, between other requests.
+   * Prepares a search without an index, which runs in slices between other requests.
    * @throws ApiError as {@link list}.
    */
   search(projectRef: number, bucketId: string, query: EventQuery): PendingSearch {
     const { q, event_type, verification } = query;
-    const { bucket, ...where } = this.wanted(projectRef, bucketId, query);
-    const wanted = (row: EventRow): boolean =>
+    const { bucket, ...where } = this.rangeOf(projectRef, bucketId, query);
+    const matches = (row: EventRow): boolean =>
       (event_type === undefined || row.event_type === event_type) &&
       (verification === undefined || row.verification === verification);
     return {
       run: async (signal) => {
-        const terms = { bucketRef: bucket.ref, text: q ?? null, wanted, ...where };
+        const terms = { bucketRef: bucket.ref, text: q ?? null, matches, ...where };
         const { rows, through, isPartial } = await this.searching.find(terms, signal);
         return {
           events: rows.map((row) => eventView(bucket, row)),
@@ -103,12 +103,12 @@ export class EventService {
     };
   }
 
-  /** One event, whole. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
+  /** An event with its payload. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
   get(projectRef: number, bucketId: string, eventId: string): CaughtEvent {
     return this.whole(this.find(projectRef, bucketId, eventId));
   }
 
-  /** An event of a bucket, whole; null when it has been removed since its row was read. */
+  /** An event with its payload; null when it was removed after its row was read. */
   ofRow(bucket: BucketActor, row: EventRow): CaughtEvent | null {
     const payload = this.deps.events.payload(row.sequence);
     return payload === null ? null : this.whole({ bucket, row, payload });
@@ -120,7 +120,7 @@ export class EventService {
   }
 
   /**
-   * A page of an export, not yet begun: see {@link exportPage}.
+   * Prepares a page of an export: see {@link exportPage}.
    * @throws ApiError `catch.bucket_not_found`, `validation_error`
    */
   export(projectRef: number, bucketId: string, query: EventExportQuery) {
@@ -132,7 +132,10 @@ export class EventService {
     };
     const { after } = terms;
     if (after === null)
-      throw invalidField("cursor", "is not one of this export: it must be an X-Next-Cursor");
+      throw invalidField(
+        "cursor",
+        "is not a cursor of this export: use the X-Next-Cursor of the previous page",
+      );
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const line = (row: EventRow): string | null => {
       const event = this.ofRow(bucket, row);
@@ -151,7 +154,7 @@ export class EventService {
     };
   }
 
-  /** An event with everything that was received, and what became of it. */
+  /** An event with its request and attempts. */
   private whole({ bucket, row, payload }: Found): CaughtEvent {
     const { events, vault } = this.deps;
     const body = Buffer.from(payload.body);
@@ -175,13 +178,17 @@ export class EventService {
   }
 
   /**
-   * Sends an event once more. A replay that the target takes makes the event delivered; any other leaves it as it is,
-   * and costs nothing.
+   * Replays an event. If the target accepts it, the event is delivered; otherwise its status is unchanged,
+   * and the replay is free of charge.
    *
    * @throws ApiError, from its parts: `catch.bucket_not_found`, `catch.event_not_found`, `bucket_paused`,
-   * `catch.signature_invalid`, and `catch.replay_failed` when the target gave no answer.
+   * `catch.signature_invalid`, and `catch.replay_failed` without a response.
    */
-  replay(projectRef: number, bucketId: string, eventId: string): AcrossNetwork<Found, Tried, EventReplayed> {
+  replay(
+    projectRef: number,
+    bucketId: string,
+    eventId: string,
+  ): AcrossNetwork<Found, Attempt, EventReplayed> {
     return {
       claim: () => {
         const found = this.find(projectRef, bucketId, eventId);
@@ -189,18 +196,19 @@ export class EventService {
         return found;
       },
       outside: async (replay) => {
-        const tried = await forward(this.deps, replay.bucket, replay.row, replay.payload);
-        // What is refused below leaves nothing behind: what is to be kept of it has a unit of work of its own.
-        if (!tried.outcome.answered) await this.deps.writer.submit((tx) => this.keepTry(tx, replay, tried));
-        return tried;
+        const attempt = await forward(this.deps, replay.bucket, replay.row, replay.payload);
+        // The error below rolls back its unit of work: the attempt is stored in a separate one.
+        if (!attempt.outcome.answered)
+          await this.deps.writer.submit((tx) => this.storeAttempt(tx, replay, attempt));
+        return attempt;
       },
-      settle: (tx, replay, tried, refund) => {
-        const { outcome } = tried;
+      settle: (tx, replay, attempt, refund) => {
+        const { outcome } = attempt;
         if (!outcome.answered) {
           const { message } = outcome.failure;
           throw new ApiError("catch.replay_failed", `The target could not be reached: ${message}.`);
         }
-        const taken = isDelivered(outcome.status);
+        const accepted = isDelivered(outcome.status);
         const { bucket, row } = replay;
         const after = { bucket_id: bucket.id, response_status: outcome.status };
         tx.audit({
@@ -209,16 +217,16 @@ export class EventService {
           before: null,
           after,
         });
-        this.recordAgain(tx, replay, tried);
-        if (!taken) refund();
-        return { status: taken ? "replayed" : "failed", response_status: outcome.status };
+        this.recordAttempt(tx, replay, attempt);
+        if (!accepted) refund();
+        return { status: accepted ? "replayed" : "failed", response_status: outcome.status };
       },
     };
   }
 
   /**
-   * Deletes a bucket's events received before a time. Many are removed in many small units of work, so that no other
-   * request waits for them.
+   * Deletes a bucket's events received before a time, in small units of work that do not hold up other
+   * requests.
    *
    * @throws ApiError, from its parts: `validation_error`, `catch.bucket_not_found`.
    */
@@ -229,10 +237,10 @@ export class EventService {
   ): AcrossNetwork<readonly [before: number, BucketActor], number, EventsDeleted> {
     return {
       claim: (tx) => {
-        const before = timestampOfQuery("before", time, BEFORE_WANTED);
+        const before = timestampOfQuery("before", time, BEFORE_MESSAGE);
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         const after = { deleted_before: isoTime(before) };
-        tx.audit({ ...aboutBucket(bucket, "emptied of old events"), before: null, after });
+        tx.audit({ ...aboutBucket(bucket, "cleared of old events"), before: null, after });
         return [before, bucket];
       },
       outside: ([before, bucket]) => this.removal.removeBefore(bucket, before),
@@ -240,19 +248,19 @@ export class EventService {
     };
   }
 
-  /** Records what came of an acknowledged event of `pull`. The same again changes nothing, nor does a later failure. */
+  /** Acknowledges an event of a `pull` bucket. Repeats, and failures after a delivery, change nothing. */
   acknowledge(tx: Tx, projectRef: number, bucketId: string, eventId: string, ack: EventAckBody): EventItem {
     const { bucket, row } = this.find(projectRef, bucketId, eventId);
     if (!bucket.pull) {
       const why =
-        "This bucket sends its events on itself: only those of a bucket with delivery pull are acknowledged.";
+        "This bucket forwards its events. Only events of a bucket with delivery pull can be acknowledged.";
       throw new ApiError("conflict", why);
     }
-    const taken = ack.result === "delivered";
+    const accepted = ack.result === "delivered";
     const isKept = row.status === "delivered" || row.verification === "invalid";
     if (isKept || row.status === ack.result) return eventView(bucket, row);
     const { response_status = null, duration_ms = 0 } = ack;
-    const error = taken ? null : (ack.error ?? problemWith(response_status));
+    const error = accepted ? null : (ack.error ?? problemWith(response_status));
     const at = tx.now - duration_ms;
     const said = { response_status, error };
     this.deps.events.addAttempt(tx, row.sequence, {
@@ -268,44 +276,47 @@ export class EventService {
       status: ack.result,
       attempts: row.attempts + 1,
       retry_at: null,
-      delivered_at: taken ? tx.now : null,
+      delivered_at: accepted ? tx.now : null,
     };
-    this.deps.events.setTried(tx, acknowledged);
+    this.deps.events.setAttempt(tx, acknowledged);
     this.buckets.count(tx, bucket, row.status, ack.result);
     return eventView(bucket, acknowledged);
   }
 
-  /** Sends an event once more, whole as it is now; null when it is no longer there. What came of it is not recorded yet. */
-  async sendAgain(bucket: BucketActor, sequence: number): Promise<{ replay: Found; tried: Tried } | null> {
+  /** Replays an event without recording the outcome; null when the event is deleted. */
+  async replayOnce(
+    bucket: BucketActor,
+    sequence: number,
+  ): Promise<{ replay: Found; attempt: Attempt } | null> {
     const row = this.deps.events.find(bucket.ref, sequence);
     const payload = row === null ? null : this.deps.events.payload(sequence);
     if (row === null || payload === null) return null;
-    return { replay: { bucket, row, payload }, tried: await forward(this.deps, bucket, row, payload) };
+    return { replay: { bucket, row, payload }, attempt: await forward(this.deps, bucket, row, payload) };
   }
 
-  /** Records a replay. One that the target takes makes the event delivered. */
-  recordAgain(tx: Tx, replay: Found, tried: Tried): void {
-    const { outcome } = tried;
-    this.keepTry(tx, replay, tried);
+  /** Records a replay. If the target accepted it, the event is delivered. */
+  recordAttempt(tx: Tx, replay: Found, attempt: Attempt): void {
+    const { outcome } = attempt;
+    this.storeAttempt(tx, replay, attempt);
     if (outcome.answered && isDelivered(outcome.status)) this.recordReplay(tx, replay, outcome.status);
   }
 
-  private keepTry(tx: Tx, replay: Found, tried: Tried): void {
-    const { row } = this.again(replay);
-    if (row !== null) this.deps.events.addAttempt(tx, row.sequence, attemptOf("replay", tried));
+  private storeAttempt(tx: Tx, replay: Found, attempt: Attempt): void {
+    const { row } = this.reload(replay);
+    if (row !== null) this.deps.events.addAttempt(tx, row.sequence, attemptOf("replay", attempt));
   }
 
-  /** Bucket and event may have been deleted while the target was answering. */
-  private again({ bucket: { id }, row }: Found): { bucket?: BucketActor; row: EventRow | null } {
+  /** Bucket and event may have been deleted while the request was in flight. */
+  private reload({ bucket: { id }, row }: Found): { bucket?: BucketActor; row: EventRow | null } {
     const bucket = this.buckets.find(id);
     if (bucket === undefined) return { row: null };
     return { bucket, row: this.deps.events.find(bucket.ref, row.sequence) };
   }
 
   private recordReplay(tx: Tx, replay: Found, response_status: number): void {
-    const { bucket, row } = this.again(replay);
+    const { bucket, row } = this.reload(replay);
     if (bucket === undefined || row === null) return;
-    this.deps.events.setTried(tx, {
+    this.deps.events.setAttempt(tx, {
       ...row,
       status: "delivered",
       attempts: row.attempts + 1,
@@ -340,14 +351,14 @@ function eventView(bucket: BucketActor, row: EventRow): EventItem {
   };
 }
 
-/** What is wrong with an answer that was no success; with none at all, that. */
+/** The error of an attempt that was no success. */
 function problemWith(status: number | null): string {
-  return status === null ? "no answer" : `answered with status ${status}`;
+  return status === null ? "no response" : `responded with status ${status}`;
 }
 
-const BEFORE_WANTED = "must be an ISO 8601 time such as 2026-03-10T12:00:00Z";
+const BEFORE_MESSAGE = "must be an ISO 8601 time such as 2026-03-10T12:00:00Z";
 
-/** The parsed body where it is JSON that can be written again, otherwise its text. */
+/** The parsed body if it is JSON that can be serialized again, otherwise its text. */
 function readPayload(body: Buffer): unknown {
   const text = body.toString("utf8");
   if (isNestedDeeper(text, JSON_LEVELS_MAX)) return text;

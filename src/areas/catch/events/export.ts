@@ -2,31 +2,30 @@ import { slices, type TimeSlices } from "../../../kernel/background/time-slices.
 import { firstSequenceAt } from "../ids.ts";
 import type { EventRow, EventStore } from "../store.ts";
 
-/** Bytes of a page: the largest event, written out, takes 7.4 MiB of it. */
+/** Bytes of a page: the largest event takes 7.4 MiB as JSON. */
 export const EXPORT_BYTES_MAX = 8 * 1024 * 1024;
-/** Events of a page: as many small ones as take a fraction of a second. */
+/** Events of a page: small ones take a fraction of a second. */
 export const EXPORT_EVENTS_MAX = 10_000;
-/** Events whose small rows are read at once. */
-const ROWS_AT_ONCE = 100;
+/** Rows of events that are read in one step, without payloads. */
+const ROWS_PER_STEP = 100;
 
-/** Which events are wanted. */
 interface ExportTerms {
   readonly bucketRef: number;
   /** Epoch milliseconds. */
   readonly since: number;
-  /** Epoch milliseconds; infinite for no end. */
+  /** Epoch milliseconds; infinity for no end. */
   readonly until: number;
   /** Only events after this number. */
   readonly after: number;
 }
 
-/** A page of an export: its lines, and the number of its last event; null where there is nothing after it. */
+/** A page of an export. `through`: the number of its last event; null on the last page. */
 interface ExportPage {
   readonly text: string;
   readonly through: number | null;
 }
 
-/** Writes a page of a bucket's events, oldest first, a slice at a time. `line`: an event as JSON; null where it is gone. */
+/** Renders a page of a bucket's events, oldest first, in slices. `line`: renders an event; null when it is deleted. */
 export async function exportPage(
   events: Pick<EventStore, "after">,
   { bucketRef, since, until, after }: ExportTerms,
@@ -37,10 +36,10 @@ export async function exportPage(
   const end = firstSequenceAt(until);
   const lines: string[] = [];
   let bytes = 0;
-  // What is left of a number that was given to no event: the first is wanted too.
+  // The number before the first one of this time: the first event is included.
   let through = Math.max(after, firstSequenceAt(since) - 1);
   while (!signal.aborted) {
-    const rows = events.after(bucketRef, through, ROWS_AT_ONCE);
+    const rows = events.after(bucketRef, through, ROWS_PER_STEP);
     for (const row of rows) {
       if (row.sequence >= end) return { text: lines.join(""), through: null };
       if (timeSlices.isOver) await timeSlices.next();
@@ -52,7 +51,7 @@ export async function exportPage(
       bytes += size;
       through = row.sequence;
     }
-    if (rows.length < ROWS_AT_ONCE) break;
+    if (rows.length < ROWS_PER_STEP) break;
   }
   return { text: lines.join(""), through: null };
 }

@@ -1,34 +1,34 @@
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
-import { ANSWER_BYTES_KEPT, isDelivered } from "../domain.ts";
+import { isDelivered, RESPONSE_BYTES_STORED_MAX } from "../domain.ts";
 import type { AttemptRow } from "../store.ts";
 
-/** A try to deliver an event. */
-export interface Tried {
-  /** When it began, epoch milliseconds. */
+/** An attempt to deliver an event. */
+export interface Attempt {
+  /** Start of the attempt, in epoch milliseconds. */
   readonly at: number;
   readonly outcome: OutboundOutcome;
 }
 
-/** What is kept of a try. */
-export function attemptOf(kind: AttemptRow["kind"], { at, outcome }: Tried): AttemptRow {
+/** An attempt as it is stored. */
+export function attemptOf(kind: AttemptRow["kind"], { at, outcome }: Attempt): AttemptRow {
   return {
     at,
     kind,
     duration_ms: outcome.latencyMs,
     response_status: outcome.answered ? outcome.status : null,
     error: problemOf(outcome),
-    response_body: outcome.answered ? beginningOf(outcome.body) : null,
+    response_body: outcome.answered ? startOf(outcome.body) : null,
   };
 }
 
-/** Why a try did not deliver the event; null when it did. */
+/** Why an attempt failed; null when it succeeded. */
 export function problemOf(outcome: OutboundOutcome): string | null {
   if (!outcome.answered) return outcome.failure.message;
-  return isDelivered(outcome.status) ? null : `the target answered with status ${outcome.status}`;
+  return isDelivered(outcome.status) ? null : `the target responded with status ${outcome.status}`;
 }
 
-/** The beginning of a body as text. A character that the cut goes through is left out. */
-function beginningOf(body: Uint8Array): string {
-  const stream = body.length > ANSWER_BYTES_KEPT;
-  return new TextDecoder().decode(body.subarray(0, ANSWER_BYTES_KEPT), { stream });
+/** The start of a body as text, without a character that the cut splits. */
+function startOf(body: Uint8Array): string {
+  const stream = body.length > RESPONSE_BYTES_STORED_MAX;
+  return new TextDecoder().decode(body.subarray(0, RESPONSE_BYTES_STORED_MAX), { stream });
 }

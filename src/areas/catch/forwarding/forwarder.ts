@@ -5,63 +5,63 @@ import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type BucketActor, type Buckets, type CatchDeps, isSending } from "../buckets/buckets.ts";
-import { afterTry, isDelivered } from "../domain.ts";
+import { afterAttempt, isDelivered } from "../domain.ts";
 import { eventIdOf } from "../ids.ts";
 import { type EventHeaders, readHeaders } from "../ingestion/event-headers.ts";
-import { isProvidersOwn, PRESETS, type Preset } from "../ingestion/presets.ts";
+import { isProviderHeader, PRESETS, type Preset } from "../ingestion/presets.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
-import { attemptOf, problemOf, type Tried } from "./attempts.ts";
+import { type Attempt, attemptOf, problemOf } from "./attempts.ts";
 
-/** Longest wait for a target's answer. */
+/** Timeout of a request to a target. */
 export const FORWARD_TIMEOUT_MS = 15_000;
-/** Bytes of the answer's body that are read, so that its connection can be used again; far fewer are kept. */
-export const ANSWER_BYTES_MAX = 64 * 1024;
-/** Buckets that forward at once; with the events of each, and their bodies of a mebibyte, what memory has to hold. */
+/** Bytes of a response's body that are read, to reuse the connection; far fewer are stored. */
+export const RESPONSE_BYTES_READ_MAX = 64 * 1024;
+/** Buckets that forward concurrently. With the concurrent events of each, of up to 1 MiB, this limits memory. */
 export const FORWARDING_BUCKETS_MAX = 32;
-/** Events go one by one, so that they arrive in their order. When at least this many are pending, the target is too slow for that... */
+/** Events are sent one by one, in order. When at least this many are pending, the target is too slow for that... */
 export const BEHIND_FROM_EVENTS = 100;
-/** ...and this many are under way at once, unless they are a backlog, whose order is promised. */
-export const EVENTS_AT_ONCE_MAX = 4;
-/** Retries under way at once. */
-export const RETRIES_AT_ONCE_MAX = 32;
-/** What one account may take of both: one with many targets leaves places for others. */
+/** ...and this many are sent concurrently, except for a backlog, which is always sent in order. */
+export const CONCURRENT_EVENTS_MAX = 4;
+/** Concurrent retries. */
+export const CONCURRENT_RETRIES_MAX = 32;
+/** Share of both that one account may use, however many targets it has. */
 export const ACCOUNT_SHARE = 1 / 2;
-/** Targets that do not answer leave places for those that do. */
+/** Slow targets must not occupy the slots of others. */
 export const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: ACCOUNT_SHARE };
-/** Pending events looked at for one turn: those that wait for a retry are passed over. */
-const LOOK_AHEAD = 16;
-/** Buckets taken up in one unit of work at the start. */
+/** Pending events read for one run: those that wait for a retry are skipped. */
+const EVENTS_READ_AHEAD = 16;
+/** Buckets resumed in one unit of work when the server starts. */
 const RESUME_SLICE = 200;
 
-/** One job per bucket that has something to forward: it makes the first try of each event. */
+/** One job per bucket with pending events: it makes the first attempt of each event. */
 const FORWARD = "catch.forward";
-/** One job per event whose try has failed and that is to be tried again. */
+/** One job per event that waits for a retry. */
 const RETRY = "catch.retry";
 
-/** How a try to forward an event can end. */
+/** Outcomes of an attempt. */
 const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
-/** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
+/** Sends the exact bytes of an event, signed, to the current target of its bucket. */
 export async function forward(
   deps: Pick<CatchDeps, "outbound" | "accounts" | "clock" | "vault" | "secrets">,
   bucket: BucketActor,
   { sequence, provider, received_at }: Pick<EventRow, "sequence" | "provider" | "received_at">,
   { headers, body }: PayloadRow,
-): Promise<Tried> {
+): Promise<Attempt> {
   const { outbound, accounts, clock, vault, secrets } = deps;
   const at = clock.now();
   const seconds = String(Math.floor(at / 1000));
   const eventId = eventIdOf(sequence);
   const received = readHeaders(headers, vault, bucket.id);
   const preset = bucket.settings.preset ?? (provider === null ? null : PRESETS[provider]);
-  // Two sets of them would be none: a receiver checks one.
+  // A receiver checks only one set of these headers.
   const signed = isStandard(received)
     ? Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""]))
     : await secrets.headers(bucket.project_ref, eventId, at, body);
   const outcome = await outbound.send({
     account: bucket.account_ref,
     method: "POST",
-    // Taken away since the look at the bucket: no URL, and so no answer.
+    // Without a target, which was removed in the meantime, the request fails.
     url: bucket.target_url ?? "",
     requireHttps: true,
     headers: {
@@ -74,7 +74,7 @@ export async function forward(
     },
     body,
     timeoutMs: FORWARD_TIMEOUT_MS,
-    bodyBytesMax: ANSWER_BYTES_MAX,
+    bodyBytesMax: RESPONSE_BYTES_READ_MAX,
     keepsBody: true,
     longerBody: "truncate",
     redirectsMax: 0,
@@ -83,12 +83,12 @@ export async function forward(
   return { at, outcome };
 }
 
-/** The content type and the provider's headers, as far as they can be sent: anybody may have written them. */
+/** The content type and the provider's headers, if they can be sent: the sender is not trusted. */
 function originalHeaders(preset: Preset | null, received: EventHeaders): Record<string, string> {
   return Object.fromEntries(
     Object.entries(received).filter(
       ([name, value]) =>
-        (name === "content-type" || (preset !== null && isProvidersOwn(preset, name))) &&
+        (name === "content-type" || (preset !== null && isProviderHeader(preset, name))) &&
         headerError(name, value) === null,
     ),
   );
@@ -96,26 +96,26 @@ function originalHeaders(preset: Preset | null, received: EventHeaders): Record<
 
 const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"];
 
-/** Whether the sender signed by Standard Webhooks itself, in headers that can be sent on. */
+/** Whether the sender itself signed by Standard Webhooks, in headers that can be forwarded. */
 function isStandard(received: EventHeaders): boolean {
   return STANDARD_HEADERS.every((name) => received[name] && headerError(name, received[name]) === null);
 }
 
-/** How far the first tries of a bucket have come. When the bucket goes live again, another object takes its place. */
+/** The progress of a bucket's first attempts. It is replaced when the bucket goes live again. */
 interface Progress {
-  /** Events up to this number have been tried, or wait for a retry of their own. */
+  /** Events up to this number were attempted, or wait for a retry. */
   through: number;
-  /** Events up to this number go one by one: they are a backlog, whose order is promised. */
+  /** Events up to this number are a backlog, which is sent one by one, in order. */
   orderedThrough: number;
 }
 
 /**
- * Sends the pending events of live buckets to their targets. An event is first tried in its turn; when that fails
- * it gets a job of its own for the retries, and the next one has its turn. What is pending in a live bucket is the
- * durable truth: a start takes it up again, so a crash may repeat a try and loses none.
+ * Forwards the pending events of live buckets to their targets. The first attempts are made in order; when one fails,
+ * the event gets a separate job for its retries, and the next event follows. The status `pending` is the durable
+ * state: a start resumes these events, and a crash may repeat an attempt but loses none.
  */
 export class Forwarder {
-  /** Buckets whose job is in the table, by reference. */
+  /** Buckets with a job, by reference. */
   private readonly progress = new Map<number, Progress>();
   private readonly outcomes;
 
@@ -124,7 +124,7 @@ export class Forwarder {
     private readonly buckets: Buckets,
   ) {
     this.outcomes = deps.metrics.counters(
-      { name: "ninefold_webhook_forwards_total", help: "Tries to forward a webhook, by how they ended." },
+      { name: "ninefold_webhook_forwards_total", help: "Attempts to forward a webhook, by outcome." },
       "outcome",
       OUTCOMES,
     );
@@ -132,34 +132,34 @@ export class Forwarder {
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
       lanes: LANES,
-      run: (job) => this.makeTurn(job),
+      run: (job) => this.sendNext(job),
     });
     deps.scheduler.register(RETRY, {
-      concurrency: RETRIES_AT_ONCE_MAX,
+      concurrency: CONCURRENT_RETRIES_MAX,
       lanes: LANES,
       run: (job) => this.retry(job),
     });
   }
 
-  /** A pending event came into a bucket. */
+  /** Schedules the forwarding of a new event. */
   arrived(tx: Tx, bucket: BucketActor): void {
     if (!isSending(bucket) || this.progress.has(bucket.ref)) return;
     this.begin(tx, bucket, { through: this.deps.sequence.last - 1, orderedThrough: 0 });
   }
 
-  /** A bucket has gone live: what is pending in it is forwarded in its order. */
+  /** Schedules the forwarding of the pending events of a bucket that went live, in order. */
   private wentLive(tx: Tx, bucket: BucketActor): void {
     const running = this.progress.get(bucket.ref);
-    const again = { through: 0, orderedThrough: this.deps.sequence.last };
+    const progress = { through: 0, orderedThrough: this.deps.sequence.last };
     if (running === undefined) {
-      if (bucket.pending > 0) this.begin(tx, bucket, again);
+      if (bucket.pending > 0) this.begin(tx, bucket, progress);
       return;
     }
-    this.progress.set(bucket.ref, again);
+    this.progress.set(bucket.ref, progress);
     tx.onRollback(() => this.progress.set(bucket.ref, running));
   }
 
-  /** Takes up what the last process left. To be called before the scheduler starts. */
+  /** Resumes forwarding after a restart. Call it before the scheduler starts. */
   async resume(): Promise<void> {
     const { store, sequence, writer } = this.deps;
     for (let after = 0; ; ) {
@@ -186,14 +186,14 @@ export class Forwarder {
     this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, laneOf(bucket));
   }
 
-  /** Tries the next event of a bucket, or the next few. */
-  private async makeTurn(job: Job): Promise<JobOutcome> {
+  /** Sends the next event of a bucket, or the next few. */
+  private async sendNext(job: Job): Promise<JobOutcome> {
     const ref = Number(job.key);
     const bucket = this.buckets.withRef(ref);
     const progress = this.progress.get(ref);
     if (bucket === undefined || !isSending(bucket) || progress === undefined)
       return { record: (tx) => this.goOn(tx, ref) };
-    const { rows, through } = this.nextTurn(bucket, progress);
+    const { rows, through } = this.nextEvents(bucket, progress);
     const tries = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
       record: (tx) => {
@@ -206,13 +206,13 @@ export class Forwarder {
     };
   }
 
-  /** The next event to try, or a few; those that wait for a retry are passed over. */
-  private nextTurn(bucket: BucketActor, progress: Progress): { rows: EventRow[]; through: number } {
+  /** The next event to send, or a few; those that wait for a retry are skipped. */
+  private nextEvents(bucket: BucketActor, progress: Progress): { rows: EventRow[]; through: number } {
     const { events } = this.deps;
-    const atOnce = bucket.pending < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
+    const atOnce = bucket.pending < BEHIND_FROM_EVENTS ? 1 : CONCURRENT_EVENTS_MAX;
     const rows: EventRow[] = [];
     let { through } = progress;
-    for (const sequence of events.pendingAfter(bucket.ref, bucket.provider, through, LOOK_AHEAD)) {
+    for (const sequence of events.pendingAfter(bucket.ref, bucket.provider, through, EVENTS_READ_AHEAD)) {
       if (rows.length >= (sequence <= progress.orderedThrough ? 1 : atOnce)) break;
       through = sequence;
       const row = events.find(bucket.ref, sequence);
@@ -221,7 +221,7 @@ export class Forwarder {
     return { rows, through };
   }
 
-  /** Ends a bucket's job or begins the next turn, in the unit of work that removes the job of the last one. */
+  /** Ends a bucket's job or creates the next one, in the unit of work that removes the current one. */
   private goOn(tx: Tx, ref: number): void {
     const progress = this.progress.get(ref);
     if (progress === undefined) return;
@@ -239,55 +239,53 @@ export class Forwarder {
     tx.onRollback(() => this.progress.set(ref, progress));
   }
 
-  /** Tries an event again. */
   private async retry(job: Job): Promise<JobOutcome> {
     const { bucket: ref, sequence } = job.payload as { bucket: number; sequence: number };
     const bucket = this.buckets.withRef(ref);
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
     if (!isSending(bucket)) return { record: (tx) => this.leaveToBacklog(tx, row) };
-    const tried = await this.send(bucket, row);
-    return { record: (tx) => this.record(tx, row, tried) };
+    const attempt = await this.send(bucket, row);
+    return { record: (tx) => this.record(tx, row, attempt) };
   }
 
-  /** In a paused bucket an event waits with the others, until that goes live. */
+  /** Returns an event of a paused bucket to the backlog, until the bucket goes live. */
   private leaveToBacklog(tx: Tx, { bucket_ref, sequence }: EventRow): void {
     const row = this.pending(bucket_ref, sequence);
     if (row === null) return;
-    this.deps.events.setTried(tx, { ...row, retry_at: null });
-    // Gone live since the job looked: the first tries have perhaps passed it by already.
+    this.deps.events.setAttempt(tx, { ...row, retry_at: null });
+    // The bucket went live in the meantime: the first attempts may already be past this event.
     const bucket = this.buckets.withRef(bucket_ref);
     if (bucket !== undefined && isSending(bucket)) this.wentLive(tx, bucket);
   }
 
-  /** The event, unless a replay, a deletion or another try has settled it. */
+  /** The event if it is still pending. */
   private pending(ref: number, sequence: number): EventRow | null {
     const row = this.deps.events.find(ref, sequence);
     return row?.status === "pending" ? row : null;
   }
 
-  /** Undefined when the event has been deleted since the look at it. */
-  private async send(bucket: BucketActor, row: EventRow): Promise<Tried | undefined> {
+  /** Undefined when the event was deleted in the meantime. */
+  private async send(bucket: BucketActor, row: EventRow): Promise<Attempt | undefined> {
     const payload = this.deps.events.payload(row.sequence);
     return payload === null ? undefined : forward(this.deps, bucket, row, payload);
   }
 
-  /** Records a try. */
-  private record(tx: Tx, { bucket_ref, sequence }: EventRow, tried: Tried | undefined): void {
+  private record(tx: Tx, { bucket_ref, sequence }: EventRow, attempt: Attempt | undefined): void {
     const { events, scheduler } = this.deps;
     const bucket = this.buckets.withRef(bucket_ref);
     const row = events.find(bucket_ref, sequence);
-    if (bucket === undefined || row === null || tried === undefined) return;
-    events.addAttempt(tx, sequence, attemptOf("forward", tried));
-    // A replay or another try may have settled it.
+    if (bucket === undefined || row === null || attempt === undefined) return;
+    events.addAttempt(tx, sequence, attemptOf("forward", attempt));
+    // A replay or another attempt may have finished it.
     if (row.status !== "pending") return;
-    const { outcome } = tried;
+    const { outcome } = attempt;
     const attempts = row.attempts + 1;
     const response_status = outcome.answered ? outcome.status : null;
-    const { status, retryInMs } = afterTry(attempts, isDelivered(response_status));
+    const { status, retryInMs } = afterAttempt(attempts, isDelivered(response_status));
     const delivered = status === "delivered";
     const retry_at = retryInMs === undefined ? null : tx.now + retryInMs;
-    events.setTried(tx, {
+    events.setAttempt(tx, {
       ...row,
       status,
       attempts,
@@ -302,13 +300,13 @@ export class Forwarder {
       return;
     }
     this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
-    // Takes the place of the retry that has just been made: its own outcome then removes nothing.
+    // Replaces the job of the current retry, whose outcome then removes nothing.
     const payload = { bucket: bucket_ref, sequence };
     scheduler.enqueue(tx, RETRY, eventIdOf(sequence), retry_at, payload, laneOf(bucket));
   }
 }
 
-/** The lane of a bucket's jobs: its account's, to its target's host. */
+/** The lane of a bucket's jobs: its account and its target's host. */
 export function laneOf({ account_ref, target_url }: BucketActor): string {
   return laneName(account_ref, URL.parse(target_url ?? "")?.host ?? "");
 }

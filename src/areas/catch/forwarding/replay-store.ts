@@ -1,11 +1,10 @@
 import type { BulkRow } from "../../../kernel/background/bulk.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 
-/** A replay of many. */
 export type ReplayRow = BulkRow & {
   readonly replay_id: string;
   readonly bucket_ref: number;
-  /** JSON of what it is narrowed to. */
+  /** JSON of its filters. */
   readonly filters: string;
   readonly matched: number;
   readonly more: number;
@@ -17,7 +16,7 @@ export type ReplayRow = BulkRow & {
 
 export type ReplayStore = ReturnType<typeof replayStore>;
 
-/** All SQL of replays of many. */
+/** All SQL of bulk replays. */
 export function replayStore(db: Database) {
   return {
     insert: db.change<[row: ReplayRow]>(

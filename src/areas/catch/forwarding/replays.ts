@@ -25,51 +25,49 @@ import type { EventRow } from "../store.ts";
 import { FORWARDING_BUCKETS_MAX, LANES, laneOf } from "./forwarder.ts";
 import type { ReplayRow, ReplayStore } from "./replay-store.ts";
 
-/** The job of a replay of many, which takes some of them up each time. */
+/** The job of a bulk replay, which queues some events in each run. */
 const REPLAYS = "catch.replays";
-/** The job of each event that it has taken up. */
+/** The job of each queued event. */
 const REPLAY = "catch.replay";
-/** Replays of many that run in a bucket at once. */
+/** Concurrent bulk replays of a bucket. */
 export const REPLAYS_RUNNING_MAX = 10;
 /** Bulk replays that are stored for a bucket: starting one costs nothing, so the oldest finished ones are removed. */
 export const REPLAYS_STORED_MAX = 1_000;
-/** The operation whose credits are charged for each. */
+/** The operation whose credits are charged for each event. */
 const CHARGED_AS = "catch.events.replay";
 
-/** What a replay of many is narrowed to. */
+/** Filters of a bulk replay. */
 interface Filters {
   readonly since: number | null;
   readonly until: number | null;
   readonly status: EventStatus | null;
   readonly provider: Provider | null;
   readonly event_type: string | null;
-  /** Only these, ascending; null for any. */
+  /** Numbers of the chosen events, ascending; null for any. */
   readonly sequences: readonly number[] | null;
-  /** The newest event at its beginning: those to come are not replayed. */
+  /** The newest event at the start: later ones are not replayed. */
   readonly last: number;
 }
 
-/** A replay of many that was asked for. */
 interface Asked {
   readonly bucket: BucketActor;
   readonly filters: Filters;
 }
 
-/** What matches. */
 interface Found extends Matching {
-  /** How many are left out, since their signatures do not hold. */
+  /** Number of events that are omitted because of an invalid signature. */
   readonly invalid: number;
 }
 
-/** An event that was taken up. */
-interface TakenUp {
+/** The job's payload for a queued event. */
+interface QueuedEvent {
   readonly account: number;
   readonly bucket: number;
   readonly sequence: number;
   readonly replay: string;
 }
 
-/** Sends events of a bucket to its target again, many at once. */
+/** Replays many events of a bucket. */
 export class Replays {
   private readonly bulk: Bulk<ReplayRow>;
 
@@ -85,8 +83,8 @@ export class Replays {
         return buckets.withRef(bucket) === undefined ? null : deps.replays.find(bucket, key);
       },
       look: (row, after, limit) =>
-        this.look(row.bucket_ref, JSON.parse(row.filters) as Filters, after, limit),
-      sendOne: (tx, row, ref) => this.takeUp(tx, row, ref),
+        this.matching(row.bucket_ref, JSON.parse(row.filters) as Filters, after, limit),
+      sendOne: (tx, row, ref) => this.queueEvent(tx, row, ref),
       update: (tx, row) => deps.replays.update(tx, row),
       walked: (tx, row) => this.settle(tx, row),
     });
@@ -98,7 +96,7 @@ export class Replays {
   }
 
   /**
-   * Begins a replay of many, or says how many it would send. They are counted in slices, so that nobody waits for it.
+   * Starts a bulk replay, or counts what it would send. The count runs in slices, without holding up other requests.
    * @throws ApiError, from its parts: `catch.bucket_not_found`, `validation_error`, `catch.provider_unsupported`,
    * `bucket_paused`, `conflict` without a target or when too many run.
    */
@@ -121,10 +119,9 @@ export class Replays {
           tx.audit(null);
           return reply(200, matched);
         }
-        // Candidate up again: it may have been changed, or deleted, while they were counted.
+        // The bucket may have been updated or deleted during the count.
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         this.assertReady(bucket);
-        // Nothing to do is done.
         const isDone = matched.matched === 0;
         const { per_second = PER_SECOND } = body;
         const row: ReplayRow = {
@@ -148,11 +145,11 @@ export class Replays {
         this.deps.replays.insert(tx, row);
         this.deps.replays.removeExcess(tx, bucket.ref, REPLAYS_STORED_MAX);
         if (!isDone) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
-        const { dry_run: _, ...asked } = body;
+        const { dry_run: _, ...filter } = body;
         tx.audit({
           ...about(row, bucket, "begun"),
           before: null,
-          after: { ...asked, ...matched, per_second },
+          after: { ...filter, ...matched, per_second },
         });
         return reply(202, { replay_id: row.replay_id, ...matched });
       },
@@ -165,7 +162,7 @@ export class Replays {
     return replayView(bucket, this.find(bucket, replayId));
   }
 
-  /** Ends one that runs: what was taken up, is still sent. @throws ApiError as {@link read} */
+  /** Stops a running bulk replay; queued events are still sent. @throws ApiError as {@link read} */
   stop(tx: Tx, projectRef: number, bucketId: string, replayId: string): CatchReplay {
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const row = this.find(bucket, replayId);
@@ -191,7 +188,7 @@ export class Replays {
     if (this.deps.replays.running(bucket.ref) < REPLAYS_RUNNING_MAX) return;
     throw new ApiError(
       "conflict",
-      `${REPLAYS_RUNNING_MAX} replays of this bucket are running: wait for the end of one.`,
+      `${REPLAYS_RUNNING_MAX} replays of this bucket are running. Wait until one is finished, or stop one.`,
     );
   }
 
@@ -199,7 +196,7 @@ export class Replays {
     const { since, until, status = null, event_type = null, event_ids } = body;
     const others = [since, until, body.status, body.provider, body.event_type];
     if (event_ids !== undefined && others.some((given) => given !== undefined))
-      throw invalidField("event_ids", "goes with no other filter: it names the events");
+      throw invalidField("event_ids", "cannot be combined with other filters: it selects the events");
     const provider = knownProvider(body.provider);
     return {
       since: since === undefined ? null : timestampOf("since", since),
@@ -215,15 +212,15 @@ export class Replays {
   private async count(bucketRef: number, filters: Filters): Promise<Found> {
     let invalid = 0;
     const found = await countMatching((after, limit) =>
-      this.look(bucketRef, filters, after, limit, () => {
+      this.matching(bucketRef, filters, after, limit, () => {
         invalid += 1;
       }),
     );
     return { ...found, invalid };
   }
 
-  /** Events after a number. What is not authentic is never sent on: it is only counted. */
-  private look(
+  /** Matching events after a number. Events with invalid signatures are counted and never sent. */
+  private matching(
     bucketRef: number,
     filters: Filters,
     after: number,
@@ -246,17 +243,17 @@ export class Replays {
       .flatMap((sequence) => events.find(bucketRef, sequence) ?? []);
   }
 
-  /** Charges an event and queues it: what comes of it is recorded with the end of its own job. */
-  private takeUp(tx: Tx, row: ReplayRow, sequence: number): "sent" | "skipped" | "no-credits" {
+  /** Charges and queues an event. Its job records the outcome. */
+  private queueEvent(tx: Tx, row: ReplayRow, sequence: number): "sent" | "skipped" | "no-credits" {
     const { charger, accounts, events, scheduler } = this.deps;
     const bucket = this.buckets.withRef(row.bucket_ref);
-    // It has made room for others since the look at it.
+    // Deleted in the meantime.
     if (bucket === undefined || events.find(bucket.ref, sequence) === null) return "skipped";
     const refusal = rejectionBy(() =>
       charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, 1),
     );
     if (refusal !== null) return "no-credits";
-    const payload: TakenUp = {
+    const payload: QueuedEvent = {
       account: bucket.account_ref,
       bucket: bucket.ref,
       sequence,
@@ -268,24 +265,25 @@ export class Replays {
   }
 
   private async replayOne({ payload }: Job): Promise<JobOutcome> {
-    const taken = payload as TakenUp;
-    const bucket = this.buckets.withRef(taken.bucket);
-    const tried = bucket?.live === true ? await this.service.sendAgain(bucket, taken.sequence) : null;
+    const queued = payload as QueuedEvent;
+    const bucket = this.buckets.withRef(queued.bucket);
+    const attempt = bucket?.live === true ? await this.service.replayOnce(bucket, queued.sequence) : null;
     return {
       record: (tx) => {
-        const outcome = tried?.tried.outcome;
-        const isTaken = outcome?.answered === true && isDelivered(outcome.status);
-        if (tried !== null) this.service.recordAgain(tx, tried.replay, tried.tried);
-        if (!isTaken) this.deps.charger.refund(tx, this.deps.accounts.account(taken.account), CHARGED_AS, 1);
-        const row = this.deps.replays.find(taken.bucket, taken.replay);
+        const outcome = attempt?.attempt.outcome;
+        const isAccepted = outcome?.answered === true && isDelivered(outcome.status);
+        if (attempt !== null) this.service.recordAttempt(tx, attempt.replay, attempt.attempt);
+        if (!isAccepted)
+          this.deps.charger.refund(tx, this.deps.accounts.account(queued.account), CHARGED_AS, 1);
+        const row = this.deps.replays.find(queued.bucket, queued.replay);
         if (row === null) return;
         const { delivered, failed } = row;
-        this.settle(tx, isTaken ? { ...row, delivered: delivered + 1 } : { ...row, failed: failed + 1 });
+        this.settle(tx, isAccepted ? { ...row, delivered: delivered + 1 } : { ...row, failed: failed + 1 });
       },
     };
   }
 
-  /** Writes a row, whose run is done once all that were taken up have come to their end. */
+  /** Stores a replay, which is done when all queued events are finished. */
   private settle(tx: Tx, row: ReplayRow): void {
     const isOver = row.after_ref >= row.through_ref && row.delivered + row.failed === row.resent;
     if (row.status === RUNNING && isOver) this.bulk.end(tx, row, DONE);
@@ -303,7 +301,7 @@ function isMatching(row: EventRow, { since, until, status, provider, event_type 
   );
 }
 
-/** The numbers behind ids, ascending and each once. @throws ApiError `validation_error` */
+/** The numbers of event ids, ascending and unique. @throws ApiError `validation_error` */
 function sequencesOf(eventIds: readonly string[]): number[] {
   const found = eventIds.map((id) => {
     const sequence = sequenceOf(id);

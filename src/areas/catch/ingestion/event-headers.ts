@@ -9,11 +9,11 @@ const SEALED = ":sealed";
 
 /**
  * The headers of a request as they are stored: JSON. Repeated ones are joined, as they arrive. The values of those that
- * may carry a secret are sealed; their names stay where they stood.
+ * may contain a secret are sealed; their names keep their positions.
  */
 export function storedHeaders(received: Headers, vault: Vault, bucketId: string): string {
   const all: Record<string, unknown> = received.toJSON();
-  // Cookies alone come as a list.
+  // Only cookies are a list.
   const cookies = all["set-cookie"];
   if (cookies !== undefined) all["set-cookie"] = String(cookies);
   const names = Object.keys(all).filter((name) => SECRET_NAMES.has(name));
@@ -24,7 +24,7 @@ export function storedHeaders(received: Headers, vault: Vault, bucketId: string)
   return JSON.stringify({ ...all, [SEALED]: Buffer.from(sealed).toString("base64") });
 }
 
-/** The headers that were stored, with what is sealed opened. */
+/** Stored headers, with sealed values unsealed. */
 export function readHeaders(stored: string, vault: Vault, bucketId: string): EventHeaders {
   const { [SEALED]: sealed, ...all } = JSON.parse(stored) as Record<string, string>;
   if (sealed === undefined) return all;
@@ -32,7 +32,7 @@ export function readHeaders(stored: string, vault: Vault, bucketId: string): Eve
   return { ...all, ...secret };
 }
 
-/** The headers that were stored as lines of `name: value`; of what is sealed only the names. */
+/** Stored headers as lines of `name: value`, without sealed values. */
 export function plainHeaders(stored: string): string {
   const { [SEALED]: _, ...all } = JSON.parse(stored) as Record<string, string | null>;
   return Object.entries(all)

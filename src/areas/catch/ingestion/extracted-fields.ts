@@ -1,26 +1,26 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
 
-/** Longest id or type that is kept of what a sender says of its event: theirs have up to 100 characters. */
-export const FACT_LENGTH_MAX = 200;
-/** Levels that a JSON pointer may go down: senders put what names an event near the top. */
+/** Longest id or type of an event that is stored: those of known senders have up to 100 characters. */
+export const FIELD_LENGTH_MAX = 200;
+/** Maximum levels of a JSON pointer: ids and types are near the top. */
 const POINTER_LEVELS_MAX = 8;
 
-/** A request, as far as signatures and facts are read from it. */
+/** A request with the properties that signatures, ids and types are read from. */
 export interface Received {
   readonly headers: Headers;
   readonly body: Uint8Array;
   /** Epoch milliseconds. */
   readonly receivedAt: number;
   readonly method?: string;
-  /** Path and raw query, as they came. */
+  /** Path and raw query. */
   readonly target?: string;
-  /** What stands before the target where senders reach this server; null where nobody said so. */
+  /** Public URL of the server, which precedes the target; null when it is not configured. */
   readonly publicUrl?: string | null;
-  /** The parsed body, once something has asked for it. */
+  /** The parsed body, cached. */
   json?: { readonly value: unknown };
 }
 
-/** The body as JSON; undefined where it is none. */
+/** The body as JSON; undefined when it is not JSON. */
 function jsonOf(received: Received): unknown {
   received.json ??= { value: parsed(received.body) };
   return received.json.value;
@@ -36,34 +36,34 @@ function parsed(body: Uint8Array): unknown {
   }
 }
 
-/** Where something is said of an event: `header:name` or a JSON pointer into the body; `digest`: the body's SHA-256. */
+/** Location of an event's id or type: `header:name`, a JSON pointer into the body, or `digest` for the body's SHA-256. */
 export type Source = string;
 
-/** Reads what a request says of its event; null where it says nothing that can be kept. */
-export type Fact = (received: Received) => string | null;
+/** Reads an event's id or type from a request; null when there is none that can be stored. */
+export type FieldReader = (received: Received) => string | null;
 
-/** The first of some sources that says something. */
-export function firstOf(sources: readonly Source[]): Fact {
+/** Reads the first source that has a value. */
+export function firstOf(sources: readonly Source[]): FieldReader {
   const facts = sources.map(factAt);
   return (received) => {
     for (const fact of facts) {
-      const found = kept(fact(received));
+      const found = storable(fact(received));
       if (found !== null) return found;
     }
     return null;
   };
 }
 
-/** What two sources say, joined by a dot. */
-export function joinOf(first: Source, second: Source): Fact {
+/** Reads two sources and joins their values by a dot. */
+export function joinOf(first: Source, second: Source): FieldReader {
   const [one, other] = [factAt(first), factAt(second)];
   return (received) => {
     const [before, after] = [one(received), other(received)];
-    return before === null ? null : kept(after === null ? before : `${before}.${after}`);
+    return before === null ? null : storable(after === null ? before : `${before}.${after}`);
   };
 }
 
-/** Whether callers may name a source so. */
+/** Whether a caller's source is valid. */
 export function isSource(text: string): boolean {
   if (text.startsWith(HEADER)) return HEADER_NAME.test(text.slice(HEADER.length));
   return POINTER.test(text) && text.split("/").length - 1 <= POINTER_LEVELS_MAX;
@@ -78,7 +78,7 @@ const HEADER = "header:";
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const POINTER = /^(?:\/(?:[^~/]|~[01])*)+$/;
 
-function factAt(source: Source): Fact {
+function factAt(source: Source): FieldReader {
   const header = headerOf(source);
   if (header !== null) return ({ headers }) => headers.get(header);
   if (source === "digest") return ({ body }) => Bun.CryptoHasher.hash("sha256", body, "hex");
@@ -86,7 +86,7 @@ function factAt(source: Source): Fact {
   return (received) => scalarText(valueAt(jsonOf(received), members));
 }
 
-/** The value at a JSON pointer of the body; undefined where there is none. */
+/** The value at a JSON pointer of the body; undefined when there is none. */
 export function memberOf(received: Received, pointer: Source): unknown {
   return valueAt(jsonOf(received), pointerMembers(pointer));
 }
@@ -110,8 +110,8 @@ function scalarText(value: unknown): string | null {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : null;
 }
 
-/** A lone surrogate would come back from the file as another character. */
-function kept(text: string | null): string | null {
-  if (text === null || text === "" || text.length > FACT_LENGTH_MAX) return null;
+/** A lone surrogate would be read from the database as another character. */
+function storable(text: string | null): string | null {
+  if (text === null || text === "" || text.length > FIELD_LENGTH_MAX) return null;
   return text.toWellFormed();
 }

@@ -9,52 +9,52 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";
-import { USUAL_METHODS } from "../buckets/settings-schema.ts";
+import { DEFAULT_METHODS } from "../buckets/settings-schema.ts";
 import { type Admission, admit, INGEST_STATUSES, type Provider } from "../domain.ts";
 import type { Forwarder } from "../forwarding/forwarder.ts";
 import { eventIdOf } from "../ids.ts";
 import type { Ingested } from "../schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
-import { type Answered, answerToBody, answerToQuery } from "./challenges.ts";
+import { type ChallengeResponse, respondToBody, respondToQuery } from "./challenges.ts";
 import { storedHeaders } from "./event-headers.ts";
 import type { Received } from "./extracted-fields.ts";
 import { detectProvider, PRESETS, verify } from "./presets.ts";
 
-/** Longest path below a bucket's own, in characters. */
+/** Longest path below that of a bucket, in characters. */
 export const PATH_LENGTH_MAX = 1_024;
-/** Longest query: what servers commonly take. */
+/** Longest query: a common limit of servers. */
 export const QUERY_LENGTH_MAX = 8 * 1024;
-/** Requests of one network to buckets that do not exist, within {@link MISSES_WINDOW_MS}: whoever searches for ids sends more. */
+/** Requests of one network to buckets that do not exist, within {@link MISSES_WINDOW_MS}: it limits searches for ids. */
 export const MISSES_MAX = 30;
 const MISSES_WINDOW_MS = 60_000;
-/** When a sender may come again that the bucket has no room for. */
+/** Retry time for requests beyond a bucket's limits. */
 const OVERLOADED = { "retry-after": "60" };
-/** What a bucket's owner has written must not run as a page of this server. */
-const OWN_RESPONSE = { "content-security-policy": "sandbox" };
-/** Bytes of an id's SHA-256 that are kept: no two ids have the same. */
+/** The body of a bucket's `response` must not run as a page of this origin. */
+const SANDBOX_HEADERS = { "content-security-policy": "sandbox" };
+/** Stored bytes of an id's SHA-256: enough to avoid collisions. */
 const DIGEST_BYTES = 16;
 
 /** A request at a bucket's public path. */
-type Inbound = Pick<
+type InboundRequest = Pick<
   OpenCall,
   "request" | "readBytes" | "deps" | "socketAddress" | "clientAddress" | "headers"
 >;
 
 /** An event, verified and not yet stored. */
 type Arrival = Omit<NewEvent, "sequence" | "status" | "error"> & {
-  /** Of the sender's id, where repeats are to be noticed. */
+  /** Digest of the sender's id, if repeats are detected. */
   readonly digest: Uint8Array | null;
 };
 
-/** How a request came: what is stored of it, and path and query as they were sent. */
+/** Method, path, query and address of a request, as stored and as sent. */
 interface Way extends WayRow {
   readonly target: string;
 }
 
-/** The reason, on an event's row, why it is not forwarded. */
+/** Error of an event that is not forwarded. */
 const INVALID_SIGNATURE = "the signature is not valid";
 
-/** Takes in what providers send. */
+/** Receives and stores requests to buckets. */
 export class Ingestion {
   private readonly counts;
   private readonly misses: AttemptLimiter;
@@ -69,7 +69,7 @@ export class Ingestion {
     this.counts = deps.metrics.counters(
       {
         name: "ninefold_webhooks_ingested_total",
-        help: "Webhooks received, by what became of them.",
+        help: "Webhooks received, by result.",
       },
       "status",
       INGEST_STATUSES,
@@ -77,35 +77,38 @@ export class Ingestion {
   }
 
   /**
-   * Stores a request's exact bytes as an event of a bucket, or answers what its sender asks before it sends anything. The
-   * event, its price and its place in the queue of forwards are committed before the promise settles.
+   * Stores a request's exact bytes as an event of a bucket, or responds to its sender's challenge. The
+   * event, its charge and its forwarding job are committed before the promise settles.
    *
-   * @throws ApiError `service_unavailable` when nothing can be stored: the provider then tries again.
+   * @throws ApiError `service_unavailable` when the database is not writable: the provider retries.
    */
-  async receive(bucketId: string, inbound: Inbound): Promise<Ingested | Answered> {
+  async receive(bucketId: string, inbound: InboundRequest): Promise<Ingested | ChallengeResponse> {
     const bucket = this.buckets.find(bucketId);
-    const taken = await this.take(bucket, inbound);
-    if (!("verification" in taken)) return taken;
-    this.counts[taken.status].add();
-    // As with a 413, nobody waits for the rest of the body.
-    if (taken.status === "too_large") inbound.headers = { connection: "close" };
-    return bucket === undefined ? taken : shown(bucket.provider, bucket.settings.stored, taken);
+    const result = await this.process(bucket, inbound);
+    if (!("verification" in result)) return result;
+    this.counts[result.status].add();
+    // As with a 413, the rest of the body is not read.
+    if (result.status === "too_large") inbound.headers = { connection: "close" };
+    return bucket === undefined ? result : responseOf(bucket.provider, bucket.settings.stored, result);
   }
 
-  private async take(bucket: BucketActor | undefined, inbound: Inbound): Promise<Ingested | Answered> {
+  private async process(
+    bucket: BucketActor | undefined,
+    inbound: InboundRequest,
+  ): Promise<Ingested | ChallengeResponse> {
     const waitSeconds = bucket === undefined ? this.misses.take(networkOf(inbound.clientAddress)) : 0;
     if (waitSeconds > 0)
       return reply(429, refused("rate_limited"), {
         "retry-after": String(waitSeconds),
-      }) as unknown as Answered;
+      }) as unknown as ChallengeResponse;
     if (bucket === undefined || this.deps.accounts.account(bucket.account_ref).suspended) {
       return refused("ignored");
     }
     const way = wayOf(inbound);
     const method = way.method ?? "POST";
-    const asked = answerToQuery(bucket, method, way.query ?? "");
-    if (asked !== null) return asked;
-    const methods: readonly string[] = bucket.settings.stored.methods ?? USUAL_METHODS;
+    const challenge = respondToQuery(bucket, method, way.query ?? "");
+    if (challenge !== null) return challenge;
+    const methods: readonly string[] = bucket.settings.stored.methods ?? DEFAULT_METHODS;
     if (!methods.includes(method)) return refused("ignored");
     const admission = this.admit(bucket);
     if (admission !== "admitted") return refused(admission);
@@ -121,7 +124,7 @@ export class Ingestion {
     way: Way,
     headers: Headers,
     body: Uint8Array,
-  ): Promise<Ingested> | Ingested | Answered {
+  ): Promise<Ingested> | Ingested | ChallengeResponse {
     const { stored } = bucket.settings;
     const received: Received = {
       headers,
@@ -135,9 +138,9 @@ export class Ingestion {
     const { verification } = arrival;
     if (verification === "invalid" && stored.verification_mode === "reject")
       return { status: "rejected", verification };
-    const asked =
-      verification === "valid" && received.method === "POST" ? answerToBody(bucket, received) : null;
-    return asked ?? this.deps.writer.submit((tx) => this.store(tx, bucket.id, arrival));
+    const challenge =
+      verification === "valid" && received.method === "POST" ? respondToBody(bucket, received) : null;
+    return challenge ?? this.deps.writer.submit((tx) => this.store(tx, bucket.id, arrival));
   }
 
   private admit(bucket: BucketActor): Admission {
@@ -149,7 +152,7 @@ export class Ingestion {
     return admission;
   }
 
-  /** Written out: every webhook comes by here, and copies of objects would take a microsecond each. */
+  /** Without copies of objects, which would take a microsecond each for every webhook. */
   private examine(bucket: BucketActor, way: Way, received: Received): Arrival {
     const { headers, body, receivedAt } = received;
     const { stored, preset: own } = bucket.settings;
@@ -172,10 +175,10 @@ export class Ingestion {
 
   private store(tx: Tx, bucketId: string, arrival: Arrival): Ingested {
     const { accounts, charger, events, sequence, activity } = this.deps;
-    // Candidate up again: the bucket may have been deleted since the request came in.
+    // The bucket may have been deleted since the request arrived.
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return refused("ignored");
-    // Anybody could name an id: only what is not forged is noticed.
+    // Ids of forged requests must not count as received.
     const digest = arrival.verification === "invalid" ? null : arrival.digest;
     const first = digest === null ? null : events.seen(bucket.ref, digest, tx.now);
     if (first !== null) {
@@ -193,7 +196,7 @@ export class Ingestion {
       return refused("insufficient_balance");
     }
     const { verification } = arrival;
-    // What is not authentic is never forwarded.
+    // Events with invalid signatures are never forwarded.
     const status = verification === "invalid" ? "failed" : "pending";
     const number = sequence.next(tx.now);
     const error = verification === "invalid" ? INVALID_SIGNATURE : null;
@@ -205,7 +208,7 @@ export class Ingestion {
     });
     if (digest !== null) {
       const expires_at = tx.now + (bucket.settings.stored.deduplicate_hours ?? 0) * HOUR_MS;
-      events.addSeen(tx, {
+      events.addReceivedId(tx, {
         bucket_ref: bucket.ref,
         digest,
         sequence: number,
@@ -222,15 +225,15 @@ export class Ingestion {
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** How a request came. What is usual is null. */
-function wayOf(inbound: Inbound): Way {
+/** Method, path, query and address of a request; null for usual values. */
+function wayOf(inbound: InboundRequest): Way {
   const { request } = inbound;
   const { method } = request;
   const target = targetOf(request.url);
   const socket = inbound.socketAddress;
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
-  // `/v1/in/<bucket id>`, and what is below it.
+  // The path below `/v1/in/<bucket id>`.
   const below = path.startsWith(BELOW) ? path.indexOf("/", BELOW.length) : -1;
   return {
     target,
@@ -249,26 +252,30 @@ function isLonger(text: string | null, most: number): boolean {
 
 const OVERLOADS: ReadonlySet<string> = new Set(["rate_limited", "panic_mode", "insufficient_balance"]);
 
-/** What became of a request, as the bucket's owner wants its sender to read it. */
-function shown(provider: Provider | null, stored: StoredSettings, taken: Ingested): Ingested | Answered {
-  const { status, verification } = taken;
+/** The response to the sender, according to the bucket's settings. */
+function responseOf(
+  provider: Provider | null,
+  stored: StoredSettings,
+  result: Ingested,
+): Ingested | ChallengeResponse {
+  const { status, verification } = result;
   const { response = null, overload_status = 200 } = stored;
   const code = verification === "invalid" ? invalidStatus(provider, stored) : 200;
-  // The statuses stand in the operation's description: to its schema, all of them are the one answer.
-  if (code !== 200) return reply(code, taken) as unknown as Answered;
+  // The API document lists the statuses separately: the route's schema has only 200.
+  if (code !== 200) return reply(code, result) as unknown as ChallengeResponse;
   if (OVERLOADS.has(status) && overload_status !== 200)
-    return reply(overload_status, taken, OVERLOADED) as unknown as Answered;
-  if (response === null || (status !== "accepted" && status !== "duplicate")) return taken;
+    return reply(overload_status, result, OVERLOADED) as unknown as ChallengeResponse;
+  if (response === null || (status !== "accepted" && status !== "duplicate")) return result;
   const { content_type = "text/plain", body = null } = response;
-  const headers = { ...OWN_RESPONSE, "content-type": content_type };
-  return reply(response.status ?? 200, body ?? "", headers) as unknown as Answered;
+  const headers = { ...SANDBOX_HEADERS, "content-type": content_type };
+  return reply(response.status ?? 200, body ?? "", headers) as unknown as ChallengeResponse;
 }
 
 function refused(status: Exclude<Ingested["status"], "accepted">): Ingested {
   return { status, verification: "none" };
 }
 
-/** Null for a refusal with this code. @throws whatever else the error is */
+/** Returns null for an error with this code, and throws every other one. */
 function nullFor(error: unknown, code: ErrorCode): null {
   if (error instanceof ApiError && error.code === code) return null;
   throw error;

@@ -1,31 +1,38 @@
 import { DETECTED_PROVIDERS, type Provider, type Verification } from "../domain.ts";
-import { type Fact, firstOf, headerOf, joinOf, type Received, type Source } from "./extracted-fields.ts";
+import {
+  type FieldReader,
+  firstOf,
+  headerOf,
+  joinOf,
+  type Received,
+  type Source,
+} from "./extracted-fields.ts";
 import { isSigned, type Recipe, type Scheme, schemeOf } from "./signatures.ts";
 
-/** What a sender asks of an endpoint before it sends anything: see `challenges.ts`. */
+/** Kind of a sender's challenge: see `challenges.ts`. */
 type ChallengeKind = "hub" | "hub-json" | "slack" | "graph" | "zoom" | "discord" | "crc" | "dropbox";
 
-/** How a sender signs, and what it says of its events. */
+/** A sender's signature schemes, headers, ids and types. */
 export interface Preset {
-  /** One of them has to hold; none: the sender does not sign, or signs in a way that its bucket says. */
+  /** Signature schemes, one of which must be valid; empty if the sender does not sign, or the bucket has a recipe. */
   readonly schemes: readonly Scheme[];
   /**
-   * What its own headers begin with. They go along with the event: some receivers check them again, and some senders
-   * name the kind of event in them alone.
+   * Prefixes of its headers, which are forwarded with the event: some receivers verify them again, and some senders
+   * send the type only in a header.
    */
   readonly prefixes: readonly string[];
-  readonly eventId: Fact;
-  readonly eventType: Fact;
+  readonly eventId: FieldReader;
+  readonly eventType: FieldReader;
   readonly challenge: ChallengeKind | null;
 }
 
-/** A preset as it is written down. */
+/** A preset in `presets.json` form. */
 interface PresetData {
   readonly recipes?: readonly Recipe[];
   readonly prefixes?: readonly string[];
   readonly id?: readonly Source[];
   readonly type?: readonly Source[];
-  /** Two sources that together say the type. */
+  /** Two sources that together form the type. */
   readonly types?: readonly [Source, Source];
   readonly challenge?: ChallengeKind;
 }
@@ -34,7 +41,7 @@ const SHA256_HEX = { algorithm: "hmac-sha256", encoding: "hex" } as const;
 const SHA256_BASE64 = { algorithm: "hmac-sha256", encoding: "base64" } as const;
 const OF_BODY = "{body}";
 
-/** Standard Webhooks, under either name of its headers. */
+/** Standard Webhooks, with either prefix of its headers. */
 function standardBy(name: "webhook" | "svix"): Recipe {
   return {
     ...SHA256_BASE64,
@@ -266,16 +273,16 @@ function presetOf({ recipes = [], prefixes = [], id = [], type = [], types, chal
   };
 }
 
-/** Every sender that a bucket can name. */
+/** The presets by provider. */
 export const PRESETS = Object.fromEntries(
   Object.entries(DATA).map(([name, data]) => [name, presetOf(data)]),
 ) as Readonly<Record<Provider, Preset>>;
 
-/** A recipe of a caller's own, with where its sender names its events. */
-export type OwnRecipe = Recipe & { readonly event_id?: Source; readonly event_type?: Source };
+/** A caller's signature recipe, with the sources of ids and types. */
+export type CustomRecipe = Recipe & { readonly event_id?: Source; readonly event_type?: Source };
 
-/** A preset with a recipe of a caller's own. @throws Error saying what is wrong with its template */
-export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: OwnRecipe): Preset {
+/** A preset with a caller's recipe. @throws Error naming the error of its template */
+export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: CustomRecipe): Preset {
   const scheme = schemeOf(recipe);
   const sources = [event_id, event_type].flatMap((source) => source ?? []);
   return {
@@ -287,24 +294,24 @@ export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: 
   };
 }
 
-/** The provider that the headers show, or null. */
+/** Detects the provider by the headers; null if it is unknown. */
 export function detectProvider(headers: Headers): Provider | null {
   return DETECTED_PROVIDERS.find((name) => SIGNED_WITH[name].every((header) => headers.has(header))) ?? null;
 }
 
-/** The headers that the signature of a request is in or about. */
+/** The headers of the signature and of the values that it covers. */
 const SIGNED_WITH = Object.fromEntries(
   DETECTED_PROVIDERS.map((name) => [name, PRESETS[name].schemes.flatMap(({ headers }) => headers)]),
 ) as unknown as Readonly<Record<(typeof DETECTED_PROVIDERS)[number], readonly string[]>>;
 
-/** Whether a header (lower-case) goes along with a sender's events. */
-export function isProvidersOwn({ prefixes }: Preset, header: string): boolean {
+/** Whether a header (lower-case) is forwarded with a sender's events. */
+export function isProviderHeader({ prefixes }: Preset, header: string): boolean {
   return prefixes.some((prefix) => header.startsWith(prefix));
 }
 
 /**
- * Checks a request's signature. Without a sender that signs, or a secret, there is nothing to check; with both, a missing
- * signature is as invalid as a wrong one. Of several secrets, as while one is being changed, one has to hold.
+ * Verifies a request's signature. Without a scheme or a secret the result is `none`; with both, a missing
+ * signature is invalid. With several secrets, as during a rotation, one must match.
  */
 export function verify(preset: Preset | null, secrets: readonly string[], received: Received): Verification {
   if (preset === null || preset.schemes.length === 0 || secrets.length === 0) return "none";

@@ -9,11 +9,11 @@ import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import { parseDateTime } from "../../../kernel/time/date-time.ts";
 import { memberOf, type Received } from "./extracted-fields.ts";
 
-/** How old a dated signature may be, and how far ahead of our clock, unless its recipe says otherwise. */
+/** Default tolerance of a signature's timestamp, in the past and in the future. */
 export const SIGNATURE_TOLERANCE_SECONDS = 5 * 60;
-/** Signatures of one header that a public key is tried on: each takes 60 µs, and senders put two there while they change keys. */
-export const KEY_TRIES_MAX = 4;
-/** Fields of a form that its signature is put together from: senders have some dozens, and they are sorted. */
+/** Signatures of one header that are verified with a public key: each takes 60 µs, and senders send two during a rotation. */
+export const KEY_CHECKS_MAX = 4;
+/** Fields of a form that its signature covers: senders have some dozens, and they are sorted. */
 export const FORM_FIELDS_MAX = 1_000;
 
 export const ALGORITHMS = [
@@ -28,50 +28,50 @@ export const ENCODINGS = ["hex", "base64", "base64url"] as const;
 export const TIMESTAMP_FORMATS = ["unix", "unix_ms", "rfc3339"] as const;
 export const SECRET_ENCODINGS = ["text", "base64", "hex", "whsec"] as const;
 
-/** How a sender signs. What is left out has the defaults that stand here. */
+/** A sender's signature recipe. The comments state the defaults. */
 export interface Recipe {
-  /** The header with the signature, or with several. */
+  /** The header with one or more signatures. */
   readonly header: string;
   readonly algorithm: (typeof ALGORITHMS)[number];
   readonly encoding?: (typeof ENCODINGS)[number];
-  /** What stands before each signature. */
+  /** Prefix of each signature. */
   readonly prefix?: string;
-  /** What stands between several signatures: a comma. */
+  /** Separator between signatures. Default: a comma. */
   readonly separator?: string;
   /** The header is a list of `k=v`, with this between them. */
   readonly pairs?: "," | ";";
   readonly signature_key?: string;
   readonly timestamp_key?: string;
   readonly timestamp_header?: string;
-  /** A JSON pointer: presets alone have it. */
+  /** JSON pointer of the timestamp; only in presets. */
   readonly timestamp_at?: string;
-  /** `unix`. */
+  /** Default: `unix`. */
   readonly timestamp_format?: (typeof TIMESTAMP_FORMATS)[number];
-  /** {@link SIGNATURE_TOLERANCE_SECONDS}; 0: not checked. */
+  /** Default: {@link SIGNATURE_TOLERANCE_SECONDS}; 0 disables the check. */
   readonly tolerance_seconds?: number;
-  /** What is signed. */
+  /** The signed content. */
   readonly template?: string;
-  /** `text`. */
+  /** Default: `text`. */
   readonly secret_encoding?: (typeof SECRET_ENCODINGS)[number];
 }
 
-/** What a part of a template stands for in a request; null where the request does not have it. */
+/** The value of a part of a template in a request; null when the request does not have it. */
 type Part = (received: Received, timestamp: string) => string | Uint8Array | null;
 
-/** A recipe, ready for use. */
+/** A compiled recipe. */
 export interface Scheme extends Recipe {
   readonly parts: readonly Part[];
-  /** Headers that have to do with the signature, in lower case. */
+  /** Headers of the signature, in lower case. */
   readonly headers: readonly string[];
   /** Whether the sender signs the URL that it sends to. */
   readonly coversUrl: boolean;
 }
 
-/** Makes a recipe ready for use. @throws Error saying what is wrong with its template */
+/** Compiles a recipe. @throws Error naming the error of its template */
 export function schemeOf(recipe: Recipe): Scheme {
   const { template = "" } = recipe;
   const names = [...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
-  // Between two matches of an alternation with a group, `split` puts the group.
+  // `split` includes the matches of the group.
   const parts = template
     .split(PLACEHOLDER)
     .map((text, index) => (index % 2 === 0 ? literal(text) : partOf(text)));
@@ -82,11 +82,11 @@ export function schemeOf(recipe: Recipe): Scheme {
   )
     throw new Error(
       recipe.algorithm === "token"
-        ? "has no template: the token is the signature"
-        : "must have {body} in it exactly once",
+        ? "must be omitted: with a token, the token is the signature"
+        : "must contain {body} exactly once",
     );
   if (names.includes("timestamp") && !isDated(recipe))
-    throw new Error("has {timestamp}, and no timestamp_key or timestamp_header says where that stands");
+    throw new Error("contains {timestamp}: timestamp_key or timestamp_header is required");
   const signed = names.flatMap((name) => (name.startsWith("id:") ? [name.slice("id:".length)] : []));
   const headers = [
     recipe.header,
@@ -106,7 +106,9 @@ const PLACEHOLDER = /\{(body|form|timestamp|url|method|path|id:[a-zA-Z0-9-]{1,10
 
 function literal(text: string): Part {
   if (/[{}]/.test(text))
-    throw new Error("has braces that name none of {body} {timestamp} {id:<header>} {url} {method} {path}");
+    throw new Error(
+      "contains an unknown placeholder: use {body} {timestamp} {id:<header>} {url} {method} {path}",
+    );
   return () => text;
 }
 
@@ -124,7 +126,7 @@ function partOf(name: string): Part {
   return PARTS[name] ?? (({ headers }) => headers.get(header ?? "") || null);
 }
 
-/** Whether a request's signature holds with a secret. Of several signatures in its header, one has to be right. */
+/** Verifies a request's signature with a secret. One of several signatures in its header must be valid. */
 export function isSigned(scheme: Scheme, secret: string, received: Received): boolean {
   const header = received.headers.get(scheme.header);
   if (header === null) return false;
@@ -138,11 +140,11 @@ export function isSigned(scheme: Scheme, secret: string, received: Received): bo
   const prefix = (pairs === undefined ? "" : `${signature_key}=`) + (scheme.prefix ?? "");
   const signatures = list.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
   const key = keyBytes(scheme, secret);
-  // A secret that holds no key would be an empty one, with which anybody can sign.
+  // An empty key would let anyone sign.
   if (key.length === 0) return false;
   const hash = HASHES[scheme.algorithm];
   return hash === undefined
-    ? signatures.slice(0, KEY_TRIES_MAX).some((one) => isSignedByKey(scheme, key, signed, one))
+    ? signatures.slice(0, KEY_CHECKS_MAX).some((one) => isSignedByKey(scheme, key, signed, one))
     : hasDigest(scheme, hash, key, signed, signatures);
 }
 
@@ -153,7 +155,7 @@ const HASHES: Partial<Record<Recipe["algorithm"], "sha1" | "sha256" | "sha512">>
 };
 
 function separatorOf({ separator, prefix = "" }: Recipe): string {
-  // A prefix with a comma in it is no list of two things.
+  // A comma in the prefix does not separate signatures.
   return separator ?? (prefix.includes(",") ? "\n" : ",");
 }
 
@@ -161,7 +163,7 @@ function isDated({ timestamp_key, timestamp_header, timestamp_at }: Recipe): boo
   return (timestamp_key ?? timestamp_header ?? timestamp_at) !== undefined;
 }
 
-/** The time of a signature as it was written, empty where it has none; null where that is missing or too far away. */
+/** The timestamp of a signature as sent; empty when the recipe has none; null when it is missing or outside the tolerance. */
 function timestampOf(scheme: Scheme, received: Received, list: readonly string[]): string | null {
   const {
     timestamp_key,
@@ -184,7 +186,7 @@ function timestampOf(scheme: Scheme, received: Received, list: readonly string[]
   return Math.abs(age) <= tolerance_seconds ? text : null;
 }
 
-/** Unix seconds and milliseconds as senders write them. */
+/** Unix seconds and milliseconds in the formats of senders. */
 const UNIX_SECONDS = /^\d{1,12}$/;
 const UNIX_MS = /^\d{1,15}$/;
 
@@ -194,7 +196,7 @@ function secondsOf(text: string, format: (typeof TIMESTAMP_FORMATS)[number]): nu
   return ms === null ? null : Math.floor(ms / 1000);
 }
 
-/** What a signature covers, part by part; null where the request has not all of it. */
+/** The parts that a signature covers; null when the request lacks one of them. */
 function contentOf({ parts }: Scheme, received: Received, timestamp: string): (string | Uint8Array)[] | null {
   const content: (string | Uint8Array)[] = [];
   for (const part of parts) {
@@ -206,8 +208,8 @@ function contentOf({ parts }: Scheme, received: Received, timestamp: string): (s
 }
 
 /**
- * What Twilio signs besides the URL: the fields of a form, sorted, each name followed by its values; nothing of another body,
- * whose digest stands in the query.
+ * The content that Twilio signs in addition to the URL: the sorted fields of a form, each name followed by its values. Other
+ * bodies are not signed; the query contains their digest.
  */
 function formOf({ headers, body, target = "" }: Received): string | null {
   const digest = new URLSearchParams(target.split("?").slice(1).join("?")).get("bodySHA256");
@@ -234,19 +236,19 @@ function formOf({ headers, body, target = "" }: Received): string | null {
     .join("");
 }
 
-function hasMoreThan(text: string, wanted: string, most: number): boolean {
+function hasMoreThan(text: string, part: string, most: number): boolean {
   let count = 0;
-  for (let at = text.indexOf(wanted); at >= 0 && count <= most; at = text.indexOf(wanted, at + 1)) count += 1;
+  for (let at = text.indexOf(part); at >= 0 && count <= most; at = text.indexOf(part, at + 1)) count += 1;
   return count > most;
 }
 
 const HEX = /^(?:[0-9a-f]{2})+$/i;
 const BASE64 = /^[a-z0-9+/_-]+={0,2}$/i;
 
-/** Empty for what is not encoded so: decoding ends, or goes on, where another character stands, and a short key can be guessed. */
+/** Decodes a key; empty for an invalid encoding: the decoder would ignore invalid characters and return a weak key. */
 function keyBytes({ secret_encoding = "text" }: Recipe, secret: string): string | Uint8Array {
   if (secret_encoding === "text") return secret;
-  // A key that was copied may have line ends.
+  // A copied key may contain line breaks.
   const written = secret.replace(/\s/g, "");
   if (secret_encoding === "hex") return Buffer.from(HEX.test(written) ? written : "", "hex");
   const prefix = secret_encoding === "whsec" && written.startsWith("whsec_") ? "whsec_".length : 0;
@@ -261,7 +263,7 @@ function hasDigest(
   signed: readonly (string | Uint8Array)[],
   given: readonly string[],
 ): boolean {
-  // Fed part by part: of the runtime's two forms this one takes a microsecond less.
+  // Updating part by part is a microsecond faster than the runtime's other form.
   const hasher = new Bun.CryptoHasher(hash, key);
   for (const part of signed) hasher.update(part);
   const expected = hasher.digest(encoding);
@@ -273,7 +275,7 @@ function withoutPadding(text: string): string {
   return text.replace(/={1,2}$/, "");
 }
 
-/** Before the 32 bytes of an Ed25519 key in the form that public keys are exchanged in. */
+/** DER prefix (SPKI) of the 32 bytes of an Ed25519 public key. */
 const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
 const ED25519_KEY_BYTES = 32;
 
@@ -292,7 +294,7 @@ function isSignedByKey(
   }
 }
 
-/** A public key as PEM, as the bytes within that, or as the bare bytes of an Ed25519 key. @throws Error */
+/** Parses a public key: PEM, DER, or the 32 bytes of an Ed25519 key. @throws Error */
 function publicKey(key: string | Uint8Array): KeyObject {
   if (typeof key === "string") return createPublicKey(key);
   const bare = key.length === ED25519_KEY_BYTES;
@@ -303,7 +305,7 @@ function publicKey(key: string | Uint8Array): KeyObject {
   });
 }
 
-/** Compared by their digests: their lengths are secret too. */
+/** Compares digests, because the length is secret as well. */
 function hasToken({ prefix = "", separator }: Recipe, secret: string, header: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   const expected = digest(prefix + secret);

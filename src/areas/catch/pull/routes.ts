@@ -15,14 +15,13 @@ import {
 } from "./schema.ts";
 import type { EventStream } from "./stream.ts";
 
-/** What the endpoints are made of. */
 interface PullServices {
   readonly stream: EventStream;
   readonly events: EventService;
   readonly replays: Replays;
 }
 
-/** Declares how events are fetched instead of being sent on, and how many are sent on again. */
+/** Routes that fetch and acknowledge events, and bulk replays. */
 export function pullRoutes(api: Api, services: PullServices) {
   return [streamRoutes(api, services), replayRoutes(api, services)];
 }
@@ -38,10 +37,10 @@ function streamRoutes(api: Api, { stream, events }: PullServices) {
           name: "catch.stream",
           access: "catch:read",
           cost: 1,
-          summary: "Fetch a bucket's events in their order, or wait for the next one",
+          summary: "Fetch a bucket's events in order, or wait for the next one",
           description:
-            "Answers at once when there are events behind `after`, and else when the next one has come, or after `wait_ms` with none. " +
-            "Ask again with the `cursor` of the answer. An answer without events is free.",
+            "Returns immediately if there are events after `after`; otherwise when the next one arrives, or after `wait_ms` without events. " +
+            "Continue with the `cursor` of the response. A response without events is free of charge.",
           errors: ["catch.bucket_not_found", "catch.provider_unsupported", "service_unavailable"],
         },
         params: BucketParams,
@@ -57,9 +56,9 @@ function streamRoutes(api: Api, { stream, events }: PullServices) {
         op: {
           name: "catch.events.ack",
           access: "catch:write",
-          summary: "Say what became of an event that was fetched",
+          summary: "Acknowledge a fetched event",
           description:
-            "Only in a bucket whose `delivery` is `pull`. The same again changes nothing; `failed` can still become `delivered`.",
+            "Requires a bucket with `delivery: pull`. Repeats change nothing; `failed` can still become `delivered`.",
           errors: ["catch.bucket_not_found", "catch.event_not_found", "conflict"],
           example: { result: "delivered", response_status: 200 },
         },
@@ -82,8 +81,9 @@ function replayRoutes(api: Api, { replays }: PullServices) {
           name: "catch.replays.start",
           audit: "yes",
           access: "catch:write",
-          summary: "Send many events to the target once more",
-          description: "In the order of their receipt. 1 credit for each that the target takes.",
+          summary: "Replay many events to the target",
+          description:
+            "Replays events in the order of receipt. Each event that the target accepts costs 1 credit.",
           errors: ["catch.bucket_not_found", "catch.provider_unsupported", "bucket_paused", "conflict"],
           example: { status: "failed" },
         },
@@ -100,7 +100,7 @@ function replayRoutes(api: Api, { replays }: PullServices) {
         op: {
           name: "catch.replays.get",
           access: "catch:read",
-          summary: "Read how far a replay of many has come",
+          summary: "Get the progress of a bulk replay",
           errors: ["catch.bucket_not_found", "not_found"],
         },
         params: ReplayParams,
@@ -116,8 +116,8 @@ function replayRoutes(api: Api, { replays }: PullServices) {
           name: "catch.replays.stop",
           audit: "yes",
           access: "catch:write",
-          summary: "Stop a replay of many",
-          description: "What was taken up is still sent.",
+          summary: "Stop a bulk replay",
+          description: "Events that are already queued are still sent.",
           errors: ["catch.bucket_not_found", "not_found"],
         },
         params: ReplayParams,

@@ -5,15 +5,15 @@ import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";
 import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "../domain.ts";
 import { BucketParams, CaughtEvent, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName, Time } from "../schema.ts";
 
-/** Events of a stream that are handed out at once, unless asked otherwise. */
+/** Default `limit` of a stream. */
 export const STREAM_LIMIT = 20;
-/** Longest wait for an event: shorter than the minute after which proxies cut a silent request off. */
+/** Longest `wait_ms`: proxies commonly close idle requests after a minute. */
 export const WAIT_MS_MAX = 55_000;
-/** The wait unless given. */
+/** Default `wait_ms`. */
 export const WAIT_MS = 25_000;
-/** Longest reason that an acknowledgement gives. */
+/** Longest `error` of an acknowledgement. */
 export const ACK_ERROR_LENGTH_MAX = 500;
-/** Longest time that an acknowledgement says that it took: a day. */
+/** Longest `duration_ms` of an acknowledgement: a day. */
 export const ACK_DURATION_MS_MAX = 86_400_000;
 
 /** Query of a stream. */
@@ -22,7 +22,7 @@ export const StreamQuery = named("EventStreamQuery", {
     maxLength: ID_LENGTH_MAX,
     errorMessage: "must be an event's id, now or beginning",
     description:
-      "Events behind this one: an id, `beginning` for all, `now` for those to come. Then the `cursor` of the last answer.",
+      "Position after which events are returned: an event's id, `beginning`, or `now` for new events. Then the `cursor` of the last response.",
     examples: [EVENT_ID],
   }),
   wait_ms: Type.Optional(
@@ -31,8 +31,8 @@ export const StreamQuery = named("EventStreamQuery", {
       maximum: WAIT_MS_MAX,
       default: WAIT_MS,
       errorMessage: `must be an integer from 0 to ${WAIT_MS_MAX}`,
-      description: "How long to wait for an event when there is none.",
-      // Who tries an example does not want to wait.
+      description: "Longest wait for an event, in milliseconds, when there is none.",
+      // Examples must respond immediately.
       examples: [0],
     }),
   ),
@@ -42,7 +42,7 @@ export const StreamQuery = named("EventStreamQuery", {
       maximum: PAGE_LIMIT_MAX,
       default: STREAM_LIMIT,
       errorMessage: `must be an integer from 1 to ${PAGE_LIMIT_MAX}`,
-      description: "How many events to return at most.",
+      description: "Maximum number of events to return.",
     }),
   ),
   provider: Type.Optional(ProviderName),
@@ -55,13 +55,13 @@ export type StreamQuery = Static<typeof StreamQuery>;
 export const StreamPage = named("EventStreamPage", {
   events: Type.Array(CaughtEvent),
   cursor: Type.String({
-    description: "Where the next request goes on: an event's id, or `beginning`.",
+    description: "Position for the next request: an event's id, or `beginning`.",
     examples: [EVENT_ID],
   }),
 });
 export type StreamPage = Static<typeof StreamPage>;
 
-/** What became of an event that was fetched. */
+/** Body of an acknowledgement. */
 export const EventAckBody = named("EventAckBody", {
   result: oneOf(ACK_RESULTS),
   response_status: Type.Optional(
@@ -69,12 +69,17 @@ export const EventAckBody = named("EventAckBody", {
       minimum: 100,
       maximum: 599,
       errorMessage: "must be an integer from 100 to 599",
-      description: "What it was answered with.",
+      description: "HTTP status with which the event was processed.",
       examples: [200],
     }),
   ),
   error: Type.Optional(
-    text({ min: 1, max: ACK_ERROR_LENGTH_MAX, description: "Why it failed.", examples: ["no answer"] }),
+    text({
+      min: 1,
+      max: ACK_ERROR_LENGTH_MAX,
+      description: "Reason of the failure.",
+      examples: ["no response"],
+    }),
   ),
   duration_ms: Type.Optional(
     Type.Integer({
@@ -87,22 +92,22 @@ export const EventAckBody = named("EventAckBody", {
 });
 export type EventAckBody = Static<typeof EventAckBody>;
 
-/** Events that a replay names, at most. */
+/** Longest `event_ids`. */
 export const REPLAY_IDS_MAX = 100;
 
-/** Which events are replayed, and how fast. */
+/** Body of a bulk replay. */
 export const ReplayBody = named("CatchReplayBody", {
   since: Type.Optional(
     Type.String({
       maxLength: ID_LENGTH_MAX,
-      description: "Received at this moment or later, RFC 3339.",
+      description: "Start of the time of receipt, inclusive, as RFC 3339.",
       examples: ["2026-03-10T12:00:00Z"],
     }),
   ),
   until: Type.Optional(
     Type.String({
       maxLength: ID_LENGTH_MAX,
-      description: "Received before this moment, RFC 3339.",
+      description: "End of the time of receipt, exclusive, as RFC 3339.",
       examples: ["2026-03-11T12:00:00Z"],
     }),
   ),
@@ -114,7 +119,7 @@ export const ReplayBody = named("CatchReplayBody", {
       minItems: 1,
       maxItems: REPLAY_IDS_MAX,
       errorMessage: `must be a list of 1 to ${REPLAY_IDS_MAX} ids of events`,
-      description: "These and no others: instead of the other filters.",
+      description: "IDs of the events to replay. Replaces the other filters.",
     }),
   ),
   ...BULK_TERMS,
@@ -122,40 +127,47 @@ export const ReplayBody = named("CatchReplayBody", {
 export type ReplayBody = Static<typeof ReplayBody>;
 
 const Matched = {
-  matched: Type.Integer({ description: "How many are sent, 10,000 at most.", examples: [42] }),
-  more: Type.Optional(Type.Literal(true, { description: "More would match.", examples: [] })),
+  matched: Type.Integer({ description: "Number of events that match, at most 10,000.", examples: [42] }),
+  more: Type.Optional(Type.Literal(true, { description: "Present when more events match.", examples: [] })),
 };
 
-/** What a replay of many would send. */
+/** Response to a dry run of a bulk replay. */
 export const ReplayMatched = named("CatchReplayMatched", Matched);
 export type ReplayMatched = Static<typeof ReplayMatched>;
 
 const ReplayId = Type.String({ examples: ["rpl_01a1fc2c30c071d9bf080e3cb4a7b202"] });
 
-/** Answer to a replay of many. */
+/** Response to a bulk replay. */
 export const ReplayStarted = named("CatchReplayStarted", { replay_id: ReplayId, ...Matched });
 export type ReplayStarted = Static<typeof ReplayStarted>;
 
-/** Path of a replay of many. */
+/** Path of a bulk replay. */
 export const ReplayParams = Type.Object({
   ...BucketParams.properties,
   replay_id: Type.String({ maxLength: ID_LENGTH_MAX }),
 });
 
-/** How far a replay of many has come. */
+/** The progress of a bulk replay. */
 export const CatchReplay = named("CatchReplay", {
   replay_id: ReplayId,
   bucket_id: BucketParams.properties.bucket_id,
   status: oneOf(BULK_STATUSES, {}),
   ...Matched,
-  delivered: Type.Integer({ description: "Taken by the target: 1 credit each.", examples: [40] }),
-  failed: Type.Integer({ description: "Not taken: free, and left as they were.", examples: [2] }),
+  delivered: Type.Integer({
+    description: "Number of events that the target accepted, for 1 credit each.",
+    examples: [40],
+  }),
+  failed: Type.Integer({
+    description:
+      "Number of events that the target did not accept, free of charge; their status is unchanged.",
+    examples: [2],
+  }),
   skipped: Type.Integer({
     description:
-      "Not sent: their signatures do not hold; once it has ended, also those that it did not get to.",
+      "Number of events not sent because of an invalid signature, and, after the end, those that the replay did not reach.",
     examples: [0],
   }),
-  error: orNull(Type.String({ description: "Why it ended early." }), { examples: [null] }),
+  error: orNull(Type.String({ description: "Reason why the replay stopped early." }), { examples: [null] }),
   created_at: Time,
   finished_at: orNull(Time),
 });

@@ -11,25 +11,24 @@ import type { CaughtEvent } from "../schema.ts";
 import type { EventRow } from "../store.ts";
 import { STREAM_LIMIT, type StreamPage, type StreamQuery, WAIT_MS } from "./schema.ts";
 
-/** Requests that wait at one bucket: a team's laptops, with room for those that a proxy has not let go yet. */
+/** Requests that wait at one bucket: a team's laptops, and requests that a proxy has not closed yet. */
 export const WAITING_PER_BUCKET_MAX = 8;
-/** Requests that wait at all buckets together, a quarter of them per account: a socket each, and no more. */
+/** Requests that wait at all buckets, at most a quarter of them per account. */
 export const WAITING_MAX = 256;
-/** When a request that finds no place to wait may be sent again. */
+/** Retry time when too many requests wait. */
 const RETRY_AFTER_SECONDS = 1;
-/** What comes so soon behind the first event goes with it: fewer requests under load. */
+/** Time in which further events join the first one: this saves requests under load. */
 const GATHER_MS = 20;
-/** Characters of JSON after which a page ends: what a client holds at once. An event that is longer stands alone. */
+/** Characters of JSON after which a page ends. A longer event is the only one of its page. */
 export const PAGE_LENGTH_MAX = 4 * 1024 * 1024;
-/** Events whose small rows are read at once. */
-const ROWS_AT_ONCE = 100;
-/** What a cursor is before the first event. */
+/** Rows of events that are read in one step, without payloads. */
+const ROWS_PER_STEP = 100;
+/** The cursor before the first event. */
 const BEGINNING = "beginning";
 
-/** What a stream is narrowed to. */
-type Wanted = (row: EventRow) => boolean;
+type EventFilter = (row: EventRow) => boolean;
 
-/** How far a request has come. */
+/** The events of a response, and its position. */
 class Page {
   readonly events: CaughtEvent[] = [];
   private length = 0;
@@ -37,7 +36,7 @@ class Page {
 
   constructor(
     private readonly limit: number,
-    /** The last event that was looked at; 0 before the first. */
+    /** The last event that was read; 0 before the first. */
     public through: number,
   ) {}
 
@@ -45,7 +44,7 @@ class Page {
     return this.isCut || this.events.length >= this.limit;
   }
 
-  /** Adds an event if it has room. */
+  /** Adds an event if it fits. */
   add(event: CaughtEvent, sequence: number): void {
     this.length += JSON.stringify(event).length;
     this.isCut = this.length > PAGE_LENGTH_MAX;
@@ -54,13 +53,12 @@ class Page {
     this.through = sequence;
   }
 
-  /** The answer. */
-  get answer(): StreamPage {
+  get response(): StreamPage {
     return { events: this.events, cursor: this.through === 0 ? BEGINNING : eventIdOf(this.through) };
   }
 }
 
-/** Hands out the events of a bucket in their order, to whoever asks for them, and lets requests wait for the next one. */
+/** Returns the events of a bucket in order, and lets requests wait for the next one. */
 export class EventStream {
   private readonly waiting = new Map<number, number>();
   private readonly places = new ConnectionSlots({
@@ -76,38 +74,38 @@ export class EventStream {
     private readonly service: EventService,
   ) {}
 
-  /** Answers every request that waits, and lets no others wait: the server stops. */
+  /** Responds to all waiting requests and accepts no others, because the server stops. */
   stop(): void {
     this.ended.abort();
   }
 
   /**
-   * The events behind a position; when there are none, the next ones to come. Paid only with events.
+   * The events after a position, or the next ones. A response without events is free of charge.
    * @throws ApiError `catch.bucket_not_found`, `catch.provider_unsupported`, `validation_error`, `rate_limit_exceeded` when
    * too many wait, `service_unavailable` when the server stops.
    */
   async poll(call: Call, bucketId: string, query: StreamQuery): Promise<StreamPage> {
     const { limit = STREAM_LIMIT, wait_ms = WAIT_MS } = query;
-    const wanted = filterOf(query);
+    const matches = filterOf(query);
     const projectRef = call.caller.project.ref;
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const page = new Page(limit, this.positionOf(bucket, query.after));
-    const look = () => this.look(this.buckets.ofProject(projectRef, bucketId), wanted, page);
-    await look();
+    const read = () => this.read(this.buckets.ofProject(projectRef, bucketId), matches, page);
+    await read();
     if (page.events.length === 0 && wait_ms > 0) {
       await this.wait(call, bucket, wait_ms, async () => {
-        await look();
+        await read();
         return page.events.length > 0;
       });
-      // The wait can be long: the key may have been revoked meanwhile.
+      // The key may have been revoked during the wait.
       call.reauthorize();
       if (!page.isFull && page.events.length > 0) {
         await realDelay(GATHER_MS);
-        await look();
+        await read();
       }
     }
-    if (page.events.length === 0 || call.request.signal.aborted) return page.answer;
-    return call.read(() => page.answer);
+    if (page.events.length === 0 || call.request.signal.aborted) return page.response;
+    return call.read(() => page.response);
   }
 
   private positionOf(bucket: BucketActor, after: string): number {
@@ -118,27 +116,27 @@ export class EventStream {
     return sequence;
   }
 
-  /** Reads on from where a page has come to, in slices. */
-  private async look(bucket: BucketActor, wanted: Wanted, page: Page): Promise<void> {
+  /** Continues a page from its position, in slices. */
+  private async read(bucket: BucketActor, matches: EventFilter, page: Page): Promise<void> {
     for (;;) {
-      const rows = this.deps.events.after(bucket.ref, page.through, ROWS_AT_ONCE);
+      const rows = this.deps.events.after(bucket.ref, page.through, ROWS_PER_STEP);
       for (const row of rows) {
         if (slices.isOver) await slices.next();
-        const event = wanted(row) ? this.service.ofRow(bucket, row) : null;
+        const event = matches(row) ? this.service.ofRow(bucket, row) : null;
         if (event === null) page.through = row.sequence;
         else page.add(event, row.sequence);
         if (page.isFull) return;
       }
-      if (rows.length < ROWS_AT_ONCE) return;
+      if (rows.length < ROWS_PER_STEP) return;
     }
   }
 
-  /** Waits until a look has found something, or until nobody wants it any more. */
+  /** Waits until `read` finds an event, the time is over, or the client disconnects. */
   private async wait(
     call: Call,
     bucket: BucketActor,
     waitMs: number,
-    look: () => Promise<boolean>,
+    read: () => Promise<boolean>,
   ): Promise<void> {
     const leave = this.join(bucket);
     const { signal } = call.request;
@@ -156,8 +154,8 @@ export class EventStream {
     const cancel = realTimeout(waitMs, wake);
     call.setIdleTimeout(0);
     try {
-      // What came between the look before and this one is found by the first.
-      while (!(await look()) && monotonicMs() < end && !signal.aborted) {
+      // The first call finds events that arrived in the meantime.
+      while (!(await read()) && monotonicMs() < end && !signal.aborted) {
         this.assertGoing();
         await changed.promise;
         changed = Promise.withResolvers<void>();
@@ -172,14 +170,14 @@ export class EventStream {
 
   private assertGoing(): void {
     if (!this.ended.signal.aborted) return;
-    throw new ApiError("service_unavailable", "The server is shutting down. Try again.");
+    throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
   }
 
-  /** Counts a request that waits. Returns how to end that. */
+  /** Counts a waiting request. Returns a function that ends the wait. */
   private join({ ref, account_ref }: BucketActor): () => void {
     const here = this.waiting.get(ref) ?? 0;
     if (here >= WAITING_PER_BUCKET_MAX) {
-      const message = `${here} requests wait at this bucket already. Try again later, or with wait_ms=0.`;
+      const message = `${here} requests already wait at this bucket. Retry later, or with wait_ms=0.`;
       throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
     }
     const release = this.places.take(account_ref);
@@ -193,8 +191,8 @@ export class EventStream {
   }
 }
 
-/** What a query narrows a stream to. @throws ApiError `catch.provider_unsupported` */
-function filterOf(query: StreamQuery): Wanted {
+/** The filter of a query. @throws ApiError `catch.provider_unsupported` */
+function filterOf(query: StreamQuery): EventFilter {
   const provider = knownProvider(query.provider);
   const { verification, event_type } = query;
   return (row) =>
