@@ -199,26 +199,26 @@ export interface ServerStatus {
 
 /** The body of `POST /v1/catch/buckets`. */
 export interface BucketCreateBody {
-  /** Where events are sent on to: an https URL. It may be null, or be left out, with `pull`. */
+  /** HTTPS URL that events are forwarded to. Optional with `delivery: pull`. */
   target_url?: string | null | undefined;
-  /** `push`: events are sent on to `target_url`. `pull`: they wait until somebody fetches the stream and acknowledges them. */
+  /** `push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them. */
   delivery?: "push" | "pull" | undefined;
   /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
   provider?: string | null | undefined;
-  /** The provider's signing secret. It is never shown again. */
+  /** Signing secret of the provider. It is not returned. */
   signing_secret?: string | null | undefined;
-  /** Unique in the project. */
+  /** Optional name, unique within the project. */
   name?: string | null | undefined;
   verification_mode?: "mark" | "reject" | undefined;
   response?: BucketResponse | null | undefined;
   invalid_status?: 200 | 400 | 401 | 403 | null | undefined;
-  /** What a request gets that the bucket has no room for. */
+  /** Status of responses to requests beyond the bucket's limits. */
   overload_status?: 200 | 429 | 503 | undefined;
   previous_signing_secret?: string | null | undefined;
   previous_expires_at?: string | null | undefined;
-  /** How long repeats are noticed; 0: they are not. */
+  /** Time for which repeated events are detected, in hours; 0 to disable. */
   deduplicate_hours?: number | undefined;
-  /** How long events are kept; null: as long as the tier has it. */
+  /** Retention of events, in hours; null for the tier's retention. */
   retention_hours?: number | null | undefined;
   methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
   signature?: BucketSignature | null | undefined;
@@ -244,9 +244,9 @@ export interface BucketSignature {
   timestamp_key?: string | undefined;
   timestamp_header?: string | undefined;
   timestamp_format?: "unix" | "unix_ms" | "rfc3339" | undefined;
-  /** How old or early a dated signature may be; 0: any age. 300 when left out. */
+  /** Tolerance of a signature's timestamp, in seconds; 0 for any age. Default: 300. */
   tolerance_seconds?: number | undefined;
-  /** What is signed: text with `{body}` once, `{timestamp} {id:<header>} {url} {method} {path}`. */
+  /** Signed content: text that contains `{body}` once, and `{timestamp}`, `{id:<header>}`, `{url}`, `{method}` or `{path}` as needed. */
   template?: string | undefined;
   secret_encoding?: "text" | "base64" | "hex" | "whsec" | undefined;
   /** `header:name`, or a JSON pointer into the body. */
@@ -257,12 +257,12 @@ export interface BucketSignature {
 
 /** The body of `POST /v1/catch/buckets`, `challenge`, `one of`. */
 export interface BucketChallenge {
-  /** Of `meta`, `strava` and `websub`: the verify token that you entered there. Never shown again. */
+  /** Verify token of `meta`, `strava` and `websub`, as you entered it there. It is not returned. */
   token?: string | undefined;
-  /** Of any other sender: the parameter of a GET whose value is answered. */
+  /** For other senders: query parameter of a GET request that the bucket returns the value of. */
   query?: string | undefined;
   as?: "text" | "json" | undefined;
-  /** The member of the JSON. */
+  /** Name of the member that contains the value, with `as: json`. */
   field?: string | undefined;
 }
 
@@ -270,7 +270,7 @@ export interface BucketChallenge {
 export interface Bucket {
   id: string;
   name: string | null;
-  /** The public URL to hand to a provider, as this server is reached by the request. */
+  /** Public URL for the provider, with the origin of this request or `--public-url`. */
   ingest_url: string;
   target_url: string | null;
   provider:
@@ -304,27 +304,27 @@ export interface Bucket {
   has_signing_secret: boolean;
   verification_mode: "mark" | "reject";
   response: BucketResponse | null;
-  /** What a request gets whose signature does not hold. */
+  /** Status of responses to requests with an invalid signature. */
   invalid_status: 200 | 400 | 401 | 403;
-  /** What a request gets that the bucket has no room for. */
+  /** Status of responses to requests beyond the bucket's limits. */
   overload_status: 200 | 429 | 503;
-  /** Until then the secret before this one holds too. */
+  /** Time when the previous secret expires. */
   previous_expires_at: string | null;
   deduplicate_hours: number;
-  /** Null: as long as the tier has it. */
+  /** Retention of events, in hours; null for the tier's retention. */
   retention_hours: number | null;
   methods: ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[];
   signature: BucketSignature | null;
   challenge: { has_token: boolean; query: string | null; as: "text" | "json"; field: string | null } | null;
   state: "paused" | "live";
   delivery: "push" | "pull";
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   created_at: string;
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   updated_at: string;
-  /** How many events the bucket holds, by status. */
+  /** Number of stored events by status. */
   events: { pending: number; delivered: number; failed: number };
-  /** Only while it is paused and not `pull`: how to set it live. */
+  /** How to start forwarding; only while the bucket is paused and its `delivery` is `push`. */
   hint?: string;
 }
 
@@ -334,24 +334,24 @@ export type BucketList = { buckets: Bucket[] };
 /** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
 export interface BucketUpdateBody {
   state?: "paused" | "live" | undefined;
-  /** Where events are sent on to: an https URL. It may be null, or be left out, with `pull`. */
+  /** HTTPS URL that events are forwarded to. Optional with `delivery: pull`. */
   target_url?: string | null | undefined;
-  /** `push`: events are sent on to `target_url`. `pull`: they wait until somebody fetches the stream and acknowledges them. */
+  /** `push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them. */
   delivery?: "push" | "pull" | undefined;
-  /** The provider's signing secret. It is never shown again. */
+  /** Signing secret of the provider. It is not returned. */
   signing_secret?: string | null | undefined;
-  /** Unique in the project. */
+  /** Optional name, unique within the project. */
   name?: string | null | undefined;
   verification_mode?: "mark" | "reject" | undefined;
   response?: BucketResponse | null | undefined;
   invalid_status?: 200 | 400 | 401 | 403 | null | undefined;
-  /** What a request gets that the bucket has no room for. */
+  /** Status of responses to requests beyond the bucket's limits. */
   overload_status?: 200 | 429 | 503 | undefined;
   previous_signing_secret?: string | null | undefined;
   previous_expires_at?: string | null | undefined;
-  /** How long repeats are noticed; 0: they are not. */
+  /** Time for which repeated events are detected, in hours; 0 to disable. */
   deduplicate_hours?: number | undefined;
-  /** How long events are kept; null: as long as the tier has it. */
+  /** Retention of events, in hours; null for the tier's retention. */
   retention_hours?: number | null | undefined;
   methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
   signature?: BucketSignature | null | undefined;
@@ -361,16 +361,16 @@ export interface BucketUpdateBody {
 /** The body of `POST /v1/catch/{bucket_id}/events/{event_id}/ack`. */
 export interface EventAckBody {
   result: "delivered" | "failed";
-  /** What it was answered with. */
+  /** HTTP status with which the event was processed. */
   response_status?: number | undefined;
-  /** Why it failed. */
+  /** Reason of the failure. */
   error?: string | undefined;
   duration_ms?: number | undefined;
 }
 
 /** What `POST /v1/catch/{bucket_id}/events/{event_id}/ack` answers. */
 export interface EventItem {
-  /** Sorts by time of receipt. */
+  /** ID of the event. IDs sort by time of receipt. */
   id: string;
   bucket_id: string;
   provider:
@@ -401,19 +401,19 @@ export interface EventItem {
     | "x"
     | "dropbox"
     | null;
-  /** What the sender calls this kind of event; null where it does not say. */
+  /** Type of the event, as the sender names it; null if unknown. */
   event_type: string | null;
   status: "pending" | "delivered" | "failed";
   verification: "none" | "valid" | "invalid";
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   received_at: string;
-  /** Tries to deliver it so far. */
+  /** Number of attempts to deliver the event. */
   attempts: number;
-  /** What the target answered last. */
+  /** HTTP status of the last response; null without a response. */
   response_status: number | null;
-  /** Why it is not delivered. */
+  /** Reason why the event is not delivered. */
   error: string | null;
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   delivered_at: string | null;
 }
 
@@ -423,53 +423,53 @@ export type EventsDeleted = { deleted_count: number };
 /** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers. */
 export interface CaughtEvent extends EventItem {
   method: string;
-  /** What followed the bucket's own path. */
+  /** Path of the request after that of the bucket. */
   path: string;
-  /** As it was sent, without its question mark. */
+  /** Query of the request, without the question mark. */
   query: string;
   headers: Record<string, string>;
-  /** The same as pairs of name and value, not in the order in which they were sent. */
+  /** Headers as pairs of name and value, in no particular order. */
   headers_list: string[][];
-  /** Where it came from, as `--trust-proxy` says; null for what came in before this was noted. */
+  /** IP address of the sender, according to `--trust-proxy`; null for events stored by old versions. */
   remote_address: string | null;
   size_bytes: number;
-  /** The sender's own id of it; null where it does not say. */
+  /** ID of the event at the sender; null if unknown. */
   provider_event_id: string | null;
-  /** Repeats of it that were answered and not stored. */
+  /** Number of repeats that were accepted and not stored. */
   duplicates: number;
-  /** The body: parsed where it is JSON, otherwise as text. */
+  /** Body of the request: parsed if it is JSON, otherwise as text. */
   payload: unknown;
-  /** The exact bytes of the body. */
+  /** Exact bytes of the body as base64. */
   payload_base64: string;
-  /** The last 20 tries to deliver it, replays among them, in their order. */
+  /** Last 20 attempts to deliver the event, including replays, oldest first. */
   attempt_log: EventAttempt[];
 }
 
 /** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers, `attempt_log`, `[]`. */
 export interface EventAttempt {
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   at: string;
   kind: "forward" | "replay" | "pull";
   duration_ms: number;
   response_status: number | null;
   error: string | null;
-  /** The first 2048 bytes of the answer, as text. Null without an answer. */
+  /** First 2048 bytes of the response's body as text; null without a response. */
   response_body: string | null;
 }
 
 /** What `GET /v1/catch/{bucket_id}/events` answers. */
 export interface EventPage {
   events: EventItem[];
-  /** Null on the last page. */
+  /** Cursor of the next page; null on the last page. */
   cursor: string | null;
-  /** With `q`: older events have not been looked at yet. Go on with `cursor`. */
+  /** Present when older events are not searched yet. Continue with `cursor`. */
   partial?: true;
 }
 
 /** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
 export interface EventReplayed {
   status: "replayed" | "failed";
-  /** What the target answered. */
+  /** HTTP status of the target's response. */
   response_status: number;
 }
 
@@ -485,7 +485,7 @@ export interface Ingested {
     | "rejected"
     | "duplicate";
   verification: "none" | "valid" | "invalid";
-  /** Of an accepted event. */
+  /** ID of the event, if it was accepted. */
   event_id?: string;
 }
 
@@ -494,35 +494,35 @@ export interface CatchReplay {
   replay_id: string;
   bucket_id: string;
   status: "running" | "done" | "cancelled";
-  /** How many are sent, 10,000 at most. */
+  /** Number of events that match, at most 10,000. */
   matched: number;
-  /** More would match. */
+  /** Present when more events match. */
   more?: true;
-  /** Taken by the target: 1 credit each. */
+  /** Number of events that the target accepted, for 1 credit each. */
   delivered: number;
-  /** Not taken: free, and left as they were. */
+  /** Number of events that the target did not accept, free of charge; their status is unchanged. */
   failed: number;
-  /** Not sent: their signatures do not hold; once it has ended, also those that it did not get to. */
+  /** Number of events not sent because of an invalid signature, and, after the end, those that the replay did not reach. */
   skipped: number;
-  /** Why it ended early. */
+  /** Reason why the replay stopped early. */
   error: string | null;
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   created_at: string;
-  /** RFC 3339, UTC. */
+  /** Time as RFC 3339, in UTC. */
   finished_at: string | null;
 }
 
 /** The body of `POST /v1/catch/{bucket_id}/replays`. */
 export interface CatchReplayBody {
-  /** Received at this moment or later, RFC 3339. */
+  /** Start of the time of receipt, inclusive, as RFC 3339. */
   since?: string | undefined;
-  /** Received before this moment, RFC 3339. */
+  /** End of the time of receipt, exclusive, as RFC 3339. */
   until?: string | undefined;
   status?: "pending" | "delivered" | "failed" | undefined;
   /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
   provider?: string | undefined;
   event_type?: string | undefined;
-  /** These and no others: instead of the other filters. */
+  /** IDs of the events to replay. Replaces the other filters. */
   event_ids?: readonly string[] | undefined;
   /** How many are sent in a second. */
   per_second?: number | undefined;
@@ -532,25 +532,25 @@ export interface CatchReplayBody {
 
 /** What `POST /v1/catch/{bucket_id}/replays` answers. */
 export interface CatchReplayMatched {
-  /** How many are sent, 10,000 at most. */
+  /** Number of events that match, at most 10,000. */
   matched: number;
-  /** More would match. */
+  /** Present when more events match. */
   more?: true;
 }
 
 /** What `POST /v1/catch/{bucket_id}/replays` answers. */
 export interface CatchReplayStarted {
   replay_id: string;
-  /** How many are sent, 10,000 at most. */
+  /** Number of events that match, at most 10,000. */
   matched: number;
-  /** More would match. */
+  /** Present when more events match. */
   more?: true;
 }
 
 /** What `GET /v1/catch/{bucket_id}/stream` answers. */
 export interface EventStreamPage {
   events: CaughtEvent[];
-  /** Where the next request goes on: an event's id, or `beginning`. */
+  /** Position for the next request: an event's id, or `beginning`. */
   cursor: string;
 }
 
@@ -2245,7 +2245,7 @@ export interface Overview {
     failed: number;
     failed_24h: number;
     delivered: number;
-    /** When the oldest event came in that a live bucket has not sent on. */
+    /** Time of receipt of the oldest event that a live bucket has not delivered. */
     pending_since: string | null;
   };
   witness?: {
@@ -3081,7 +3081,7 @@ export interface KnownExtras {
   meter_id?: string;
   /** With `service_unavailable`: the request took effect, but its outcome could not be stored. */
   carried_out?: true;
-  /** With `bucket_name_taken`: the bucket that has the name. */
+  /** With `bucket_name_taken`: ID of the bucket that has the name. */
   bucket_id?: string;
   /** With `endpoint_name_taken`: ID of the endpoint that has the name. */
   endpoint_id?: string;
@@ -3223,7 +3223,7 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** Only the bucket that was given this name. */
+      /** Returns only the bucket with exactly this name. */
       name?: string | undefined;
     }
   >,
@@ -3242,7 +3242,7 @@ export const OPERATIONS = {
     "bucket_id",
     undefined,
     {
-      /** Events received before this time are deleted. ISO 8601, with an offset or Z. */
+      /** Time before which received events are deleted, as ISO 8601 with an offset or Z. */
       before: string;
     }
   >,
@@ -3251,11 +3251,11 @@ export const OPERATIONS = {
     "bucket_id",
     undefined,
     {
-      /** Events received at this time or later. RFC 3339. */
+      /** Start of the time of receipt, inclusive, as RFC 3339. */
       since?: string | undefined;
-      /** Events received before this time. RFC 3339. */
+      /** End of the time of receipt, exclusive, as RFC 3339. */
       until?: string | undefined;
-      /** Of `X-Next-Cursor` of the page before. */
+      /** `X-Next-Cursor` of the previous page. */
       cursor?: string | undefined;
     }
   >,
@@ -3272,11 +3272,11 @@ export const OPERATIONS = {
       status?: "pending" | "delivered" | "failed" | undefined;
       event_type?: string | undefined;
       verification?: "none" | "valid" | "invalid" | undefined;
-      /** Events received at this time or later. RFC 3339. */
+      /** Start of the time of receipt, inclusive, as RFC 3339. */
       since?: string | undefined;
-      /** Events received before this time. RFC 3339. */
+      /** End of the time of receipt, exclusive, as RFC 3339. */
       until?: string | undefined;
-      /** Only events that have this text in a header or in the body, in upper or lower case. */
+      /** Text that must appear in a header or in the body, case-insensitive. */
       q?: string | undefined;
     }
   >,
@@ -3308,11 +3308,11 @@ export const OPERATIONS = {
     "bucket_id",
     undefined,
     {
-      /** Events behind this one: an id, `beginning` for all, `now` for those to come. Then the `cursor` of the last answer. */
+      /** Position after which events are returned: an event's id, `beginning`, or `now` for new events. Then the `cursor` of the last response. */
       after: string;
-      /** How long to wait for an event when there is none. */
+      /** Longest wait for an event, in milliseconds, when there is none. */
       wait_ms?: number | undefined;
-      /** How many events to return at most. */
+      /** Maximum number of events to return. */
       limit?: number | undefined;
       /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
       provider?: string | undefined;
