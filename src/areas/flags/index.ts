@@ -7,7 +7,7 @@ import type { BodyLimits } from "../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
-import { FlagUses } from "./evaluation/usage.ts";
+import { FlagUsage } from "./evaluation/usage.ts";
 import { Ofrep, type OfrepDeps } from "./ofrep/ofrep.ts";
 import { CONTEXT_BODY } from "./ofrep/rejections.ts";
 import { ofrepRoutes } from "./ofrep/routes.ts";
@@ -21,45 +21,46 @@ import { flagStore } from "./store.ts";
 
 registerErrorFields({
   version: orNull(Type.Integer(), {
-    description: "With `conflict` of a flag: its current version; null where there is no such flag.",
+    description: "With `conflict` for a flag: its current version; null if the flag does not exist.",
   }),
-  key: Type.String({ description: "Of OFREP: the key of the flag that was asked for." }),
+  key: Type.String({ description: "OFREP: key of the requested flag." }),
   errorCode: oneOf(["PARSE_ERROR", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "GENERAL"], {
-    description: "Of OFREP: the error as the protocol names it.",
+    description: "OFREP: error code of the protocol.",
   }),
-  errorDetails: Type.String({ description: "Of OFREP: the same as `error.message`." }),
+  errorDetails: Type.String({ description: "OFREP: same text as `error.message`." }),
 });
 
-/** What flags offer to the rest of the house. */
+/** Interface of flags to the rest of the server. */
 export interface FlagsArea extends ApiArea {
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
-  /** Evaluations, for those who do it together with other things. */
+  /** Evaluations for other areas. */
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomesOf">;
-  /** The schema of a flag's key. */
+  /** Schema of a flag's key. */
   readonly flagKey: typeof FlagKey;
-  /** The schema of a context, and the limits of a body that has one. */
+  /** Schema of a context. */
   readonly context: typeof Context;
+  /** Limits of a body with a context. */
   readonly contextBody: BodyLimits;
-  /** Writes what is noted in memory. */
+  /** Writes pending data at the end of the process. */
   readonly finish: () => Promise<void>;
-  /** Ends all streams: the server stops. */
+  /** Ends all streams when the server stops. */
   readonly stopStreams: () => void;
 }
 
-/** What flags need of other areas and of the configuration. */
+/** Dependencies on other areas and on the configuration. */
 export interface FlagPorts {
   readonly keys: NamedKeys;
   readonly charger: Charger;
-  /** Where clients reach this server; null: where they have asked. */
+  /** Public URL of this server; null: clients use the URL of their request. */
   readonly publicUrl: string | null;
 }
 
-/** Builds the area: feature flags, per project. */
+/** Creates the area: feature flags of projects. */
 export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPorts): FlagsArea {
   const store = flagStore(kernel.db);
-  const uses = new FlagUses(store, kernel);
-  const flags = new FlagService(store, uses);
+  const usage = new FlagUsage(store, kernel);
+  const flags = new FlagService(store, usage);
   const streams = new OfrepStreams({ ...kernel, flags, keys });
   const refund: OfrepDeps["refund"] = (account, { name, cost }) =>
     kernel.writer.submit((tx) => charger.refund(tx, account, name, cost));
@@ -69,7 +70,7 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
     flagKey: FlagKey,
     context: Context,
     contextBody: CONTEXT_BODY,
-    finish: () => uses.finish(),
+    finish: () => usage.finish(),
     stopStreams: () => streams.stop(),
     resources: {
       name: "flags",
@@ -82,11 +83,11 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
       read: ({ project }) => store.figures(project.ref) ?? { total: 0, on: 0 },
     },
     parts: [
-      { name: "Flags", description: "Feature flags of a project, evaluated from memory." },
+      { name: "Flags", description: "Feature flags of a project, evaluated in memory." },
       {
         name: "OpenFeature",
         description:
-          "Flags for OpenFeature's SDKs, by its remote evaluation protocol (OFREP), and told of as they change.",
+          "Flags for OpenFeature's SDKs through its remote evaluation protocol (OFREP), with notifications of changes.",
       },
     ],
     alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },

@@ -2,21 +2,21 @@ import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { StoredDefinition } from "./definitions/schema.ts";
 import { type CompiledFlag, compileFlag } from "./evaluation/evaluation.ts";
-import type { FlagUses } from "./evaluation/usage.ts";
+import type { FlagUsage } from "./evaluation/usage.ts";
 import type { FlagProjectRow, FlagRow, FlagStore } from "./store.ts";
 
 /**
- * Flags kept in memory one by one, about 200 bytes each: the ones in use. Beyond them a flag costs one indexed read. One with
- * a definition counts as several.
+ * Individually cached flags, about 200 bytes each. Any other flag costs one indexed read. A flag with a definition counts as
+ * several.
  */
 export const FLAGS_IN_MEMORY_MAX = 131_072;
-/** The same for flags of projects that evaluate all of theirs together: six of 20,000, or fewer with large definitions. */
-const FLAGS_TOGETHER_MAX = 131_072;
-/** Bytes of a definition that count as one more flag, as a power of two. */
+/** Cached flags of projects with bulk evaluations: six projects of 20,000 flags, or fewer with large definitions. */
+const PROJECT_FLAGS_IN_MEMORY_MAX = 131_072;
+/** Bytes of a definition that count as one flag, as a power of two. */
 const WEIGHT_SHIFT = 8;
-/** Rows read in one step: with the largest definitions a millisecond or two. */
+/** Rows per read, one or two milliseconds with the largest definitions. */
 export const ROWS_PER_STEP = 16;
-/** Projects whose number of flags is kept in memory. */
+/** Cached project states. */
 const PROJECTS_IN_MEMORY_MAX = 10_000;
 
 /** A flag in memory. */
@@ -25,17 +25,17 @@ export interface ActiveFlag extends Actor {
   readonly enabled: boolean;
   readonly archived: boolean;
   readonly compiled: CompiledFlag;
-  /** The hour of its last evaluation that is noted, epoch milliseconds; 0 for none. */
+  /** Recorded hour of its last evaluation, epoch milliseconds; 0 for none. */
   evaluatedAt: number;
 }
 
-/** All flags of a project that can be evaluated, sorted by key. */
+/** All active flags of a project, sorted by key. */
 interface ProjectFlags extends Actor {
   readonly weight: number;
   readonly flags: readonly CompiledFlag[];
 }
 
-/** What a project's flags come to. */
+/** Totals of a project's flags. */
 export interface ProjectState extends Actor, FlagProjectRow {
   count: number;
   version: number;
@@ -43,26 +43,26 @@ export interface ProjectState extends Actor, FlagProjectRow {
   bytes: number;
 }
 
-/** The flags that are in use, in memory. A bounded number of them; all others cost a read. */
+/** Cache of the flags in use, with a size limit. */
 export class FlagRegistry {
   private readonly flags: ActorRegistry<string, ActiveFlag>;
-  private readonly together = new ActorRegistry<number, ProjectFlags>(FLAGS_TOGETHER_MAX);
+  private readonly byProject = new ActorRegistry<number, ProjectFlags>(PROJECT_FLAGS_IN_MEMORY_MAX);
   private readonly projects = new ActorRegistry<number, ProjectState>(PROJECTS_IN_MEMORY_MAX);
 
   constructor(
     private readonly store: FlagStore,
-    private readonly uses: FlagUses,
+    private readonly usage: FlagUsage,
     inMemoryMax: number,
   ) {
     this.flags = new ActorRegistry(inMemoryMax);
   }
 
-  /** A flag, archived or not. */
+  /** Returns a flag, archived or not. */
   find(projectRef: number, flagKey: string): ActiveFlag | undefined {
     return this.flags.get(nameOf(projectRef, flagKey), () => {
       const row = this.store.find(projectRef, flagKey);
       if (row === null) return undefined;
-      const evaluatedAt = this.uses.lastOf(row.ref, row.evaluated_at) ?? 0;
+      const evaluatedAt = this.usage.lastEvaluation(row.ref, row.evaluated_at) ?? 0;
       const { ref, definition } = row;
       const [enabled, archived] = [row.enabled !== 0, row.archived !== 0];
       const compiled = compiledRow(row);
@@ -72,11 +72,11 @@ export class FlagRegistry {
   }
 
   /**
-   * All flags of a project that are not archived, sorted by key. They are read while they are gone through: each is at
-   * least as recent as the first step.
+   * Iterates over all flags of a project that are not archived, sorted by key. They are read during the iteration: each is
+   * at least as recent as the first step.
    */
   *ofProject(projectRef: number): Generator<CompiledFlag> {
-    const known = this.together.get(projectRef, () => undefined);
+    const known = this.byProject.get(projectRef, () => undefined);
     if (known !== undefined) return yield* known.flags;
     const { version } = this.stateOf(projectRef);
     const flags: CompiledFlag[] = [];
@@ -91,12 +91,12 @@ export class FlagRegistry {
       }
       rows = this.store.byKey(projectRef, rows.at(-1)?.flag_key ?? "", ROWS_PER_STEP);
     }
-    // After a change in between, some of these may be as they were before it.
+    // After a change meanwhile, some of these may be outdated.
     if (this.stateOf(projectRef).version === version)
       this.put(projectRef, { idle: true, recent: false, weight, flags });
   }
 
-  /** What a project's flags come to. */
+  /** Returns the totals of a project's flags. */
   stateOf(projectRef: number): ProjectState {
     return this.projects.get(projectRef, () => {
       const row = this.store.project(projectRef) ?? { version: 0, public_version: 0, bytes: 0 };
@@ -104,30 +104,30 @@ export class FlagRegistry {
     });
   }
 
-  /** Writes what a project's flags come to after a change. */
+  /** Updates the totals of a project's flags. */
   change(tx: Tx, projectRef: number, change: Partial<Omit<ProjectState, keyof Actor>>): void {
     const state = Object.assign(this.stateOf(projectRef), change);
-    // Read again after a rollback: another unit of the batch may have counted what is taken back.
+    // Read again after a rollback: another unit of the batch may have counted the change.
     tx.onRollback(() => this.projects.drop(projectRef));
     this.store.saveProject(tx, projectRef, state.version, state.public_version, state.bytes);
   }
 
-  /** Takes a flag as its row is now; `row` null: it is gone. */
+  /** Updates the cached flag after a change; `row` is null after a deletion. */
   refresh(tx: Tx, projectRef: number, flagKey: string, before: FlagRow | null, row: FlagRow | null): void {
     const name = nameOf(projectRef, flagKey);
     this.flags.drop(name);
-    // Read again after a rollback: another unit of the batch may have read what is taken back.
+    // Read again after a rollback: another unit of the batch may have read the change.
     tx.onRollback(() => this.flags.drop(name));
-    const was = this.together.peek(projectRef);
-    this.put(projectRef, was && withFlag(was, flagKey, before, row));
-    tx.onRollback(() => this.put(projectRef, was));
+    const previous = this.byProject.peek(projectRef);
+    this.put(projectRef, previous && replaceFlag(previous, flagKey, before, row));
+    tx.onRollback(() => this.put(projectRef, previous));
   }
 
-  /** Forgets all of a deleted project. */
+  /** Removes a deleted project from the cache. */
   forget(tx: Tx, projectRef: number, flagKeys: readonly string[]): void {
     const drop = () => {
       for (const flagKey of flagKeys) this.flags.drop(nameOf(projectRef, flagKey));
-      this.together.drop(projectRef);
+      this.byProject.drop(projectRef);
       this.projects.drop(projectRef);
     };
     drop();
@@ -135,12 +135,12 @@ export class FlagRegistry {
   }
 
   private put(projectRef: number, flags: ProjectFlags | undefined): void {
-    this.together.drop(projectRef);
-    if (flags !== undefined) this.together.insert(projectRef, flags);
+    this.byProject.drop(projectRef);
+    if (flags !== undefined) this.byProject.insert(projectRef, flags);
   }
 }
 
-/** The definition that a row holds. */
+/** Returns the definition in a row. */
 export function storedDefinition({ definition }: Pick<FlagRow, "definition">): StoredDefinition | null {
   return definition === null ? null : (JSON.parse(definition) as StoredDefinition);
 }
@@ -149,15 +149,15 @@ function compiledRow(row: FlagRow): CompiledFlag {
   return compileFlag(row.flag_key, row.enabled !== 0, storedDefinition(row));
 }
 
-/** The same flags with one as it is now. */
-function withFlag(
+/** Returns the flags with one of them updated. */
+function replaceFlag(
   { flags, weight, ...more }: ProjectFlags,
   flagKey: string,
   before: FlagRow | null,
   row: FlagRow | null,
 ): ProjectFlags {
   const isShown = row !== null && row.archived === 0;
-  const at = placeOf(flags, flagKey);
+  const at = indexOf(flags, flagKey);
   const wasShown = flags[at]?.key === flagKey;
   return {
     ...more,
@@ -169,8 +169,8 @@ function withFlag(
   };
 }
 
-/** Where a key stands, or would stand, among sorted flags. */
-function placeOf(flags: readonly CompiledFlag[], flagKey: string): number {
+/** Returns the index of a key, or its insertion point, in sorted flags. */
+function indexOf(flags: readonly CompiledFlag[], flagKey: string): number {
   let low = 0;
   let high = flags.length;
   while (low < high) {

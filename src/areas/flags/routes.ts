@@ -18,7 +18,7 @@ import {
 } from "./schema.ts";
 import type { FlagService } from "./service.ts";
 
-/** On for a quarter of those who pay, and for nobody else. */
+/** On for a quarter of the paying customers. */
 const EXAMPLE = {
   flag_key: "new-checkout",
   enabled: true,
@@ -39,12 +39,12 @@ const EXAMPLE = {
   tags: ["team:checkout"],
 };
 
-/** Large lists are paid before they are made. */
+/** Large lists are charged before they are read. */
 const PAID = {};
-/** What a large save is charged as. */
+/** Operation that large saves are charged for. */
 const SAVE = "gate.save";
 
-/** Declares the endpoints of feature flags. */
+/** Declares the routes of feature flags. */
 export function flagRoutes(api: Api, flags: FlagService, charger: Charger) {
   return [changeRoutes(api, flags, charger), readRoutes(api, flags)];
 }
@@ -59,8 +59,8 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
         assertBoolean(body.enabled);
         const { account, project } = call.caller;
         return call.perform((tx) => {
-          const pay = (credits: number) => charger.charge(tx, account, SAVE, credits);
-          return reply(201, flags.save(tx, project.ref, body, pay));
+          const charge = (credits: number) => charger.charge(tx, account, SAVE, credits);
+          return reply(201, flags.save(tx, project.ref, body, charge));
         });
       },
       {
@@ -68,9 +68,9 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
           name: SAVE,
           audit: "yes",
           access: "gate:write",
-          summary: "Create or change a flag",
+          summary: "Create or update a flag",
           description:
-            "The next request sees it. What is left out stays as it is; null is the default. What changes nothing writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge.",
+            "The next request uses the change. Omitted fields stay unchanged; null restores the default. A save without changes writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge.",
           errors: ["gate.rule_invalid", "insufficient_balance"],
           example: EXAMPLE,
           bodyLimits: largeBody(),
@@ -114,8 +114,8 @@ function readRoutes(api: Api, flags: FlagService) {
           name: "gate.config",
           access: "gate:read",
           cost: 1,
-          summary: "Read all flags, newest first",
-          description: "Archived ones are left out unless they are asked for.",
+          summary: "List all flags, newest first",
+          description: "Archived flags are omitted by default.",
         },
         query: FlagConfigQuery,
         response: { 200: FlagConfig },
@@ -130,8 +130,8 @@ function readRoutes(api: Api, flags: FlagService) {
           name: "gate.evaluate",
           access: "gate:read",
           cost: 1,
-          summary: "Read a flag's switch",
-          description: "Served from memory. Its rules are evaluated by OFREP.",
+          summary: "Get a flag's switch",
+          description: "Served from memory. Use OFREP to evaluate the flag's rules.",
           errors: ["gate.feature_not_found", "gate.evaluation_failed"],
         },
         params: FlagParams,
@@ -145,7 +145,7 @@ function readRoutes(api: Api, flags: FlagService) {
         op: {
           name: "gate.definition",
           access: "gate:read",
-          summary: "Read all that is known of a flag",
+          summary: "Get a flag's definition",
           errors: ["gate.feature_not_found"],
         },
         params: FlagParams,

@@ -3,16 +3,15 @@ import { named, orNull, text } from "../../kernel/data/schema.ts";
 import { DEFINITION, Tag } from "./definitions/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 
-/** What a flag is called. */
 export const FlagKey = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{0,${FLAG_KEY_LENGTH_MAX - 1}}$`,
-  errorMessage: `must be 1 to ${FLAG_KEY_LENGTH_MAX} lower-case letters, digits, dashes or underscores, beginning with a letter or digit`,
+  errorMessage: `must be 1 to ${FLAG_KEY_LENGTH_MAX} lower-case letters, digits, dashes or underscores, starting with a letter or digit`,
   examples: ["new-checkout"],
 });
 
-const Shown = Type.String({ examples: FlagKey["examples"] });
+const FlagKeyText = Type.String({ examples: FlagKey["examples"] });
 const Version = Type.Integer({
-  description: "One counter per project: its value at the flag's last change.",
+  description: "Version of the flag: the project's change counter at the flag's last change.",
   examples: [7],
 });
 const DateTime = Type.String({ format: "date-time" });
@@ -21,112 +20,111 @@ const DateTime = Type.String({ format: "date-time" });
 export const FlagParams = Type.Object({ flagKey: FlagKey });
 
 /**
- * A field that the route lets pass whatever it is, and the service refuses with `gate.rule_invalid`: it has to be looked at
- * together with what is stored.
+ * A field that the route accepts with any value. The service validates it together with the stored fields and rejects it
+ * with `gate.rule_invalid`.
  */
-function loose<Schema extends TSchema>(schema: Schema) {
+function unchecked<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Unsafe<Static<Schema>>({ ...schema, [Kind]: "Any" }));
 }
 
-/** The same, where null is the default. */
-function looseOrNull<Schema extends TSchema>(schema: Schema) {
-  return loose(orNull(schema));
+/** The same for a field where null restores the default. */
+function uncheckedOrNull<Schema extends TSchema>(schema: Schema) {
+  return unchecked(orNull(schema));
 }
 
 /**
- * Body of a flag's creation or change. The schema lets a value of the wrong type pass: the rule refuses it, with
- * `gate.rule_invalid`.
+ * Body of a save. The schema accepts values of wrong types, which the service rejects with `gate.rule_invalid`.
  */
 export const FlagBody = named("FlagBody", {
   flag_key: FlagKey,
   enabled: Type.Any({ type: "boolean", errorMessage: "must be true or false", examples: [true] }),
   description: Type.Optional(
     Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
-      errorMessage: `must be a text of at most ${DESCRIPTION_LENGTH_MAX} characters`,
-      description: "Left out, an existing one stays; null clears it. So it is with all fields.",
+      errorMessage: `must be a string of at most ${DESCRIPTION_LENGTH_MAX} characters`,
+      description:
+        "Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below.",
     }),
   ),
-  type: looseOrNull(DEFINITION.type),
-  variants: looseOrNull(DEFINITION.variants),
-  default: looseOrNull(DEFINITION.default),
-  off_variant: loose(DEFINITION.off_variant),
-  rules: looseOrNull(DEFINITION.rules),
-  tags: looseOrNull(DEFINITION.tags),
-  metadata: looseOrNull(DEFINITION.metadata),
-  server_only: looseOrNull(DEFINITION.server_only),
-  archived: looseOrNull(Type.Boolean()),
-  if_version: looseOrNull(
+  type: uncheckedOrNull(DEFINITION.type),
+  variants: uncheckedOrNull(DEFINITION.variants),
+  default: uncheckedOrNull(DEFINITION.default),
+  off_variant: unchecked(DEFINITION.off_variant),
+  rules: uncheckedOrNull(DEFINITION.rules),
+  tags: uncheckedOrNull(DEFINITION.tags),
+  metadata: uncheckedOrNull(DEFINITION.metadata),
+  server_only: uncheckedOrNull(DEFINITION.server_only),
+  archived: uncheckedOrNull(Type.Boolean()),
+  if_version: uncheckedOrNull(
     Type.Integer({
       minimum: 0,
       description:
-        "Refuses the change (409 `conflict` with `version`) when the flag has another version by now.",
+        "Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`.",
     }),
   ),
 });
 export type FlagBody = Static<typeof FlagBody>;
 
-/** Answer to a creation or change. */
 export const FlagSaved = named("FlagSaved", {
   success: Type.Literal(true),
-  flag_key: Shown,
+  flag_key: FlagKeyText,
   version: Version,
 });
 export type FlagSaved = Static<typeof FlagSaved>;
 
-/** The keys of all flags. */
-export const FlagKeys = named("FlagKeys", { flags: Type.Array(Shown) });
+export const FlagKeys = named("FlagKeys", { flags: Type.Array(FlagKeyText) });
 export type FlagKeys = Static<typeof FlagKeys>;
 
 /** A flag in the configuration. */
 const Flag = named("Flag", {
-  flag_key: Shown,
+  flag_key: FlagKeyText,
   enabled: Type.Boolean(),
   description: Type.Optional(Type.String({ examples: ["The new checkout"] })),
 });
 
-/** All that is known of a flag. */
 export const FlagDefinition = named("FlagDefinition", {
-  flag_key: Shown,
+  flag_key: FlagKeyText,
   enabled: Type.Boolean(),
   description: orNull(Type.String({ examples: ["The new checkout"] })),
   ...DEFINITION,
   archived: Type.Boolean({ examples: [false] }),
   version: Version,
-  created_at: orNull(DateTime, { description: "Null for a flag that is older than this field." }),
+  created_at: orNull(DateTime, { description: "Creation time; null for flags older than this field." }),
   updated_at: DateTime,
   last_evaluated_at: orNull(DateTime, {
-    description: "The hour of its last evaluation by itself; evaluations of all flags together do not count.",
+    description: "Hour of the last individual evaluation; bulk evaluations are not counted.",
   }),
   stale: Type.Boolean({
     description:
-      "Unchanged for 30 days, and in that time either not evaluated by itself, or with one possible outcome.",
+      "Whether the flag is unchanged for 30 days, and in this time either not individually evaluated, or limited to one possible outcome.",
     examples: [false],
   }),
 });
 export type FlagDefinition = Static<typeof FlagDefinition>;
 
-/** Which flags, and how much of them. */
 export const FlagConfigQuery = Type.Object({
   full: Type.Optional(
-    Type.Boolean({ errorMessage: "must be true or false", description: "Whole definitions." }),
+    Type.Boolean({
+      errorMessage: "must be true or false",
+      description: "Whether to return complete definitions.",
+    }),
   ),
-  tag: Type.Optional(Type.Unsafe<string>({ ...Tag, description: "Flags with this tag alone." })),
+  tag: Type.Optional(Type.Unsafe<string>({ ...Tag, description: "Returns only flags with this tag." })),
   archived: Type.Optional(
-    Type.Boolean({ errorMessage: "must be true or false", description: "Archived flags too." }),
+    Type.Boolean({
+      errorMessage: "must be true or false",
+      description: "Whether to include archived flags.",
+    }),
   ),
 });
 export type FlagConfigQuery = Static<typeof FlagConfigQuery>;
 
-/** All flags; whole definitions where they were asked for. */
 export const FlagConfig = named("FlagConfig", {
   flags: Type.Array(Type.Union([Flag, FlagDefinition])),
 });
 export type FlagConfig = Static<typeof FlagConfig>;
 
-/** Answer to an evaluation. */
-export const FlagEvaluation = named("FlagEvaluation", { enabled: Type.Boolean(), flag_key: Shown });
+export const FlagEvaluation = named("FlagEvaluation", { enabled: Type.Boolean(), flag_key: FlagKeyText });
 export type FlagEvaluation = Static<typeof FlagEvaluation>;
 
-/** Answer to a deletion. */
 export const FlagDeleted = named("FlagDeleted", { success: Type.Literal(true) });
 export type FlagDeleted = Static<typeof FlagDeleted>;

@@ -3,20 +3,20 @@ import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
-import { deletedFlag, type FlagSetting, savedFlag } from "./definitions/audit.ts";
-import { changedDefinition, jsonBytes, resolved } from "./definitions/definition.ts";
+import { auditOfDeletion, auditOfSave, type FlagSettings } from "./definitions/audit.ts";
+import { jsonBytes, updateDefinition, withDefaults } from "./definitions/definition.ts";
 import {
   creditsOfSave,
   DEFINITIONS_BYTES_MAX,
   FLAGS_PER_PROJECT_MAX,
-  noSuchFlag,
-  ruleInvalid,
+  flagNotFoundError,
+  invalidRuleError,
   STALE_AFTER_MS,
   USE_RESOLUTION_MS,
 } from "./domain.ts";
 import { Effort, type EvaluationContext } from "./evaluation/context.ts";
 import { evaluate, type Outcome } from "./evaluation/evaluation.ts";
-import type { FlagUses } from "./evaluation/usage.ts";
+import type { FlagUsage } from "./evaluation/usage.ts";
 import {
   type ActiveFlag,
   FLAGS_IN_MEMORY_MAX,
@@ -35,57 +35,56 @@ import type {
 } from "./schema.ts";
 import type { FlagRow, FlagStore } from "./store.ts";
 
-/** Keys read in one step: a millisecond or two. */
+/** Keys per read, one or two milliseconds. */
 const KEYS_PER_STEP = 500;
 
-/** How an evaluation goes. */
 export interface EvaluationOptions {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Whether flags that are for servers alone are found. */
+  /** Whether server-only flags are visible. */
   readonly seesServerOnly: boolean;
 }
 
-/** The use cases of flags. Changes run in units of work; the next request sees them. */
+/** The operations of flags. Changes run in units of work and apply from the next request on. */
 export class FlagService {
-  private readonly active: FlagRegistry;
+  private readonly registry: FlagRegistry;
   private nextRef: number;
 
   constructor(
     private readonly store: FlagStore,
-    private readonly uses: FlagUses,
+    private readonly usage: FlagUsage,
     inMemoryMax = FLAGS_IN_MEMORY_MAX,
   ) {
-    this.active = new FlagRegistry(store, uses, inMemoryMax);
+    this.registry = new FlagRegistry(store, usage, inMemoryMax);
     this.nextRef = store.highestRef() + 1;
   }
 
   /**
-   * Creates a flag, or changes the one with this key. What is left out stays; null is the default. What changes nothing
-   * writes nothing. `pay` takes the credits that a large change costs.
+   * Creates or updates a flag. Omitted fields stay unchanged; null restores the default. A save without changes writes
+   * nothing. `charge` charges the credits of a large change.
    *
-   * @throws ApiError `gate.rule_invalid`; `conflict` when the flag has another version than was expected; `forbidden` for one
-   *   flag too many, or too much in their definitions; what `pay` throws.
+   * @throws ApiError `gate.rule_invalid`; `conflict` if the flag has another version than expected; `forbidden` at the limits
+   *   of flags and definitions; errors of `charge`.
    */
-  save(tx: Tx, projectRef: number, body: FlagBody, pay: (credits: number) => void = () => {}): FlagSaved {
+  save(tx: Tx, projectRef: number, body: FlagBody, charge: (credits: number) => void = () => {}): FlagSaved {
     const { flag_key } = body;
     const row = this.store.find(projectRef, flag_key);
-    const before = row && settingOf(row);
-    const after = changedSetting(before, body);
+    const before = row && settingsOf(row);
+    const after = updateSettings(before, body);
     assertVersion(body.if_version, row);
-    const change = savedFlag(flag_key, before, after);
+    const change = auditOfSave(flag_key, before, after);
     tx.audit(change);
     if (change === null && row !== null) return { success: true, flag_key, version: row.version };
-    const state = this.active.stateOf(projectRef);
+    const state = this.registry.stateOf(projectRef);
     const definition = after.definition && JSON.stringify(after.definition);
     const bytes = byteLength(definition) - byteLength(row?.definition ?? null);
-    if (row === null) assertCapacity(state.count);
-    if (bytes > 0) assertBytes(state.bytes + bytes);
+    if (row === null) assertFlagCount(state.count);
+    if (bytes > 0) assertDefinitionBytes(state.bytes + bytes);
     const credits = creditsOfSave(change === null ? 0 : changedBytes(change));
-    if (credits > 0) pay(credits);
+    if (credits > 0) charge(credits);
     const version = state.version + 1;
     const isHidden = isServerOnly(after) && (before === null || isServerOnly(before));
-    this.active.change(tx, projectRef, {
+    this.registry.change(tx, projectRef, {
       version,
       ...(isHidden ? {} : { public_version: version }),
       bytes: state.bytes + bytes,
@@ -103,7 +102,7 @@ export class FlagService {
     if (row === null) this.store.insert(tx, { ref, project_ref: projectRef, flag_key, ...stored });
     else this.store.update(tx, { ref, ...stored });
     this.nextRef = Math.max(this.nextRef, ref + 1);
-    this.active.refresh(tx, projectRef, flag_key, row, {
+    this.registry.refresh(tx, projectRef, flag_key, row, {
       ref,
       flag_key,
       created_at,
@@ -113,22 +112,22 @@ export class FlagService {
     return { success: true, flag_key, version };
   }
 
-  /** Whether a flag is on. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
+  /** Returns a flag's switch. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
   evaluate(projectRef: number, flagKey: string, now: number): FlagEvaluation {
     let flag: ActiveFlag | undefined;
     try {
-      flag = this.active.find(projectRef, flagKey);
+      flag = this.registry.find(projectRef, flagKey);
     } catch (cause) {
-      throw failedEvaluation(cause);
+      throw evaluationError(cause);
     }
-    if (flag === undefined) throw noSuchFlag("gate.feature_not_found", flagKey);
+    if (flag === undefined) throw flagNotFoundError("gate.feature_not_found", flagKey);
     if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
     return { enabled: flag.enabled, flag_key: flagKey };
   }
 
   /**
-   * What a flag is for a context; undefined for one that is absent, archived or hidden.
-   * @throws ApiError `validation_error` for a context that takes too long, `gate.evaluation_failed`
+   * Evaluates a flag for a context. Returns undefined for a flag that is missing, archived or hidden.
+   * @throws ApiError `validation_error` for a context that is too expensive, `gate.evaluation_failed`
    */
   outcomeOf(
     projectRef: number,
@@ -137,8 +136,8 @@ export class FlagService {
     { now, seesServerOnly }: EvaluationOptions,
     effort = new Effort(),
   ): Outcome | undefined {
-    return evaluating(() => {
-      const flag = this.active.find(projectRef, flagKey);
+    return wrapErrors(() => {
+      const flag = this.registry.find(projectRef, flagKey);
       if (flag === undefined || flag.archived) return undefined;
       if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
       if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
@@ -146,7 +145,7 @@ export class FlagService {
     });
   }
 
-  /** The same for some flags at once, in the order of their keys. */
+  /** Evaluates several flags, in the order of the given keys. */
   outcomesOf(
     projectRef: number,
     flagKeys: readonly string[],
@@ -158,8 +157,8 @@ export class FlagService {
   }
 
   /**
-   * The same for all flags of a project that can be evaluated, sorted by key, one flag a step. Which of them are in use
-   * cannot be told from it.
+   * Evaluates all active flags of a project, sorted by key, one per step. These evaluations are not recorded, because they
+   * do not show which flags are in use.
    */
   *outcomes(
     projectRef: number,
@@ -168,88 +167,90 @@ export class FlagService {
   ): Generator<Outcome> {
     const effort = new Effort();
     try {
-      for (const flag of this.active.ofProject(projectRef))
+      for (const flag of this.registry.ofProject(projectRef))
         if (seesServerOnly || !flag.serverOnly) yield evaluate(flag, context, now, effort);
     } catch (cause) {
-      throw failedEvaluation(cause);
+      throw evaluationError(cause);
     }
   }
 
   /**
-   * A number that is higher after every change of the project's flags, deletions included. Who does not see flags that are for
-   * servers alone gets one that only changes of the others raise.
+   * Returns a number that increases with every change of the project's flags, including deletions. For callers without access
+   * to server-only flags, it increases only with changes of visible flags.
    */
   version(projectRef: number, { seesServerOnly }: Pick<EvaluationOptions, "seesServerOnly">): number {
-    const { version, public_version } = this.active.stateOf(projectRef);
+    const { version, public_version } = this.registry.stateOf(projectRef);
     return seesServerOnly ? version : public_version;
   }
 
-  /** The keys of a project's flags, newest first, without archived ones. */
+  /** Iterates over the keys of a project's flags, newest first, without archived ones. */
   *keys(projectRef: number): Generator<string> {
-    for (const { flag_key } of inSteps((below) => this.store.newestKeys(projectRef, below, KEYS_PER_STEP)))
+    for (const { flag_key } of readInSteps((below) =>
+      this.store.newestKeys(projectRef, below, KEYS_PER_STEP),
+    ))
       yield flag_key;
   }
 
-  /** The flags of a project, newest first. */
+  /** Iterates over the flags of a project, newest first. */
   *config(
     projectRef: number,
     { full, tag, archived }: FlagConfigQuery,
     now: number,
   ): Generator<FlagConfig["flags"][number]> {
-    for (const row of inSteps((below) => this.store.newest(projectRef, below, ROWS_PER_STEP))) {
+    for (const row of readInSteps((below) => this.store.newest(projectRef, below, ROWS_PER_STEP))) {
       if (row.archived !== 0 && !archived) continue;
       if (tag !== undefined && !hasTag(row, tag)) continue;
-      yield full ? this.definitionOf(row, now) : briefly(row);
+      yield full ? this.definitionOf(row, now) : summaryOf(row);
     }
   }
 
-  /** All that is known of a flag. @throws ApiError `gate.feature_not_found` */
+  /** Returns a flag's definition. @throws ApiError `gate.feature_not_found` */
   definition(projectRef: number, flagKey: string, now: number): FlagDefinition {
     const row = this.store.find(projectRef, flagKey);
-    if (row === null) throw noSuchFlag("gate.feature_not_found", flagKey);
+    if (row === null) throw flagNotFoundError("gate.feature_not_found", flagKey);
     return this.definitionOf(row, now);
   }
 
   /** @throws ApiError `flag_not_found` */
   delete(tx: Tx, projectRef: number, flagKey: string): FlagDeleted {
     const row = this.store.find(projectRef, flagKey);
-    if (row === null) throw noSuchFlag("flag_not_found", flagKey);
-    const before = settingOf(row);
-    tx.audit(deletedFlag(flagKey, before));
-    const state = this.active.stateOf(projectRef);
+    if (row === null) throw flagNotFoundError("flag_not_found", flagKey);
+    const before = settingsOf(row);
+    tx.audit(auditOfDeletion(flagKey, before));
+    const state = this.registry.stateOf(projectRef);
     const version = state.version + 1;
-    this.active.change(tx, projectRef, {
+    this.registry.change(tx, projectRef, {
       version,
       ...(isServerOnly(before) ? {} : { public_version: version }),
       bytes: state.bytes - byteLength(row.definition),
       count: state.count - 1,
     });
     this.store.remove(tx, row.ref);
-    this.uses.forget(tx, row.ref);
-    this.active.refresh(tx, projectRef, flagKey, row, null);
+    this.usage.forget(tx, row.ref);
+    this.registry.refresh(tx, projectRef, flagKey, row, null);
     return { success: true };
   }
 
-  /** Removes at most `rowsMax` flags of a deleted project. Returns how many it removed. */
+  /** Removes at most `rowsMax` flags of a deleted project. Returns the number removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-    const leaving = this.store.someOfProject(projectRef, rowsMax);
-    for (const { ref } of leaving) {
+    const removed = this.store.someOfProject(projectRef, rowsMax);
+    for (const { ref } of removed) {
       this.store.remove(tx, ref);
-      this.uses.forget(tx, ref);
+      this.usage.forget(tx, ref);
     }
-    if (leaving.length < rowsMax) this.store.removeProject(tx, projectRef);
-    const keys = leaving.map(({ flag_key }) => flag_key);
-    this.active.forget(tx, projectRef, keys);
-    return leaving.length;
+    if (removed.length < rowsMax) this.store.removeProject(tx, projectRef);
+    const keys = removed.map(({ flag_key }) => flag_key);
+    this.registry.forget(tx, projectRef, keys);
+    return removed.length;
   }
 
   private noteUse(flag: ActiveFlag, now: number): void {
-    flag.evaluatedAt = this.uses.note(flag.ref, now);
+    flag.evaluatedAt = this.usage.note(flag.ref, now);
   }
 
   private definitionOf(row: FlagRow, now: number): FlagDefinition {
-    const evaluatedAt = this.uses.lastOf(row.ref, row.evaluated_at);
-    const definition = resolved(storedDefinition(row) ?? {});
+    const evaluatedAt = this.usage.lastEvaluation(row.ref, row.evaluated_at);
+    const definition = withDefaults(storedDefinition(row) ?? {});
     const hasOneOutcome = definition.rules.length === 0 && definition.default.split === undefined;
     const isUnused = evaluatedAt === null || now - evaluatedAt >= STALE_AFTER_MS;
     return {
@@ -267,8 +268,8 @@ export class FlagService {
   }
 }
 
-/** Goes through rows with falling numbers, some at a time. */
-function* inSteps<Row extends { readonly ref: number }>(read: (below: number) => Row[]): Generator<Row> {
+/** Iterates over rows in descending order, in steps. */
+function* readInSteps<Row extends { readonly ref: number }>(read: (below: number) => Row[]): Generator<Row> {
   let below = Number.MAX_SAFE_INTEGER;
   for (let rows = read(below); rows.length > 0; rows = read(below)) {
     yield* rows;
@@ -276,22 +277,22 @@ function* inSteps<Row extends { readonly ref: number }>(read: (below: number) =>
   }
 }
 
-function evaluating<T>(work: () => T): T {
+function wrapErrors<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    throw failedEvaluation(cause);
+    throw evaluationError(cause);
   }
 }
 
-/** A failing disk is the writer's to answer for, a refusal the caller's; anything else is a defect of ours. */
-function failedEvaluation(cause: unknown): unknown {
+/** Converts unexpected errors of an evaluation. Storage failures and errors for the caller stay unchanged. */
+function evaluationError(cause: unknown): unknown {
   if (cause instanceof ApiError || isStorageFailure(cause)) return cause;
   const message = "The flag could not be evaluated. Nothing was charged.";
   return new ApiError("gate.evaluation_failed", message, { cause });
 }
 
-function settingOf(row: FlagRow): FlagSetting {
+function settingsOf(row: FlagRow): FlagSettings {
   const { enabled, description, archived } = row;
   return {
     enabled: enabled !== 0,
@@ -302,55 +303,56 @@ function settingOf(row: FlagRow): FlagSetting {
 }
 
 /** @throws ApiError `gate.rule_invalid` */
-function changedSetting(before: FlagSetting | null, body: FlagBody): FlagSetting {
+function updateSettings(before: FlagSettings | null, body: FlagBody): FlagSettings {
   const { enabled, description, archived } = body;
-  if (typeof (archived ?? false) !== "boolean") throw ruleInvalid({ archived: ["must be true or false"] });
+  if (typeof (archived ?? false) !== "boolean")
+    throw invalidRuleError({ archived: ["must be true or false"] });
   return {
     enabled,
     description: description === undefined ? (before?.description ?? null) : description,
     archived: archived === undefined ? (before?.archived ?? false) : archived === true,
-    definition: changedDefinition(before?.definition ?? null, body),
+    definition: updateDefinition(before?.definition ?? null, body),
   };
 }
 
-/** @throws ApiError `gate.rule_invalid`, `conflict` with the `version` that the flag has; null where there is none. */
-function assertVersion(wanted: unknown, row: FlagRow | null): void {
-  if (wanted === undefined || wanted === null) return;
-  if (!Number.isSafeInteger(wanted) || (wanted as number) < 0)
-    throw ruleInvalid({ if_version: ["must be the version of the flag, a whole number"] });
+/** @throws ApiError `gate.rule_invalid`; `conflict` with the flag's `version`, or null if the flag does not exist. */
+function assertVersion(expected: unknown, row: FlagRow | null): void {
+  if (expected === undefined || expected === null) return;
+  if (!Number.isSafeInteger(expected) || (expected as number) < 0)
+    throw invalidRuleError({ if_version: ["must be the version of the flag, an integer"] });
   const version = row?.version ?? null;
-  if (version === wanted) return;
+  if (version === expected) return;
   const message =
     version === null
-      ? "There is no flag with this key any more."
-      : `The flag has version ${version} by now. Read it again.`;
+      ? "The flag does not exist."
+      : `The flag now has version ${version}. Read it again and repeat the change.`;
   throw new ApiError("conflict", message, { extras: { version } });
 }
 
-/** Bytes of JSON of the fields that a change sets. */
+/** Returns the bytes of the changed fields as JSON. */
 function changedBytes({ before, after }: AuditChange): number {
   return jsonBytes(before === null ? after : difference(after ?? {}, before));
 }
 
 /** @throws ApiError `forbidden` */
-function assertCapacity(count: number): void {
+function assertFlagCount(count: number): void {
   if (count < FLAGS_PER_PROJECT_MAX) return;
   throw new ApiError(
     "forbidden",
-    `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
+    `The project has ${FLAGS_PER_PROJECT_MAX} flags, the maximum. Delete some first.`,
   );
 }
 
 /** @throws ApiError `forbidden` */
-function assertBytes(bytes: number): void {
+function assertDefinitionBytes(bytes: number): void {
   if (bytes <= DEFINITIONS_BYTES_MAX) return;
   throw new ApiError(
     "forbidden",
-    `The definitions of a project's flags can have ${DEFINITIONS_BYTES_MAX} bytes of JSON together, and with this one they would have ${bytes}. Delete flags that are no longer needed.`,
+    `The definitions of the project's flags would have ${bytes} bytes of JSON together. The maximum is ${DEFINITIONS_BYTES_MAX}. Delete flags that you no longer need.`,
   );
 }
 
-function isServerOnly({ definition }: FlagSetting): boolean {
+function isServerOnly({ definition }: FlagSettings): boolean {
   return definition?.server_only === true;
 }
 
@@ -358,7 +360,7 @@ function hasTag(row: FlagRow, tag: string): boolean {
   return storedDefinition(row)?.tags?.includes(tag) === true;
 }
 
-function briefly({ flag_key, enabled, description }: FlagRow) {
+function summaryOf({ flag_key, enabled, description }: FlagRow) {
   return { flag_key, enabled: enabled !== 0, ...(description === null ? {} : { description }) };
 }
 

@@ -1,26 +1,25 @@
 import type { Database } from "../../kernel/storage/database.ts";
 
-/** A row of `flags`, as it changes. */
+/** The columns of `flags` that a save changes. */
 export type FlagState = {
   readonly enabled: number;
   readonly description: string | null;
   readonly archived: number;
   readonly version: number;
   readonly updated_at: number;
-  /** JSON; null for a flag that is a switch and nothing else. */
+  /** JSON; null for a plain switch. */
   readonly definition: string | null;
 };
 
-/** A row of `flags` with its last evaluation, as far as that is written. */
+/** A row of `flags` with its last written evaluation. */
 export type FlagRow = FlagState & {
   readonly ref: number;
   readonly flag_key: string;
-  /** Null for a flag that is older than this column. */
+  /** Null for flags older than this column. */
   readonly created_at: number | null;
   readonly evaluated_at: number | null;
 };
 
-/** A flag by its key. */
 export type NamedFlag = Pick<FlagRow, "ref" | "flag_key">;
 
 /** A row of `flag_projects`. */
@@ -41,18 +40,18 @@ export function flagStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM flags"),
     find: db.one<FlagRow, [projectRef: number, flagKey: string]>(`${SELECT} AND f.flag_key = ?`),
-    /** The next flags in the order of their keys. */
+    /** Next flags by key. */
     byKey: db.all<FlagRow, [projectRef: number, after: string, limit: number]>(
       `${SELECT} AND f.flag_key > ? ORDER BY f.flag_key LIMIT ?`,
     ),
-    /** The next flags, newest first, archived ones included. */
+    /** Next flags, newest first, including archived ones. */
     newest: db.all<FlagRow, [projectRef: number, below: number, limit: number]>(
       `${SELECT} AND f.ref < ? ORDER BY f.ref DESC LIMIT ?`,
     ),
     someOfProject: db.all<NamedFlag, [projectRef: number, limit: number]>(
       "SELECT ref, flag_key FROM flags WHERE project_ref = ? LIMIT ?",
     ),
-    /** The keys of the next flags, newest first. */
+    /** Keys of the next flags, newest first. */
     newestKeys: db.all<NamedFlag, [projectRef: number, below: number, limit: number]>(
       "SELECT ref, flag_key FROM flags WHERE project_ref = ? AND archived = 0 AND ref < ? ORDER BY ref DESC LIMIT ?",
     ),

@@ -586,7 +586,7 @@ export interface CheckBody {
   /** Additional evaluation context of the flags: any JSON with at most 8 levels. `targetingKey` defaults to the key's `owner_id`, or its id without an owner. `key` is always set to the key's id, owner, environment and metadata. */
   context?:
     | {
-        /** Whom the flag is evaluated for. */
+        /** Id of the subject, such as a user. */
         targetingKey?: string | undefined;
         [name: string]: unknown;
       }
@@ -694,21 +694,21 @@ export interface FlagDefinition {
   type: "boolean" | "string" | "number" | "object";
   variants: Record<string, unknown>;
   default: FlagServe;
-  /** Served while the flag is off; null: no value, the caller's own default. */
+  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. */
   off_variant: string | null;
   rules: FlagRule[];
   tags: string[];
   metadata: Record<string, string | number | boolean>;
   server_only: boolean;
   archived: boolean;
-  /** One counter per project: its value at the flag's last change. */
+  /** Version of the flag: the project's change counter at the flag's last change. */
   version: number;
-  /** Null for a flag that is older than this field. */
+  /** Creation time; null for flags older than this field. */
   created_at: string | null;
   updated_at: string;
-  /** The hour of its last evaluation by itself; evaluations of all flags together do not count. */
+  /** Hour of the last individual evaluation; bulk evaluations are not counted. */
   last_evaluated_at: string | null;
-  /** Unchanged for 30 days, and in that time either not evaluated by itself, or with one possible outcome. */
+  /** Whether the flag is unchanged for 30 days, and in this time either not individually evaluated, or limited to one possible outcome. */
   stale: boolean;
 }
 
@@ -717,16 +717,16 @@ export interface FlagServe {
   variant?: string | undefined;
   split?:
     | readonly {
-        /** Null: on with the next rule; in `default`, `off_variant`. */
+        /** Name of a variant. Null continues with the next rule; in `default` it serves `off_variant`. */
         variant: string | null;
         weight: number;
       }[]
     | undefined;
-  /** The attribute that decides who falls where; `targetingKey` when left out. */
+  /** Name of the attribute that is hashed. Default: `targetingKey`. */
   by?: string | undefined;
-  /** Splits with the same seed cut alike; the flag's key when left out. */
+  /** Seed of the hash: splits with the same seed assign alike. Default: the flag's key. */
   seed?: string | undefined;
-  /** MurmurHash3 x86 32 over UTF-8. */
+  /** Hash algorithm: MurmurHash3 x86 32 over UTF-8. */
   hash?: "m3" | undefined;
 }
 
@@ -735,7 +735,7 @@ export type FlagRule = { name?: string | undefined; when: readonly FlagCondition
 
 /** The body of `POST /v1/gate`, `rules`, `one of`, `[]`, `when`, `[]`. */
 export interface FlagCondition {
-  /** A member of the context, by dots also within objects; `$now` is the server's time. */
+  /** Name of a context attribute; dots select members of objects. `$now` is the server's time. */
   attribute: string;
   op:
     | "in"
@@ -772,19 +772,19 @@ export type FlagKeys = { flags: string[] };
 export interface FlagBody {
   flag_key: string;
   enabled: boolean;
-  /** Left out, an existing one stays; null clears it. So it is with all fields. */
+  /** Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below. */
   description?: string | null | undefined;
   type?: "boolean" | "string" | "number" | "object" | null | undefined;
   variants?: Record<string, unknown> | null | undefined;
   default?: FlagServe | null | undefined;
-  /** Served while the flag is off; null: no value, the caller's own default. */
+  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. */
   off_variant?: string | null | undefined;
   rules?: readonly FlagRule[] | null | undefined;
   tags?: readonly string[] | null | undefined;
   metadata?: Record<string, string | number | boolean> | null | undefined;
   server_only?: boolean | null | undefined;
   archived?: boolean | null | undefined;
-  /** Refuses the change (409 `conflict` with `version`) when the flag has another version by now. */
+  /** Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`. */
   if_version?: number | null | undefined;
 }
 
@@ -792,7 +792,7 @@ export interface FlagBody {
 export interface FlagSaved {
   success: true;
   flag_key: string;
-  /** One counter per project: its value at the flag's last change. */
+  /** Version of the flag: the project's change counter at the flag's last change. */
   version: number;
 }
 
@@ -2186,10 +2186,10 @@ export interface MonitorUpdateBody {
 
 /** The body of `POST /ofrep/v1/evaluate/flags`. */
 export interface EvaluationBody {
-  /** What is known of whom the flags are evaluated for: any JSON, at most 8 levels. */
+  /** Evaluation context, such as attributes of a user: any JSON object with at most 8 levels. */
   context?:
     | {
-        /** Whom the flag is evaluated for. */
+        /** Id of the subject, such as a user. */
         targetingKey?: string | undefined;
         [name: string]: unknown;
       }
@@ -2200,14 +2200,14 @@ export interface EvaluationBody {
 /** What `POST /ofrep/v1/evaluate/flags` answers. */
 export interface Evaluations {
   flags: Evaluation[];
-  /** Where to hear that something has changed. Not for browser sessions. */
+  /** Streams that notify of changes. Omitted for browser sessions. */
   eventStreams?: FlagEventStream[];
 }
 
 /** What `POST /ofrep/v1/evaluate/flags` answers, `flags`, `[]`. */
 export interface Evaluation {
   key: string;
-  /** Left out where the caller's own default counts. */
+  /** Value of the flag; omitted if the caller uses its own default. */
   value?: unknown;
   variant?: string;
   reason: "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "SPLIT" | "DISABLED";
@@ -2217,7 +2217,7 @@ export interface Evaluation {
 /** What `POST /ofrep/v1/evaluate/flags` answers, `eventStreams`, `[]`. */
 export interface FlagEventStream {
   type: "sse";
-  /** With `public_url`: where the stream is. */
+  /** URL of the stream, if `public_url` is configured. */
   url?: string;
   endpoint?: { requestUri: string };
   inactivityDelaySec: number;
@@ -3085,13 +3085,13 @@ export interface KnownExtras {
   bucket_id?: string;
   /** With `endpoint_name_taken`: ID of the endpoint that has the name. */
   endpoint_id?: string;
-  /** Of OFREP: the error as the protocol names it. */
+  /** OFREP: error code of the protocol. */
   errorCode?: "PARSE_ERROR" | "INVALID_CONTEXT" | "FLAG_NOT_FOUND" | "GENERAL";
-  /** Of OFREP: the same as `error.message`. */
+  /** OFREP: same text as `error.message`. */
   errorDetails?: string;
   /** With `conflict` of a reset: credits in open holds. */
   held?: number;
-  /** Of OFREP: the key of the flag that was asked for. */
+  /** OFREP: key of the requested flag. */
   key?: string;
   /** With `monitor_name_taken` and `monitor_slug_taken`: the monitor that has it. */
   monitor_id?: string;
@@ -3099,7 +3099,7 @@ export interface KnownExtras {
   schedule_id?: string;
   /** With `conflict` of a hold that is no longer open: what became of it. */
   status?: "captured" | "released" | "expired";
-  /** With `conflict` of a flag: its current version; null where there is no such flag. */
+  /** With `conflict` for a flag: its current version; null if the flag does not exist. */
   version?: number | null;
 }
 
@@ -3350,11 +3350,11 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** Whole definitions. */
+      /** Whether to return complete definitions. */
       full?: boolean | undefined;
-      /** Flags with this tag alone. */
+      /** Returns only flags with this tag. */
       tag?: string | undefined;
-      /** Archived flags too. */
+      /** Whether to include archived flags. */
       archived?: boolean | undefined;
     }
   >,
@@ -3560,9 +3560,9 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** As `eventStreams` has it. */
+      /** Token from `eventStreams` of a bulk evaluation. */
       token?: string | undefined;
-      /** As the header `Last-Event-ID`, which goes before. */
+      /** Alternative to the header `Last-Event-ID`, which takes precedence. */
       lastEventId?: string | undefined;
     }
   >,

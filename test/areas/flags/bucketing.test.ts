@@ -5,7 +5,7 @@ import type { Serve } from "../../../src/areas/flags/definitions/schema.ts";
 import { PrefixedHash, positionOf } from "../../../src/areas/flags/evaluation/bucketing.ts";
 import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation/evaluation.ts";
 
-/** The hash of a text as a whole. */
+/** The hash of a complete text. */
 const murmur3 = (text: string): number => new PrefixedHash("").of(text);
 
 describe("murmur3 and positions", () => {
@@ -34,7 +34,7 @@ describe("murmur3 and positions", () => {
     expect(positionOf(hash, 100)).toBe(ofHundred);
   });
 
-  test("a text of any length and any characters is hashed as its UTF-8 bytes are", () => {
+  test("any text is hashed as its UTF-8 bytes", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 3_000 }), (text) => {
         expect(murmur3(text)).toBe(plainMurmur3(new TextEncoder().encode(text)));
@@ -50,7 +50,7 @@ describe("murmur3 and positions", () => {
     expect(murmur3(long)).toBe(plainMurmur3(new TextEncoder().encode(long)));
   });
 
-  test("positions are exact where the product passes 2^53", () => {
+  test("positions are exact if the product exceeds 2^53", () => {
     const [hash, weight] = [fc.nat(2 ** 32 - 1), fc.integer({ min: 1, max: 2 ** 31 - 1 })];
     fc.assert(
       fc.property(hash, weight, (h, w) => {
@@ -61,7 +61,7 @@ describe("murmur3 and positions", () => {
   });
 });
 
-/** The algorithm as its author writes it, over 64-bit integers. */
+/** The original algorithm with 64-bit integers. */
 function plainMurmur3(bytes: Uint8Array): number {
   const word = (n: bigint) => n & 0xffff_ffffn;
   const turned = (n: bigint, by: bigint) => word((n << by) | (n >> (32n - by)));
@@ -82,7 +82,7 @@ function plainMurmur3(bytes: Uint8Array): number {
 
 const SUITS = ["clubs", "diamonds", "hearts", "spades"];
 
-/** The variant of a flag that is nothing but a split. */
+/** The variant of a flag that has only a split. */
 function variantOf(key: string, serve: Serve, context: object): string | undefined {
   const names = serve.split?.map(({ variant }) => variant ?? "") ?? [];
   const variants = Object.fromEntries(names.map((name) => [name, name]));
@@ -90,7 +90,7 @@ function variantOf(key: string, serve: Serve, context: object): string | undefin
   return evaluate(flag, { ...context }, 0).variant;
 }
 
-describe("splits as flagd makes them (@fractional-v2)", () => {
+describe("splits compatible with flagd (@fractional-v2)", () => {
   const suits = { split: SUITS.map((variant) => ({ variant, weight: 25 })), by: "email" };
 
   test.each([
@@ -124,7 +124,7 @@ describe("splits as flagd makes them (@fractional-v2)", () => {
     expect(variantOf("fractional-flag-shorthand", { split, by: "email" }, { email })).toBe(side);
   });
 
-  test("5,000 keys fall where flagd's own evaluator has them", () => {
+  test("5,000 keys get the same variants as from flagd's evaluator", () => {
     const weights = [7, 13, 30, 50];
     const core = new FlagdCore();
     core.setConfigurations(
@@ -149,12 +149,12 @@ describe("splits as flagd makes them (@fractional-v2)", () => {
       counts.set(theirs, (counts.get(theirs) ?? 0) + 1);
     }
     expect(differences).toBe(0);
-    // They do fall everywhere.
+    // All variants occur.
     expect([...counts.keys()].sort()).toEqual(SUITS);
   });
 });
 
-test("25 % of 100,000 users are 25,058, and more weight for the first takes nobody out", () => {
+test("25 % of 100,000 users are 25,058, and a higher weight of the first entry removes no user", () => {
   const withShare = (share: number) => {
     const split = [
       { variant: "on", weight: share },

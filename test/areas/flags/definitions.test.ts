@@ -49,7 +49,7 @@ const texts = (variants: object, more: object = {}) => ({
   ...more,
 });
 
-/** What fits exactly. */
+/** Definitions at their limits. */
 const FITTING: readonly [string, object][] = [
   ["nothing but the switch", {}],
   ["the most variants", texts(many(VARIANTS_MAX, (index) => `${index}`))],
@@ -85,7 +85,7 @@ const FITTING: readonly [string, object][] = [
 
 const TOO_LONG = "a".repeat(VARIANT_NAME_LENGTH_MAX + 1);
 
-/** What does not fit, and where. */
+/** Definitions past a limit, with the path of the problem. */
 const REFUSED: readonly [name: string, fields: object, path: string][] = [
   ["an unknown type", { type: "integer" }, "type"],
   ["one variant too many", texts(many(VARIANTS_MAX + 1, String)), "variants"],
@@ -198,7 +198,7 @@ describe("a definition", () => {
     expect(answer.status, answer.text).toBe(201);
     const { body, status } = await account.get(`/v1/gate/${flag_key}/definition`);
     expect(status).toBe(200);
-    // What was said stands there, a split with its hash; null says nothing but of off_variant.
+    // Sent fields are stored, a split with its hash; null restores the default, except for off_variant.
     for (const [name, value] of Object.entries(fields))
       if (name !== "if_version" && (value !== null || name === "off_variant"))
         expect(JSON.stringify(body[name]).replaceAll(',"hash":"m3"', "")).toBe(
@@ -223,7 +223,7 @@ describe("a definition", () => {
     });
   });
 
-  test("a number beyond those that JSON can write back", async () => {
+  test("a number that JSON cannot represent", async () => {
     for (const variants of ['{"a":1e999}', '{"a":{"b":[1e999]}}']) {
       const type = variants.includes("b") ? "object" : "number";
       const text = `{"flag_key":"huge","enabled":true,"type":"${type}","default":{"variant":"a"},"variants":${variants}}`;
@@ -233,7 +233,7 @@ describe("a definition", () => {
     }
   });
 
-  test("many faults at once are named, a bounded number of them", async () => {
+  test("many problems are reported, up to a limit", async () => {
     const rules = list(RULES_MAX, () => rule({ serve: { variant: "blue" }, name: 5 }));
     const answer = await account.post("/v1/gate", { flag_key: "refused", enabled: true, rules });
     expectError(answer, "gate.rule_invalid");

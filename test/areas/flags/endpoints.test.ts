@@ -8,8 +8,8 @@ import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 const KEY_MESSAGE =
-  "must be 1 to 64 lower-case letters, digits, dashes or underscores, beginning with a letter or digit";
-const DESCRIPTION_MESSAGE = "must be a text of at most 256 characters";
+  "must be 1 to 64 lower-case letters, digits, dashes or underscores, starting with a letter or digit";
+const DESCRIPTION_MESSAGE = "must be a string of at most 256 characters";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -17,14 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Makes flags, the first one first. */
+/** Creates flags in this order. */
 function holding(...flags: readonly object[]): (world: World) => Promise<void> {
   return async ({ account }) => {
     for (const flag of flags) expect((await account.post("/v1/gate", flag)).status).toBe(201);
   };
 }
 
-/** Expects these flags and no others, the newest first. */
+/** Expects exactly these flags, newest first. */
 function leaves(...flags: readonly object[]): NonNullable<Scenario["after"]> {
   return async ({ account, server: { server } }) => {
     const { body } = await account.send("GET", "/v1/gate");
@@ -66,7 +66,7 @@ function withoutCredit(path: string): Scenario {
   };
 }
 
-/** Bodies that the schema refuses, over a flag that stays as it is. */
+/** Bodies that the schema rejects, for a flag that stays unchanged. */
 function refused(name: string, body: unknown, fields: object): Scenario {
   return {
     name,
@@ -186,7 +186,7 @@ describe("POST /v1/gate", () => {
       "the reserved key",
       { ...ON, flag_key: RESERVED_KEY },
       {
-        flag_key: ['must not be "config": that path reads the configuration of all flags'],
+        flag_key: ['must not be "config", which is the path of the configuration of all flags'],
       },
     ),
     refused(
@@ -372,7 +372,7 @@ describe("DELETE /v1/gate/{flagKey}", () => {
   ]);
 });
 
-test("flags belong to the project: another's keys see their own", async () => {
+test("flags belong to the project: keys of other projects see only their own", async () => {
   const account = await server.account({ balance: 100 });
   const project = await account.post("/v1/projects", { name: "Other" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };

@@ -59,12 +59,12 @@ describe("a flag with rules", () => {
       const plain = evaluate(compileFlag("f", enabled, null), {}, 0);
       const [variant, reason] = enabled ? (["on", "STATIC"] as const) : (["off", "DISABLED"] as const);
       expect(plain).toEqual({ key: "f", value: enabled, variant, reason, metadata: {} });
-      // What has a definition, and nothing in it that says otherwise, is the same.
+      // A definition with defaults gives the same result.
       expect(evaluate(compileFlag("f", enabled, { tags: ["a"] }), {}, 0)).toEqual(plain);
     }
   });
 
-  test("metadata go with every outcome", () => {
+  test("every outcome has the metadata", () => {
     const flag = compileFlag("f", true, { metadata: { owner: "checkout", tier: 2, beta: true } });
     expect(evaluate(flag, {}, 0).metadata).toEqual({ owner: "checkout", tier: 2, beta: true });
   });
@@ -116,7 +116,7 @@ describe("splits", () => {
     },
   );
 
-  test("an entry of null goes on with the next rule, and in the default to off_variant", () => {
+  test("a null entry continues with the next rule, and in the default serves off_variant", () => {
     const nobody = { split: [{ variant: null, weight: 1 }] };
     const everybody = [{ attribute: "targetingKey", op: "exists" as const }];
     const definition: StoredDefinition = {
@@ -136,7 +136,7 @@ describe("splits", () => {
     expect(outcome(without, { targetingKey: "a" })).toMatchObject({ value: false, reason: "DEFAULT" });
   });
 
-  test("an empty seed is a seed, and an entry without weight is nobody's", () => {
+  test("an empty seed is valid, and an entry with weight 0 gets nobody", () => {
     const entries = [
       { variant: "off", weight: 0 },
       { variant: "on", weight: 1 },
@@ -168,8 +168,8 @@ describe("splits", () => {
 const AT = "2026-11-21T19:00:00Z";
 const AT_MS = Date.parse(AT);
 
-/** Whether a condition holds for a value of its attribute. */
-function holds(condition: Omit<Condition, "attribute">, value: unknown, now = 0): boolean {
+/** Whether a condition matches a value of its attribute. */
+function conditionMatches(condition: Omit<Condition, "attribute">, value: unknown, now = 0): boolean {
   return holdsIn({ attribute: "a", ...condition }, { a: value }, now);
 }
 
@@ -213,8 +213,8 @@ describe("conditions", () => {
     [{ op: "exists" }, false],
     [{ op: "exists", not: true }, null],
   ])("%p holds for %p", (condition, value) => {
-    expect(holds(condition, value)).toBe(true);
-    expect(holds({ ...condition, not: condition.not !== true }, value)).toBe(false);
+    expect(conditionMatches(condition, value)).toBe(true);
+    expect(conditionMatches({ ...condition, not: condition.not !== true }, value)).toBe(false);
   });
 
   test.each<[Omit<Condition, "attribute">, unknown]>([
@@ -240,23 +240,23 @@ describe("conditions", () => {
     [{ op: "exists" }, undefined],
     [{ op: "exists" }, null],
   ])("%p does not hold for %p", (condition, value) => {
-    expect(holds(condition, value)).toBe(false);
+    expect(conditionMatches(condition, value)).toBe(false);
   });
 
-  test("an attribute is the member of that very name, else by dots into objects, and nothing inherited", () => {
-    const wanted = (attribute: string): Condition => ({ attribute, op: "in", values: ["x"] });
-    expect(holdsIn(wanted("a.b"), { a: { b: "x" } })).toBe(true);
-    expect(holdsIn(wanted("a.b"), { "a.b": "x", a: { b: "y" } })).toBe(true);
-    expect(holdsIn(wanted("a.b"), { "a.b": null, a: { b: "x" } })).toBe(false);
-    expect(holdsIn(wanted("a.b.c"), { a: { b: { c: "x" } } })).toBe(true);
-    expect(holdsIn(wanted("a.0"), { a: ["x"] })).toBe(false);
-    expect(holdsIn(wanted("a.length"), { a: "x" })).toBe(false);
+  test("an attribute is the member with its name, or else nested, and never inherited", () => {
+    const expected = (attribute: string): Condition => ({ attribute, op: "in", values: ["x"] });
+    expect(holdsIn(expected("a.b"), { a: { b: "x" } })).toBe(true);
+    expect(holdsIn(expected("a.b"), { "a.b": "x", a: { b: "y" } })).toBe(true);
+    expect(holdsIn(expected("a.b"), { "a.b": null, a: { b: "x" } })).toBe(false);
+    expect(holdsIn(expected("a.b.c"), { a: { b: { c: "x" } } })).toBe(true);
+    expect(holdsIn(expected("a.0"), { a: ["x"] })).toBe(false);
+    expect(holdsIn(expected("a.length"), { a: "x" })).toBe(false);
     for (const attribute of ["constructor", "constructor.name", "__proto__", "toString", "a..b", "."])
       expect(holdsIn({ attribute, op: "exists" }, { a: {} })).toBe(false);
-    expect(holdsIn(wanted("__proto__"), JSON.parse('{"__proto__": "x"}'))).toBe(true);
+    expect(holdsIn(expected("__proto__"), JSON.parse('{"__proto__": "x"}'))).toBe(true);
   });
 
-  test("$now is the server's time, whatever the context says", () => {
+  test("$now is the server's time, even if the context has it", () => {
     const after: Condition = { attribute: "$now", op: "after", values: [AT] };
     expect(holdsIn(after, { $now: "2099-01-01T00:00:00Z" }, AT_MS - 1)).toBe(false);
     expect(holdsIn(after, {}, AT_MS)).toBe(true);
@@ -266,7 +266,7 @@ describe("conditions", () => {
 });
 
 describe("versions", () => {
-  test("are ordered as SemVer's own example is", () => {
+  test("are ordered as in the SemVer specification", () => {
     const ordered = [
       ...["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11"],
       ...["1.0.0-rc.1", "1.0.0", "1.0.1", "1.1", "2", "10.0.0", "10.0.99999999999999999999"],
@@ -276,7 +276,7 @@ describe("versions", () => {
         expect(Math.sign(compareVersions(first, second))).toBe(Math.sign(one - other));
   });
 
-  test("agree with Bun's on every pair", () => {
+  test("are ordered as by Bun for every pair", () => {
     const part = fc.oneof(fc.nat(3), fc.nat(200));
     const name = fc.constantFrom("0", "1", "2", "11", "alpha", "beta", "rc", "x-1", "A");
     const version = fc
@@ -337,7 +337,7 @@ describe("hostile contexts", () => {
     }
   }
 
-  test("end after a bounded number of comparisons, as the caller's mistake", () => {
+  test("fail as a client error above the limit of comparisons", () => {
     const texts = list(20_000, () => "v");
     const startedAt = performance.now();
     for (const op of ["contains", "starts_with", "ends_with"] as const)
@@ -345,26 +345,26 @@ describe("hostile contexts", () => {
     expect(codeOf(rules("contains", 4, { ignore_case: true }), { a: "v".repeat(64 * 1024) })).toBe(
       "validation_error",
     );
-    for (const [op, wanted] of [
+    for (const [op, expected] of [
       ["before", AT],
       ["semver_gt", "1"],
     ] as const) {
-      const when = [{ attribute: "a", op, values: [wanted] }];
+      const when = [{ attribute: "a", op, values: [expected] }];
       const definition = { rules: list(50, () => ({ when, serve: { variant: "on" } })) };
       expect(codeOf(definition, { a: list(4_000, () => "-".repeat(SEMVER_LENGTH_MAX)) })).toBe(
         "validation_error",
       );
     }
-    // Some milliseconds each, and several times that on a busy machine; without the limit it is minutes.
+    // A few milliseconds each, several times that on a busy machine; minutes without the limit.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
-    // What is large on one side alone is no trouble.
+    // A large context or large conditions alone are fine.
     expect(codeOf(rules("in", 5), { a: texts })).toBe("ok");
     expect(codeOf(rules("contains", 4), { a: "v" })).toBe("ok");
   });
 
-  test("the bound is where it says", () => {
+  test("the limit is exact", () => {
     const context = (length: number) => ({ a: list(length, () => 1) });
-    // Each element costs one comparison with each value, one to be read and one to be looked at.
+    // Each element costs one comparison per value, one to read it and one to check it.
     const fitting = Math.floor(EFFORT_MAX / (values.length + 2));
     expect(codeOf(rules("starts_with", 1), context(fitting))).toBe("ok");
     expect(codeOf(rules("starts_with", 1), context(fitting + 1))).toBe("validation_error");

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Fills up a project with copies of the newest flag. */
+/** Fills a project with copies of the newest flag. */
 async function fillProject(): Promise<void> {
   const { db, writer } = server.server.kernel;
   const copy = db.change<[number]>(
@@ -28,7 +28,7 @@ async function keysIn(client: Client, path: string): Promise<string[]> {
   );
 }
 
-test("an evaluation of all flags that fails is refunded, and one without credits is rejected", async () => {
+test("a failed bulk evaluation is refunded, and one without credits is rejected", async () => {
   const client = await server.account({ balance: 5 });
   const values = Array.from({ length: 1_000 }, (_, at) => `v${at}`);
   const when = [{ attribute: "a", op: "starts_with", values }];
@@ -44,7 +44,7 @@ test("an evaluation of all flags that fails is refunded, and one without credits
   expectError(await client.post("/ofrep/v1/evaluate/flags", { context: {} }), "insufficient_balance");
 });
 
-test("lists and evaluations of the largest project have all of its flags", async () => {
+test("lists and bulk evaluations of the largest project have all of its flags", async () => {
   const client = await server.account({ balance: 100 });
   await client.post("/v1/gate", { flag_key: "f", enabled: true, tags: ["t"] });
   await fillProject();

@@ -34,7 +34,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** What a provider is told to reach the server with. */
+/** Options of a provider. */
 function settings(key: string | null, header: "Authorization" | "X-API-Key" = "Authorization") {
   const value = header === "Authorization" ? `Bearer ${key}` : String(key);
   return { baseUrl: server.url, headers: [[header, value]] as [string, string][] };
@@ -42,7 +42,7 @@ function settings(key: string | null, header: "Authorization" | "X-API-Key" = "A
 
 let domains = 0;
 
-/** A client of the server's SDK with a provider of its own. */
+/** A client of the server SDK with a separate provider. */
 async function sdk(key: string | null, header?: "X-API-Key") {
   const domain = `domain-${domains++}`;
   await OpenFeature.setProviderAndWait(domain, new OFREPProvider(settings(key, header)));
@@ -70,16 +70,16 @@ describe("the server's provider", () => {
     expect(object).toMatchObject({ value: { b: [1] }, flagMetadata: { owner: "ada" }, reason: "STATIC" });
   });
 
-  test("X-API-Key does as well", async () => {
+  test("accepts X-API-Key", async () => {
     const flags = await sdk(account.key, "X-API-Key");
     expect(await flags.getStringValue("text", "-")).toBe("A");
   });
 
-  test("has the caller's default, and says why, where there is no value", async () => {
+  test("returns the caller's default with a reason if there is no value", async () => {
     const flags = await sdk(account.key);
     const missing = await flags.getStringDetails("missing", "mine");
     expect(missing).toMatchObject({ value: "mine", errorCode: "FLAG_NOT_FOUND", reason: "ERROR" });
-    // A key that the provider does not encode.
+    // The provider does not encode this key.
     expect((await flags.getStringDetails("a b/c", "mine")).value).toBe("mine");
     expect((await flags.getStringDetails("none", "mine")).value).toBe("mine");
     const other = await flags.getNumberDetails("text", 3);
@@ -88,7 +88,7 @@ describe("the server's provider", () => {
     expect(invalid).toMatchObject({ value: "mine", errorCode: "INVALID_CONTEXT" });
   });
 
-  test("has the caller's default without a key, without credits, and when it asks too much", async () => {
+  test("returns the caller's default without a key, without credits, and above the rate limit", async () => {
     const poor = await server.account({ balance: 0 });
     const free = await server.account({ tier: "free" });
     for (const key of ["sm_x", poor.key]) {
@@ -100,13 +100,13 @@ describe("the server's provider", () => {
     for (let asked = 1; asked <= 60 && last.errorCode === "FLAG_NOT_FOUND"; asked += 1)
       last = await flags.getStringDetails("text", "mine");
     expect(last).toMatchObject({ value: "mine", errorCode: "GENERAL" });
-    // It waits for as long as the server has said, and asks nobody.
+    // It waits for the time that the server has sent and makes no request.
     const paused = await flags.getStringDetails("text", "mine");
     expect(paused.errorMessage).toContain("paused due to TooManyRequests");
   });
 });
 
-/** What a web provider has sent, by status. */
+/** Statuses of a web provider's requests. */
 class Recorder {
   readonly statuses: number[] = [];
   readonly etags: (string | null)[] = [];
@@ -129,13 +129,13 @@ async function webSdk(key: string | null, context: object) {
     changeDetection: "none",
     cacheMode: "disabled",
   });
-  // Its type says of what is left out that it is undefined.
+  // Its type has omitted members as undefined.
   const ready = WebOpenFeature.setProviderAndWait(domain, provider as Provider, context as EvaluationContext);
   return { flags: WebOpenFeature.getClient(domain), recorder, domain, ready };
 }
 
 describe("the browsers' provider", () => {
-  test("evaluates all flags at once; a known answer is a 304, values of another context are not", async () => {
+  test("evaluates all flags; an unchanged response is 304, values of another context are not", async () => {
     const { flags, recorder, domain, ready } = await webSdk(account.key, { targetingKey: "u" });
     await ready;
     expect(flags.getBooleanValue("bool", false)).toBe(true);
@@ -144,12 +144,12 @@ describe("the browsers' provider", () => {
     expect(flags.getObjectDetails("object", {})).toMatchObject({ value: { b: [1] }, variant: "a" });
     expect(flags.getStringDetails("none", "mine")).toMatchObject({ value: "mine", reason: "DISABLED" });
     expect(flags.getStringDetails("missing", "mine").errorCode as string).toBe("FLAG_NOT_FOUND");
-    // What no rule looks for changes nothing; the plan does.
+    // An attribute without a rule changes nothing; the plan does.
     await WebOpenFeature.setContext(domain, { targetingKey: "u", colour: "red" });
     expect(flags.getBooleanValue("bool", false)).toBe(true);
     await WebOpenFeature.setContext(domain, { targetingKey: "u", plan: "pro" });
     expect(flags.getBooleanValue("bool", true)).toBe(false);
-    // Its tag is forgotten for another user.
+    // The provider drops its ETag for another user.
     await WebOpenFeature.setContext(domain, { targetingKey: "v" });
     expect(flags.getBooleanValue("bool", false)).toBe(true);
     expect(recorder.statuses).toEqual([200, 304, 200, 200]);
@@ -159,13 +159,13 @@ describe("the browsers' provider", () => {
     expect(again).toBe(first ?? null);
   });
 
-  test("begins before a user is known", async () => {
+  test("starts before a user is known", async () => {
     const { flags, ready } = await webSdk(account.key, {});
     await ready;
     expect(flags.getBooleanValue("bool", false)).toBe(true);
   });
 
-  test("a key that is none, or may not, ends its start for good", async () => {
+  test("fails permanently with an invalid key or without the scope", async () => {
     const { body } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
     for (const key of ["sm_x", String(body.secret)]) {
       const { flags, ready } = await webSdk(key, {});
@@ -174,7 +174,7 @@ describe("the browsers' provider", () => {
     }
   });
 
-  test("no credits, and a context that is none, fail its start", async () => {
+  test("fails to start without credits and with an invalid context", async () => {
     const poor = await server.account({ balance: 0 });
     const broke = await webSdk(poor.key, {});
     await expect(broke.ready).rejects.toThrow();

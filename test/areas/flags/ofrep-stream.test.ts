@@ -9,7 +9,7 @@ import { loggedIn, OWN_PAGE } from "../session/support.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  // The clock stands: streams keep to real time all the same.
+  // With a manual clock, streams use real time.
   server = await startTestServer({ manualClock: true, args: ["--trust-proxy", "127.0.0.1"] });
 });
 afterAll(() => server.stop());
@@ -34,13 +34,13 @@ class Listener extends EventReader {
     }));
   }
 
-  /** Waits for so many events. */
+  /** Waits for this number of events. */
   async eventCount(count: number): Promise<void> {
     await this.until(() => this.events.length >= count);
   }
 }
 
-/** Where a client hears of changes. */
+/** Path of a client's stream. */
 async function streamOf(client: Client): Promise<string> {
   const { body, text } = await client.post("/ofrep/v1/evaluate/flags", {});
   const [stream] = (body.eventStreams ?? []) as { endpoint: { requestUri: string } }[];
@@ -60,11 +60,11 @@ function saveFlag(owner: Client, key: string, more: object = {}) {
   return owner.post("/v1/gate", { flag_key: key, enabled: true, ...more });
 }
 
-/** Longer than an event waits. */
+/** Longer than the delay of an event. */
 const SOON_MS = 400;
 
 describe("GET /ofrep/v1/events", () => {
-  test("tells once of changes that come together, with the project's version", async () => {
+  test("combines concurrent changes into one event with the project's version", async () => {
     const account = await server.account();
     const { client } = await newKey(account);
     const listener = await new Listener().open(client);
@@ -75,7 +75,7 @@ describe("GET /ofrep/v1/events", () => {
     await listener.eventCount(1);
     const data = { type: "refetchEvaluation", lastModified: TEST_START_MS / 1000 };
     expect(listener.events).toEqual([{ id: 3, data }]);
-    // What changes nothing, in another project, or in another area, is no event.
+    // No event for a save without changes, and for changes in other projects and areas.
     await saveFlag(account, "two");
     await account.post("/v1/meter/m/refill", { amount: 1 });
     await saveFlag(await server.account(), "other");
@@ -87,7 +87,7 @@ describe("GET /ofrep/v1/events", () => {
     listener.close();
   });
 
-  test("a token works from the addresses of its key alone", async () => {
+  test("a token works only from the allowed addresses of its key", async () => {
     const account = await server.account();
     const bound = { prefix: "sm", name: "k", scopes: ["ofrep:read"], allowed_ips: ["203.0.113.0/24"] };
     const { secret, key_id } = (await account.post("/v1/keys", bound)).body;
@@ -100,21 +100,21 @@ describe("GET /ofrep/v1/events", () => {
     const listener = new Listener();
     await listener.read(server.url + path, from("203.0.113.5").headers);
     await listener.until((text) => text.includes(": ok\n\n"));
-    // A stream that is open ends with its address.
+    // An open stream ends when its address is no longer allowed.
     await account.patch(`/v1/keys/${key_id}`, { allowed_ips: ["198.51.100.1"] });
     await saveFlag(account, "one");
     await listener.until((_, hasEnded) => hasEnded);
     expect(listener.events).toEqual([]);
   });
 
-  test("flags for servers only are told of to keys that read them", async () => {
+  test("only keys with access to server-only flags are notified of them", async () => {
     const account = await server.account();
     const listener = await new Listener().open((await newKey(account)).client);
     const reader = await new Listener().open((await newKey(account, ["ofrep:read", "gate:read"])).client);
     await saveFlag(account, "secret", { server_only: true });
     await reader.eventCount(1);
     expect(listener.events).toEqual([]);
-    // From here on the others see it, and then no longer.
+    // The flag becomes visible to the others, and then hidden.
     await saveFlag(account, "secret", { server_only: false });
     await listener.eventCount(1);
     await saveFlag(account, "secret", { server_only: true });
@@ -124,15 +124,15 @@ describe("GET /ofrep/v1/events", () => {
     for (const one of [listener, reader]) one.close();
   });
 
-  test("who comes back hears at once of what it has missed, and of nothing else", async () => {
+  test("a client that reconnects is notified immediately of missed changes, and of nothing else", async () => {
     const account = await server.account();
     const { client } = await newKey(account);
     for (const key of ["one", "two"]) await saveFlag(account, key);
-    const missed = await new Listener().open(client, { "last-event-id": "1" });
-    await missed.eventCount(1);
+    const noMatch = await new Listener().open(client, { "last-event-id": "1" });
+    await noMatch.eventCount(1);
     const byQuery = await new Listener().open(client, {}, "&lastEventId=1");
     await byQuery.eventCount(1);
-    // Of a backup that was put back: the version is lower than it was.
+    // After a restore, the version is lower.
     const ahead = await new Listener().open(client, { "last-event-id": "9" });
     await ahead.eventCount(1);
     const others = [
@@ -146,17 +146,17 @@ describe("GET /ofrep/v1/events", () => {
     );
     const both = await new Listener().open(client, { "last-event-id": "2" }, "&lastEventId=1");
     await Bun.sleep(SOON_MS);
-    for (const one of [missed, byQuery, ahead]) expect(one.events.map(({ id }) => id)).toEqual([2]);
+    for (const one of [noMatch, byQuery, ahead]) expect(one.events.map(({ id }) => id)).toEqual([2]);
     for (const one of [...quiet, both]) expect(one.events).toEqual([]);
-    for (const one of [missed, byQuery, ahead, both, ...quiet]) one.close();
+    for (const one of [noMatch, byQuery, ahead, both, ...quiet]) one.close();
   });
 
-  test("a change between an evaluation and the stream that it leads to is told of", async () => {
+  test("a change between an evaluation and its stream is notified", async () => {
     const account = await server.account();
     const { client } = await newKey(account);
     const path = await streamOf(client);
     await saveFlag(account, "one");
-    // Of somebody else, who knows of it.
+    // Another client that knows the change.
     const other = await new Listener().open((await newKey(account)).client);
     const late = new Listener();
     await late.read(server.url + path);
@@ -176,7 +176,7 @@ describe("GET /ofrep/v1/events", () => {
     expect(answer.body).toEqual({ flags: [expect.objectContaining({ key: "one" })] });
   });
 
-  test("HEAD takes no place", async () => {
+  test("HEAD does not count as a stream", async () => {
     const { client } = await newKey(await server.account());
     const answer = await server.client(null).send("HEAD", await streamOf(client));
     expect(answer.status).toBe(200);
@@ -219,7 +219,7 @@ describe("a stream ends", () => {
     expectError(await server.client(null).get(path), "forbidden");
   });
 
-  test("with the time of its key, before the next event", async () => {
+  test("when its key expires, before the next event", async () => {
     const account = await server.account();
     const expires_at = new Date(TEST_START_MS + 60_000).toISOString();
     const terms = { prefix: "sm", name: "k", scopes: ["ofrep:read"], expires_at };
@@ -231,7 +231,7 @@ describe("a stream ends", () => {
     expect(listener.events).toEqual([]);
   });
 
-  test("before the server waits for requests under way", async () => {
+  test("before the server waits for requests in flight", async () => {
     const own = await startTestServer();
     const listeners = await Promise.all(Array.from({ length: 20 }, () => new Listener().open(own.operator)));
     const begun = performance.now();
@@ -241,8 +241,8 @@ describe("a stream ends", () => {
   });
 });
 
-describe("refused", () => {
-  test("401 for a token that is none", async () => {
+describe("rejections", () => {
+  test("401 for an invalid token", async () => {
     const { client } = await newKey(await server.account());
     const path = await streamOf(client);
     const other = await streamOf((await newKey(await server.account())).client);
@@ -260,7 +260,7 @@ describe("refused", () => {
       expectError(await server.client(null).get(`/ofrep/v1/events?token=${one}`), "unauthorized");
     }
     expectError(await server.client(null).get("/ofrep/v1/events"), "unauthorized");
-    // Without a byte of what base64url leaves open in its last character.
+    // The same bytes with other unused bits in the last character.
     const last = token.charCodeAt(21) + 1;
     const similar = token.slice(0, 21) + String.fromCharCode(last) + token.slice(22);
     expectError(await server.client(null).get(`/ofrep/v1/events?token=${similar}`), "unauthorized");
@@ -282,7 +282,7 @@ describe("refused", () => {
       await Bun.sleep(10);
       again = await EventSocket.open(server.url, path).catch(() => null);
     }
-    // All of them hear of a change, within the time that is meant for so many.
+    // All of them are notified of a change within the time for this number.
     const begun = performance.now();
     await saveFlag(account, "one");
     await Promise.all(open.map((one) => one.heard));

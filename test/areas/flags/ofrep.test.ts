@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const PATH = "/ofrep/v1/evaluate/flags";
-/** Decided by rule, by split, and for all others. */
+/** A flag with a rule, a split and a default. */
 const CHECKOUT = {
   flag_key: "new-checkout",
   enabled: true,
@@ -52,7 +52,7 @@ async function keyWith(owner: Client, scopes: readonly string[]): Promise<Client
   return server.client(String(body.secret));
 }
 
-/** An error as OFREP's clients read it. */
+/** An error with the fields of OFREP. */
 function expectOfrep(answer: Answer, code: string, errorCode: string, key?: string): void {
   const { error } = expectError(answer, code);
   const { key: shown, errorCode: given, errorDetails } = answer.body;
@@ -90,7 +90,7 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     });
   });
 
-  test("a flag without value for this context leaves the caller its own default", async () => {
+  test("without a value for the context, the caller uses its own default", async () => {
     const { body } = await browser.post(`${PATH}/theme`, { context: {} });
     expect(body).toEqual({ key: "theme", reason: "DISABLED", metadata: {} });
   });
@@ -104,7 +104,7 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     expect(answer.body).toMatchObject({ value: true, variant: "on", reason: "STATIC" });
   });
 
-  test("costs a credit, also for a flag that is not there; a refusal costs nothing", async () => {
+  test("costs a credit, also for a missing flag; an error is free of charge", async () => {
     const own = await server.account({ balance: 3 });
     await own.post("/v1/gate", { flag_key: "f", enabled: true });
     const balance = async () => (await own.get("/v1/meter/balance")).body.balance;
@@ -118,7 +118,7 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     expectOfrep(await own.post(PATH, {}), "insufficient_balance", "GENERAL");
   });
 
-  test("X-API-Key is a key too, here alone; Authorization goes before it", async () => {
+  test("X-API-Key is accepted only here; Authorization takes precedence", async () => {
     const nobody = server.client(null);
     const headers = { "x-api-key": browser.key ?? "" };
     expect((await nobody.post(`${PATH}/plain`, {}, { headers })).status).toBe(200);
@@ -130,7 +130,7 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     expectError(await nobody.post(`${PATH}/plain`, {}, both), "unauthorized");
   });
 
-  test("an Idempotency-Key means nothing", async () => {
+  test("an Idempotency-Key has no effect", async () => {
     const options = { headers: { "idempotency-key": "one" } };
     const first = await browser.post(`${PATH}/plain`, {}, options);
     const again = await browser.post(`${PATH}/plain`, {}, options);
@@ -140,7 +140,7 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
 });
 
 describe("POST /ofrep/v1/evaluate/flags", () => {
-  test("all flags that the key sees, sorted by key, and where to hear of changes", async () => {
+  test("all visible flags, sorted by key, with the event stream", async () => {
     const answer = await browser.post(PATH, { context: { email: "ada@acme.com" } });
     expect(answer.headers.get("cache-control")).toBe("no-store");
     const { flags, eventStreams } = answer.body;
@@ -157,14 +157,14 @@ describe("POST /ofrep/v1/evaluate/flags", () => {
     ]);
   });
 
-  test("gate:read sees flags that are for servers only", async () => {
+  test("gate:read includes server-only flags", async () => {
     const reader = await keyWith(account, ["ofrep:read", "gate:read"]);
     expect((await reader.post(`${PATH}/secret`, {})).body).toMatchObject({ value: true });
     const { flags } = (await reader.post(PATH, {})).body;
     expect((flags as { key: string }[]).map(({ key }) => key)).toContain("secret");
   });
 
-  test("an ETag of the bytes: 304 while nothing is different, however it is weakened or listed", async () => {
+  test("an ETag of the bytes: 304 while nothing changes, also with weak tags and lists", async () => {
     const ask = (etag: string, context: object = {}) =>
       browser.post(PATH, { context }, { headers: { "if-none-match": etag } });
     const first = await browser.post(PATH, { context: {} });
@@ -179,7 +179,7 @@ describe("POST /ofrep/v1/evaluate/flags", () => {
     }
     for (const other of ['"x"', etag.slice(1, -1), `W/W/${etag}`, ""])
       expect((await ask(other)).status).toBe(200);
-    // The values of another context are others, though no flag has changed.
+    // Another context has other values without a change of flags.
     const elsewhere = await ask(etag, { email: "ada@acme.com" });
     expect(elsewhere.status).toBe(200);
     expect(elsewhere.headers.get("etag")).not.toBe(etag);
@@ -196,19 +196,19 @@ describe("POST /ofrep/v1/evaluate/flags", () => {
     expectError(await own.post(PATH, {}), "insufficient_balance");
   });
 
-  test("what the provider sends along with a refetch means nothing", async () => {
+  test("query parameters of a refetch have no effect", async () => {
     const answer = await browser.post(`${PATH}?flagConfigEtag=x&flagConfigLastModified=1`, {});
     expect(answer.status).toBe(200);
   });
 
-  test("another key gets another stream, and so another ETag", async () => {
+  test("another key has another stream and another ETag", async () => {
     const other = await keyWith(account, ["ofrep:read"]);
     const [one, two] = [await browser.post(PATH, {}), await other.post(PATH, {})];
     expect(one.body.flags).toEqual(two.body.flags);
     expect(one.headers.get("etag")).not.toBe(two.headers.get("etag"));
   });
 
-  test("with public_url, streams have whole addresses", async () => {
+  test("with public_url, streams have absolute URLs", async () => {
     const own = await startTestServer({ args: ["--public-url", "https://nf.example.com"] });
     try {
       const { eventStreams } = (await own.operator.post(PATH, {})).body;
@@ -225,7 +225,7 @@ describe("POST /ofrep/v1/evaluate/flags", () => {
   });
 });
 
-describe("refusals, as OFREP's clients read them", () => {
+describe("errors with the fields of OFREP", () => {
   const bodies: readonly (readonly [name: string, body: unknown, errorCode: string])[] = [
     ["no JSON", "{", "PARSE_ERROR"],
     ["a list", "[]", "PARSE_ERROR"],
@@ -259,7 +259,7 @@ describe("refusals, as OFREP's clients read them", () => {
     },
   );
 
-  test("a long key is repeated in part", async () => {
+  test("a long key is truncated in the error", async () => {
     const answer = await browser.post(`${PATH}/${"k".repeat(2_000)}?x=1`, {});
     expectOfrep(answer, "gate.feature_not_found", "FLAG_NOT_FOUND", `${"k".repeat(100)}…`);
     expect(answer.text.length).toBeLessThan(1_000);
@@ -272,7 +272,7 @@ describe("refusals, as OFREP's clients read them", () => {
     expectOfrep(answer, "request_too_large", "GENERAL", "plain");
   });
 
-  test("401 and 403 are as ever", async () => {
+  test("401 and 403 are unchanged", async () => {
     const reader = await keyWith(account, ["gate:read"]);
     for (const path of [PATH, `${PATH}/plain`]) {
       for (const [client, code] of [
@@ -286,7 +286,7 @@ describe("refusals, as OFREP's clients read them", () => {
     }
   });
 
-  test("429 is as ever, and says when to come back", async () => {
+  test("429 is unchanged, with Retry-After", async () => {
     const free = await server.account({ tier: "free" });
     let answer = await free.post(PATH, {});
     while (answer.status === 200) answer = await free.post(PATH, {});
@@ -295,18 +295,18 @@ describe("refusals, as OFREP's clients read them", () => {
     expect(answer.body).not.toHaveProperty("errorCode");
   });
 
-  test("a browser's key reads no rules, and what there is not is not there", async () => {
+  test("a browser's key cannot read rules or missing flags", async () => {
     expectError(await browser.get("/v1/gate/config"), "forbidden");
     expectError(await browser.get("/ofrep/v1/configuration"), "not_found");
     expectError(await browser.get(`${PATH}/plain`), "not_found");
   });
 
-  test("500 for a defect of ours, and nothing is charged", async () => {
+  test("500 for a bug, free of charge", async () => {
     const own = await startTestServer({ manualClock: true });
     try {
       const user = await own.account({ balance: 5 });
       await user.post("/v1/gate", { flag_key: "f", enabled: true, rules: [] });
-      // What no save could have stored.
+      // No save could have stored this.
       own.server.kernel.db.execute("UPDATE flags SET definition = '{\"rules\": 7}'");
       await own.restart();
       const client = own.client(user.key);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DEFINITIONS_BYTES_MAX } from "../../../src/areas/flags/domain.ts";
 import type { EvaluationContext } from "../../../src/areas/flags/evaluation/context.ts";
-import { FlagUses } from "../../../src/areas/flags/evaluation/usage.ts";
+import { FlagUsage } from "../../../src/areas/flags/evaluation/usage.ts";
 import type { FlagBody } from "../../../src/areas/flags/schema.ts";
 import { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
@@ -25,7 +25,7 @@ afterEach(() => bench.close());
 
 function newService(inMemoryMax?: number): FlagService {
   const store = flagStore(bench.kernel.db);
-  return new FlagService(store, new FlagUses(store, bench.kernel), inMemoryMax);
+  return new FlagService(store, new FlagUsage(store, bench.kernel), inMemoryMax);
 }
 
 function inUnit<T extends object>(work: (tx: Tx) => T): Promise<T> {
@@ -42,7 +42,7 @@ const outcomes = (context: EvaluationContext = {}, options = SERVER, from = serv
 const keysSeen = (options = SERVER): string[] => outcomes({}, options).map(({ key }) => key);
 
 describe("outcomes", () => {
-  test("all flags of the project, sorted by key, none that is archived or for servers alone", async () => {
+  test("all flags of the project, sorted by key, without archived and server-only ones", async () => {
     for (const key of ["b", "a", "a-b", "z", "_9".slice(1)]) await save(key);
     await save("hidden", { server_only: true });
     await save("old", { archived: true });
@@ -59,7 +59,7 @@ describe("outcomes", () => {
     });
   });
 
-  test("of one flag: undefined where it is absent, archived or hidden", async () => {
+  test("of one flag: undefined if it is missing, archived or hidden", async () => {
     await save("f");
     await save("hidden", { server_only: true });
     await save("old", { archived: true });
@@ -73,7 +73,7 @@ describe("outcomes", () => {
     expect(service.outcomeOf(PROJECT, "old", {}, BROWSER)).toMatchObject({ value: true });
   });
 
-  test("an evaluation by itself is noted, one of all together is not, nor one of what is hidden", async () => {
+  test("an individual evaluation is recorded; a bulk evaluation or one of a hidden flag is not", async () => {
     for (const key of ["single", "together"]) await save(key);
     await save("hidden", { server_only: true });
     outcomes();
@@ -84,7 +84,7 @@ describe("outcomes", () => {
     expect([noted("together"), noted("hidden")]).toEqual([null, null]);
   });
 
-  test("a context that takes too long is the caller's mistake, a definition that cannot be read is ours", async () => {
+  test("an expensive context is a client error, a corrupt definition a server error", async () => {
     const values = Array.from({ length: 1_000 }, (_, index) => `v${index}`);
     const when = [{ attribute: "a", op: "starts_with" as const, values }];
     await save("f", { rules: [{ when, serve: { variant: "on" } }] });
@@ -108,7 +108,7 @@ function codeOf(work: () => unknown): string {
   }
 }
 
-test("the version that browsers see rises with what they see alone", async () => {
+test("the version for browsers increases only with changes visible to them", async () => {
   const versions = () => [service.version(PROJECT, SERVER), service.version(PROJECT, BROWSER)];
   expect(versions()).toEqual([0, 0]);
   await save("shown");
@@ -151,14 +151,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("look" as const) }) },
 );
 
-test("random units of work, of which some are taken back, leave in memory what stands in the file", async () => {
+test("random units of work, some rolled back, leave memory equal to the database", async () => {
   const unit = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 4 }), fails: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(unit, { minLength: 1, maxLength: 8 }), async (units) => {
       bench.kernel.db.execute("DELETE FROM flags; DELETE FROM flag_projects; DELETE FROM flag_uses");
       service = newService();
       let highest = 0;
-      // All of them in one batch: one that fails has it run again, each with a savepoint.
+      // All in one batch: after a failure it runs again with a savepoint per unit.
       await Promise.allSettled(
         units.map(({ steps, fails }) =>
           inUnit((tx) => {
@@ -193,7 +193,7 @@ function take(tx: Tx, one: Step): void {
   else if ([...service.keys(PROJECT)].includes(one.key)) service.delete(tx, PROJECT, one.key);
 }
 
-test("a change is seen by the next evaluation, also of all flags, and by one in another order", async () => {
+test("the next evaluation uses a change, individually and in bulk, in any order", async () => {
   for (const key of ["b", "d"]) await save(key);
   expect(keysSeen()).toEqual(["b", "d"]);
   for (const key of ["c", "a", "e"]) await save(key);
@@ -205,8 +205,8 @@ test("a change is seen by the next evaluation, also of all flags, and by one in 
   expect(keysSeen()).toEqual(["b", "c", "d"]);
 });
 
-test("a change while all flags are read is not hidden by what was read before it", async () => {
-  // More than are read in one step.
+test("a change during a bulk read is not hidden by earlier reads", async () => {
+  // More than one step reads.
   for (let at = 100; at < 140; at += 1) await save(`f${at}`);
   service = newService();
   const steps = service.outcomes(PROJECT, {}, SERVER);
@@ -223,7 +223,7 @@ test("a change while all flags are read is not hidden by what was read before it
   ).toEqual(["f100", "f139"]);
 });
 
-test(`the definitions of a project have ${DEFINITIONS_BYTES_MAX} bytes at most; one goes, another may come`, async () => {
+test(`the definitions of a project have ${DEFINITIONS_BYTES_MAX} bytes at most; after a deletion, another can be created`, async () => {
   const value = "x".repeat(16_000);
   const large = {
     type: "string",
@@ -243,7 +243,7 @@ test(`the definitions of a project have ${DEFINITIONS_BYTES_MAX} bytes at most; 
   const refused = await save("one-more", body).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(ApiError);
   expect((refused as ApiError).code).toBe("forbidden");
-  // A switch has no definition, and what is there may become smaller.
+  // A switch has no definition, and existing definitions can shrink.
   await save("switch");
   await save("f1", { variants: { a: "small" } as never });
   await save("one-more", body);
@@ -257,18 +257,18 @@ test("flags with large definitions count as several in memory", async () => {
   for (let index = 0; index < 20; index += 1) await save(`f${index}`, body);
   const store = flagStore(bench.kernel.db);
   let reads = 0;
-  const find: typeof store.find = (...wanted) => {
+  const find: typeof store.find = (...expected) => {
     reads += 1;
-    return store.find(...wanted);
+    return store.find(...expected);
   };
-  // Each weighs 63.
-  const small = new FlagService({ ...store, find }, new FlagUses(store, bench.kernel), 200);
+  // Each has a weight of 63.
+  const small = new FlagService({ ...store, find }, new FlagUsage(store, bench.kernel), 200);
   for (let round = 0; round < 3; round += 1)
     for (let index = 0; index < 20; index += 1) small.outcomeOf(PROJECT, `f${index}`, {}, SERVER);
   expect(reads).toBeGreaterThanOrEqual(50);
 });
 
-test("with the project go its flags, their versions and what was noted of them", async () => {
+test("a deleted project's flags, versions and evaluations are removed", async () => {
   for (const key of ["a", "b", "c"]) await save(key, { tags: ["x"] });
   await inUnit((tx) => service.save(tx, 2, { flag_key: "kept", enabled: true }));
   expect(keysSeen()).toEqual(["a", "b", "c"]);

@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 const BALANCE = 100;
 const newAccount = (): Promise<AccountClient> => server.account({ balance: BALANCE });
 
-/** Fields of a flag whose definition has this many bytes of JSON in all. */
+/** Fields of a flag with a definition of this many bytes of JSON. */
 function definitionOf(bytes: number, letter = "x") {
   const definition = { type: "object", variants: { a: { t: "" } }, default: { variant: "a" } } as const;
   const around = { enabled: true, description: null, archived: false, ...definition };
@@ -74,7 +74,7 @@ describe("the price of a save", () => {
 });
 
 describe("off_variant", () => {
-  test("null is stored as a value of its own", async () => {
+  test("null is stored as a value", async () => {
     const client = await newAccount();
     await save(client, {});
     const saved = await save(client, { enabled: false, off_variant: null });
@@ -90,7 +90,7 @@ describe("off_variant", () => {
     expect((await save(client, { enabled: false, off_variant: null })).body.version).toBe(2);
   });
 
-  test("null is stored where the variants have no default for it either", async () => {
+  test("null is stored even without a default variant", async () => {
     const client = await newAccount();
     const colors = { type: "string", variants: { a: "A" }, default: { variant: "a" } };
     await save(client, colors);

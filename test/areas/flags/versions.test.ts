@@ -33,7 +33,7 @@ const SPLIT = {
 };
 
 describe("GET /v1/gate/{flagKey}/definition", () => {
-  test("all of a flag that is a switch and nothing else", async () => {
+  test("the complete definition of a plain switch", async () => {
     const client = await newAccount();
     await save(client, "f", { description: "The first" });
     const now = isoTime(server.clock.now());
@@ -58,7 +58,7 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
     });
   });
 
-  test("what is left out stays, null is the default", async () => {
+  test("omitted fields stay, null restores the default", async () => {
     const client = await newAccount();
     const set = {
       type: "string",
@@ -91,7 +91,7 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
       off_variant: null,
       type: "string",
     });
-    // What is kept no longer fits: a type without variants of its own.
+    // The stored fields would be invalid: a type without variants.
     const answer = await client.post("/v1/gate", { flag_key: "f", enabled: true, type: null });
     expectError(answer, "gate.rule_invalid");
     expect(Object.keys(answer.body.fields as object)).toEqual(["variants.a", "variants.b"]);
@@ -99,7 +99,7 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
     expect(await definition(client, "f")).toMatchObject({ type: "boolean", off_variant: "off", version: 4 });
   });
 
-  test("no such flag, no key, a key in no form", async () => {
+  test("a missing flag, no key, an invalid key", async () => {
     const client = await newAccount();
     expectError(await client.get("/v1/gate/f/definition"), "gate.feature_not_found");
     expectError(await client.get("/v1/gate/F/definition"), "validation_error");
@@ -129,7 +129,7 @@ describe("versions", () => {
     expect((await definition(later, "b")).version).toBe(4);
   });
 
-  test("what changes nothing writes nothing", async () => {
+  test("a save without changes writes nothing", async () => {
     const client = await newAccount();
     const body = { description: "d", tags: ["a"], metadata: { x: 1, y: 2 }, default: SPLIT };
     await save(client, "a", body);
@@ -143,7 +143,7 @@ describe("versions", () => {
     expect(await entries()).toBe(written);
   });
 
-  test("a change of what somebody else has changed meanwhile: 409 with the version that it has", async () => {
+  test("a conflicting change: 409 with the current version", async () => {
     const client = await newAccount();
     const at = (if_version: number, fields: object = {}) =>
       client.post("/v1/gate", { flag_key: "a", enabled: true, if_version, ...fields });
@@ -160,7 +160,7 @@ describe("versions", () => {
     expect((await at(3)).body.version).toBe(3);
   });
 
-  test("parallel changes that expect the same version: one of them is made", async () => {
+  test("concurrent changes with the same expected version: one succeeds", async () => {
     const client = await newAccount();
     await save(client, "a");
     const answers = await Promise.all(
@@ -174,7 +174,7 @@ describe("versions", () => {
 });
 
 describe("archived flags", () => {
-  test("stand in no list, can be read, and come back", async () => {
+  test("are in no list, can be read, and can be unarchived", async () => {
     const client = await newAccount();
     await save(client, "a", { tags: ["x"], description: "d" });
     await save(client, "b", { tags: ["x", "y"] });
@@ -199,7 +199,7 @@ describe("archived flags", () => {
     expect((await client.get("/v1/gate")).body.flags).toEqual(["b", "a"]);
   });
 
-  test("config?full=true holds what the definitions hold", async () => {
+  test("config?full=true returns the same as the definitions", async () => {
     const client = await newAccount();
     await save(client, "a", { default: SPLIT, tags: ["x"] });
     await save(client, "b");
@@ -209,7 +209,7 @@ describe("archived flags", () => {
 });
 
 describe("last_evaluated_at and stale", () => {
-  test("an evaluation is noted to the hour, and outlasts a restart", async () => {
+  test("an evaluation is recorded by the hour and survives a restart", async () => {
     const client = await newAccount();
     await save(client, "a");
     await client.get("/v1/gate/a");
@@ -225,13 +225,13 @@ describe("last_evaluated_at and stale", () => {
     await later.get("/v1/gate/a");
     expect((await definition(later, "a")).last_evaluated_at).toBe(hour());
     expect(hour()).not.toBe(first);
-    // A new flag of the same key has never been evaluated.
+    // A new flag with the same key has no evaluation.
     await later.delete("/v1/gate/a");
     await save(later, "a");
     expect((await definition(later, "a")).last_evaluated_at).toBeNull();
   });
 
-  test("stale: unchanged for 30 days, and not needed or with one outcome", async () => {
+  test("stale: unchanged for 30 days, and not evaluated or with one outcome", async () => {
     const client = await newAccount();
     await save(client, "switch");
     await save(client, "split", { default: SPLIT });
@@ -246,7 +246,7 @@ describe("last_evaluated_at and stale", () => {
         .map(({ flag_key }) => flag_key)
         .sort();
     const { db } = server.server.kernel;
-    /** As if the flags had been changed so much earlier. */
+    /** Moves the last changes of the flags into the past. */
     const age = (ms: number): void => db.execute(`UPDATE flags SET updated_at = updated_at - ${ms}`);
     age(STALE_AFTER_MS - 1);
     for (const key of ["switch", "split", "ruled"]) await client.get(`/v1/gate/${key}`);
@@ -260,7 +260,7 @@ describe("last_evaluated_at and stale", () => {
     const longAgo = server.clock.now() - STALE_AFTER_MS;
     server.server.kernel.db.execute(`UPDATE flag_uses SET at = ${longAgo} WHERE flag_ref = ${refOf}`);
     expect(await stale()).toEqual(["split", "switch"]);
-    // Needed again.
+    // Evaluated again.
     await server.client(client.key).get("/v1/gate/split");
     expect(await stale()).toEqual(["switch"]);
   });
@@ -271,7 +271,7 @@ interface Stale {
   readonly stale: boolean;
 }
 
-test("the audit log has the definition of a new and of a deleted flag, else the fields that changed", async () => {
+test("the audit log has the definition of new and deleted flags, otherwise the changed fields", async () => {
   const client = await newAccount();
   await save(client, "plain");
   await save(client, "plain", { enabled: false });
@@ -287,7 +287,7 @@ test("the audit log has the definition of a new and of a deleted flag, else the 
     ["Flag plain created, on", null, { enabled: true, description: null }],
     ["Flag plain switched off", { enabled: true }, { enabled: false }],
     ["Flag a created, on", null, { ...whole, tags: ["x"] }],
-    ["Flag a defined anew", { tags: ["x"] }, { tags: ["y"] }],
+    ["Flag a definition changed", { tags: ["x"] }, { tags: ["y"] }],
     ["Flag a archived", { archived: false }, { archived: true }],
     ["Flag a deleted", { ...whole, tags: ["y"], archived: true }, null],
   ]);

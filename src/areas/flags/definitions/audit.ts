@@ -1,25 +1,25 @@
 import type { AuditChange } from "../../../kernel/audit/change.ts";
-import { resolved } from "./definition.ts";
+import { withDefaults } from "./definition.ts";
 import type { StoredDefinition } from "./schema.ts";
 
-/** What is set of a flag. */
-export interface FlagSetting {
+/** The stored settings of a flag. */
+export interface FlagSettings {
   readonly enabled: boolean;
   readonly description: string | null;
   readonly archived: boolean;
   readonly definition: StoredDefinition | null;
 }
 
-/** A save as the audit log has it; null when it changes nothing of what is stored. */
-export function savedFlag(
+/** Returns the audit entry of a save; null if the save changes nothing. */
+export function auditOfSave(
   flagKey: string,
-  before: FlagSetting | null,
-  after: FlagSetting,
+  before: FlagSettings | null,
+  after: FlagSettings,
 ): AuditChange | null {
   if (before !== null && Bun.deepEquals(before, after)) return null;
   const showsDefinition = isMoreThanSwitch(after) || (before !== null && isMoreThanSwitch(before));
   return {
-    summary: `Flag ${flagKey} ${whatWasDone(before, after)}`,
+    summary: `Flag ${flagKey} ${describeChange(before, after)}`,
     target: targetOf(flagKey),
     before: before && fieldsOf(before, showsDefinition, hasOffVariant(after)),
     after: fieldsOf(after, showsDefinition, before !== null && hasOffVariant(before)),
@@ -27,8 +27,8 @@ export function savedFlag(
   };
 }
 
-/** What a deletion is to the audit log. */
-export function deletedFlag(flagKey: string, before: FlagSetting): AuditChange {
+/** Returns the audit entry of a deletion. */
+export function auditOfDeletion(flagKey: string, before: FlagSettings): AuditChange {
   const showsDefinition = isMoreThanSwitch(before);
   return {
     summary: `Flag ${flagKey} deleted`,
@@ -43,32 +43,32 @@ function targetOf(id: string) {
   return { type: "flag", id };
 }
 
-function isMoreThanSwitch({ archived, definition }: FlagSetting): boolean {
+function isMoreThanSwitch({ archived, definition }: FlagSettings): boolean {
   return archived || definition !== null;
 }
 
-function hasOffVariant({ definition }: FlagSetting): boolean {
+function hasOffVariant({ definition }: FlagSettings): boolean {
   return definition?.off_variant !== undefined;
 }
 
 /**
- * As a save sends them: sending the fields of an entry's `before` restores what its change replaced. For most fields null
- * is the default; for `off_variant` it is a value, so its default is spelled out where it is compared.
+ * Returns the fields in the form of a save, so that saving an entry's `before` undoes its change. For most fields null is
+ * the default. For `off_variant` it is a value, so its default is written out where it is compared.
  */
 function fieldsOf(
-  { definition, archived, ...setting }: FlagSetting,
+  { definition, archived, ...setting }: FlagSettings,
   showsDefinition: boolean,
   showsOffVariant = false,
 ) {
   if (!showsDefinition) return setting;
-  const { off_variant } = resolved(definition ?? {});
+  const { off_variant } = withDefaults(definition ?? {});
   return { ...setting, archived, ...definition, ...(showsOffVariant ? { off_variant } : {}) };
 }
 
-function whatWasDone(before: FlagSetting | null, after: FlagSetting): string {
+function describeChange(before: FlagSettings | null, after: FlagSettings): string {
   const state = after.enabled ? "on" : "off";
   if (before === null) return `created, ${state}`;
-  if (before.archived !== after.archived) return after.archived ? "archived" : "taken out of the archive";
+  if (before.archived !== after.archived) return after.archived ? "archived" : "unarchived";
   if (before.enabled !== after.enabled) return `switched ${state}`;
-  return Bun.deepEquals(before.definition, after.definition) ? "described anew" : "defined anew";
+  return Bun.deepEquals(before.definition, after.definition) ? "description changed" : "definition changed";
 }

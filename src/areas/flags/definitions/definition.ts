@@ -1,26 +1,26 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { echoed, type FieldMessages } from "../../../kernel/errors.ts";
 import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/requests/validate.ts";
-import { ruleInvalid } from "../domain.ts";
+import { invalidRuleError } from "../domain.ts";
 import { timestampOf, versionOf } from "../evaluation/conditions.ts";
 import {
+  type CompleteDefinition,
   type Condition,
   type ConditionOp,
   DEFINITION,
   type Serve,
   StoredDefinition,
-  type WholeDefinition,
 } from "./schema.ts";
 
-/** Largest definition, in bytes of its JSON. */
+/** Maximum bytes of a definition's JSON. */
 export const DEFINITION_BYTES_MAX = 64 * 1024;
-/** Largest value of a variant, in bytes of its JSON. */
+/** Maximum bytes of a variant value's JSON. */
 export const VALUE_BYTES_MAX = 16 * 1024;
-/** Largest metadata of a flag, in bytes of their JSON: they go out with every evaluation. */
+/** Maximum bytes of a flag's metadata as JSON. Every evaluation returns them. */
 export const METADATA_BYTES_MAX = 2 * 1024;
 
-/** Fills in what a definition leaves out. A flag without variants is a switch: on or off. */
-export function resolved(stored: StoredDefinition): WholeDefinition {
+/** Completes a definition with defaults. A flag without variants is a switch: on or off. */
+export function withDefaults(stored: StoredDefinition): CompleteDefinition {
   const isSwitch = stored.variants === undefined;
   return {
     type: "boolean",
@@ -36,47 +36,49 @@ export function resolved(stored: StoredDefinition): WholeDefinition {
 }
 
 /**
- * A definition with the fields of a body changed in it: left out, a field stays; null, it gets its default. Null where
- * nothing is left but a switch. The hash of a split is stored with it: another one may come, and moves nobody.
+ * Applies a body to a definition: omitted fields stay unchanged, null restores the default. Returns null for a plain switch.
+ * The hash algorithm is stored with each split, so that a future algorithm does not reassign anyone.
  *
- * @throws ApiError `gate.rule_invalid` with the path of each fault.
+ * @throws ApiError `gate.rule_invalid` with the path of each problem.
  */
-export function changedDefinition(
+export function updateDefinition(
   before: StoredDefinition | null,
   body: Readonly<Record<string, unknown>>,
 ): StoredDefinition | null {
-  const said = Object.keys(DEFINITION).filter((name) => body[name] !== undefined);
-  if (said.length === 0) return before;
+  const names = Object.keys(DEFINITION).filter((name) => body[name] !== undefined);
+  if (names.length === 0) return before;
   const fields = new Map<string, unknown>(Object.entries(before ?? {}));
-  for (const name of said) {
-    // No value is a value of its own here.
+  for (const name of names) {
+    // For `off_variant`, null is a value.
     if (body[name] === null && name !== "off_variant") fields.delete(name);
     else fields.set(name, body[name]);
   }
   if (fields.size === 0) return null;
-  const definition = withHashes(checked(Object.fromEntries(fields)));
+  const definition = withHashes(validated(Object.fromEntries(fields)));
   if (jsonBytes(definition) > DEFINITION_BYTES_MAX)
-    throw ruleInvalid({ body: [`must define the flag in at most ${DEFINITION_BYTES_MAX} bytes of JSON`] });
+    throw invalidRuleError({
+      body: [`must define the flag in at most ${DEFINITION_BYTES_MAX} bytes of JSON`],
+    });
   return definition;
 }
 
-function checked(fields: unknown): StoredDefinition {
+function validated(fields: unknown): StoredDefinition {
   check ??= TypeCompiler.Compile(StoredDefinition);
-  if (!check.Check(fields)) throw ruleInvalid(fieldMessages(StoredDefinition, fields, pathOf));
-  const faults = faultsOf(fields);
-  if (Object.keys(faults).length > 0) throw ruleInvalid(faults);
+  if (!check.Check(fields)) throw invalidRuleError(fieldMessages(StoredDefinition, fields, pathOf));
+  const problems = problemsOf(fields);
+  if (Object.keys(problems).length > 0) throw invalidRuleError(problems);
   return fields;
 }
 
-/** Compiled at its first use, as the checks of endpoints are. */
+/** Compiled at the first use, like the checks of routes. */
 let check: ReturnType<typeof TypeCompiler.Compile<typeof StoredDefinition>> | undefined;
 
-/** Bytes of a value's JSON in UTF-8. */
+/** Returns the bytes of a value's JSON in UTF-8. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-/** `rules/1/when/0/op` as `rules[1].when[0].op`. Names of variants may look like numbers, and are none. */
+/** Converts `rules/1/when/0/op` to `rules[1].when[0].op`. Names of variants stay names, even if they are digits. */
 function pathOf(path: string): string {
   const [first = "", ...more] = path.split("/");
   const isList = first !== "variants" && first !== "metadata";
@@ -88,23 +90,23 @@ function pathOf(path: string): string {
 
 const DIGITS = /^\d+$/;
 
-/** What is wrong with a definition beyond the form of its fields. */
-function faultsOf(stored: StoredDefinition): FieldMessages {
-  const faults: Record<string, string[]> = {};
+/** Returns the problems of a definition that its schema does not cover. */
+function problemsOf(stored: StoredDefinition): FieldMessages {
+  const problems: Record<string, string[]> = {};
   const note = (path: string, message: string): void => {
-    if (Object.keys(faults).length < FIELD_ERRORS_MAX) faults[echoed(path)] ??= [message];
+    if (Object.keys(problems).length < FIELD_ERRORS_MAX) problems[echoed(path)] ??= [message];
   };
-  const definition = resolved(stored);
+  const definition = withDefaults(stored);
   const { type, variants, off_variant, rules, metadata } = definition;
   if (type !== "boolean") {
     for (const name of ["variants", "default"] as const)
       if (stored[name] === undefined) note(name, `is required for a flag of type ${type}`);
-    // What is said of variants that are not there says nothing.
-    if (Object.keys(faults).length > 0) return faults;
+    // Further messages about missing variants would not help.
+    if (Object.keys(problems).length > 0) return problems;
   }
   for (const [name, value] of Object.entries(variants)) {
     const path = `variants.${name}`;
-    if (!IS_OF_TYPE[type](value)) note(path, `must be ${NAMED_TYPE[type]}, as the flag's type says`);
+    if (!IS_OF_TYPE[type](value)) note(path, `must be ${NAMED_TYPE[type]}, like the flag's type`);
     else if (jsonBytes(value) > VALUE_BYTES_MAX)
       note(path, `must have at most ${VALUE_BYTES_MAX} bytes as JSON`);
   }
@@ -114,7 +116,7 @@ function faultsOf(stored: StoredDefinition): FieldMessages {
   };
   noteVariant("off_variant", off_variant);
   const noteServe = (path: string, serve: Serve): void => {
-    for (const [place, message] of serveFaults(serve)) note(`${path}${place}`, message);
+    for (const [subPath, message] of serveProblems(serve)) note(`${path}${subPath}`, message);
     if (serve.variant !== undefined) noteVariant(path, serve.variant);
     for (const [index, { variant }] of (serve.split ?? []).entries())
       noteVariant(`${path}.split[${index}].variant`, variant);
@@ -122,17 +124,17 @@ function faultsOf(stored: StoredDefinition): FieldMessages {
   noteServe("default", definition.default);
   for (const [rule, { when, serve }] of rules.entries()) {
     for (const [index, condition] of when.entries()) {
-      const message = wantedValues(condition);
+      const message = valuesProblem(condition);
       if (message !== null) note(`rules[${rule}].when[${index}].values`, message);
     }
     noteServe(`rules[${rule}].serve`, serve);
   }
   if (jsonBytes(metadata) > METADATA_BYTES_MAX)
     note("metadata", `must have at most ${METADATA_BYTES_MAX} bytes as JSON`);
-  return faults;
+  return problems;
 }
 
-type Type = WholeDefinition["type"];
+type Type = CompleteDefinition["type"];
 
 const IS_OF_TYPE: Readonly<Record<Type, (value: unknown) => boolean>> = {
   boolean: (value) => typeof value === "boolean",
@@ -142,7 +144,7 @@ const IS_OF_TYPE: Readonly<Record<Type, (value: unknown) => boolean>> = {
     typeof value === "object" && value !== null && !Array.isArray(value) && isStorable(value),
 };
 
-/** JSON of a number beyond 1.8e308 would be null. */
+/** JSON turns a number above 1.8e308 into null. */
 function isStorable(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   return typeof value !== "object" || value === null || Object.values(value).every(isStorable);
@@ -150,46 +152,46 @@ function isStorable(value: unknown): boolean {
 
 const NAMED_TYPE: Readonly<Record<Type, string>> = {
   boolean: "true or false",
-  string: "a text",
+  string: "a string",
   number: "a number",
   object: "an object",
 };
 
-function serveFaults({ variant, split, by, seed, hash }: Serve): [place: string, message: string][] {
+function serveProblems({ variant, split, by, seed, hash }: Serve): [path: string, message: string][] {
   if ((variant === undefined) === (split === undefined))
     return [["", "must have either a variant or a split"]];
   if (split === undefined)
     return [by, seed, hash].some((field) => field !== undefined)
-      ? [["", "must have by, seed and hash with a split alone"]]
+      ? [["", "must not have by, seed or hash without a split"]]
       : [];
   return split.some(({ weight }) => weight > 0) ? [] : [[".split", "must have a weight above 0"]];
 }
 
-/** What the values of a condition should be; null when they are. */
-function wantedValues({ op, values = [] }: Condition): string | null {
-  if (op === "exists") return values.length === 0 ? null : "must be left out: exists takes none";
+/** Returns the problem of a condition's values; null if they are valid. */
+function valuesProblem({ op, values = [] }: Condition): string | null {
+  if (op === "exists") return values.length === 0 ? null : "must be omitted for the op exists";
   if (values.length === 0) return "must be a list of at least 1 value";
-  const wanted = ONE_VALUE[op];
-  if (wanted !== undefined)
-    return values.length === 1 && wanted.takes(values[0])
+  const expected = ONE_VALUE[op];
+  if (expected !== undefined)
+    return values.length === 1 && expected.matches(values[0])
       ? null
-      : `must be a list of exactly one value: ${wanted.what}`;
-  return op !== "in" && values.includes("") ? "must hold no empty text" : null;
+      : `must be a list of exactly one value: ${expected.description}`;
+  return op !== "in" && values.includes("") ? "must not contain an empty string" : null;
 }
 
 interface OneValue {
-  readonly takes: (value: unknown) => boolean;
-  readonly what: string;
+  readonly matches: (value: unknown) => boolean;
+  readonly description: string;
 }
 
-const NUMBER: OneValue = { takes: Number.isFinite, what: "a number" };
-const MOMENT: OneValue = {
-  takes: (value) => timestampOf(value) !== null,
-  what: "an RFC 3339 date-time, or a number of milliseconds since 1970",
+const NUMBER: OneValue = { matches: Number.isFinite, description: "a number" };
+const TIMESTAMP: OneValue = {
+  matches: (value) => timestampOf(value) !== null,
+  description: "an RFC 3339 date-time, or epoch milliseconds",
 };
 const VERSION: OneValue = {
-  takes: (value) => versionOf(value) !== null,
-  what: "a version by SemVer, as a text",
+  matches: (value) => versionOf(value) !== null,
+  description: "a SemVer version as a string",
 };
 
 const ONE_VALUE: Readonly<Partial<Record<ConditionOp, OneValue>>> = {
@@ -197,8 +199,8 @@ const ONE_VALUE: Readonly<Partial<Record<ConditionOp, OneValue>>> = {
   gte: NUMBER,
   lt: NUMBER,
   lte: NUMBER,
-  before: MOMENT,
-  after: MOMENT,
+  before: TIMESTAMP,
+  after: TIMESTAMP,
   semver_eq: VERSION,
   semver_gt: VERSION,
   semver_gte: VERSION,

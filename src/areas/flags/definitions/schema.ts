@@ -1,45 +1,57 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 
-/** Variants of one flag. */
+/** Variants per flag. */
 export const VARIANTS_MAX = 50;
-/** Longest name of a variant. */
+/** Maximum characters of a variant's name. */
 export const VARIANT_NAME_LENGTH_MAX = 64;
-/** Rules of one flag. */
+/** Rules per flag. */
 export const RULES_MAX = 50;
-/** Longest name of a rule, in characters. */
+/** Maximum characters of a rule's name. */
 export const RULE_NAME_LENGTH_MAX = 100;
-/** Conditions of one rule. */
+/** Conditions per rule. */
 export const CONDITIONS_MAX = 20;
-/** Values of one condition. */
+/** Values per condition. */
 export const VALUES_MAX = 1_000;
-/** Longest value of a condition, in characters. */
+/** Maximum characters of a condition's value. */
 export const VALUE_LENGTH_MAX = 256;
-/** Longest name of an attribute, in characters. */
+/** Maximum characters of an attribute's name. */
 export const ATTRIBUTE_LENGTH_MAX = 128;
-/** Entries of one split. */
+/** Entries per split. */
 export const SPLIT_ENTRIES_MAX = 50;
-/** Largest weight of one entry: percentages to four places. */
+/** Maximum weight of an entry: percentages with four decimal places. */
 export const WEIGHT_MAX = 1_000_000;
-/** Longest seed, in characters. */
+/** Maximum characters of a seed. */
 export const SEED_LENGTH_MAX = 128;
-/** Tags of one flag. */
+/** Tags per flag. */
 export const TAGS_MAX = 20;
-/** Longest tag. */
+/** Maximum characters of a tag. */
 export const TAG_LENGTH_MAX = 50;
-/** Entries of a flag's metadata. */
+/** Entries in a flag's metadata. */
 export const METADATA_MAX = 20;
 
-/** What the values of a flag can be. */
+/** Types of a flag's values. */
 const FLAG_TYPES = ["boolean", "string", "number", "object"] as const;
 
-/** How a condition compares. */
+/** Operators of conditions. */
 const CONDITION_OPS = [
-  ...(["in", "starts_with", "ends_with", "contains"] as const),
-  ...(["gt", "gte", "lt", "lte", "before", "after"] as const),
-  ...(["semver_eq", "semver_gt", "semver_gte", "semver_lt", "semver_lte", "exists"] as const),
+  "in",
+  "starts_with",
+  "ends_with",
+  "contains",
+  "gt",
+  "gte",
+  "lt",
+  "lte",
+  "before",
+  "after",
+  "semver_eq",
+  "semver_gt",
+  "semver_gte",
+  "semver_lt",
+  "semver_lte",
+  "exists",
 ] as const;
-/** One of {@link CONDITION_OPS}. */
 export type ConditionOp = (typeof CONDITION_OPS)[number];
 
 const STRICT = { additionalProperties: false } as const;
@@ -47,20 +59,20 @@ const VARIANT_PATTERN = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,${VARIANT_NAME_LENGTH_MAX 
 
 const VariantName = Type.String({
   pattern: VARIANT_PATTERN,
-  errorMessage: `must be the name of a variant: 1 to ${VARIANT_NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, beginning with a letter or digit`,
+  errorMessage: `must be the name of a variant: 1 to ${VARIANT_NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, starting with a letter or digit`,
   examples: ["on"],
 });
 
-/** A tag, as a flag has it and as a query asks for it. */
+/** A tag of a flag or of a query. */
 export const Tag = Type.String({
   pattern: `^[a-z0-9][a-z0-9:_.-]{0,${TAG_LENGTH_MAX - 1}}$`,
-  errorMessage: `must be 1 to ${TAG_LENGTH_MAX} lower-case letters, digits or :_.-, beginning with a letter or digit`,
+  errorMessage: `must be 1 to ${TAG_LENGTH_MAX} lower-case letters, digits or :_.-, starting with a letter or digit`,
   examples: ["team:checkout"],
 });
 
 const Attribute = text({ min: 1, max: ATTRIBUTE_LENGTH_MAX, examples: ["plan"] });
 
-/** What is served: one variant, or a split of several. */
+/** Result of a rule: one variant, or a split between several. */
 const Serve = named(
   "FlagServe",
   {
@@ -70,7 +82,8 @@ const Serve = named(
         Type.Object(
           {
             variant: orNull(VariantName, {
-              description: "Null: on with the next rule; in `default`, `off_variant`.",
+              description:
+                "Name of a variant. Null continues with the next rule; in `default` it serves `off_variant`.",
             }),
             weight: Type.Integer({
               minimum: 0,
@@ -90,23 +103,25 @@ const Serve = named(
     ),
     by: Type.Optional({
       ...Attribute,
-      description: "The attribute that decides who falls where; `targetingKey` when left out.",
+      description: "Name of the attribute that is hashed. Default: `targetingKey`.",
     }),
     seed: Type.Optional(
       text({
         min: 0,
         max: SEED_LENGTH_MAX,
-        description: "Splits with the same seed cut alike; the flag's key when left out.",
+        description: "Seed of the hash: splits with the same seed assign alike. Default: the flag's key.",
         examples: ["spring-rollout"],
       }),
     ),
     hash: Type.Optional(
-      Type.Literal("m3", { errorMessage: "must be m3", description: "MurmurHash3 x86 32 over UTF-8." }),
+      Type.Literal("m3", {
+        errorMessage: "must be m3",
+        description: "Hash algorithm: MurmurHash3 x86 32 over UTF-8.",
+      }),
     ),
   },
   { ...STRICT, errorMessage: 'must be {"variant": name} or {"split": [{"variant", "weight"}, …]}' },
 );
-/** As it is stored and sent. It has a variant or a split. */
 export type Serve = Static<typeof Serve>;
 
 const Condition = named(
@@ -114,13 +129,14 @@ const Condition = named(
   {
     attribute: Type.Unsafe<string>({
       ...Attribute,
-      description: "A member of the context, by dots also within objects; `$now` is the server's time.",
+      description:
+        "Name of a context attribute; dots select members of objects. `$now` is the server's time.",
     }),
     op: oneOf(CONDITION_OPS),
     values: Type.Optional(
       Type.Array(
         Type.Union([text({ min: 0, max: VALUE_LENGTH_MAX }), Type.Number(), Type.Boolean()], {
-          errorMessage: `must be a text of at most ${VALUE_LENGTH_MAX} characters, a number, true or false`,
+          errorMessage: `must be a string of at most ${VALUE_LENGTH_MAX} characters, a number, true or false`,
         }),
         {
           maxItems: VALUES_MAX,
@@ -134,7 +150,6 @@ const Condition = named(
   },
   { ...STRICT, errorMessage: "must be an object with attribute, op and values" },
 );
-/** As it is stored and sent. */
 export type Condition = Static<typeof Condition>;
 
 const Rule = named(
@@ -150,25 +165,25 @@ const Rule = named(
   },
   { ...STRICT, errorMessage: "must be an object with when and serve" },
 );
-/** As it is stored and sent. */
 export type Rule = Static<typeof Rule>;
 
 const flag = Type.Boolean({ errorMessage: "must be true or false" });
 
-/** What a flag can have beyond its switch, as it is stored once it has been checked. */
+/** The fields of a definition, as they are stored after validation. */
 export const DEFINITION = {
   type: oneOf(FLAG_TYPES),
   variants: Type.Record(Type.String({ pattern: VARIANT_PATTERN }), Type.Unknown(), {
     ...STRICT,
     minProperties: 1,
     maxProperties: VARIANTS_MAX,
-    errorMessage: `must be an object of 1 to ${VARIANTS_MAX} values by name: 1 to ${VARIANT_NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, beginning with a letter or digit`,
+    errorMessage: `must be an object of 1 to ${VARIANTS_MAX} values by name: 1 to ${VARIANT_NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, starting with a letter or digit`,
     examples: [{ on: true, off: false }],
   }),
   default: Serve,
   off_variant: orNull(VariantName, {
     errorMessage: "must be the name of a variant, or null for no value",
-    description: "Served while the flag is off; null: no value, the caller's own default.",
+    description:
+      "Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default.",
   }),
   rules: Type.Array(Rule, {
     maxItems: RULES_MAX,
@@ -181,20 +196,20 @@ export const DEFINITION = {
     examples: [["team:checkout"]],
   }),
   metadata: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-    // A name with a line break would escape the pattern that stands for all names.
+    // Without this, a name with a line break would not match the pattern for all names.
     ...STRICT,
     maxProperties: METADATA_MAX,
-    errorMessage: `must be an object of at most ${METADATA_MAX} texts, numbers, true or false`,
+    errorMessage: `must be an object of at most ${METADATA_MAX} strings, numbers and booleans`,
     examples: [{ owner: "checkout" }],
   }),
   server_only: flag,
 };
 
-/** What has been said of a flag beyond its switch; what is left out has its default. */
+/** The stored part of a definition. Omitted fields have their defaults. */
 export const StoredDefinition = Type.Partial(Type.Object(DEFINITION));
 export type StoredDefinition = Static<typeof StoredDefinition>;
 
-/** A definition with everything said. */
-export type WholeDefinition = {
+/** A definition with all defaults filled in. */
+export type CompleteDefinition = {
   readonly [Field in keyof StoredDefinition]-?: Exclude<StoredDefinition[Field], undefined>;
 };

@@ -10,30 +10,30 @@ import {
 } from "./context.ts";
 import { compareVersions, parseVersion, SEMVER_LENGTH_MAX, type Version } from "./semver.ts";
 
-/** A condition made ready, once, for any number of evaluations. All are of one shape, which is what makes them quick. */
+/** A condition compiled for repeated evaluation. All have the same shape, which keeps evaluation fast. */
 export interface CompiledCondition {
   readonly op: ConditionOp;
   readonly attribute: Attribute;
   readonly isNow: boolean;
   readonly not: boolean;
   readonly ignoresCase: boolean;
-  /** What a text is compared with. */
+  /** Values for text comparisons. */
   readonly texts: readonly string[];
-  /** The same, where there are many to be equal to; null otherwise. */
+  /** The same values as a set, if there are many and the op is `in`; null otherwise. */
   readonly set: ReadonlySet<string> | null;
-  /** What a number or a moment is compared with. */
+  /** Value for comparisons of numbers and timestamps. */
   readonly number: number;
   readonly version: Version | null;
 }
 
-/** The attribute that is the server's time. */
+/** Name of the attribute with the server's time. */
 const NOW = "$now";
-/** Longest text that is read as a moment: RFC 3339 with nanoseconds has 35 characters. */
-const MOMENT_LENGTH_MAX = 64;
-/** Texts that are compared one by one sooner than looked up. */
+/** Maximum characters of a timestamp. RFC 3339 with nanoseconds has 35. */
+const TIMESTAMP_LENGTH_MAX = 64;
+/** Number of values up to which comparing them one by one is faster than a set. */
 const LISTED_MAX = 8;
 
-/** Makes a condition ready. Its values have been checked. */
+/** Compiles a validated condition. */
 export function compileCondition(condition: Condition): CompiledCondition {
   const { op, attribute, values = [], not = false, ignore_case: ignoresCase = false } = condition;
   const texts = values.map((value) => (ignoresCase ? String(value).toLowerCase() : String(value)));
@@ -51,8 +51,8 @@ export function compileCondition(condition: Condition): CompiledCondition {
   };
 }
 
-/** Whether a condition holds for a context at a moment. @throws ApiError `validation_error` for too much effort. */
-export function holds(
+/** Whether a condition matches a context at a time. @throws ApiError `validation_error` above the effort limit. */
+export function conditionMatches(
   condition: CompiledCondition,
   context: EvaluationContext,
   now: number,
@@ -62,7 +62,7 @@ export function holds(
   return matches(condition, value, effort) !== condition.not;
 }
 
-/** A list matches when any of its elements does. */
+/** A list matches if any of its elements matches. */
 function matches(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
   if (value === undefined || value === null) return false;
   if (condition.op === "exists") return true;
@@ -84,7 +84,7 @@ function matchesOne(condition: CompiledCondition, value: unknown, effort: Effort
       return typeof value === "number" && value <= number;
     case "before":
     case "after":
-      return matchesMoment(condition, value, effort);
+      return matchesTime(condition, value, effort);
     case "in":
     case "starts_with":
     case "ends_with":
@@ -104,21 +104,21 @@ function matchesText(condition: CompiledCondition, value: unknown, effort: Effor
   if (set !== null) return set.has(text);
   if (op === "contains") effort.spendText(text, texts.length);
   else effort.spend(texts.length);
-  for (const wanted of texts) if (isSo(op, text, wanted)) return true;
+  for (const expected of texts) if (textMatches(op, text, expected)) return true;
   return false;
 }
 
-function isSo(op: ConditionOp, text: string, wanted: string): boolean {
-  if (op === "in") return text === wanted;
-  if (op === "starts_with") return text.startsWith(wanted);
-  return op === "ends_with" ? text.endsWith(wanted) : text.includes(wanted);
+function textMatches(op: ConditionOp, text: string, expected: string): boolean {
+  if (op === "in") return text === expected;
+  if (op === "starts_with") return text.startsWith(expected);
+  return op === "ends_with" ? text.endsWith(expected) : text.includes(expected);
 }
 
-function matchesMoment({ op, number }: CompiledCondition, value: unknown, effort: Effort): boolean {
-  if (typeof value === "string") effort.spend(MOMENT_LENGTH_MAX);
-  const moment = timestampOf(value);
-  if (moment === null) return false;
-  return op === "before" ? moment < number : moment >= number;
+function matchesTime({ op, number }: CompiledCondition, value: unknown, effort: Effort): boolean {
+  if (typeof value === "string") effort.spend(TIMESTAMP_LENGTH_MAX);
+  const timestamp = timestampOf(value);
+  if (timestamp === null) return false;
+  return op === "before" ? timestamp < number : timestamp >= number;
 }
 
 function matchesVersion({ op, version }: CompiledCondition, value: unknown, effort: Effort): boolean {
@@ -136,13 +136,13 @@ function numberOf(value: unknown): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** A moment, epoch milliseconds: RFC 3339 as text, or a number as it is; null for anything else. */
+/** Converts RFC 3339 text or a number to epoch milliseconds. Returns null for any other value. */
 export function timestampOf(value: unknown): number | null {
   if (typeof value === "number") return value;
-  return typeof value === "string" && value.length <= MOMENT_LENGTH_MAX ? parseDateTime(value) : null;
+  return typeof value === "string" && value.length <= TIMESTAMP_LENGTH_MAX ? parseDateTime(value) : null;
 }
 
-/** A version, which is a text; null for anything else. */
+/** Parses a version. Returns null for any other value. */
 export function versionOf(value: unknown): Version | null {
   return typeof value === "string" ? parseVersion(value) : null;
 }

@@ -1,53 +1,53 @@
 import { invalidField } from "../../../kernel/errors.ts";
 
-/** What a caller says of whom a flag is evaluated for: an object as JSON has it. */
+/** Evaluation context of a flag: a JSON object sent by the caller. */
 export type EvaluationContext = Readonly<Record<string, unknown>>;
 
 /**
- * Comparisons in one evaluation, of one flag or of all: about 5 ms. Contexts and conditions in ordinary use come to some
- * tens a flag; the product of the largest of both would take minutes.
+ * Comparisons per evaluation of one flag or of all, about 5 ms. Typical contexts and conditions need a few dozen per flag;
+ * the largest of both would take minutes.
  */
 export const EFFORT_MAX = 500_000;
-/** Units of a text that are searched, folded or hashed in the time of one comparison, as a power of two. */
-const UNITS_SHIFT = 4;
+/** UTF-16 units of a text that are processed in the time of one comparison, as a power of two. */
+const TEXT_UNITS_SHIFT = 4;
 
-/** What an evaluation has cost. */
+/** Work done by an evaluation, in comparisons. */
 export class Effort {
   private spent = 0;
 
-  /** @throws ApiError `validation_error` for too much. */
+  /** Adds comparisons. @throws ApiError `validation_error` above the limit. */
   spend(comparisons: number): void {
     this.spent += comparisons;
     if (this.spent <= EFFORT_MAX) return;
     throw invalidField(
       "context",
-      "is too large for the conditions of these flags: leave out what they do not ask for",
+      "is too large for the conditions of these flags: omit attributes that no condition uses",
     );
   }
 
-  /** The same for going through a text so many times. */
+  /** Adds the work of processing a text the given number of times. */
   spendText(text: string, times = 1): void {
-    this.spend(times * (1 + (text.length >>> UNITS_SHIFT)));
+    this.spend(times * (1 + (text.length >>> TEXT_UNITS_SHIFT)));
   }
 }
 
-/** Where a value lies in a context. */
+/** Location of a value in a context. */
 export interface Attribute {
   readonly name: string;
-  /** The names to follow where there is no member of that very name; null for a name without dots. */
+  /** Member names to follow if there is no member with the complete name; null for a name without dots. */
   readonly path: readonly string[] | null;
-  /** Whether objects inherit something by one of these names, such as `constructor`. Asking what is own takes its time. */
+  /** Whether objects inherit a member with one of these names, such as `constructor`. Only these need the slower `hasOwn`. */
   readonly isInherited: boolean;
 }
 
-/** An attribute by its name, with dots for what lies within objects. */
+/** Creates an attribute from its name; dots select members of objects. */
 export function attributeNamed(name: string): Attribute {
   const parts = name.split(".");
   const isInherited = [name, ...parts].some((one) => one in Object.prototype);
   return { name, path: parts.length === 1 ? null : parts, isInherited };
 }
 
-/** The value of an attribute: the member of that very name, else by dots into objects. Undefined where there is none. */
+/** Returns the value of an attribute: the member with the complete name, or else the nested member. */
 export function attributeValue(context: EvaluationContext, { name, path, isInherited }: Attribute): unknown {
   const own = memberOf(context, name, isInherited);
   if (own !== undefined || path === null) return own;
@@ -63,7 +63,7 @@ function memberOf(object: EvaluationContext, name: string, isInherited: boolean)
   return isInherited && !Object.hasOwn(object, name) ? undefined : object[name];
 }
 
-/** The text of a value: texts as they are, numbers and booleans as JSON has them; null for all others. */
+/** Returns the text of a string, number (as in JSON) or boolean; null for any other value. */
 export function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || Number.isFinite(value)) return String(value);

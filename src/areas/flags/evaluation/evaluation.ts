@@ -1,7 +1,7 @@
-import { resolved } from "../definitions/definition.ts";
+import { withDefaults } from "../definitions/definition.ts";
 import type { Serve, StoredDefinition } from "../definitions/schema.ts";
 import { PrefixedHash, positionOf } from "./bucketing.ts";
-import { type CompiledCondition, compileCondition, holds } from "./conditions.ts";
+import { type CompiledCondition, compileCondition, conditionMatches } from "./conditions.ts";
 import {
   type Attribute,
   attributeNamed,
@@ -13,7 +13,6 @@ import {
 
 export type { EvaluationContext } from "./context.ts";
 
-/** A value as JSON has it. */
 export type JsonValue =
   | null
   | boolean
@@ -22,12 +21,12 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue };
 
-/** Why an outcome is what it is, in OpenFeature's words. */
+/** Reason of an outcome, as defined by OpenFeature. */
 export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "SPLIT" | "DISABLED";
 
-/** What a flag is for a context. Without `value` and `variant` it is the caller's own default. */
+/** Result of an evaluation. Without `value` and `variant`, the caller uses its own default. */
 export interface Outcome {
-  /** The flag's. */
+  /** Key of the flag. */
   readonly key: string;
   readonly value?: JsonValue;
   readonly variant?: string;
@@ -35,19 +34,19 @@ export interface Outcome {
   readonly metadata: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** A flag made ready for any number of evaluations: each of its outcomes stands there already. */
+/** A flag compiled for repeated evaluation, with precomputed outcomes. */
 export interface CompiledFlag {
   readonly key: string;
   readonly enabled: boolean;
-  /** Only for those who may read the definitions. */
+  /** Visible only to keys with access to the definitions. */
   readonly serverOnly: boolean;
-  /** While it is switched off. */
+  /** Outcome while the flag is off. */
   readonly off: Outcome;
   readonly rules: readonly CompiledRule[];
-  /** For those whom no rule decides about. */
+  /** Applies if no rule matches. */
   readonly fallback: CompiledServe;
-  /** Where not even that decides. */
-  readonly missed: Outcome;
+  /** Outcome if the fallback has none. */
+  readonly noMatch: Outcome;
 }
 
 interface CompiledRule {
@@ -58,31 +57,31 @@ interface CompiledRule {
 /** Either an outcome or a split. */
 type CompiledServe = Outcome | Split;
 
-/** Several outcomes, and who gets which. */
+/** Assigns one of several outcomes by a hash. */
 class Split {
   constructor(
     private readonly by: Attribute,
     private readonly hash: PrefixedHash,
-    /** The first position that is no longer an entry's own. */
-    private readonly ends: readonly number[],
+    /** For each entry, the first position after it. */
+    private readonly boundaries: readonly number[],
     private readonly outcomes: readonly (Outcome | null)[],
   ) {}
 
-  /** Null where it decides nothing for this context. */
+  /** Returns null if the split assigns nothing for this context. */
   outcomeOf(context: EvaluationContext, effort: Effort): Outcome | null {
     const text = textOf(attributeValue(context, this.by));
     if (text === null || text === "") return null;
     effort.spendText(text);
-    const position = positionOf(this.hash.of(text), this.ends.at(-1) ?? 0);
-    return this.outcomes[this.ends.findIndex((end) => end > position)] ?? null;
+    const position = positionOf(this.hash.of(text), this.boundaries.at(-1) ?? 0);
+    return this.outcomes[this.boundaries.findIndex((end) => end > position)] ?? null;
   }
 }
 
-/** What decides who falls where, unless a split says otherwise: what OpenFeature calls the subject. */
+/** Default attribute of splits: the subject in OpenFeature. */
 const TARGETING_KEY = "targetingKey";
-const NOTHING = {};
+const NO_DEFINITION = {};
 
-/** Makes a flag ready. What is stored of it has been checked. */
+/** Compiles a flag. The stored definition is valid. */
 export function compileFlag(key: string, enabled: boolean, stored: StoredDefinition | null): CompiledFlag {
   const {
     variants,
@@ -91,7 +90,7 @@ export function compileFlag(key: string, enabled: boolean, stored: StoredDefinit
     rules,
     default: fallback,
     server_only,
-  } = resolved(stored ?? NOTHING);
+  } = withDefaults(stored ?? NO_DEFINITION);
   const outcome = (variant: string | null, reason: Reason): Outcome =>
     variant === null
       ? { key, reason, metadata }
@@ -99,7 +98,7 @@ export function compileFlag(key: string, enabled: boolean, stored: StoredDefinit
   const compiled = ({ variant, split, by = TARGETING_KEY, seed = key }: Serve, reason: Reason) => {
     if (split === undefined) return outcome(variant ?? null, reason);
     const outcomes = split.map((entry) => (entry.variant === null ? null : outcome(entry.variant, "SPLIT")));
-    return new Split(attributeNamed(by), new PrefixedHash(seed), endsOf(split), outcomes);
+    return new Split(attributeNamed(by), new PrefixedHash(seed), boundariesOf(split), outcomes);
   };
   return {
     key,
@@ -111,18 +110,18 @@ export function compileFlag(key: string, enabled: boolean, stored: StoredDefinit
       serve: compiled(serve, "TARGETING_MATCH"),
     })),
     fallback: compiled(fallback, rules.length === 0 ? "STATIC" : "DEFAULT"),
-    missed: outcome(off_variant, "DEFAULT"),
+    noMatch: outcome(off_variant, "DEFAULT"),
   };
 }
 
-/** Where each entry ends: the weights, added up. */
-function endsOf(split: readonly { readonly weight: number }[]): number[] {
-  const ends: number[] = [];
-  for (const { weight } of split) ends.push((ends.at(-1) ?? 0) + weight);
-  return ends;
+/** Returns the cumulative weights. */
+function boundariesOf(split: readonly { readonly weight: number }[]): number[] {
+  const boundaries: number[] = [];
+  for (const { weight } of split) boundaries.push((boundaries.at(-1) ?? 0) + weight);
+  return boundaries;
 }
 
-/** What a flag is for a context at a moment. @throws ApiError `validation_error` when it takes too long to find out. */
+/** Evaluates a flag for a context at a time. @throws ApiError `validation_error` above the effort limit. */
 export function evaluate(
   flag: CompiledFlag,
   context: EvaluationContext,
@@ -131,23 +130,23 @@ export function evaluate(
 ): Outcome {
   if (!flag.enabled) return flag.off;
   for (const { when, serve } of flag.rules) {
-    if (!allHold(when, context, now, effort)) continue;
-    const outcome = served(serve, context, effort);
+    if (!allMatch(when, context, now, effort)) continue;
+    const outcome = resolveServe(serve, context, effort);
     if (outcome !== null) return outcome;
   }
-  return served(flag.fallback, context, effort) ?? flag.missed;
+  return resolveServe(flag.fallback, context, effort) ?? flag.noMatch;
 }
 
-function allHold(
+function allMatch(
   when: readonly CompiledCondition[],
   context: EvaluationContext,
   now: number,
   effort: Effort,
 ): boolean {
-  for (const condition of when) if (!holds(condition, context, now, effort)) return false;
+  for (const condition of when) if (!conditionMatches(condition, context, now, effort)) return false;
   return true;
 }
 
-function served(serve: CompiledServe, context: EvaluationContext, effort: Effort): Outcome | null {
+function resolveServe(serve: CompiledServe, context: EvaluationContext, effort: Effort): Outcome | null {
   return serve instanceof Split ? serve.outcomeOf(context, effort) : serve;
 }

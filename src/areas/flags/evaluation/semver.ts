@@ -1,8 +1,9 @@
-/** Longest version that is read, in characters. */
+/** Maximum characters of a version. */
 export const SEMVER_LENGTH_MAX = 256;
 
-/** Major, minor and patch as digits, and what stands before a release. */
+/** A parsed version. */
 export interface Version {
+  /** Major, minor and patch as digits. */
   readonly numbers: readonly string[];
   /** Empty for a release. */
   readonly prerelease: readonly string[];
@@ -13,7 +14,7 @@ const DIGITS = /^\d+$/;
 const NUMBER = /^(0|[1-9]\d*)$/;
 const NAME = /^[0-9A-Za-z-]+$/;
 
-/** A version by SemVer 2, also with a `v` before it or with one or two parts (`2.3` is 2.3.0); null for anything else. */
+/** Parses a SemVer 2 version. A leading `v` and one or two parts (`2.3` is 2.3.0) are accepted. Returns null if invalid. */
 export function parseVersion(text: string): Version | null {
   if (text.length > SEMVER_LENGTH_MAX) return null;
   const [version, build] = cut(text, "+");
@@ -26,20 +27,20 @@ export function parseVersion(text: string): Version | null {
   return { numbers: [...numbers, "0", "0"].slice(0, 3), prerelease };
 }
 
-/** What stands before the first mark, and behind it; undefined without one. */
-function cut(text: string, mark: string): [before: string, behind: string | undefined] {
+/** Splits a text at the first mark; the second part is undefined without one. */
+function cut(text: string, mark: string): [before: string, after: string | undefined] {
   const at = text.indexOf(mark);
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Which of two versions comes first, by SemVer 2: negative, 0 or positive. What they were built from does not count. */
+/** Compares two versions by SemVer 2 precedence: negative, 0 or positive. Build metadata is ignored. */
 export function compareVersions(one: Version, other: Version): number {
   for (let part = 0; part < 3; part += 1) {
     const order = compareDigits(one.numbers[part] as string, other.numbers[part] as string);
     if (order !== 0) return order;
   }
   const [ones, others] = [one.prerelease, other.prerelease];
-  // A release comes after all that stands before it.
+  // A release has a higher precedence than its prereleases.
   if (ones.length === 0 || others.length === 0) return others.length - ones.length;
   const shared = Math.min(ones.length, others.length);
   for (let at = 0; at < shared; at += 1) {
@@ -49,19 +50,19 @@ export function compareVersions(one: Version, other: Version): number {
   return ones.length - others.length;
 }
 
-/** Numbers of any length, without leading zeros. */
+/** Compares numbers of any length without leading zeros. */
 function compareDigits(one: string, other: string): number {
   return one.length - other.length || compareTexts(one, other);
 }
 
-/** Numbers come before names. */
+/** Numeric identifiers have a lower precedence than alphanumeric ones. */
 function compareNames(one: string, other: string): number {
   const isNumber = DIGITS.test(one);
   if (isNumber !== DIGITS.test(other)) return isNumber ? -1 : 1;
   return isNumber ? compareDigits(one, other) : compareTexts(one, other);
 }
 
-/** By code unit, which for ASCII is by byte. */
+/** Compares by code unit, which is the byte order for ASCII. */
 function compareTexts(one: string, other: string): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;

@@ -4,22 +4,22 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { USE_RESOLUTION_MS } from "../domain.ts";
 import type { FlagStore } from "../store.ts";
 
-/** Flags noted since the last round after which a round begins: bounds what is held in memory for it. */
-const USES_WAITING_MAX = 50_000;
-/** Longest wait for a round: what a crash can lose of the last evaluations. */
+/** Number of evaluated flags that triggers a write, to limit the memory. */
+const PENDING_USES_MAX = 50_000;
+/** Longest delay of a write, in milliseconds. A crash loses at most the evaluations of this time. */
 const WRITE_AFTER_MS = 5_000;
-/** Rows written in one unit of work: under a millisecond. */
+/** Rows per unit of work, less than a millisecond. */
 const ROWS_PER_UNIT = 100;
 
-/** The last evaluation of a flag, as far as it is not written yet. */
+/** Last evaluation of a flag that is not written yet. */
 interface FlagUse extends PendingWrite {
   at: number;
-  /** Set when the flag is gone: nothing is written for it. */
-  gone: boolean;
+  /** True after the flag's deletion; then nothing is written. */
+  isDeleted: boolean;
 }
 
-/** When flags were last evaluated, to the hour. An evaluation writes nothing: the rows follow in {@link BatchedWrites}. */
-export class FlagUses extends BatchedWrites<FlagUse> {
+/** Hours of the flags' last evaluations. Evaluations change only memory; the rows are written later by {@link BatchedWrites}. */
+export class FlagUsage extends BatchedWrites<FlagUse> {
   constructor(
     private readonly store: Pick<FlagStore, "saveUse" | "removeUse">,
     { writer, log }: Pick<Kernel, "writer" | "log">,
@@ -27,38 +27,38 @@ export class FlagUses extends BatchedWrites<FlagUse> {
     super({
       writer,
       log,
-      warning: "evaluations of flags could not be noted yet",
+      warning: "flag evaluations could not be written, retrying",
       waitMs: WRITE_AFTER_MS,
-      marksMax: USES_WAITING_MAX,
+      marksMax: PENDING_USES_MAX,
       rowsPerUnit: ROWS_PER_UNIT,
-      write: (tx, { ref, at, gone }) => {
-        if (!gone) store.saveUse(tx, ref, at);
+      write: (tx, { ref, at, isDeleted }) => {
+        if (!isDeleted) store.saveUse(tx, ref, at);
       },
     });
   }
 
-  /** Notes an evaluation of a flag. Returns the hour that is noted. */
+  /** Records an evaluation of a flag. Returns the recorded hour. */
   note(ref: number, now: number): number {
     const at = now - (now % USE_RESOLUTION_MS);
-    const use = this.held(ref) ?? { ref, at, gone: false, dueInRound: 0 };
+    const use = this.held(ref) ?? { ref, at, isDeleted: false, dueInRound: 0 };
     use.at = at;
     this.mark(use);
     return at;
   }
 
-  /** The last evaluation of a flag, written or not; null when there was none. */
-  lastOf(ref: number, written: number | null): number | null {
+  /** Returns the last evaluation of a flag, written or not; null if there was none. */
+  lastEvaluation(ref: number, written: number | null): number | null {
     return this.held(ref)?.at ?? written;
   }
 
-  /** Forgets a flag that goes. */
+  /** Removes a deleted flag. */
   forget(tx: Tx, ref: number): void {
     this.store.removeUse(tx, ref);
     const use = this.held(ref);
     if (use === undefined) return;
-    use.gone = true;
+    use.isDeleted = true;
     tx.onRollback(() => {
-      use.gone = false;
+      use.isDeleted = false;
     });
   }
 }

@@ -1,67 +1,67 @@
 import type { EventStream } from "../../../kernel/http/responses/event-stream.ts";
 import { type Cancel, realTimeout } from "../../../kernel/time/clock.ts";
-import { EVENT_AFTER_MS, refetchEvent, toldPerStep } from "./domain.ts";
+import { EVENT_AFTER_MS, notifiedPerStep, refetchEvent } from "./domain.ts";
 
-/** One client that listens. */
+/** A client with an open stream. */
 export interface Listener {
   readonly stream: EventStream;
-  /** The id of its key, as changes name it. */
+  /** Id of its key in changes. */
   readonly keyId: string;
-  /** Whether it hears of flags that are for servers only. */
+  /** Whether it is notified of server-only flags. */
   readonly seesServerOnly: boolean;
-  /** The version that it knows of. */
-  told: number;
+  /** Version that the client knows. */
+  knownVersion: number;
 }
 
 /**
- * The listeners of one project. A change reaches few of them at once, and many in turn: each asks for all flags when it
- * hears of it. In real time, also on a clock that stands.
+ * The listeners of one project. Notifications of a change are spread over time, because every client then requests all
+ * flags. They use real time, also with a manual clock.
  */
 export class Listeners {
-  /** In the order in which their turn comes. */
-  private readonly waiting = new Set<Listener>();
+  /** In the order of notification. */
+  private readonly queue = new Set<Listener>();
   private cancelStep: Cancel | null = null;
 
-  /** `versionFor`: the version of the flags that a listener sees. */
+  /** `versionFor` returns the version of the flags that a listener can see. */
   constructor(
     private readonly versionFor: (listener: Listener) => number,
     private readonly now: () => number,
   ) {}
 
   get size(): number {
-    return this.waiting.size;
+    return this.queue.size;
   }
 
-  /** Lets one listen. It hears at once what it has missed. */
+  /** Adds a listener and notifies it immediately of missed changes. */
   add(listener: Listener): void {
-    this.waiting.add(listener);
-    // After a restore, versions are lower than some have heard of.
+    this.queue.add(listener);
+    // After a restore, the version can be lower than the client's.
     const version = this.versionFor(listener);
-    if (listener.told !== version) this.tell(listener, version);
+    if (listener.knownVersion !== version) this.notify(listener, version);
   }
 
   remove(listener: Listener): void {
-    this.waiting.delete(listener);
-    if (this.waiting.size > 0) return;
+    this.queue.delete(listener);
+    if (this.queue.size > 0) return;
     this.cancelStep?.();
     this.cancelStep = null;
   }
 
-  /** Tells of a change soon, whom it concerns. */
+  /** Schedules the notification of affected listeners. */
   flagsChanged(): void {
     this.cancelStep ??= this.stepLater();
   }
 
-  /** Ends the streams of a key that has ended. */
+  /** Ends the streams of a key that is no longer valid. */
   keyChanged(keyId: string): void {
-    for (const listener of this.waiting) if (listener.keyId === keyId) listener.stream.reauthorize();
+    for (const listener of this.queue) if (listener.keyId === keyId) listener.stream.reauthorize();
   }
 
-  /** Ends all streams when the account or the project has ended: what holds for one of them holds for all. */
+  /** Ends all streams if the account or the project is no longer active, which is the same for all of them. */
   ownerChanged(): void {
-    const [first] = this.waiting;
+    const [first] = this.queue;
     if (first === undefined || first.stream.reauthorize()) return;
-    for (const { stream } of this.waiting) stream.reauthorize();
+    for (const { stream } of this.queue) stream.reauthorize();
   }
 
   private stepLater(): Cancel {
@@ -71,32 +71,32 @@ export class Listeners {
       try {
         isDone = this.step();
       } catch {
-        // A failing disk may keep the version back: it is told of when it can be read.
+        // Reading the version can fail with the disk. The next step repeats it.
       }
       if (!isDone) this.cancelStep = this.stepLater();
     });
   }
 
-  /** Whether all have been told. */
+  /** Notifies the next listeners. Returns whether all have been checked. */
   private step(): boolean {
-    let left = toldPerStep(this.waiting.size);
-    let unseen = this.waiting.size;
-    for (const listener of this.waiting) {
-      if (unseen === 0 || left === 0) break;
-      unseen -= 1;
-      // Behind all others, whose turn comes first the next time.
-      this.waiting.delete(listener);
-      this.waiting.add(listener);
+    let remaining = notifiedPerStep(this.queue.size);
+    let unchecked = this.queue.size;
+    for (const listener of this.queue) {
+      if (unchecked === 0 || remaining === 0) break;
+      unchecked -= 1;
+      // Move to the end of the queue.
+      this.queue.delete(listener);
+      this.queue.add(listener);
       const version = this.versionFor(listener);
-      if (listener.told >= version) continue;
-      this.tell(listener, version);
-      left -= 1;
+      if (listener.knownVersion >= version) continue;
+      this.notify(listener, version);
+      remaining -= 1;
     }
-    return unseen === 0;
+    return unchecked === 0;
   }
 
-  private tell(listener: Listener, version: number): void {
-    listener.told = version;
+  private notify(listener: Listener, version: number): void {
+    listener.knownVersion = version;
     if (listener.stream.reauthorize()) listener.stream.send(refetchEvent(version, this.now()));
   }
 }

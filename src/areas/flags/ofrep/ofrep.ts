@@ -10,47 +10,45 @@ import { INACTIVITY_SECONDS } from "./domain.ts";
 import type { Evaluation, Evaluations } from "./schema.ts";
 import { type OfrepStreams, seesServerOnly } from "./streams.ts";
 
-/** What evaluations by OFREP are built on. */
 export interface OfrepDeps {
   readonly clock: Clock;
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomes">;
   readonly streams: Pick<OfrepStreams, "tokenFor">;
-  /** Gives back what an evaluation of all flags cost. */
+  /** Refunds a bulk evaluation. */
   readonly refund: (account: CallerAccount, operation: typeof BULK) => Promise<void>;
-  /** Where clients reach this server; null: where they have asked. */
+  /** Public URL of this server; null: clients use the URL of their request. */
   readonly publicUrl: string | null;
 }
 
-/** What an evaluation of all flags is charged as. */
+/** Operation and cost of a bulk evaluation. */
 export const BULK = { name: "ofrep.bulk", cost: 1 } as const;
-/** Where the stream is. */
 const EVENTS_PATH = "/ofrep/v1/events";
 
-const NO_SUCH_FLAG = "There is no flag with this key in this project that could be evaluated.";
+const NO_SUCH_FLAG = "This project has no active flag with this key.";
 
-/** Flags as OpenFeature's providers ask for them. */
+/** Evaluations for OpenFeature's providers. */
 export class Ofrep {
   constructor(private readonly deps: OfrepDeps) {}
 
   /** @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
   evaluate(caller: Caller, key: string, context: EvaluationContext | null = null): Evaluation {
     const { flags } = this.deps;
-    const outcome = flags.outcomeOf(caller.project.ref, key, context ?? {}, this.termsOf(caller));
-    // The key may be any text, and is said beside the message.
+    const outcome = flags.outcomeOf(caller.project.ref, key, context ?? {}, this.optionsOf(caller));
+    // The key can be any text and is in a separate field.
     if (outcome === undefined) throw new ApiError("gate.feature_not_found", NO_SUCH_FLAG);
     return outcome;
   }
 
   /**
-   * Evaluates all flags for an evaluation that is paid. What fails is refunded.
-   * @throws ApiError `validation_error` for a context that takes too long, `gate.evaluation_failed`
+   * Runs a bulk evaluation that is already charged, and refunds it if it fails.
+   * @throws ApiError `validation_error` for a context that is too expensive, `gate.evaluation_failed`
    */
   async evaluateAll(
     caller: Caller,
     context: EvaluationContext | null = null,
   ): Promise<Reply<200, Evaluations>> {
     const { flags, streams, refund } = this.deps;
-    const outcomes = flags.outcomes(caller.project.ref, context ?? {}, this.termsOf(caller));
+    const outcomes = flags.outcomes(caller.project.ref, context ?? {}, this.optionsOf(caller));
     const token = streams.tokenFor(caller);
     const more = token === null ? {} : { eventStreams: [this.streamOf(token)] };
     const hash = new Bun.CryptoHasher("sha256");
@@ -62,14 +60,14 @@ export class Ofrep {
     return reply(200, all.response as Evaluations, headers);
   }
 
-  private termsOf(caller: Caller) {
+  private optionsOf(caller: Caller) {
     return { now: this.deps.clock.now(), seesServerOnly: seesServerOnly(caller) };
   }
 
   private streamOf(token: string) {
     const { publicUrl } = this.deps;
     const path = `${EVENTS_PATH}?token=${token}`;
-    const place = publicUrl === null ? { endpoint: { requestUri: path } } : { url: publicUrl + path };
-    return { type: "sse" as const, ...place, inactivityDelaySec: INACTIVITY_SECONDS };
+    const location = publicUrl === null ? { endpoint: { requestUri: path } } : { url: publicUrl + path };
+    return { type: "sse" as const, ...location, inactivityDelaySec: INACTIVITY_SECONDS };
   }
 }

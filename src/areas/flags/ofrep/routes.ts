@@ -11,7 +11,7 @@ const TAGS = { tags: ["OpenFeature"] };
 const PAID = {};
 const EXAMPLE = { context: { targetingKey: "user-1", plan: "pro" } };
 
-/** What both evaluations are. */
+/** Properties of both evaluations. */
 const TERMS = {
   access: "ofrep:read",
   cost: 1,
@@ -39,7 +39,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
           name: "ofrep.evaluate",
           summary: "Evaluate a flag for a context",
           description:
-            "As OpenFeature's providers ask. The key may also come as `X-API-Key`. Without `value`, the caller's own default counts. Refusals have `key`, `errorCode` and `errorDetails` besides.",
+            "For OpenFeature's providers. The key can also be sent as `X-API-Key`. If the response has no `value`, the caller uses its own default. Errors also have `key`, `errorCode` and `errorDetails`.",
           errors: ["gate.feature_not_found", "gate.evaluation_failed"],
         },
         params: OfrepParams,
@@ -50,7 +50,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
     .post(
       "/ofrep/v1/evaluate/flags",
       async ({ call, body }) => {
-        // Paid before it begins: it may take many turns of the event loop.
+        // Charged before it starts, because it runs in many slices of the event loop.
         await call.read(() => PAID);
         return ofrep.evaluateAll(call.caller, body.context);
       },
@@ -61,7 +61,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
           tagged: true,
           summary: "Evaluate all flags for a context",
           description:
-            "As OpenFeature's providers for browsers ask. `If-None-Match` with the `ETag` of an earlier answer is answered 304 while nothing is different, which costs the same. Refusals have `errorCode` and `errorDetails` besides.",
+            "For OpenFeature's providers in browsers. With the `ETag` of an earlier response in `If-None-Match`, the response is 304 while nothing has changed, at the same cost. Errors also have `errorCode` and `errorDetails`.",
           errors: ["gate.evaluation_failed"],
         },
         body: OfrepBody,
@@ -79,9 +79,9 @@ function eventsRoute(api: Api, streams: OfrepStreams) {
       {
         open: {
           name: "ofrep.events",
-          summary: "Listen to changes of flags",
+          summary: "Stream notifications of flag changes",
           description:
-            "Server-Sent Events: `refetchEvaluation` when flags have changed, never a value. The token comes from `eventStreams` of a bulk evaluation, and ends with its key. At most 1,000 streams per key.",
+            "Server-Sent Events: `refetchEvaluation` after changes of flags, without values. The token is part of `eventStreams` in a bulk evaluation and is valid as long as its key. Each key can have 1,000 streams.",
           responseTypes: ["text/event-stream"],
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
         },

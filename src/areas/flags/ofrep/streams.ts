@@ -12,27 +12,26 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
 import type { FlagService } from "../service.ts";
 import {
-  beginning,
+  CAPACITY_RETRY_SECONDS,
   eventVersion,
+  openingEvent,
   PING_MS,
-  ROOM_AFTER_SECONDS,
   STREAMS_MAX,
   STREAMS_PER_KEY_MAX,
 } from "./domain.ts";
 import { type Listener, Listeners } from "./listeners.ts";
 import { type NamedKeys, StreamTokens } from "./tokens.ts";
-import { HandedOutVersions } from "./versions.ts";
+import { RecentVersions } from "./versions.ts";
 
-/** What the streams are built on. */
 export interface OfrepStreamDeps extends Pick<Kernel, "clock" | "ids" | "vault" | "changes" | "metrics"> {
   readonly flags: Pick<FlagService, "version">;
   readonly keys: NamedKeys;
 }
 
-/** The streams that tell OFREP's clients to evaluate anew: one hub per project, as long as somebody listens. */
+/** The streams that notify OFREP's clients of changes. Each project with listeners has one entry. */
 export class OfrepStreams {
   private readonly tokens: StreamTokens;
-  private readonly handedOut = new HandedOutVersions(monotonicMs);
+  private readonly recentVersions = new RecentVersions(monotonicMs);
   private readonly streams: EventStreams;
   private readonly projects = new Map<
     number,
@@ -47,14 +46,14 @@ export class OfrepStreams {
       heartbeatMs: PING_MS,
       heartbeat: ": ping\n\n",
       after: realTimeout,
-      retryAfterSeconds: ROOM_AFTER_SECONDS,
+      retryAfterSeconds: CAPACITY_RETRY_SECONDS,
     });
     const { streams } = this;
-    deps.metrics.number("ninefold_flag_streams", "Open streams of flags, by OFREP.", () => streams.size);
+    deps.metrics.number("ninefold_flag_streams", "Open OFREP streams of flags.", () => streams.size);
   }
 
   /**
-   * The body of a stream.
+   * Opens a stream and returns its body.
    * @throws ApiError `unauthorized`, `forbidden`, `rate_limit_exceeded`, `service_unavailable`
    */
   begin(
@@ -68,34 +67,34 @@ export class OfrepStreams {
     if (name === null || caller === null) {
       throw new ApiError(
         "unauthorized",
-        "This token is of no key that is in use. Take the newest one of a bulk evaluation.",
+        "The token is not valid, or its key is no longer active. Use the token of a new bulk evaluation.",
       );
     }
     const { ref } = caller.project;
     const listener = { keyId: bytesToUuid(name), seesServerOnly: seesServerOnly(caller) };
-    const told =
+    const knownVersion =
       eventVersion(call.request.headers.get("last-event-id")) ??
       eventVersion(query.lastEventId) ??
-      this.handedOut.known(nameOf(caller), flags.version(ref, listener));
+      this.recentVersions.known(nameOf(caller), flags.version(ref, listener));
     return this.streams.begin(call, {
       credential: caller.credential,
       accountRef: caller.account.ref,
-      begin: beginning(told, ids.fraction()),
+      begin: openingEvent(knownVersion, ids.fraction()),
       reauthorize: () => this.assertMayListen(name, from, ref),
-      attach: (stream) => this.listen(caller, { ...listener, stream, told }),
+      attach: (stream) => this.listen(caller, { ...listener, stream, knownVersion }),
     });
   }
 
-  /** Where a caller hears of changes; null for a browser session, whose page has a stream of its own. */
+  /** Returns the stream token of a caller; null for a browser session, because the console has another stream. */
   tokenFor(caller: Caller): string | null {
     const token = this.tokens.of(caller);
     if (token === null) return null;
     const version = this.deps.flags.version(caller.project.ref, { seesServerOnly: seesServerOnly(caller) });
-    this.handedOut.note(nameOf(caller), version);
+    this.recentVersions.note(nameOf(caller), version);
     return token;
   }
 
-  /** Ends all streams, and begins no others: the server stops. */
+  /** Ends all streams and rejects new ones when the server stops. */
   stop(): void {
     this.streams.stop();
   }
@@ -108,10 +107,10 @@ export class OfrepStreams {
     return caller;
   }
 
-  /** The account's default project may have become another one. */
+  /** Also detects a change of the account's default project. */
   private assertMayListen(name: Uint8Array, from: string, projectRef: number): void {
     if (this.callerOf(name, from)?.project.ref === projectRef) return;
-    throw new ApiError("unauthorized", "This key has ended.");
+    throw new ApiError("unauthorized", "This key is no longer active.");
   }
 
   private listen(caller: Caller, listener: Listener): () => void {
@@ -135,7 +134,7 @@ export class OfrepStreams {
     const leave = changes.listen({ accountRef: account.ref, projectRef: project.ref }, (area, id) => {
       if (area === "gate") listeners.flagsChanged();
       else if (area === "keys" && id !== null) listeners.keyChanged(id);
-      // Where an account or a project ends, there is an entry of it.
+      // The end of an account or project is always audited.
       else if (area === "audit") listeners.ownerChanged();
     });
     const opened = { listeners, leave };
@@ -144,12 +143,12 @@ export class OfrepStreams {
   }
 }
 
-/** Whether a caller sees flags that are for servers alone. */
+/** Whether a caller can see server-only flags. */
 export function seesServerOnly(caller: Caller): boolean {
   return hasScope(caller, "gate:read");
 }
 
-/** The project of a caller, and what of it is seen. */
+/** Identifies the flags that a caller can see. */
 function nameOf(caller: Caller): string {
   return `${caller.project.ref}/${seesServerOnly(caller)}`;
 }

@@ -3,22 +3,22 @@ import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
 import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
 import type { Vault } from "../../../kernel/secrets/vault.ts";
 
-/** Keys by a name that is no secret, and never another key's. */
+/** Access to keys by a permanent name that is not secret. */
 export interface NamedKeys {
-  /** The 16 bytes that name the key behind a credential; null where that is no key. */
+  /** Returns the 16-byte name of the key behind a credential; null if it is not a key. */
   readonly nameOf: (credential: string) => Uint8Array | null;
-  /** The caller with this key; null when it is gone, revoked or expired. */
+  /** Returns the caller with this key; null if it is deleted, revoked or expired. */
   readonly callerOf: (name: Uint8Array) => Caller | null;
 }
 
 const PURPOSE = "ofrep-events";
 const NAME_BYTES = 16;
-/** Characters of a name: base64url of {@link NAME_BYTES}. */
+/** Characters of a name in base64url. */
 const NAME_LENGTH = 22;
 
 /**
- * Tokens that open the stream of a key and nothing else: browsers cannot send a key there, and one in an address would
- * stand in every proxy's log. A token lives and dies with its key.
+ * Tokens that only open the stream of a key. Browsers cannot send a key as a header to an event stream, and a key in a URL
+ * would appear in the logs of proxies. A token is valid as long as its key.
  */
 export class StreamTokens {
   private readonly secret: Uint8Array;
@@ -30,13 +30,13 @@ export class StreamTokens {
     this.secret = vault.derive(PURPOSE);
   }
 
-  /** The token of a caller's key; null where it has none of its own, as a browser session. */
+  /** Returns the token of a caller's key; null for a browser session. */
   of({ credential }: Caller): string | null {
     const name = this.keys.nameOf(credential);
     return name === null ? null : this.write(name);
   }
 
-  /** The name of the key that a token is of; null for what is no token of this server. */
+  /** Returns the name of a token's key; null for an invalid token. */
   nameIn(token: string): Uint8Array | null {
     const name = Buffer.from(token.slice(0, NAME_LENGTH), "base64url");
     return name.length === NAME_BYTES && equalInConstantTime(token, this.write(name)) ? name : null;

@@ -1,27 +1,27 @@
-/** Longest time between an evaluation and the stream that it leads to. */
-export const OPENS_WITHIN_MS = 10_000;
-/** Projects whose versions are remembered: those that are evaluated just now. */
+/** Longest time between an evaluation and the opening of its stream, in milliseconds. */
+export const OPEN_WITHIN_MS = 10_000;
+/** Projects with a stored version: those with recent evaluations. */
 export const VERSIONS_MAX = 10_000;
 
-/** What was handed out of a project lately. */
-interface HandedOut {
+/** Versions that recent evaluations of a project have returned. */
+interface RecentVersion {
   version: number;
   seenAt: number;
-  /** The version before, and until when somebody may be about to open a stream with it. */
+  /** Previous version, and the time until which a client may open a stream with it. */
   before: number;
   beforeUntil: number;
 }
 
 /**
- * Which version of its flags a client knows that opens a stream: it has evaluated just before, and what has changed in
- * between it would not hear of.
+ * Determines the version that a client knows when it opens a stream. The client has evaluated shortly before; without this,
+ * it would miss changes between the evaluation and the stream.
  */
-export class HandedOutVersions {
-  private readonly projects = new Map<string, HandedOut>();
+export class RecentVersions {
+  private readonly projects = new Map<string, RecentVersion>();
 
   constructor(private readonly now: () => number) {}
 
-  /** Notes what an evaluation is of. `name`: the project, and what of it is seen. */
+  /** Records the version of an evaluation. `name` identifies the flags that the caller can see. */
   note(name: string, version: number): void {
     const now = this.now();
     const known = this.projects.get(name);
@@ -32,20 +32,20 @@ export class HandedOutVersions {
     } else if (known.version === version) known.seenAt = now;
     else {
       const { version: before, seenAt } = known;
-      Object.assign(known, { version, seenAt: now, before, beforeUntil: seenAt + OPENS_WITHIN_MS });
+      Object.assign(known, { version, seenAt: now, before, beforeUntil: seenAt + OPEN_WITHIN_MS });
     }
   }
 
-  /** What somebody knows who opens a stream while `current` is the version. */
+  /** Returns the version known to a client that opens a stream at the version `current`. */
   known(name: string, current: number): number {
     const now = this.now();
-    const { version, seenAt, before, beforeUntil } = this.projects.get(name) ?? NOTHING;
-    if (version !== current) return now < seenAt + OPENS_WITHIN_MS ? version : current;
+    const { version, seenAt, before, beforeUntil } = this.projects.get(name) ?? NO_VERSION;
+    if (version !== current) return now < seenAt + OPEN_WITHIN_MS ? version : current;
     return now < beforeUntil ? before : current;
   }
 }
 
-const NOTHING: HandedOut = {
+const NO_VERSION: RecentVersion = {
   version: 0,
   seenAt: Number.NEGATIVE_INFINITY,
   before: 0,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FLAGS_PER_PROJECT_MAX } from "../../../src/areas/flags/domain.ts";
-import { FlagUses } from "../../../src/areas/flags/evaluation/usage.ts";
+import { FlagUsage } from "../../../src/areas/flags/evaluation/usage.ts";
 import { FLAGS_IN_MEMORY_MAX } from "../../../src/areas/flags/registry.ts";
 import { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
@@ -18,7 +18,7 @@ describe("on a server", () => {
   });
   afterAll(() => server.stop());
 
-  test("a change is seen by the very next request, on whichever connection", async () => {
+  test("the next request uses a change, on any connection", async () => {
     const account = await server.account({ balance: 1_000 });
     for (let round = 0; round < 40; round += 1) {
       const enabled = round % 3 !== 0;
@@ -31,7 +31,7 @@ describe("on a server", () => {
     }
   });
 
-  test("random changes and restarts come to what a map says", async () => {
+  test("random changes and restarts have the same result as a map", async () => {
     const step = fc.oneof(
       { weight: 8, arbitrary: fc.record({ key: fc.constantFrom("a", "b", "c"), enabled: fc.boolean() }) },
       { weight: 4, arbitrary: fc.record({ key: fc.constantFrom("a", "b", "c") }) },
@@ -66,7 +66,7 @@ describe("on a server", () => {
     );
   });
 
-  test("a flag whose row cannot be read as one: 500 gate.evaluation_failed, and nothing is charged", async () => {
+  test("a flag with a corrupt row: 500 gate.evaluation_failed, free of charge", async () => {
     const account = await server.account({ balance: 5 });
     const { db } = server.server.kernel;
     db.execute("ALTER TABLE flags RENAME TO flags_elsewhere");
@@ -80,7 +80,7 @@ describe("on a server", () => {
   });
 });
 
-/** A flag that is on, as its row changes. */
+/** Columns of a flag that is on. */
 function rowOf(flag_key: string) {
   const nothing = { description: null, archived: 0, version: 0, updated_at: 0, definition: null };
   return { flag_key, enabled: 1, ...nothing };
@@ -96,7 +96,7 @@ describe("without a server", () => {
   afterEach(() => bench.close());
 
   function newService(store = flagStore(bench.kernel.db), inMemoryMax?: number): FlagService {
-    return new FlagService(store, new FlagUses(store, bench.kernel), inMemoryMax);
+    return new FlagService(store, new FlagUsage(store, bench.kernel), inMemoryMax);
   }
 
   /** A service that counts how often it reads a flag's row. */
@@ -124,7 +124,7 @@ describe("without a server", () => {
     });
   }
 
-  test("flags in memory are those in use, up to a bound; the others come back as they were", async () => {
+  test("flags in use are cached up to a limit; others are read again unchanged", async () => {
     const { service, reads } = readingService(10);
     for (let index = 0; index < 40; index += 1) await save(service, `f${index}`, index % 2 === 0);
     const evaluateAll = () => {
@@ -140,11 +140,11 @@ describe("without a server", () => {
     for (let round = 0; round < 3; round += 1) {
       for (let index = 0; index < 10; index += 1) service.evaluate(PROJECT, `f${index}`, NOW);
     }
-    // The ten of these rounds are soon all in memory.
+    // The ten flags of these rounds are soon all cached.
     expect(reads() - before).toBeLessThan(30);
   });
 
-  test("they are as many as documented unless said otherwise", () => {
+  test("the default limit is as documented", () => {
     let reads = 0;
     const find = (_: number, flag_key: string) => {
       reads += 1;
@@ -158,13 +158,13 @@ describe("without a server", () => {
     };
     expect(readsOf(FLAGS_IN_MEMORY_MAX)).toBe(FLAGS_IN_MEMORY_MAX);
     expect(readsOf(FLAGS_IN_MEMORY_MAX)).toBe(0);
-    // What was used lately is passed over once before it goes: more than one has to come before one has gone.
+    // A recently used flag is skipped once before its eviction: several must be added before one is evicted.
     const more = FLAGS_IN_MEMORY_MAX + 2_000;
     expect(readsOf(more)).toBeGreaterThanOrEqual(2_000);
     expect(readsOf(more)).toBeGreaterThan(0);
   }, 20_000);
 
-  test(`a project has ${FLAGS_PER_PROJECT_MAX} flags at most; one goes, another may come`, async () => {
+  test(`a project has ${FLAGS_PER_PROJECT_MAX} flags at most; after a deletion, another can be created`, async () => {
     await fill(FLAGS_PER_PROJECT_MAX - 1);
     const service = newService();
     await save(service, "last");
@@ -172,15 +172,15 @@ describe("without a server", () => {
     const refused = await save(service, "one-more").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ApiError);
     expect((refused as ApiError).code).toBe("forbidden");
-    expect(() => service.evaluate(PROJECT, "one-more", NOW)).toThrow("There is no flag");
-    // What is there can still be changed.
+    expect(() => service.evaluate(PROJECT, "one-more", NOW)).toThrow("This project has no flag");
+    // Existing flags can still be changed.
     await save(service, "last", false);
     await bench.kernel.writer.submit((tx) => service.delete(tx, PROJECT, "filled-0"));
     await save(service, "one-more");
     expect(flagStore(bench.kernel.db).count(PROJECT)).toBe(FLAGS_PER_PROJECT_MAX);
   });
 
-  test("a unit that fails takes back what it did in memory", async () => {
+  test("a failed unit rolls back its changes in memory", async () => {
     const service = newService();
     await save(service, "kept", true);
     const failing = bench.kernel.writer.submit((tx) => {
@@ -190,7 +190,7 @@ describe("without a server", () => {
     });
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
     expect(service.evaluate(PROJECT, "kept", NOW).enabled).toBe(true);
-    expect(() => service.evaluate(PROJECT, "new", NOW)).toThrow("There is no flag");
+    expect(() => service.evaluate(PROJECT, "new", NOW)).toThrow("This project has no flag");
     expect([...service.config(PROJECT, {}, NOW)]).toEqual([{ flag_key: "kept", enabled: true }]);
     const deleting = bench.kernel.writer.submit((tx) => {
       service.delete(tx, PROJECT, "kept");

@@ -1,44 +1,44 @@
 import { describe, expect, test } from "bun:test";
 import {
-  AT_ONCE_MAX,
-  beginning,
   EVENT_AFTER_MS,
   eventVersion,
+  NOTIFIED_IMMEDIATELY_MAX,
+  notifiedPerStep,
+  openingEvent,
   RETRY_MS_MAX,
   RETRY_MS_MIN,
   refetchEvent,
   STREAMS_MAX,
-  toldPerStep,
 } from "../../../src/areas/flags/ofrep/domain.ts";
 import { ofrepExtras } from "../../../src/areas/flags/ofrep/rejections.ts";
-import { HandedOutVersions, OPENS_WITHIN_MS, VERSIONS_MAX } from "../../../src/areas/flags/ofrep/versions.ts";
+import { OPEN_WITHIN_MS, RecentVersions, VERSIONS_MAX } from "../../../src/areas/flags/ofrep/versions.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 
-describe("how many hear of a change in one step", () => {
+describe("listeners notified per step", () => {
   test.each([
     [1, 1],
-    [AT_ONCE_MAX, 1],
-    // From here on a second for each thousand of them, and at most 4.5 s.
-    [AT_ONCE_MAX + 1, 6],
+    [NOTIFIED_IMMEDIATELY_MAX, 1],
+    // Above this, a second per thousand listeners, and at most 4.5 s.
+    [NOTIFIED_IMMEDIATELY_MAX + 1, 6],
     [1_000, 10],
     [3_000, 30],
     [STREAMS_MAX, 45],
     [10 * STREAMS_MAX, 45],
   ])("of %i: all within %i steps", (listeners, steps) => {
-    expect(Math.ceil(listeners / toldPerStep(listeners))).toBe(steps);
+    expect(Math.ceil(listeners / notifiedPerStep(listeners))).toBe(steps);
     expect(steps * EVENT_AFTER_MS).toBeLessThan(5_000);
   });
 });
 
-test("a client comes back after a time of its own", () => {
+test("a client reconnects after a random delay", () => {
   const retryOf = (fraction: number) =>
-    Number(/^retry: (\d+)\nid: 7\n: ok\n\n$/.exec(beginning(7, fraction))?.[1]);
+    Number(/^retry: (\d+)\nid: 7\n: ok\n\n$/.exec(openingEvent(7, fraction))?.[1]);
   expect(retryOf(0)).toBe(RETRY_MS_MIN);
   expect(retryOf(0.5)).toBe((RETRY_MS_MIN + RETRY_MS_MAX) / 2);
   expect(retryOf(1 - Number.EPSILON)).toBe(RETRY_MS_MAX);
 });
 
-test("an event has the version, and seconds", () => {
+test("an event has the version and a time in seconds", () => {
   expect(refetchEvent(42, 1_999)).toBe(
     'id: 42\nevent: message\ndata: {"type":"refetchEvaluation","lastModified":1}\n\n',
   );
@@ -56,48 +56,48 @@ test.each([
   [undefined, null],
 ])("the version in the id %j: %p", (id, version) => expect(eventVersion(id)).toBe(version));
 
-describe("which version a client knows that opens a stream", () => {
+describe("the version known to a client that opens a stream", () => {
   let now = 0;
   const world = () => {
     now = 1_000;
-    return new HandedOutVersions(() => now);
+    return new RecentVersions(() => now);
   };
 
-  test("the current one, where nobody has evaluated", () => expect(world().known("p", 5)).toBe(5));
+  test("the current one without an evaluation", () => expect(world().known("p", 5)).toBe(5));
 
-  test("the one that was evaluated, for as long as a stream may take to open", () => {
+  test("the evaluated one, for the time to open a stream", () => {
     const versions = world();
     versions.note("p", 5);
     expect(versions.known("p", 5)).toBe(5);
     expect(versions.known("p", 6)).toBe(5);
     expect(versions.known("q", 6)).toBe(6);
-    now += OPENS_WITHIN_MS - 1;
+    now += OPEN_WITHIN_MS - 1;
     expect(versions.known("p", 6)).toBe(5);
     now += 1;
     expect(versions.known("p", 6)).toBe(6);
   });
 
-  test("the one before, since somebody may still be about to open a stream with it", () => {
+  test("the previous one, while a client may still open a stream with it", () => {
     const versions = world();
     versions.note("p", 5);
     now += 1;
     versions.note("p", 5);
-    now += OPENS_WITHIN_MS - 1;
+    now += OPEN_WITHIN_MS - 1;
     versions.note("p", 6);
     expect(versions.known("p", 6)).toBe(5);
     now += 1;
     expect(versions.known("p", 6)).toBe(6);
   });
 
-  test("nobody's that was evaluated long ago", () => {
+  test("not one that was evaluated long ago", () => {
     const versions = world();
     versions.note("p", 5);
-    now += OPENS_WITHIN_MS;
+    now += OPEN_WITHIN_MS;
     versions.note("p", 6);
     expect(versions.known("p", 6)).toBe(6);
   });
 
-  test(`of ${VERSIONS_MAX} projects; then the first is forgotten`, () => {
+  test(`of ${VERSIONS_MAX} projects; then the first is removed`, () => {
     const versions = world();
     for (let project = 0; project < VERSIONS_MAX; project += 1) versions.note(`p${project}`, 5);
     expect(versions.known("p0", 6)).toBe(5);
@@ -107,7 +107,7 @@ describe("which version a client knows that opens a stream", () => {
   });
 });
 
-describe("what a refusal says besides", () => {
+describe("error fields", () => {
   const call = { request: new Request("http://x/ofrep/v1/evaluate/flags/%zz?a=1"), bodyText: "" };
   test.each([
     ["service_unavailable", "GENERAL"],
