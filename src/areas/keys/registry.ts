@@ -3,6 +3,7 @@ import { bytesToUuid } from "../../kernel/data/uuid.ts";
 import { AddressRanges } from "../../kernel/http/access/address-ranges.ts";
 import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { LruMap } from "../../kernel/limits/lru-map.ts";
 import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { BEARER_PREFIX, type InactiveReason, inactiveReasonOf } from "./domain.ts";
@@ -13,7 +14,7 @@ import type { KeyVerdict } from "./verify-schema.ts";
 
 /** Recently used keys in memory, about a kilobyte each. Any other key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
-/** Lists of scopes, and of limits, that keys share. At this number the lists are cleared and shared afresh. */
+/** Lists of scopes, and of limits, that keys share: some hundred bytes each. */
 const LISTS_SHARED_MAX = 4_096;
 
 /** Longest metadata, in characters of JSON, that is in memory with its key; longer metadata is read when needed. */
@@ -54,28 +55,19 @@ const NO_LIMITS: readonly KeyLimit[] = [];
 
 /** Shares equal lists of scopes and of limits between keys, since many keys have those of the same plan. */
 class KeyLists {
-  private readonly scopes = new Map<string, Scopes>();
-  private readonly limits = new Map<string, readonly KeyLimit[]>();
+  private readonly scopes = new LruMap<string, Scopes>(LISTS_SHARED_MAX);
+  private readonly limits = new LruMap<string, readonly KeyLimit[]>(LISTS_SHARED_MAX);
 
   scopesOf(json: string): Scopes {
-    return shared(this.scopes, json, () => {
+    return this.scopes.getOrAdd(json, () => {
       const list = JSON.parse(json) as readonly string[];
       return { list, set: new Set(list) };
     });
   }
 
   limitsOf(json: string | null): readonly KeyLimit[] {
-    return json === null ? NO_LIMITS : shared(this.limits, json, () => keyLimits(json));
+    return json === null ? NO_LIMITS : this.limits.getOrAdd(json, () => keyLimits(json));
   }
-}
-
-function shared<List>(lists: Map<string, List>, json: string, read: () => List): List {
-  const known = lists.get(json);
-  if (known !== undefined) return known;
-  if (lists.size >= LISTS_SHARED_MAX) lists.clear();
-  const list = read();
-  lists.set(json, list);
-  return list;
 }
 
 /** A key in memory, with what verifications and requests need of it. */

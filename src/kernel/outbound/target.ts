@@ -1,4 +1,5 @@
 import { invalidField } from "../errors.ts";
+import { LruMap } from "../limits/lru-map.ts";
 import { type AllowedAddresses, isPublicAddress, wordFor } from "./address.ts";
 
 /** Longest URL that is taken: what servers and proxies accept everywhere. */
@@ -45,7 +46,7 @@ const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 
 /** Decides where the server may send requests. */
 export class TargetPolicy {
-  private readonly remembered = new Map<string, Target>();
+  private readonly remembered = new LruMap<string, Target>(TARGETS_REMEMBERED_MAX);
 
   constructor(private readonly allowed: AllowedAddresses) {}
 
@@ -64,9 +65,6 @@ export class TargetPolicy {
     if (known !== undefined) return known;
     const target = readTarget(text);
     if ("refused" in target || text.length > REMEMBERED_URL_LENGTH_MAX) return target;
-    // The oldest goes.
-    if (this.remembered.size >= TARGETS_REMEMBERED_MAX)
-      this.remembered.delete(this.remembered.keys().next().value ?? "");
     this.remembered.set(text, target);
     return target;
   }

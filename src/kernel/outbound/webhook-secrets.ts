@@ -1,5 +1,6 @@
 import { invalidField } from "../errors.ts";
 import type { Ids } from "../ids.ts";
+import { LruMap } from "../limits/lru-map.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -44,7 +45,7 @@ export type ValidSecrets = readonly [newest: WebhookSecret, ...previous: Webhook
  */
 export class WebhookSecrets {
   /** Opened, the newest first; those of which the time may be over included. */
-  private readonly opened = new Map<number, ValidSecrets>();
+  private readonly opened: LruMap<number, ValidSecrets>;
   private readonly select;
   private readonly insert;
   private readonly end;
@@ -59,8 +60,9 @@ export class WebhookSecrets {
       readonly ids: Ids;
     },
     private readonly table: SecretsTable,
-    private readonly inMemoryMax: number = OWNERS_IN_MEMORY_MAX,
+    inMemoryMax: number = OWNERS_IN_MEMORY_MAX,
   ) {
+    this.opened = new LruMap(inMemoryMax);
     const { db } = deps;
     this.select = db.all<Row, [ownerRef: number]>(
       `SELECT number, sealed, created_at, expires_at FROM ${table} WHERE owner_ref = ? ORDER BY number DESC`,
@@ -145,8 +147,6 @@ export class WebhookSecrets {
   }
 
   private remember(ownerRef: number, secrets: ValidSecrets): ValidSecrets {
-    // The oldest goes.
-    if (this.opened.size >= this.inMemoryMax) this.opened.delete(this.opened.keys().next().value ?? 0);
     this.opened.set(ownerRef, secrets);
     return secrets;
   }

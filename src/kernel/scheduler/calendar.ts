@@ -1,4 +1,5 @@
 import { Cron, type CronOptions } from "croner";
+import { LruMap } from "../limits/lru-map.ts";
 
 /**
  * The first moment after `afterMs` (epoch milliseconds) that a cron expression names, in UTC. croner calculates;
@@ -35,8 +36,8 @@ const YEARS_SEARCHED = 40;
 const YEAR_MAX = 9_999;
 
 /** Expressions that were read: reading one takes longer than to find its next time. Each is some 20 kB. */
-const READ = new Map<string, Cron>();
 const READ_MAX = 250;
+const READ = new LruMap<string, Cron>(READ_MAX);
 
 /** Whether a text is the name of a time zone that this machine knows. */
 export function isTimeZone(name: string): boolean {
@@ -87,7 +88,6 @@ export class CronTimes {
     const known = READ.get(key);
     if (known !== undefined) return known;
     const cron = new Cron(pattern, zoned(this.timeZone));
-    if (READ.size >= READ_MAX) READ.clear();
     READ.set(key, cron);
     return cron;
   }

@@ -1,3 +1,5 @@
+import { LruMap } from "../limits/lru-map.ts";
+
 /** How the names of headers end that carry a secret of the sender's. */
 const SECRET_ENDINGS =
   "authorization auth cookie credential credentials token jwt assertion session key secret password passwd".split(
@@ -11,14 +13,14 @@ const PLAIN_NAMES: ReadonlySet<string> = new Set(
   x-forwarded-host x-forwarded-port x-forwarded-proto x-real-ip x-request-id`.split(/\s+/),
 );
 
-/** Names that are remembered at once. Strangers make up names: those of the providers come back after each time that all go. */
+/** Names that are remembered. Strangers make up names; those in use stay. */
 export const NAMES_KNOWN_MAX = 1_000;
 /** Longest name that is remembered, so that all of them are some 100 KB. */
 export const KNOWN_NAME_LENGTH_MAX = 64;
 
 /** Whether a header may carry a secret, by its name; senders use the same names over and over. */
 export class SecretNames {
-  private readonly known = new Map<string, boolean>();
+  private readonly known = new LruMap<string, boolean>(NAMES_KNOWN_MAX);
 
   /** How many names are remembered. */
   get size(): number {
@@ -31,7 +33,6 @@ export class SecretNames {
     if (known !== undefined) return known;
     const isSecret = !PLAIN_NAMES.has(name) && SECRET_ENDINGS.some((ending) => name.endsWith(ending));
     if (name.length > KNOWN_NAME_LENGTH_MAX) return isSecret;
-    if (this.known.size >= NAMES_KNOWN_MAX) this.known.clear();
     this.known.set(name, isSecret);
     return isSecret;
   }

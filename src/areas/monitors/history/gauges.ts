@@ -1,4 +1,5 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Labels, Sample } from "../../../kernel/metrics/metrics.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -56,7 +57,7 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
 /** The monitors that are measured, and what their series are called. */
 class LabelledMonitors {
   /** An id is never given anew; there are no more of them than monitors that are measured. */
-  private projectIds = new Map<number, string | null>();
+  private readonly projectIds = new LruMap<number, string | null>(MONITORS_MEASURED_MAX);
 
   constructor(private readonly parts: GaugeParts) {}
 
@@ -77,10 +78,7 @@ class LabelledMonitors {
   }
 
   private projectIdOf(ref: number): string {
-    const known = this.projectIds.get(ref) ?? this.parts.projectIdOf(ref);
-    if (this.projectIds.size >= MONITORS_MEASURED_MAX) this.projectIds.clear();
-    this.projectIds.set(ref, known);
-    return known ?? "";
+    return this.projectIds.getOrAdd(ref, () => this.parts.projectIdOf(ref)) ?? "";
   }
 }
 

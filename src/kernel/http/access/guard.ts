@@ -1,4 +1,5 @@
 import { ApiError } from "../../errors.ts";
+import { LruMap } from "../../limits/lru-map.ts";
 import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
 import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../../secrets/key-format.ts";
 import { type Clock, monotonicMs } from "../../time/clock.ts";
@@ -164,7 +165,7 @@ export class Guard {
   /** One bucket per account, over all its keys: in a map of its own, where many keys of one push out nobody's. */
   private readonly accounts: RateLimiter<number>;
   /** Digests by header: whether a key is well-formed, and its digest, never change. Whether it is valid is asked each time. */
-  private readonly digests = new Map<string, string>();
+  private readonly digests = new LruMap<string, string>(DIGESTS_REMEMBERED_MAX);
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -217,10 +218,8 @@ export class Guard {
     const caller = this.authenticator.authenticate(digest);
     if (caller === null) throw unauthorized("This key is unknown, revoked or expired.");
     // Only headers of real keys are remembered: strangers cannot fill the memo.
-    if (known === undefined && header.length <= HEADER_REMEMBERED_LENGTH_MAX) {
-      if (this.digests.size >= DIGESTS_REMEMBERED_MAX) this.digests.clear();
+    if (known === undefined && header.length <= HEADER_REMEMBERED_LENGTH_MAX)
       this.digests.set(header, digest);
-    }
     return caller;
   }
 
