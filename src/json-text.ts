@@ -1,4 +1,4 @@
-// What a JSON text says beside its parsed value. Nothing here needs the server or the runtime: the portable verifier uses
+// Properties of a JSON text that its parsed value does not have. Nothing here needs the server or the runtime: the portable verifier uses
 // it as well.
 
 /**

@@ -8,7 +8,7 @@ const BALANCE = 1_000;
 /** Connections used for reading back. */
 const READERS = 8;
 
-/** An account that was asked for, and how far its life has come. */
+/** An account that was requested, and how far its life has come. */
 interface Made {
   readonly email: string;
   readonly creation: TargetRequest;
@@ -65,7 +65,7 @@ export class AccountWorkload extends Recorded implements Workload {
     this.count(answer);
     if (answer === null) return;
     if (answer.status === UNAVAILABLE) {
-      // Nobody has asked for it, then.
+      // Nobody has requested it, then.
       this.open = this.open.filter((one) => one !== made);
       return;
     }

@@ -23,7 +23,7 @@ interface Change {
   readonly number: string;
   readonly request: TargetRequest;
   state: "in doubt" | "acknowledged" | "unavailable";
-  /** Of the answer that was no replay. */
+  /** Of the response that was no replay. */
   requestId: string | null;
   entries: number;
 }
@@ -53,7 +53,7 @@ export class AuditWorkload extends Recorded implements Workload {
   private seenProject: string | null = null;
 
   async prepare(target: Target): Promise<void> {
-    // Of a tier without a bound of projects.
+    // Of a tier without a limit of projects.
     this.key = await createAccount(target, EMAIL, "unlimited");
   }
 
@@ -95,7 +95,7 @@ export class AuditWorkload extends Recorded implements Workload {
     }
   }
 
-  /** Sends again what is in doubt under an Idempotency-Key, and some of what was answered. */
+  /** Sends again what is in doubt under an Idempotency-Key, and some of what was responded to. */
   private async retry(target: Target): Promise<void> {
     const keyed = [...this.changes.values()].filter(({ request }) => request.idempotencyKey !== undefined);
     for (const change of keyed.filter(({ state }) => state === "in doubt")) {

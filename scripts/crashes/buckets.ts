@@ -49,7 +49,7 @@ interface Inbox {
   live: boolean;
   /** Event ids that were acknowledged since the last look, with the bodies that they stand for. */
   acknowledged: Map<string, string>;
-  /** Bodies without an answer, by their number. */
+  /** Bodies without a response, by their number. */
   inDoubt: Map<number, string>;
   /** The newest event seen so far. */
   newest: string;
@@ -69,7 +69,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
   private sent = 0;
   private readonly forwards: boolean;
 
-  /** Where `forwards` is false, no bucket is live: everything that happens is what was asked for. */
+  /** Where `forwards` is false, no bucket is live: everything that happens is what was requested. */
   constructor(forwards = true) {
     super();
     this.forwards = forwards;
@@ -100,7 +100,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     const body = { number, padding: "x".repeat(random.below(PADDING_MAX)) };
     const text = JSON.stringify(body);
     const request: TargetRequest = { method: "POST", path: `/v1/catch/${inbox.id}`, key: this.key, body };
-    // In doubt until it is answered: the kill may come in between.
+    // In doubt until it is responded to: the kill may come in between.
     inbox.inDoubt.set(number, text);
     const answer = await target.send(request);
     if (answer === null) {

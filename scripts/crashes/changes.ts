@@ -6,7 +6,7 @@ export type ChangeKind = "deduct" | "refill" | "reset";
 
 /**
  * A change of a balance. Its number is unique in its ledger and stands in the request itself (as the amount, or
- * as the balance of a reset), so that every ledger entry tells which request it comes from, acknowledged or not.
+ * as the balance of a reset), so that every ledger entry shows which request it comes from, acknowledged or not.
  */
 export interface Change {
   readonly kind: ChangeKind;
@@ -40,7 +40,7 @@ interface Tracked {
 /** Acknowledged changes under an Idempotency-Key that are sent again after a restart, per ledger. */
 const REPLAYS_PER_VERIFICATION = 3;
 
-/** The record of one ledger: every change that was asked for, and what was answered. */
+/** The record of one ledger: every change that was requested, and what was responded to. */
 export class ChangeLog extends Recorded {
   private readonly name: string;
   private tracked = new Map<string, Tracked>();
@@ -65,8 +65,8 @@ export class ChangeLog extends Recorded {
   }
 
   /**
-   * Before {@link compare}: sends again what is in doubt under an Idempotency-Key, and some of what was answered.
-   * Neither may happen a second time, and the latter must be answered as before.
+   * Before {@link compare}: sends again what is in doubt under an Idempotency-Key, and some of what was responded to.
+   * Neither may happen a second time, and the latter must be responded to as before.
    */
   async retry(target: Target): Promise<void> {
     const keyed = [...this.tracked.values()].filter(
@@ -143,7 +143,7 @@ export class ChangeLog extends Recorded {
 
   /** Two answers to the same change must agree. */
   private merge(change: Change, known: Outcome, further: Outcome): Outcome {
-    // One of two may be refused and the other carried out.
+    // One of two may be rejected and the other carried out.
     if (known.state === "in doubt" || known.state === "unavailable") return further;
     if (further.state === "in doubt" || further.state === "unavailable") return known;
     const agree =

@@ -12,13 +12,13 @@ const PADDING_MAX = 6_000;
 /** What a flag is after a change: the number that was written into it, and its version; null: it is not there. */
 type State = { readonly number: number; readonly version: number | null } | null;
 
-/** One flag, as it was answered. */
+/** One flag, as it was responded to. */
 class Flag {
   readonly key: string;
   state: State = null;
-  /** A change without an answer: it may have happened. */
+  /** A change without a response: it may have happened. */
   doubt: { readonly state: State } | null = null;
-  /** Whether a change is under way: the next one waits, so that their order is known. */
+  /** Whether a change is in progress: the next one waits, so that their order is known. */
   isBusy = false;
 
   constructor(key: string) {
@@ -26,7 +26,7 @@ class Flag {
   }
 }
 
-/** Changes definitions of flags: after every crash each is as it was answered, and no version comes back. */
+/** Changes definitions of flags: after every crash each is as it was responded to, and no version comes back. */
 export class FlagWorkload extends Recorded implements Workload {
   readonly name = "flags";
   readonly weight = 4;

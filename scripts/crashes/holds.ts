@@ -28,20 +28,20 @@ const OVER_WITHIN_MS = 3_000;
 
 type Ending = "capture" | "release";
 
-/** A hold that was asked for, and what is known of it. */
+/** A hold that was requested, and what is known of it. */
 interface Hold {
   readonly meter: number;
   readonly id: string;
   readonly isShort: boolean;
-  /** Whether an answer said that it is there; null: in doubt. */
+  /** Whether a response said that it is there; null: in doubt. */
   isMade: boolean | null;
-  /** How it was to be ended, once that was asked for. */
+  /** How it was to be ended, once that was requested. */
   ending: Ending | null;
   isEndingKnown: boolean;
 }
 
 /**
- * Holds that are made, captured, released, or left to expire. After every crash each is as the answers said, what was
+ * Holds that are made, captured, released, or left to expire. After every crash each is as the responses said, what was
  * captured was deducted once, and what a meter has, has held and has given adds up to what it was filled with.
  */
 export class HoldWorkload extends Recorded implements Workload {

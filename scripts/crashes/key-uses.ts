@@ -13,7 +13,7 @@ const KEYS = 30;
 /** More than any run uses up. */
 const USES = 1_000_000_000_000;
 const CREDITS = 1_000_000_000;
-/** Costs are powers of two below this one, in turn: so a sum tells which of those in doubt have happened. */
+/** Costs are powers of two below this one, in turn: so a sum shows which of those in doubt have happened. */
 const COST_BITS = 20;
 
 interface Pending {
@@ -33,7 +33,7 @@ interface LimitedKey {
   readonly said: Set<number>;
 }
 
-/** Verifications of keys with limited uses: none is lost once it was answered, and none is taken twice. */
+/** Verifications of keys with limited uses: none is lost once it was responded to, and none is taken twice. */
 export class KeyUsesWorkload extends Recorded implements Workload {
   readonly name = "uses of keys";
   readonly weight = 6;

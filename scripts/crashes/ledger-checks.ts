@@ -11,7 +11,7 @@ interface MeterEntry {
   balance_after: number;
 }
 
-/** Reads a live database in one transaction, so that all of it is of one moment. */
+/** Reads a live database in one transaction, so that all of it is of one time. */
 function look<T>(path: string, read: (db: Database) => T): T {
   const db = new Database(path, { readonly: true });
   try {

@@ -30,7 +30,7 @@ export interface Load {
   readonly workloads: readonly Workload[];
   readonly target: Target;
   readonly random: Random;
-  /** Requests under way at once. */
+  /** Requests in progress at once. */
   readonly connections: number;
   /** Asked before each step. */
   readonly goesOn: () => boolean;

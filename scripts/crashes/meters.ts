@@ -17,7 +17,7 @@ const METERS = 300;
 const HOT_METERS = 3;
 /** Credits of the account: more than any run uses up. */
 const CREDITS = 1_000_000_000_000;
-/** More than any meter ever holds: such a deduction is always refused. */
+/** More than any meter ever holds: such a deduction is always rejected. */
 const OVERDRAW = 1_000_000_000_000;
 /** Connections used for reading back. */
 const READERS = 8;

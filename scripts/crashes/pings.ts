@@ -11,7 +11,7 @@ import {
 
 /** The odd ones are pinged once: they are missed two minutes later. */
 const HEARTBEATS = 12;
-/** Acknowledged pings of each that are looked for: more come in between than a hundred that are kept. */
+/** Acknowledged pings of each that are looked for: more come in between than a hundred that are stored. */
 const LOOKED_FOR = 40;
 const SHORTEST_MS = 60_000;
 /** Successes twice as often, so that most are up. */
@@ -36,7 +36,7 @@ interface Check {
 }
 
 /**
- * Pings of all kinds. Every acknowledged one is there, what was refused is not, its check is in the history, and no deadline
+ * Pings of all kinds. Every acknowledged one is there, what was rejected is not, its check is in the history, and no deadline
  * has passed twice.
  */
 export class PingWorkload extends Recorded implements Workload {

@@ -30,7 +30,7 @@ export class PlannedWorkload extends Recorded implements Workload {
   readonly name = "planned work";
   readonly weight = 1;
   private readonly works = new Map<string, Known>();
-  /** What is under way: two changes of one at once would leave open which came last. */
+  /** What is in progress: two changes of one at once would leave open which came last. */
   private readonly busy = new Set<string>();
   private inDoubt: TargetRequest[] = [];
   private key = "";
@@ -101,7 +101,7 @@ export class PlannedWorkload extends Recorded implements Workload {
     };
   }
 
-  /** Returns whether it was answered. */
+  /** Returns whether it was responded to. */
   private async send(target: Target, request: TargetRequest): Promise<boolean> {
     const answer = await target.send(request);
     if (answer !== null) {

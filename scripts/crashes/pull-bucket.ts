@@ -26,7 +26,7 @@ type Result = "delivered" | "failed";
 /** What is known of an event's end. */
 interface Acknowledged {
   readonly result: Result;
-  /** Whether it was answered: otherwise it may have happened or not. */
+  /** Whether it was responded to: otherwise it may have happened or not. */
   readonly isSure: boolean;
 }
 
@@ -113,7 +113,7 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
     this.replays.push({ id: String(answer["replay_id"]), matched: Number(answer["matched"]) });
   }
 
-  /** The answer to a change; null when there was none, `refused` when nothing was changed. */
+  /** The response to a change; null when there was none, `rejected` when nothing was changed. */
   private async attempt(
     target: Target,
     path: string,

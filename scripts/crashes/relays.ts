@@ -6,9 +6,9 @@ import { bodyOf, createAccount, RecordedOfAccount, settled, type Target, type Wo
 const CREDITS = 1_000_000;
 /** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
 const DELIVERED_WITHIN_MS = 30_000;
-/** How long after its answer a delivery may still be unrecorded: the commit that notes it, on a busy disk. */
+/** How long after its response a delivery may still be unrecorded: the commit that notes it, on a busy disk. */
 const RECORDED_WITHIN_MS = 2_000;
-/** Longest time that the receiver takes to answer, so that kills hit deliveries under way. */
+/** Longest time that the receiver takes to answer, so that kills hit deliveries in progress. */
 const ANSWER_MS_MAX = 40;
 
 /** A delivery as the receiver got it. */
@@ -19,7 +19,7 @@ interface Receipt {
   readonly isSigned: boolean;
 }
 
-/** A delivery that was asked for. */
+/** A delivery that was requested. */
 interface Asked {
   readonly number: number;
   relayId: string | null;
@@ -27,7 +27,7 @@ interface Asked {
 
 /**
  * Scheduled deliveries that fall due all the time. Whatever was acknowledged must arrive; a repeat has the same
- * delivery id, and only one that was under way at a kill may be repeated.
+ * delivery id, and only one that was in progress at a kill may be repeated.
  */
 export class RelayWorkload extends RecordedOfAccount implements Workload {
   readonly name = "relays";
@@ -66,7 +66,7 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     else this.acknowledge(asked, answer);
   }
 
-  /** Notes a kill that came at some time between two moments. */
+  /** Notes a kill that came at some time between two times. */
   noteKill(from: number, to: number): void {
     this.kills.push({ from, to });
   }

@@ -28,7 +28,7 @@ interface Asked {
 
 /**
  * Deliveries that fail, and are sent again: one by one and all at once. Each resend makes just one attempt, also when it was cut off
- * and asked for again under its key, and the count of a resend of many is that of what it sent.
+ * and requested again under its key, and the count of a resend of many is that of what it sent.
  */
 export class ResendWorkload extends RecordedOfAccount implements Workload {
   readonly name = "resends";

@@ -16,7 +16,7 @@ export interface CrashRun {
   readonly secondsMin?: number;
   /** Longest time under load before a kill. */
   readonly secondsMax: number;
-  /** Requests under way at once. */
+  /** Requests in progress at once. */
   readonly connections: number;
   /** No kill before so many steps are done: on a slow machine, time alone would hit a server that has seen nothing. */
   readonly actsMin?: number;

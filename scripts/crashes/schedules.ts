@@ -29,7 +29,7 @@ interface Run {
 }
 
 /**
- * Schedules that run every minute and by hand, and are paused and resumed. A run is in its schedule's count just when its delivery is
+ * Schedules that run every minute and manually, and are paused and resumed. A run is in its schedule's count just when its delivery is
  * there, each due time has one run at most, and a live schedule has a next one.
  */
 export class ScheduleWorkload extends RecordedOfAccount implements Workload {
@@ -37,7 +37,7 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
   readonly weight = 1;
   private ids: string[] = [];
   private inDoubt: TargetRequest[] = [];
-  /** Deliveries of runs by hand that were acknowledged. */
+  /** Deliveries of runs manually that were acknowledged. */
   private readonly byHand = new Set<string>();
   private asked = 0;
 

@@ -11,9 +11,9 @@ import {
 } from "./workload.ts";
 
 const ACCOUNTS = 6;
-/** Below the bound of an account, from which on the oldest session goes for the next one. */
+/** Below the limit of an account, from which on the oldest session goes for the next one. */
 const SESSIONS_MAX = 12;
-/** Refused log-ins that a verification may cause: after ten the server looks at none of this machine's. */
+/** Rejected log-ins that a verification may cause: after ten the server looks at none of this machine's. */
 const REFUSALS_MAX = 8;
 /** Beyond the limit of logins a minute: nothing was done. */
 const TOO_MANY = 429;
@@ -45,7 +45,7 @@ interface User {
 }
 
 /**
- * Browsers that log in, by keys and by links, and out. A session that was answered is there, one that was ended stays
+ * Browsers that log in, by keys and by links, and out. A session that was responded to is there, one that was ended stays
  * ended, and a link opens one session, whenever the server is killed.
  */
 export class SessionWorkload extends Recorded implements Workload {
@@ -111,7 +111,7 @@ export class SessionWorkload extends Recorded implements Workload {
     else if (answer !== null) session.state = "open";
   }
 
-  /** Returns the answer's status; null without one. */
+  /** Returns the response's status; null without one. */
   private async logIn(user: User, body: object, target: Target): Promise<number | null> {
     const answer = await target.send(logInWith(body));
     if (answer?.status === TOO_MANY) return TOO_MANY;
@@ -150,7 +150,7 @@ export class SessionWorkload extends Recorded implements Workload {
     }
   }
 
-  /** Returns the number of log-ins that were refused. */
+  /** Returns the number of log-ins that were rejected. */
   private async compareLink(user: User, link: Link, target: Target): Promise<number> {
     const answer = await target.ask(logInWith({ link: link.token }));
     // It can be looked at by a later verification.
@@ -200,7 +200,7 @@ export class SessionWorkload extends Recorded implements Workload {
     return bodyOf(answer)["session"] !== null;
   }
 
-  /** Whether an answer says that something was done or refused. */
+  /** Whether a response says that something was done or rejected. */
   private counted(answer: Answer | null): boolean {
     if (answer === null) this.counts.inDoubt += 1;
     if (answer === null || answer.status === UNAVAILABLE) return false;

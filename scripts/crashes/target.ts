@@ -5,7 +5,7 @@ import { type Target, type TargetRequest, toWire, UNAVAILABLE } from "./workload
 export class ServerTarget implements Target {
   readonly operatorKey: string;
   readonly folder: string;
-  /** Requests that got no answer although nobody had killed the server. */
+  /** Requests that got no response although nobody had killed the server. */
   unexplained = 0;
   /** Requests that were answered 503. */
   refusals = 0;
@@ -49,7 +49,7 @@ export class ServerTarget implements Target {
       if (answer.status === UNAVAILABLE) this.refusals += 1;
       return answer;
     } catch (error) {
-      // A refused connection is no answer either; the server is down then.
+      // A rejected connection is no response either; the server is down then.
       if (connection !== undefined && !(error instanceof ConnectionLost)) throw error;
       this.lost = true;
       if (!this.dying) this.unexplained += 1;

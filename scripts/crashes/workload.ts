@@ -1,7 +1,7 @@
 import type { Answer, WireRequest } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 
-/** The status of an answer that says: nothing was changed. What it refused must never be found. */
+/** The status of a response that says: nothing was changed. What it rejected must never be found. */
 export const UNAVAILABLE = 503;
 
 /** Wait between two looks at what is to come to its end. */
@@ -25,7 +25,7 @@ export interface Target {
   readonly folder: string;
   /** Sends a request. Null: no whole answer came, so whether it was carried out is in doubt. */
   send(request: TargetRequest): Promise<Answer | null>;
-  /** Sends a request that must be answered. @throws Error when it is not. */
+  /** Sends a request that must be responded to. @throws Error when it is not. */
   ask(request: TargetRequest): Promise<Answer>;
 }
 
@@ -38,7 +38,7 @@ export interface Tally {
 }
 
 /**
- * One area's load under crashes. It keeps its own record of what it sent and what was answered, and compares
+ * One area's load under crashes. It keeps its own record of what it sent and what was responded to, and compares
  * that with what the server says after the restart.
  */
 export interface Workload {
@@ -47,7 +47,7 @@ export interface Workload {
   readonly weight: number;
   /** Makes what it works on. Called once, on a server that nobody kills. */
   prepare(target: Target): Promise<void>;
-  /** One step. Many run at once. It must not throw when an answer is missing, nor send again by itself. */
+  /** One step. Many run at once. It must not throw when a response is missing, nor send again by itself. */
   act(target: Target, random: Random): Promise<void>;
   /** After a restart: what differs from the record, a line each. Retries what is in doubt where that must be safe. */
   verify(target: Target): Promise<string[]>;
@@ -126,7 +126,7 @@ export function toWire(request: TargetRequest): WireRequest {
   return { method, path, headers, body: JSON.stringify(body) };
 }
 
-/** The members of an answer's body; none when it is not a JSON object. */
+/** The members of a response's body; none when it is not a JSON object. */
 export function bodyOf(answer: Answer): Record<string, unknown> {
   try {
     return JSON.parse(answer.text) as Record<string, unknown>;

@@ -23,7 +23,7 @@ export const NAMES_KEPT: NameChoice = () => true;
 /** Files by their paths below the root. Null: a folder. */
 export type Files = ReadonlyMap<string, Buffer | null>;
 
-/** A disk, and what a running system keeps above it, as a trace tells. */
+/** A disk, and what a running system keeps above it, as a trace shows. */
 export class Disk {
   private readonly nodes = new Map<number, Node>();
   private readonly folders = new Map<number, string>();
@@ -167,7 +167,7 @@ export function writeFiles(root: string, files: Files): void {
   }
 }
 
-/** Compares what a trace tells with the files that are really there: otherwise the trace would prove nothing. */
+/** Compares what a trace shows with the files that are really there: otherwise the trace would prove nothing. */
 export function compareWithReal(root: string, files: Files): void {
   for (const [name, content] of files) {
     if (content !== null && !content.equals(readFileSync(join(root, name))))

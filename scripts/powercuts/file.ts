@@ -81,7 +81,7 @@ export class DiskFile {
     let size = cutsDone === 0 ? this.diskSize : (this.cuts[cutsDone - 1]?.size ?? 0);
     const pieces: { readonly start: number; readonly bytes: Buffer }[] = [];
     for (const [number, page] of this.pages) {
-      // What was written into room that only a cut has made is nowhere without that cut, and what is cut off is gone.
+      // What was written into space that only a cut has made is nowhere without that cut, and what is cut off is gone.
       const until = page.changes.findIndex((change) => "size" in change && change.at >= firstUndone);
       const newest = until < 0 ? page.changes.length : until;
       const oldest = 1 + page.changes.findLastIndex((change, at) => "size" in change && at < newest);

@@ -15,12 +15,12 @@ const CONTENTS = {
   dropped: () => DROPPED,
   /** All of it is there. */
   kept: () => KEPT,
-  /** Every sector of it is of some moment since the last sync. */
+  /** Every sector of it is of some time since the last sync. */
   "torn-512": (random: Random): Choice => ({
     pieceBytes: SECTOR_BYTES,
     pick: (states) => random.below(states),
   }),
-  /** Every page of it is of some moment since the last sync. */
+  /** Every page of it is of some time since the last sync. */
   "torn-4096": (random: Random): Choice => ({
     pieceBytes: PAGE_BYTES,
     pick: (states) => random.below(states),
@@ -37,7 +37,7 @@ const CONTENT_KINDS = Object.keys(CONTENTS) as (keyof typeof CONTENTS)[];
 /**
  * What an image shows: a way in which content is left behind; `names`, that a name is not on the disk before its folder was
  * synced; `first`, a cut during the first start; `second`, a cut soon after the start that followed a kill; `fault`, a cut
- * after operations have failed; `room`, a cut while room is laid out in the log, or soon after.
+ * after operations have failed; `space`, a cut while space is laid out in the log, or soon after.
  */
 export type Kind = keyof typeof CONTENTS | "names" | "first" | "second" | "fault" | "room";
 
@@ -56,7 +56,7 @@ export interface Image {
   readonly story: string;
 }
 
-/** Chooses a moment of a recording, and what is on the disk then. */
+/** Chooses a time of a recording, and what is on the disk then. */
 export function cutImage(kind: Kind, recording: Recording, random: Random): Image {
   const cut = momentFor(kind, recording, random);
   const disk = new Disk();
@@ -75,13 +75,13 @@ export function imageOf(kind: Kind, disk: Disk, random: Random, cut: number): Om
 
 function contentFor(kind: Kind, random: Random): keyof typeof CONTENTS {
   if (kind in CONTENTS) return kind as keyof typeof CONTENTS;
-  // After a kill alone everything is there; and what could be read but was never synced is lost best when nothing is kept.
+  // After a kill alone everything is there; and what could be read but was never synced is lost best when nothing is stored.
   if (kind === "fault" && random.chance(0.4)) return "kept";
   if ((kind === "second" || kind === "fault") && random.chance(0.6)) return "dropped";
   return random.pick(CONTENT_KINDS);
 }
 
-/** A moment for a kill that a second life follows: a commit stands in the log, and its sync has not ended. */
+/** A time for a kill that a second life follows: a commit stands in the log, and its sync has not ended. */
 export function momentOfKill({ trace, preparedAt }: Recording, random: Random): number {
   return beforeSomeSyncEnd(trace.notes, preparedAt, random);
 }
@@ -106,7 +106,7 @@ function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random)
 
 type Notes = Recording["trace"]["notes"];
 
-/** Within the operations of some commits after a piece of room was appended, synced or not. */
+/** Within the operations of some commits after a piece of space was appended, synced or not. */
 function momentOfRoom(notes: Notes, random: Random): number {
   const pieces = indicesOf(notes, [NOTE.write], 0).filter((index) => isRoom(notes[index]?.bytes));
   if (pieces.length === 0) throw new Error("no room was laid out in the log");

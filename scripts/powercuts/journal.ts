@@ -125,12 +125,12 @@ export class ReplayTarget implements Target {
     return this.journal.sent.slice(0, this.sentSoFar).map(({ request }) => request);
   }
 
-  /** Numbers of the requests that have been sent and have no answer. */
+  /** Numbers of the requests that have been sent and have no response. */
   get open(): number[] {
     return [...this.waiting.keys()];
   }
 
-  /** Ends the replay: each request without an answer gets what `late` has for it, or none. */
+  /** Ends the replay: each request without a response gets what `late` has for it, or none. */
   async end(late: ReadonlyMap<number, Answer>): Promise<void> {
     this.gone = true;
     this.isOver = true;

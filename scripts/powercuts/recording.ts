@@ -27,7 +27,7 @@ import { Trace } from "./trace.ts";
 
 /** The operator's key, the same on every disk. */
 export const OPERATOR_KEY = "sm_0000000000000000000000000000000000000000000_92dff3c0";
-/** Few, so that a disk is read back in a moment. */
+/** Few, so that a disk is read back in a time. */
 const METERS = 30;
 const KEYS_WITH_USES = 4;
 const CUSTOMERS = 5;
@@ -142,7 +142,7 @@ export async function replay(recording: Recording, notes: number): Promise<Repla
   return { workloads, target, life };
 }
 
-/** Clients at a moment of a recording. */
+/** Clients at a time of a recording. */
 export interface Replayed {
   readonly workloads: readonly Workload[];
   readonly target: ReplayTarget;
@@ -233,7 +233,7 @@ async function end(server: ServerProcess, ending: Ending): Promise<void> {
   await server.stop("SIGKILL");
 }
 
-/** An answer counts from when it and all before it, as the clients got them, had left. One that never came is nothing new. */
+/** A response counts from when it and all before it, as the clients got them, had left. One that never came is nothing new. */
 function positionsOf(trace: Trace, { deliveries }: Journal): number[] {
   let latest = 0;
   return deliveries.map(({ answer }) => {

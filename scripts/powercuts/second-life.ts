@@ -22,7 +22,7 @@ export interface SecondCut extends Image {
 }
 
 /**
- * Kills the server of a recording at some moment, which leaves what it wrote to the system; starts another one on that, which
+ * Kills the server of a recording at some time, which leaves what it wrote to the system; starts another one on that, which
  * answers; and then cuts the power.
  */
 export async function cutSecondLife(
@@ -46,7 +46,7 @@ export async function cutSecondLife(
   try {
     const target = new ServerTarget(server.url, OPERATOR_KEY, join(root, "data"));
     const { sent, open } = await sentBefore(recording, killed);
-    // What was under way at the kill comes first: a little later something is charged for, and that syncs the log.
+    // What was in progress at the kill comes first: a little later something is charged for, and that syncs the log.
     if (random.chance(0.6)) told.seen = await survey(target, [...sent].reverse());
     if (random.chance(0.5)) told.late = await repeatOpen(sent, open, target);
   } finally {
@@ -70,7 +70,7 @@ export async function cutSecondLife(
   };
 }
 
-/** What clients had sent before a kill, and which of it had no answer. */
+/** What clients had sent before a kill, and which of it had no response. */
 async function sentBefore(
   recording: Recording,
   killed: number,
@@ -96,7 +96,7 @@ async function repeatOpen(
   return late;
 }
 
-/** Right after one of the answers: mostly the last one before anything had been synced. */
+/** Right after one of the responses: mostly the last one before anything had been synced. */
 function momentAfterAnswer(trace: Trace, requestIds: readonly string[], random: Random): number {
   const moments = requestIds.map((id) => trace.answeredAt(id)).sort((one, other) => one - other);
   const firstSync = trace.notes.findIndex(({ type }) => type === NOTE.syncEnd);

@@ -20,7 +20,7 @@ import {
 import { cutSecondLife, type SecondCut } from "./second-life.ts";
 import { compareSeen } from "./survey.ts";
 
-/** Servers under way at once. */
+/** Servers in progress at once. */
 const AT_ONCE = 2;
 
 /** How a simulation is made. */
@@ -30,7 +30,7 @@ export interface Simulation {
   readonly shim: string;
   /** A folder of its own. */
   readonly folder: string;
-  /** Where disks are kept on which something was wrong. */
+  /** Where disks are stored on which something was wrong. */
   readonly failedFolder: string;
   readonly seed: number;
   readonly images: number;
@@ -172,7 +172,7 @@ async function compareFirstStart(target: ServerTarget): Promise<string[]> {
   return [...problems, ...(await verifyWorkloads([], target))];
 }
 
-/** Keeps a disk as it stood before the server was started on it. */
+/** Stores a disk as it stood before the server was started on it. */
 function keep(simulation: Simulation, number: number, image: Image): void {
   const folder = join(simulation.failedFolder, `image-${number}`);
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** What a note of the shim tells. The numbers are the shim's. */
+/** What a note of the shim shows. The numbers are the shim's. */
 export const NOTE = {
   create: 1,
   write: 2,
@@ -31,7 +31,7 @@ const REQUEST_ID = /\r\nx-request-id: ([^\r\n]{1,100})\r\n/i;
 /** What the server wrote, synced and answered, in the order in which it happened. */
 export class Trace {
   readonly notes: readonly Note[];
-  /** After how many notes the answer to each request had left. */
+  /** After how many notes the response to each request had left. */
   private readonly answered = new Map<string, number>();
 
   constructor(file: Buffer) {
@@ -45,7 +45,7 @@ export class Trace {
     });
   }
 
-  /** After how many notes the answer with this request id had left. */
+  /** After how many notes the response with this request id had left. */
   answeredAt(requestId: string): number {
     const at = this.answered.get(requestId);
     if (at === undefined) throw new Error(`the trace does not have the answer to request ${requestId}`);
@@ -53,7 +53,7 @@ export class Trace {
   }
 }
 
-/** The notes of a file. What stands half-written at its end, when the process was killed, is left out. */
+/** The notes of a file. What stands half-written at its end, when the process was killed, is omitted. */
 function parseNotes(file: Buffer): Note[] {
   const notes: Note[] = [];
   for (let at = 0; at + HEAD_BYTES <= file.length; ) {

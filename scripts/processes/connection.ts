@@ -1,4 +1,4 @@
-/** An answer, read whole. Header names are in lower case. */
+/** A response, read whole. Header names are in lower case. */
 export interface Answer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -13,7 +13,7 @@ export interface WireRequest {
   readonly body?: string;
 }
 
-/** The connection ended before the answer was whole: whether the request was carried out is in doubt. */
+/** The connection ended before the response was whole: whether the request was carried out is in doubt. */
 export class ConnectionLost extends Error {}
 
 interface Waiting {
@@ -79,7 +79,7 @@ export class Connection {
     this.unsent = this.unsent.subarray(Math.max(0, written));
   }
 
-  /** Waits for the answer to what {@link write} sent. */
+  /** Waits for the response to what {@link write} sent. */
   answer(): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };

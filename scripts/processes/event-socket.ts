@@ -38,7 +38,7 @@ export class EventSocket {
   }
 
   private take(chunk: Buffer): void {
-    // Nothing of it is kept once it has been understood.
+    // Nothing of it is stored once it has been understood.
     this.text += chunk.toString("latin1");
     if (!this.isOpen) this.begin();
     if (!this.isOpen) return;

@@ -9,9 +9,9 @@ export type Command = readonly string[];
 /** What a started server is given. */
 export interface Launch {
   readonly command: Command;
-  /** Arguments of `serve`, besides `--json`. */
+  /** Arguments of `serve`, in addition `--json`. */
   readonly args: readonly string[];
-  /** Set besides the plain environment. */
+  /** Set in addition the plain environment. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Waiting for the ready line ends here; generous, since machines can be busy. */
   readonly readyTimeoutMs?: number;
@@ -58,7 +58,7 @@ interface ReadyLine {
   readonly pid: number;
 }
 
-/** A Ninefold server in a process of its own. Whoever starts it stops or kills it. */
+/** A Ninefold server in a process of its own. Anyone who starts it stops or kills it. */
 export class ServerProcess {
   readonly url: string;
   readonly pid: number;
@@ -133,7 +133,7 @@ export function spawnServer(launch: Launch): SpawnedServer {
   endsWithUs(child);
   let log = "";
   void collect(child.stderr, (text) => {
-    // The end of a log tells more than its beginning; the bound keeps a chatty server from filling memory.
+    // The end of a log shows more than its beginning; the bound keeps a chatty server from filling memory.
     log = (log + text).slice(-LOG_CHARACTERS_MAX);
   });
   return { process: child, log: () => log };

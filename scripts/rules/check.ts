@@ -53,7 +53,7 @@ function isCode({ path }: SourceText): boolean {
   return CODE.test(path) && (/\.(ts|tsx|js|mjs|sql|sh)$/.test(path) || /^scripts\/[^.]+$/.test(path));
 }
 
-/** Ambient declarations are left out: they describe modules, and are none. */
+/** Ambient declarations are omitted: they describe modules, and are none. */
 function isTypeScript({ path }: SourceText): boolean {
   return CODE.test(path) && /\.tsx?$/.test(path) && !path.endsWith(".d.ts");
 }

@@ -32,7 +32,7 @@ const NEXT_CLAUSE = String.raw`(as|where|join|left|inner|cross|natural|order|gro
 const TABLE = String.raw`(\(|${NAME}\s*($|[,;()]|\b${NEXT_CLAUSE})|${NAME}\s+\w+\s*(,|\b${NEXT_CLAUSE}))`;
 
 /**
- * The openings of SQL statements, with as much after the keyword as tells them from prose
+ * The openings of SQL statements, with as much after the keyword as shows them from prose
  * ("Select a plan from the list" is not a query).
  */
 const STATEMENTS = [

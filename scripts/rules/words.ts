@@ -36,7 +36,7 @@ export function checkWords(source: SourceText): Violation[] {
   });
 }
 
-/** A section by its number: its document has to be named beside it. */
+/** A section by its number: its document has to be named next to it. */
 const SECTION = /\bsections? \d/i;
 const DOCUMENT = /\bRFC \d/;
 

@@ -20,7 +20,7 @@ const TESTING = "src/testing/**";
 
 /**
  * The package that other programs use to call a server: it is no part of the server. It sends requests to the address that
- * its user names, which the guarded client would refuse, and it lives in its user's time.
+ * its user names, which the guarded client would reject, and it lives in its user's time.
  */
 const CLIENT = "src/client/**";
 

@@ -32,7 +32,7 @@ const SLICES_PER_LOOK = 16;
 
 /** What is to be backed up, and where to. */
 export interface BackupOrder extends CopyOrder {
-  /** What the copy is checked for before it becomes a backup; null: for nothing. */
+  /** What the copy is checked for before it becomes a backup; null: free of charge. */
   readonly checks: readonly BackupCheck[] | null;
   readonly onChecked: (what: string, rows: number) => void;
 }
@@ -127,7 +127,7 @@ async function breathe(signal: AbortSignal): Promise<void> {
 
 function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
   if (!isDatabaseThere(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
-  // Beside no server the copying ends the log's life: what SQLite cannot follow in it would be gone without a word.
+  // Next to no server the copying ends the log's life: what SQLite cannot follow in it would be gone without a word.
   if (!isFolderLocked(dataFilesOf(folder).lock)) assertLogWhole(source);
   // A start that was cut off leaves an empty file: a copy of that is nobody's backup.
   if (examineDatabase(source, MIGRATIONS).schema === 0) throw new StartupError(`${source} is empty.`);

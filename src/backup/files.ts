@@ -30,11 +30,11 @@ export interface CopyOrder {
   readonly onCopied: (bytes: number, total: number) => void;
 }
 
-/** What SQLite may have left beside a database file. */
+/** What SQLite may have left next to a database file. */
 export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
 
 /**
- * A large file is given back to the file system piece by piece: all at once, a gigabyte holds up every fsync of the
+ * A large file is returned to the file system piece by piece: all at once, a gigabyte holds up every fsync of the
  * machine for half a second.
  */
 const RELEASED_BYTES = 16 * 1024 * 1024;
@@ -71,7 +71,7 @@ export function plainText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The name of a file that is being made for `path`, beside it, so that it can take its place in one step. */
+/** The name of a file that is being made for `path`, next to it, so that it can take its place in one step. */
 export function temporaryName(path: string): string {
   return temporaryNameOf(path, process.pid);
 }
@@ -82,7 +82,7 @@ export function temporaryNameOf(path: string, pid: number): string {
 }
 
 /**
- * Removes a temporary file and what SQLite left beside it. Never fails: what cannot be removed now is left to the next
+ * Removes a temporary file and what SQLite left next to it. Never fails: what cannot be removed now is left to the next
  * one, and why it is removed is what the operator must hear of.
  */
 export async function removeTemporary(path: string): Promise<void> {
@@ -95,7 +95,7 @@ export async function removeTemporary(path: string): Promise<void> {
 }
 
 /**
- * Removes what earlier processes, which were killed, have left of theirs in a folder. `isOurs` is asked for the name
+ * Removes what earlier processes, which were killed, have left of theirs in a folder. `isOurs` is requested the name
  * of the file that was being made.
  */
 export async function removeLeftovers(folder: string, isOurs: (name: string) => boolean): Promise<void> {
@@ -107,7 +107,7 @@ export async function removeLeftovers(folder: string, isOurs: (name: string) => 
 }
 
 /**
- * Puts a file in the place of another in one step, and makes it last. What was there is given back gently.
+ * Puts a file in the place of another in one step, and makes it last. What was there is returned gently.
  *
  * @throws Error when nothing was done; StartupError when it was, but the disk does not confirm it.
  */

@@ -4,10 +4,10 @@ import { removeTemporary, temporaryNameOf } from "./files.ts";
 
 /** How long a backup that is told to end may take to remove what it has begun. */
 const END_GRACE_MS = 2_000;
-/** Of what the process writes to standard error, so much of the end is kept: its last line says what went wrong. */
+/** Of what the process writes to standard error, so much of the end is stored: its last line says what went wrong. */
 const ERROR_CHARACTERS_MAX = 4_000;
 
-/** A backup under way, in a process of its own. */
+/** A backup in progress, in a process of its own. */
 export interface BackupProcess {
   /** Resolves to what went wrong; null when the file is there. */
   readonly done: Promise<string | null>;

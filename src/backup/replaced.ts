@@ -17,7 +17,7 @@ import { settleFile } from "../kernel/storage/offline.ts";
 import { compactTime, openFile, plainText, SIDE_FILES } from "./files.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
-/** Of its four bytes the last one's lowest bit tells the order of bytes in checksums. */
+/** Of its four bytes the last one's lowest bit shows the order of bytes in checksums. */
 const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06]);
 
 /** Whether a database, or what SQLite may have left of one, is there. */
@@ -26,10 +26,10 @@ export function isDatabaseThere(path: string): boolean {
 }
 
 /**
- * Keeps the database that is about to be replaced under another name, and sees to it that nothing beside it is taken
+ * Stores the database that is about to be replaced under another name, and sees to it that nothing next to it is taken
  * for the new one's. Until the new one is put in its place, the old one stays where it is. Returns its other name.
  *
- * A log beside it is moved into the file first, as the next start would do: file and log cannot be exchanged in one
+ * A log next to it is moved into the file first, as the next start would do: file and log cannot be exchanged in one
  * step, and a file without its log is not the old database. Only when SQLite cannot read the file is the log put aside
  * as it is: then no start could have read it either.
  *
@@ -55,7 +55,7 @@ export function moveAside(path: string, now: number): string {
 
 /**
  * Takes the other name away from a database that was not replaced after all: a server that writes to a file with two
- * names keeps its log under one of them, and whoever opens the other one does not see it.
+ * names keeps its log under one of them, and anyone who opens the other one does not see it.
  */
 export function discardSecondName(path: string, aside: string): void {
   try {
@@ -81,7 +81,7 @@ function takeUpLog(path: string): void {
   }
 }
 
-/** Whether SQLite would take up all of the log that lies beside a file. */
+/** Whether SQLite would take up all of the log that lies next to a file. */
 function isLogOf(path: string): boolean {
   const scan = scanLog(`${path}-wal`);
   return scan === null || (statSync(path).size > 0 && scan.damage === null);

@@ -102,7 +102,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
 
 /**
  * Where the database lies: a symbolic link leads to another disk, say, where SQLite keeps its log as well. There the old
- * one is kept, and the new one put.
+ * one is stored, and the new one put.
  */
 function databasePath(folder: string): string {
   const path = dataFilesOf(folder).database;
@@ -141,7 +141,7 @@ async function copyChecked(
   const { file } = order;
   const sha256 = await copyDigested(order, seal, temporary);
   if (seal !== null && sha256 !== seal.sha256)
-    throw damaged(file, "its bytes are not those that were written (their SHA-256 is another)");
+    throw damaged(file, "its content has changed (the SHA-256 differs)");
   try {
     inspectDatabase(temporary, MIGRATIONS);
   } catch (error) {

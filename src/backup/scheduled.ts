@@ -13,19 +13,19 @@ import { type BackupProcess, startBackupProcess } from "./process.ts";
 
 /** The job that recurs. One that fell due while the server was down is run soon after the start. */
 const JOB = "backup.make";
-/** The job of a backup that somebody asked for: one that a crash has cut off is made after the next start. */
+/** The job of a backup that somebody requested: one that a crash has cut off is made after the next start. */
 const ASKED_JOB = "backup.asked";
 
 /** Why a backup is made, and what the log calls it. */
 const SCHEDULED = {
   subject: "a scheduled backup",
-  next: "; it is tried again at the next time",
+  next: "; the next one runs at the next scheduled time",
   mayBeThere: false,
 };
-/** One may be there already: a killed server's process goes on, and makes it. */
-const ASKED = { subject: "a backup that was asked for", next: "", mayBeThere: true };
+/** One may be there already: a killed server's process continues, and makes it. */
+const ASKED = { subject: "a manual backup", next: "", mayBeThere: true };
 
-/** Where backups go, when they are made, and how many are kept. */
+/** Where backups go, when they are made, and how many are stored. */
 export interface BackupPlan {
   readonly folder: string;
   /** A cron expression, in UTC. */
@@ -89,7 +89,7 @@ export class ScheduledBackups {
     return this.last;
   }
 
-  /** The one under way, or about to begin. */
+  /** The one in progress, or about to begin. */
   get running(): BackupTry | null {
     return this.making ?? this.asked;
   }
@@ -105,7 +105,7 @@ export class ScheduledBackups {
     return this.kernel.clock.now() > nextOccurrence(cron, nextOccurrence(cron, this.last ?? this.startedAt));
   }
 
-  /** The newest backups that were begun before a moment, those of a clock that was ahead included. */
+  /** The newest backups that were begun before a time, those of a clock that was ahead included. */
   async list(before: number, filesMax: number): Promise<BackupFile[]> {
     const found = madeUntil(await readdir(this.plan.folder), before - 1).toReversed();
     const files: BackupFile[] = [];
@@ -130,7 +130,7 @@ export class ScheduledBackups {
     const asked = tryOf(tx.now);
     // Names are of whole seconds.
     if (asked.at === this.last) {
-      throw new ApiError("conflict", "A backup was begun in this very second. Ask again in the next one.");
+      throw new ApiError("conflict", "A backup was started in this second. Retry in the next one.");
     }
     this.asked = asked;
     tx.onRollback(() => {
@@ -140,7 +140,7 @@ export class ScheduledBackups {
     return asked;
   }
 
-  /** Ends the one that is under way. The next start begins it anew. */
+  /** Ends the one that is in progress. The next start restarts it. */
   async stop(): Promise<void> {
     this.stopped = true;
     await this.process?.end();
@@ -149,7 +149,7 @@ export class ScheduledBackups {
   private async makeScheduled(): Promise<"cut-off" | undefined> {
     await this.making?.done;
     const one = tryOf(this.kernel.clock.now());
-    // Somebody asked for it in this very second.
+    // Somebody requested it in this very second.
     if (one.at === this.last) return undefined;
     return this.makeAlone(one, SCHEDULED);
   }
@@ -215,7 +215,7 @@ export class ScheduledBackups {
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   }
 
-  /** Those of a clock that was ahead are left out: they would pass for the newest, and the one just made would go. */
+  /** Those of a clock that was ahead are omitted: they would pass for the newest, and the one just made would go. */
   private async removeOld(now: number): Promise<void> {
     const { folder, keep } = this.plan;
     try {
@@ -234,7 +234,7 @@ function tryOf(now: number): BackupTry {
   return { name, at: timeOfScheduled(name) ?? now };
 }
 
-/** The backups among the names in a folder that were begun at a moment at the latest, the oldest first. */
+/** The backups among the names in a folder that were begun at a time at the latest, the oldest first. */
 function madeUntil(names: readonly string[], moment: number): { name: string; at: number }[] {
   return names
     .map((name) => ({ name, at: timeOfScheduled(name) }))

@@ -1,11 +1,11 @@
 /**
  * The one catalogue of error codes and the one error class whose text callers get to see.
- * An ApiError is thrown once, where the fact is known, and caught once, at the HTTP shell.
- * Anything else that is thrown is a defect: callers read `internal_error`, the log gets the rest.
+ * An ApiError is thrown where the error is found, and caught at the HTTP shell.
+ * Anything else that is thrown is a defect: the response is `internal_error`, the details are logged.
  */
 import type { TSchema } from "@sinclair/typebox";
 
-/** The status of a code, and what it means to whoever reads it. */
+/** The HTTP status of an error code, and its meaning. */
 export type ErrorMeaning = readonly [status: number, meaning: string];
 
 const COMMON_CODES = {
@@ -14,20 +14,20 @@ const COMMON_CODES = {
   unauthorized: [401, "No key, or one that is malformed, unknown, revoked or expired."],
   insufficient_balance: [402, "Not enough credits."],
   forbidden: [403, "The key may not do this; the message says why."],
-  not_found: [404, "There is no such thing, or it is not yours."],
-  timeout: [408, "The wait ended before there was an answer."],
-  conflict: [409, "It contradicts what is there; the message says how."],
+  not_found: [404, "The resource does not exist, or it is not yours."],
+  timeout: [408, "The wait ended without a response."],
+  conflict: [409, "The request conflicts with the current state; the message says how."],
   request_too_large: [
     413,
     "The body is larger than 64 KiB; for flags, deliveries, buckets and the notary than 1 MiB.",
   ],
-  rate_limit_exceeded: [429, "Too many requests; `Retry-After` says when to try again."],
-  internal_error: [500, "A defect of the server. Nothing was charged."],
+  rate_limit_exceeded: [429, "Too many requests; retry after the seconds in `Retry-After`."],
+  internal_error: [500, "An internal error of the server. Nothing was charged."],
   service_unavailable: [503, "The server cannot do this now. Nothing was changed."],
 } as const satisfies Record<string, ErrorMeaning>;
 
 /**
- * Every code that an answer can carry. An area adds its own by declaring them here (`interface ErrorCodes extends …`)
+ * Every code that a response can carry. An area adds its own by declaring them here (`interface ErrorCodes extends …`)
  * and handing them to {@link registerErrors}.
  */
 export interface ErrorCodes extends Record<keyof typeof COMMON_CODES, ErrorMeaning> {}
@@ -55,12 +55,12 @@ export function errorFields(): Readonly<Record<string, TSchema>> {
   return Object.fromEntries([...fieldsOfErrors].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Every code that is known, in an order that does not hang on which area was loaded first. */
+/** Every registered code, in an order that does not depend on which area was loaded first. */
 export function knownErrors(): readonly ErrorCode[] {
   return [...catalogue.keys()].sort() as ErrorCode[];
 }
 
-/** The status of a code, and what it means. */
+/** The status of a code, and its meaning. */
 export function errorMeaning(code: ErrorCode): ErrorMeaning {
   return catalogue.get(code) ?? COMMON_CODES.internal_error;
 }
@@ -70,19 +70,19 @@ export type FieldMessages = Readonly<Record<string, readonly string[]>>;
 
 /** What an error adds to its body and headers beyond code and message. */
 export interface ErrorDetails {
-  /** Top-level members beside `error` and `code`, such as `balance`. */
+  /** Top-level members next to `error` and `code`, such as `balance`. */
   readonly extras?: Readonly<Record<string, string | number | boolean | null>>;
-  /** With `validation_error`, and where an area's own code refuses fields. */
+  /** With `validation_error`, and with an area's own codes that reject fields. */
   readonly fields?: FieldMessages;
   /** Whole seconds; sent as the `Retry-After` header. */
   readonly retryAfterSeconds?: number;
-  /** Response headers that this answer carries besides the usual ones. */
+  /** Response headers that this response carries in addition to the usual ones. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What went wrong inside. For the log: callers never see it. */
+  /** The internal cause, for the log: callers never see it. */
   readonly cause?: unknown;
 }
 
-/** An error that the caller is meant to read. Its message says what was wrong and what would be right. */
+/** An error for the caller. Its message says what is wrong, then what to do. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -97,7 +97,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What a check refuses; null when it lets pass. Whatever else it throws is thrown. */
+/** The error with which a check rejects; null if it passes. Rethrows anything that is not an {@link ApiError}. */
 export function rejectionBy(check: () => void): ApiError | null {
   try {
     check();
@@ -108,13 +108,13 @@ export function rejectionBy(check: () => void): ApiError | null {
   }
 }
 
-/** Longest piece of a caller's own text that an error repeats: who sends a megabyte knows what it was. */
+/** Longest piece of a caller's own text that an error repeats: a long text need not be repeated whole. */
 export const ECHO_LENGTH_MAX = 100;
 
-/** What must not stand in a message, which has one line. */
+/** Characters that would break a message's single line. */
 const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/gu;
 
-/** A caller's own text as an error repeats it: on one line, and not at any length. */
+/** A caller's text as an error repeats it: on one line, cut to {@link ECHO_LENGTH_MAX}. */
 export function echoed(text: string): string {
   const short = text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
   return short.replaceAll(BREAKS_LINE, "?");

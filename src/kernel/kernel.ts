@@ -67,7 +67,7 @@ export interface KernelOptions {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log: Logger;
-  /** In place of the number of processors that the system tells. */
+  /** Overrides the number of processors of the system. */
   readonly cores?: number;
 }
 
@@ -144,7 +144,7 @@ function settleLog(db: Database, log: Logger): void {
     log.info("another process, such as a backup, reads the log: it was synced where it is", { file });
   if (left === "full")
     log.warn(
-      "the disk is full: reads are served, changes are refused until there is room; the log was synced where it is",
+      "the disk is full: reads are served, changes are rejected until there is space; the log was synced in place",
       { file },
     );
 }

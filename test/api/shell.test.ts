@@ -48,7 +48,9 @@ describe("unknown routes", () => {
     expect(missing.message).toStartWith(`There is no ${method} ${path}.`);
     const keyless = await server.client(null).send(method, path);
     const { error } = expectError(keyless, "unauthorized");
-    expect(error.message).toBe(`${missing.message} No key was sent. Send it as Authorization: Bearer sm_….`);
+    expect(error.message).toBe(
+      `${missing.message} No key was sent. Send one as \`Authorization: Bearer sm_…\`.`,
+    );
     expect(keyless.headers.get("www-authenticate")).toBe("Bearer");
   });
 

@@ -74,14 +74,14 @@ describe("scheduled backups", () => {
   );
 
   test(
-    "that fail are logged, cost no old one, and are tried again at the next time",
+    "that fail are logged, cost no old one, and run again at the next scheduled time",
     async () => {
       const running = await start(1);
       await running.clock.advance(HOUR_MS);
       mkdirSync(join(folder, "ninefold-20260310T140000Z.db"));
       await running.clock.advance(HOUR_MS);
       expect(messages(running, "error")).toEqual([
-        `a scheduled backup failed; it is tried again at the next time: ${folder}/ninefold-20260310T140000Z.db ${folder}/ninefold-20260310T140000Z.db is a folder: name a file in it.`,
+        `a scheduled backup failed; the next one runs at the next scheduled time: ${folder}/ninefold-20260310T140000Z.db ${folder}/ninefold-20260310T140000Z.db is a folder: name a file in it.`,
       ]);
       expect(files()).toContain("ninefold-20260310T130000Z.db");
       expect(running.server.app.lastBackupAt()).toBe(TEST_START_MS + HOUR_MS);

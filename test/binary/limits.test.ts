@@ -120,7 +120,7 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
         expect(await balance(operator)).toBe(1);
         expect((await operator.get("/v1/relay")).body["deliveries"]).toHaveLength(5);
         expect(server.log).toContain(
-          "the disk is full: reads are served, changes are refused until there is room",
+          "the disk is full: reads are served, changes are rejected until there is space",
         );
         expect((await refill(operator)).status).toBe(503);
         expect(await credits(server.url, account)).toBe(998);

@@ -282,7 +282,10 @@ describe("what it refuses", () => {
     const { body } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
     environment["NINEFOLD_API_KEY"] = String(body["secret"]);
     const refused = await listen(id);
-    expect([refused.code, refused.error]).toEqual([1, expect.stringContaining("lacks the scope catch:read")]);
+    expect([refused.code, refused.error]).toEqual([
+      1,
+      expect.stringContaining("does not have the scope catch:read"),
+    ]);
     delete environment["NINEFOLD_API_KEY"];
     expect((await listen(id)).code).toBe(1);
   }, 20_000);

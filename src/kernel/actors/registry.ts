@@ -3,30 +3,30 @@
  *
  * An actor's mailbox is the writer's queue. Messages are synchronous units of work, run one after another, so
  * two of them never interleave. An actor registers its changes with `tx.onRollback`, so that it always agrees with
- * the file. This registry keeps a bounded number of actors and drops idle ones.
+ * the file. This registry keeps a limited number of actors and drops idle ones.
  */
 export interface Actor {
   /** Whether the actor can be dropped and read again from the file. False while it holds what is only in memory. */
   readonly idle: boolean;
   /** Whether it was used since the registry last looked for one to drop. Set by the registry alone. */
   recent: boolean;
-  /** How much of the room it takes, 1 when left out. It does not change while the actor is active. */
+  /** Its share of the capacity, 1 by default. Constant while the actor is active. */
   readonly weight?: number;
 }
 
-/** Actors looked at for one insertion: bounds its cost while many are busy. Later insertions catch up. */
+/** Actors examined per insertion, which limits the cost while many are busy. Later insertions catch up. */
 const SCAN_STEPS_MAX = 256;
 
 /**
- * A bounded map of actors with the clock algorithm (second chance): a hot actor costs one look-up and one flag,
- * and what has not been used for a round goes first. Busy actors stay, even past the bound.
+ * A map of limited size with the clock algorithm (second chance): a hot actor costs one lookup and one flag,
+ * and what has not been used for a round goes first. Busy actors stay, even past the limit.
  */
 export class ActorRegistry<Key extends string | number, A extends Actor> {
   private readonly actors = new Map<Key, A>();
   private hand = this.actors.entries();
   private weight = 0;
 
-  /** `weightMax` bounds the actors kept, as far as they are idle: their number where they weigh the same. */
+  /** `weightMax`: the total weight of the actors in memory, as far as they are idle. */
   constructor(
     private readonly weightMax: number,
     private readonly onPassivate: (actor: A) => void = () => {},
@@ -75,7 +75,7 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
     return this.actors.values();
   }
 
-  /** Passivates actors that are idle and were not used for a round, until there is room or enough has been looked at. */
+  /** Passivates actors that are idle and were not used for a round, until there is capacity or enough have been examined. */
   private freeSpace(): void {
     // Two rounds, each with the step that begins it: the first may only find that all have been used.
     const stepsMax = Math.min(SCAN_STEPS_MAX, 2 * (this.actors.size + 1));

@@ -1,4 +1,4 @@
-/** What an operation has changed, as it tells the audit log. Secrets may stand in it: the log takes them out. */
+/** What an operation has changed, as passed to the audit log, which removes the secrets in it. */
 export interface AuditChange {
   /** One line for people. */
   readonly summary: string;

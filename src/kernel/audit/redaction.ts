@@ -26,14 +26,14 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
 ]);
 const SCHEME = /^[a-z][a-z0-9+.-]{0,19}:\/\//i;
 
-/** One side of a change as it is kept. */
+/** One side of a change as it is stored. */
 export interface StoredSide {
   /** JSON. */
   readonly text: string;
   readonly truncated: boolean;
 }
 
-/** Removes the secrets from fields, and shortens the rest to a limit: fields that do not fit are left out. */
+/** Removes the secrets from fields, and limits the size of the rest: fields above it are omitted. */
 export function storedSide(fields: Fields, { bytesMax, textMax }: SideLimit = SIDE): StoredSide {
   const plain = plainFields(fields);
   const whole = JSON.stringify(plain);
@@ -62,7 +62,7 @@ function plainValue(name: string, value: unknown): unknown {
   if (typeof value === "string") return plainUrl(value);
   if (Array.isArray(value)) return value.map((one) => plainValue("", one));
   if (typeof value !== "object" || value === null) return value;
-  // Values of headers are kept encrypted elsewhere.
+  // Values of headers are stored encrypted elsewhere.
   if (known === "headers") return Object.fromEntries(Object.keys(value).map((header) => [header, SECRET]));
   return plainFields(value as Fields);
 }

@@ -66,14 +66,14 @@ export interface AuditBudget {
 
 /** What the trail is built on. */
 export interface AuditTrailDeps {
-  /** Writes an entry within the unit of work that it tells of. */
+  /** Writes an entry within the unit of work that it describes. */
   readonly write: (tx: Tx, row: AuditRow) => void;
   readonly budget: AuditBudget;
   /** The managed key behind a credential; null for a platform key. */
   readonly keyOf: (credential: string) => AuditedKey | null;
-  /** Whether client addresses are kept. */
+  /** Whether client addresses are stored. */
   readonly keepsAddresses: boolean;
-  /** Who is told of changes. */
+  /** The listeners of changes. */
   readonly changes: Changes;
 }
 
@@ -168,7 +168,7 @@ export class AuditTrail {
   private write(tx: Tx, action: string, change: AuditChange, acting: Acting): void {
     const { summary, target, before, after, projectId = null, subjectRef = null } = change;
     const { accountRef } = acting;
-    // Whoever was acted on reads of it in its own log, too.
+    // The affected account sees the entry in its own log as well.
     for (const ref of new Set([accountRef, subjectRef]))
       if (ref !== null) this.deps.changes.inAccount(tx, ref, "audit", null, projectId);
     const isReduced = accountRef !== null && this.deps.budget.isSpent(accountRef, tx.now);

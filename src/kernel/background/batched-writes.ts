@@ -20,7 +20,7 @@ export interface BatchedWritesOptions<Item extends PendingWrite> {
   readonly warning: string;
   /** Longest wait for a round. */
   readonly waitMs: number;
-  /** Marks after which a round begins at once: bounds what waits in memory. */
+  /** Marks after which a batch starts immediately, which limits what is pending in memory. */
   readonly marksMax: number;
   /** Rows written in one unit of work: small enough that requests get their turn in between. */
   readonly rowsPerUnit: number;
@@ -49,7 +49,7 @@ export class BatchedWrites<Item extends PendingWrite> {
   /** Notes that an item has changed, or is about to. */
   mark(item: Item): void {
     this.hold(item);
-    // In a later microtask: a unit of work, whose changes may be taken back, is over by then.
+    // In a later microtask: a unit of work, whose changes may be rolled back, is over by then.
     if (this.marks === this.options.marksMax) queueMicrotask(() => this.begin());
     else if (this.cancelTimer === null) this.arm();
   }

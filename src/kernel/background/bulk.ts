@@ -4,22 +4,22 @@ import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
 import { removeInSlices } from "./removal.ts";
 
-/** Things that are sent again by one request, at most. */
+/** Maximum number of items that one request resends. */
 export const BULK_MAX = 10_000;
-/** Things sent again in a second, unless given and at most. */
+/** Items resent per second: default and maximum. */
 export const PER_SECOND = 10;
 export const PER_SECOND_MAX = 100;
-/** Things that are looked at in one go: a few milliseconds. */
+/** Items examined in one step: a few milliseconds. */
 export const EXAMINED_MAX = 1_000;
-/** Such jobs at once: each is a few milliseconds. */
+/** Concurrent jobs: each takes a few milliseconds. */
 const CONCURRENCY = 4;
 
-/** What has become of a run, in the order of its numbers from 1. */
+/** Statuses of a run, in the order of their numbers from 1. */
 export const BULK_STATUSES = ["running", "done", "cancelled"] as const;
-/** As the rows have them. */
+/** The numbers of the statuses in rows. */
 export const [RUNNING, DONE, CANCELLED] = [1, 2, 3] as const;
 
-/** What a run is given beside what it matches. */
+/** Options of a run, in addition to its filter. */
 export const BULK_TERMS = {
   per_second: Type.Optional(
     Type.Integer({
@@ -27,40 +27,40 @@ export const BULK_TERMS = {
       maximum: PER_SECOND_MAX,
       default: PER_SECOND,
       errorMessage: `must be an integer from 1 to ${PER_SECOND_MAX}`,
-      description: "How many are sent in a second.",
+      description: "Maximum number sent per second.",
     }),
   ),
   dry_run: Type.Optional(
     Type.Boolean({
       errorMessage: "must be true or false",
-      description: "Only says how many match.",
+      description: "If true, returns only the number of matches.",
       examples: [false],
     }),
   ),
 };
 
-/** A run over many things, as its row has it. */
+/** The row of a run. */
 export type BulkRow = {
   readonly status: number;
   readonly per_second: number;
-  /** Things up to here have had their turn. */
+  /** Items up to this reference are done. */
   readonly after_ref: number;
-  /** The last one that matched. */
+  /** Reference of the last match. */
   readonly through_ref: number;
-  /** How many have been sent. */
+  /** Number of items sent. */
   readonly resent: number;
   readonly error: string | null;
   readonly finished_at: number | null;
 };
 
-/** A thing that was looked at. */
+/** An examined item. */
 export interface Candidate {
   readonly ref: number;
-  /** 1 when it is one of those wanted. */
+  /** 1 if it matches. */
   readonly matches: number;
 }
 
-/** What matches, as far as it is sent. */
+/** The matches, up to {@link BULK_MAX}. */
 export interface Matching {
   readonly matched: number;
   readonly more?: true;
@@ -68,30 +68,30 @@ export interface Matching {
   readonly through: number;
 }
 
-/** What an area does with many of its things. */
+/** A kind of run, implemented by an area. */
 export interface BulkKind<Row extends BulkRow> {
-  /** What the job is called. */
+  /** Name of the job. */
   readonly job: string;
-  /** The row of a job; null where nothing is to be done any more. */
+  /** The row of a job; null if nothing is left to do. */
   find(job: Pick<Job, "key" | "payload">): Row | null;
-  /** The things after a reference, ascending. */
+  /** The items after a reference, ascending. */
   look(row: Row, after: number, limit: number): readonly Candidate[];
   /** Sends one, and charges for it. */
   sendOne(tx: Tx, row: Row, ref: number): "sent" | "skipped" | "no-credits";
-  /** Writes a row whose run goes on. */
+  /** Updates the row of a run that continues. */
   update(tx: Tx, row: Row): void;
-  /** Writes a row when all have had their turn. */
+  /** Updates the row when all items are done. */
   walked(tx: Tx, row: Row): void;
 }
 
-/** What one run of the job does. */
+/** The work of one job run. */
 interface Turn {
   readonly refs: readonly number[];
   readonly after: number;
   readonly isLast: boolean;
 }
 
-/** Counts what matches, in slices, so that nobody waits for it. */
+/** Counts the matches, in slices of the event loop. */
 export async function countMatching(
   look: (after: number, limit: number) => readonly Candidate[],
 ): Promise<Matching> {
@@ -113,7 +113,7 @@ export async function countMatching(
 }
 
 /**
- * Sends many things again, so many in a second, each in the unit of work that notes it: a restart goes on where it was, and
+ * Resends many items at a fixed rate, each in the unit of work that records it: a restart continues where it stopped, and
  * none is sent twice.
  */
 export class Bulk<Row extends BulkRow> {
@@ -124,12 +124,12 @@ export class Bulk<Row extends BulkRow> {
     deps.scheduler.register(kind.job, { concurrency: CONCURRENCY, run: (job) => this.run(job) });
   }
 
-  /** Begins a run whose row has just been written. */
+  /** Starts a run whose row was just inserted. */
   begin(tx: Tx, key: string, payload: object): void {
     this.deps.scheduler.enqueue(tx, this.kind.job, key, tx.now, payload);
   }
 
-  /** Ends a run; what was sent, was sent. */
+  /** Ends a run; items that were sent stay sent. */
   end(tx: Tx, row: Row, status: number, error: string | null = null): Row {
     const ended = { ...row, status, error, finished_at: tx.now };
     this.kind.update(tx, ended);
@@ -151,7 +151,7 @@ export class Bulk<Row extends BulkRow> {
     return row?.status === RUNNING ? row : null;
   }
 
-  /** The next ones that match, at most as many as are sent in a second. */
+  /** The next matches, at most those of one second. */
   private turnOf(row: Row): Turn {
     const { after_ref, through_ref, per_second } = row;
     const looked = this.kind.look(row, after_ref, EXAMINED_MAX);
@@ -168,7 +168,7 @@ export class Bulk<Row extends BulkRow> {
 
   private record(tx: Tx, job: Job, turn: Turn): void {
     const row = this.running(job);
-    // Stopped, or removed, since the look at it.
+    // Stopped or removed meanwhile.
     if (row === null) return;
     let { resent } = row;
     for (const ref of turn.refs) {

@@ -68,7 +68,7 @@ export class Housekeeping {
     return finished;
   }
 
-  /** Whether there may be more. A purge that fails does not stop the others; it is tried again an hour later. */
+  /** Whether there may be more. A purge that fails does not stop the others; it is retried an hour later. */
   private removeOf(tx: Tx, { name, rowsMax, remove }: Purge): boolean {
     let failure: unknown = null;
     try {

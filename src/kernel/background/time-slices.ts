@@ -37,7 +37,7 @@ export class TimeSlices {
   }
 }
 
-/** The slices of this process: there is one event loop, so whoever works long on it shares these. */
+/** The slices of this process: all long work shares the one event loop. */
 export const slices = new TimeSlices();
 
 /** Maps a list one item after another, in {@link slices} of the event loop. */

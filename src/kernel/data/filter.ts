@@ -56,7 +56,7 @@ function part(name: string, wanted: unknown, place: Place): Filter {
       ? (value) => holds.some((one) => one(value))
       : (value) => holds.every((one) => one(value));
   }
-  if (name.startsWith("$")) throw invalidField(place.path, "is no operator that can stand here");
+  if (name.startsWith("$")) throw invalidField(place.path, "is not an operator that is allowed here");
   const steps = name.startsWith("/") ? pointerSteps(name, place) : [name];
   const holds = memberTest(wanted, place);
   return (value) => holds(memberAt(value, steps));
@@ -83,7 +83,7 @@ function comparison(operator: string, wanted: unknown, place: Place): Filter {
   if (place.used.conditions > FILTER_CONDITIONS_MAX)
     throw invalidField(place.path, `is condition ${FILTER_CONDITIONS_MAX + 1}: that is one too many`);
   const make = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator] : undefined;
-  if (make === undefined) throw invalidField(place.path, "is no operator that can stand here");
+  if (make === undefined) throw invalidField(place.path, "is not an operator that is allowed here");
   return make(wanted, place);
 }
 
@@ -170,7 +170,7 @@ function memberAt(value: unknown, steps: readonly string[]): unknown {
 /** The names in a JSON pointer (RFC 6901). */
 function pointerSteps(pointer: string, { path }: Place): string[] {
   if (pointer.replaceAll("~0", "").replaceAll("~1", "").includes("~"))
-    throw invalidField(path, "is no JSON pointer: ~ stands before 0 or 1");
+    throw invalidField(path, "is not a JSON pointer: ~ must be followed by 0 or 1");
   const names = pointer.slice(1).split("/");
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

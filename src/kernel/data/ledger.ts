@@ -5,7 +5,7 @@ import { oneOf, orNull } from "./schema.ts";
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
 export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
-/** Entries on a page of a ledger unless asked otherwise. */
+/** Default number of entries on a page of a ledger. */
 export const HISTORY_LIMIT = 50;
 
 /** What moved a balance. `charge` occurs on an account's balance only, `capture` on a meter's. */
@@ -22,7 +22,7 @@ export const BalanceValue = Type.Integer({
   examples: [999],
 });
 
-/** Body of a deduct or refill. Zero and less pass the schema: {@link deducted} and {@link refilled} refuse them. */
+/** Body of a deduct or refill. Zero and less pass the schema: {@link deducted} and {@link refilled} reject them. */
 export const AmountBody = Type.Object(
   {
     amount: Type.Integer({
@@ -38,22 +38,23 @@ export const AmountBody = Type.Object(
 /** A ledger entry as the API shows it. */
 export const LedgerEntry = Type.Object(
   {
-    sequence: Type.Integer({ description: "Rises with every entry.", examples: [42] }),
+    sequence: Type.Integer({
+      description: "Position of the entry; increases with every entry.",
+      examples: [42],
+    }),
     kind: oneOf(ENTRY_KINDS, {}),
-    amount: Type.Integer({ description: "What the balance changed by, signed.", examples: [-1] }),
+    amount: Type.Integer({ description: "Change of the balance, signed.", examples: [-1] }),
     balance_after: Type.Integer({ description: "The balance after this change.", examples: [999] }),
     at: Type.String({
       format: "date-time",
-      description: "RFC 3339, UTC. Of a charge: the hour it belongs to.",
+      description: "Time of the entry (RFC 3339, UTC); of a charge, the start of its hour.",
     }),
     request_id: orNull(Type.String({ format: "uuid" }), { description: "The request that caused it." }),
     operation: Type.Optional(
-      Type.String({ description: "Of a charge: what was paid for.", examples: ["meter.deduct"] }),
+      Type.String({ description: "Operation of a charge.", examples: ["meter.deduct"] }),
     ),
-    count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
-    hold_id: Type.Optional(
-      Type.String({ description: "Of a capture: the hold that it is of.", examples: ["request-7f3a"] }),
-    ),
+    count: Type.Optional(Type.Integer({ description: "Number of requests in a charge." })),
+    hold_id: Type.Optional(Type.String({ description: "Hold of a capture.", examples: ["request-7f3a"] })),
   },
   { $id: "LedgerEntry" },
 );
@@ -69,21 +70,23 @@ export const LedgerPage = Type.Object(
 );
 export type LedgerPage = Static<typeof LedgerPage>;
 
-/** What the refusal of what a balance does not cover says beside its code. */
+/** Additional fields of `insufficient_balance` errors. */
 export const BALANCE_EXTRAS = {
-  balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
+  balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: the balance." })),
   available: Type.Optional(
-    Type.Integer({ description: "With `insufficient_balance` of a meter: what of it is not held." }),
+    Type.Integer({
+      description: "With `insufficient_balance` of a meter: the balance without held credits.",
+    }),
   ),
-  user_id: ownerOfBalance("whose balance it is, if it is the account's."),
-  meter_id: ownerOfBalance("the meter, if it is one."),
+  user_id: ownerOfBalance("the account, for an account balance."),
+  meter_id: ownerOfBalance("the meter, for a meter balance."),
 };
 
 function ownerOfBalance(meaning: string) {
   return Type.Optional(Type.String({ description: `With \`insufficient_balance\`: ${meaning}` }));
 }
 
-/** Says in a refusal whose balance it is. */
+/** The field of the error that names the balance. */
 export type BalanceOwner =
   | { readonly user_id: string }
   | { readonly meter_id: string; readonly available: number };
@@ -102,7 +105,7 @@ export function deducted(balance: number, amount: number, owner: BalanceOwner): 
   return balance - amount;
 }
 
-/** A balance with `amount` more. @throws ApiError `invalid_request` when the amount or the sum is out of bounds. */
+/** A balance with `amount` more. @throws ApiError `invalid_request` when the amount or the sum is out of range. */
 export function refilled(balance: number, amount: number): number {
   assertPositive(amount);
   if (amount > BALANCE_MAX - balance) {
@@ -111,7 +114,7 @@ export function refilled(balance: number, amount: number): number {
   return balance + amount;
 }
 
-/** The refusal of what a balance does not cover. */
+/** The error if a balance is not sufficient. */
 export function insufficientBalance(message: string, balance: number, owner: BalanceOwner): ApiError {
   return new ApiError("insufficient_balance", message, { extras: { balance, ...owner } });
 }

@@ -41,14 +41,14 @@ export function orNull<Schema extends TSchema>(
 
 const KIND = "Characters";
 
-/** What {@link name} takes, for whoever reads the schema: no control character, and none that ends a line. */
+/** The characters that {@link name} accepts: no control characters, and none that ends a line. */
 const ONE_LINE = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
 
 /** Longest name. */
 export const NAME_LENGTH_MAX = 100;
 
-/** A text's schema, with its bounds as JSON Schema means them. */
+/** A text's schema, with its limits as JSON Schema means them. */
 interface CharactersSchema extends TSchema {
   readonly minLength: number;
   readonly maxLength: number;

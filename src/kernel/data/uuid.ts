@@ -1,4 +1,4 @@
-/** The 16 bytes of a UUID's text, for storing. Written out by hand: it runs once per ledger entry. */
+/** The 16 bytes of a UUID's text, for storing. Written out for speed: it runs once per ledger entry. */
 export function uuidToBytes(uuid: string): Uint8Array {
   const bytes = new Uint8Array(16);
   let at = 0;

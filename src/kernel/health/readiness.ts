@@ -4,11 +4,11 @@ import { identityOf } from "../storage/log-file.ts";
 import type { Writer } from "../storage/writer.ts";
 import { monotonicMs, realTimeout } from "../time/clock.ts";
 
-/** How long the outcome of a probe holds: whoever asks more often, and however many do, the disk is written once a second. */
+/** How long the outcome of a probe is reused: the disk is written once a second, however many clients check. */
 export const PROBE_HOLDS_MS = 1_000;
 /** Longest wait for a probe: below the second that Kubernetes gives a probe of its own, so that it reads why. */
 export const PROBE_TIMEOUT_MS = 900;
-/** When to ask again. */
+/** `Retry-After`, in seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
 /** Why the server is not ready, for programs. */
@@ -20,13 +20,13 @@ interface ProbeTimes {
   readonly timeout: number;
 }
 
-/** What readiness is asked of. */
+/** The sources of readiness. */
 interface ReadinessDeps {
-  /** Tries to write. Resolves to null, or to why that failed. */
+  /** Writes a probe. Resolves to null, or to the reason of the failure. */
   readonly probe: () => Promise<string | null>;
   /** The state of the last commit: requests may fail between two probes. */
   readonly commits: Pick<Writer["stats"], "failing">;
-  /** Aborted when the server is told to stop. */
+  /** Aborted when the server starts to stop. */
   readonly shutdown: AbortSignal;
 }
 
@@ -61,7 +61,7 @@ export class Readiness {
     if (this.deps.shutdown.aborted) throw notReady("shutting_down", "The server is shutting down.");
   }
 
-  /** The outcome of the last probe, or of a new one, which everybody shares who asks meanwhile. Real time: it is the disk's. */
+  /** The outcome of the last probe, or of a new one, which concurrent callers share. Real time, since it measures the disk. */
   private probe(): Promise<string | null> {
     if (this.outcome === null || monotonicMs() >= this.holdsUntil) {
       // While a probe hangs there is no second one, and nobody waits for it again: its time-out is the outcome.

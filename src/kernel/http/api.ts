@@ -6,22 +6,22 @@ import { Call, type Context, OpenCall } from "./requests/call.ts";
 import { cursorsOf } from "./requests/pagination.ts";
 import { type InputSchemas, inputChecks } from "./requests/validate.ts";
 
-/** What a route declares beside its path and its handler; the schema of each answer stands by its status. */
+/** The schemas of a route; those of its responses by status. */
 export interface RouteSchemas extends InputSchemas {
   readonly answers: Readonly<Record<number, TSchema>>;
 }
 
-/** A part of the API, as its description orders it. */
+/** A part of the API, in the order of the API document. */
 export interface ApiPart {
   readonly name: string;
   /** Markdown. */
   readonly description: string;
 }
 
-/** What an area says of itself to the HTTP side. */
+/** The routes of an area. */
 export interface ApiArea {
   readonly parts: readonly ApiPart[];
-  /** What people call segments of its paths, by the segment: a path with one of these words leads them there. */
+  /** Other names of path segments, by segment: errors for an unknown path with such a name suggest the right path. */
   readonly alsoCalled?: Readonly<Record<string, readonly string[]>>;
   /** Its routes, built on the plugin that runs the gates. */
   readonly routes: (api: Api) => AnyElysia | readonly AnyElysia[];
@@ -40,7 +40,7 @@ export interface DeclaredRoute extends RouteSchemas {
   readonly tag: string;
 }
 
-/** What the macro keeps of a route. */
+/** The declaration that the macro stores in a route. */
 interface Declared extends RouteSchemas {
   readonly operation: Operation;
   readonly Called: CallClass;
@@ -58,13 +58,13 @@ interface RouteHooks {
 }
 
 /**
- * What every area builds its routes on: two macros, which say what an endpoint is.
+ * The base of every area's routes: two macros that declare an endpoint.
  *
  * - `op` for endpoints that require a key, whose handlers get a {@link Call};
  * - `open` for endpoints that anyone may call, whose handlers get an {@link OpenCall}.
  *
- * The schemas of a route type its handler. They are taken out of Elysia's hands before it compiles them: a key is
- * judged before the body is read, nothing is coerced, and errors have one shape. Answers are checked by
+ * The schemas of a route type its handler. They are removed before Elysia compiles them: the key is checked
+ * before the body is read, nothing is coerced, and errors have one shape. Responses are checked by
  * the compiler and by the tests, not at run time. A handler runs behind its gates, where {@link mounted} puts it; a
  * plugin that is mounted otherwise has no call to work with.
  */
@@ -83,11 +83,11 @@ function declares<C extends OpenCall>(spec: OperationSpec, Called: CallClass) {
     introspect(hooks: RouteHooks) {
       hooks.declared = { operation, Called, ...takeSchemas(hooks) };
     },
-    // For the types alone: at run time what was declared is all.
+    // For the types only: at run time only the declaration exists.
   } as unknown as { resolve: () => { call: C } };
 }
 
-/** Reads the schemas of a route, and takes them away from Elysia. */
+/** Reads the schemas of a route, and hides them from Elysia. */
 function takeSchemas(hooks: RouteHooks): RouteSchemas {
   const { params, query, body, response = {} } = hooks;
   for (const name of ["params", "query", "body", "response"] as const) delete hooks[name];
@@ -100,7 +100,7 @@ export interface MountedRoute extends DeclaredRoute {
 }
 
 /**
- * The routes of a plugin, each with the function that answers its requests: gates, handler, answer. Elysia reads the
+ * The routes of a plugin, each with the function that serves its requests: gates, handler, response. Elysia reads the
  * source of a function to see which parts of its context to build and whether to wait for it; it cannot read a bound
  * one, and takes it for what these are.
  */
@@ -125,7 +125,7 @@ export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
 
 type Handler = (context: Context) => unknown;
 
-/** Answers a request. Only what must wait makes a promise. */
+/** Serves a request. Returns a promise only if it must wait. */
 function respond(Called: CallClass, endpoint: Endpoint, handler: Handler, context: Context) {
   const call = new Called(endpoint, context.request);
   context.call = call;
@@ -139,7 +139,7 @@ function respond(Called: CallClass, endpoint: Endpoint, handler: Handler, contex
   }
 }
 
-/** The same where a body has to come first. One function for the rest of the way: chained promises would cost several turns. */
+/** The same after a body has been read. One async function, since chained promises cost several turns of the event loop. */
 async function respondAfterBody(call: OpenCall, entering: Promise<void>, handler: Handler, context: Context) {
   try {
     await entering;

@@ -13,7 +13,7 @@ import type { SealedCursors } from "./requests/pagination.ts";
 import type { InputChecks } from "./requests/validate.ts";
 import type { Cors } from "./responses/response.ts";
 
-/** What the HTTP side needs. */
+/** The dependencies of the HTTP side. */
 export interface HttpDeps {
   readonly clock: Clock;
   readonly ids: Ids;
@@ -22,20 +22,20 @@ export interface HttpDeps {
   readonly performing: Performing;
   readonly cors: Cors;
   readonly peers: Peers;
-  /** Aborted when the server is told to stop. */
+  /** Aborted when the server starts to stop. */
   readonly stopping: AbortSignal;
   /** The bodies that are being received. */
   readonly bodies: BodiesInProgress;
   /** Seals cursors. */
   readonly vault: Vault;
   readonly requests: RequestMetrics;
-  /** What keeps the clients of reverse proxies out, and is not theirs to mend. */
+  /** Errors of a proxy's own key, which its clients cannot fix. */
   readonly proxyErrors: ThrottledWarning;
   /** The server that carries the requests; null for those that come over no socket. */
   readonly server: () => ListeningServer | null;
 }
 
-/** Where a listening server can be asked about a request. */
+/** The listening server, as far as calls use it. */
 export interface ListeningServer extends Listener {
   /** Requests whose answer has not been sent to its last byte. */
   readonly pendingRequests: number;
@@ -43,13 +43,13 @@ export interface ListeningServer extends Listener {
   timeout(request: Request, seconds: number): void;
 }
 
-/** What all calls of one route share. */
+/** The part of a call that is the same for every request of its route. */
 export interface Endpoint {
   readonly operation: Operation;
-  /** Whether an `Idempotency-Key` means something here: not under GET. */
+  /** Whether `Idempotency-Key` is honoured: not for GET. */
   readonly honoursKey: boolean;
   readonly checks: InputChecks;
-  /** Seals the cursors of a list; null where there are none, or open ones. */
+  /** Seals the cursors of a list; null without cursors, or with open ones. */
   readonly cursors: SealedCursors | null;
   readonly requests: OperationRequests;
   readonly deps: HttpDeps;

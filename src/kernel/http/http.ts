@@ -21,22 +21,22 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
-  /** {@link IDLE_TIMEOUT_SECONDS} unless said otherwise. */
+  /** Default: {@link IDLE_TIMEOUT_SECONDS}. */
   readonly idleTimeoutSeconds?: number | undefined;
 }
 
-/** Seconds without traffic after which a connection is closed; requests that wait longer lift it for themselves. */
+/** Seconds without traffic after which a connection is closed; requests that wait longer extend it. */
 const IDLE_TIMEOUT_SECONDS = 60;
 /**
- * Bun's own limit answers 413 without our error body, so it is the largest there is; ours (see body.ts) is checked before
- * a byte of the body is kept.
+ * Bun's limit responds with 413 without our error body, so it is the largest possible; ours (see body.ts) is checked
+ * before a byte of the body is stored.
  */
 const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
 
-/** How often the end of the process looks whether all requests are answered. */
+/** Interval at which shutdown checks whether all responses have been sent. */
 const DRAIN_POLL_MS = 10;
 
-/** A route as the framework takes it. */
+/** A route in the framework's form. */
 interface Mount {
   readonly method: string;
   readonly path: string;
@@ -47,24 +47,24 @@ type NativeHandler = (request: BunRequest) => Response | Promise<Response>;
 
 const NOTHING: Readonly<Record<string, never>> = {};
 
-/** Answers a request for something that is no part of the API. What it throws is rendered as an error. */
+/** Serves a request outside the API. What it throws is rendered as an error. */
 export type PageHandler = (call: OpenCall) => RenderedResponse | Promise<RenderedResponse>;
 
-/** The HTTP side: the routes of every area, pages for people, and an answer to everything else. */
+/** The HTTP side: the routes of every area, HTML pages, and errors for everything else. */
 export class Http {
   /** Every endpoint, in the order of declaration. */
   readonly routes: DeclaredRoute[] = [];
   /** The parts of the API, in the order of declaration. */
   readonly parts: ApiPart[] = [];
-  /** Every path that may be named to whoever asks for one that is not there. */
+  /** The paths that errors for an unknown path can suggest. */
   readonly paths = new Paths();
-  /** What is counted of the requests. */
+  /** The metrics of requests. */
   readonly requests = new RequestMetrics();
-  /** What its calls work with. */
+  /** The dependencies of its calls. */
   readonly deps: HttpDeps;
-  /** What the server's own routing calls, by path and method. */
+  /** The handlers of the server's native routing, by path and method. */
   private readonly endpoints: Record<string, Partial<Record<string, NativeHandler>>> = {};
-  /** What the framework routes: endpoints of a request that came over no socket, and then everything else. */
+  /** The framework's routes: endpoints, for requests without a socket; then everything else. */
   private readonly endpointMounts: Mount[] = [];
   private readonly otherMounts: Mount[] = [];
   private wholeApp: Elysia | null = null;
@@ -75,7 +75,7 @@ export class Http {
   constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyErrors" | "bodies" | "stopping">) {
     const proxyErrors = new ThrottledWarning(
       given.log,
-      "a proxy's client was kept out by a fault that is not its own",
+      "a proxy's client was rejected because of an error that is not its own",
       given.clock,
     );
     const deps: HttpDeps = {
@@ -92,7 +92,7 @@ export class Http {
     this.elsewhere = { deps, operation, honoursKey: false, checks: inputChecks({}), cursors: null, requests };
   }
 
-  /** Takes in the routes of an area. HEAD comes with every GET. */
+  /** Adds the routes of an area, HEAD with every GET. */
   use({ parts, routes, alsoCalled = {} }: ApiArea): void {
     this.parts.push(...parts);
     this.paths.addNames(alsoCalled);
@@ -100,13 +100,13 @@ export class Http {
       for (const { serve, ...route } of mounted(plugin, this.deps)) {
         this.addEndpoint(route, serve);
         this.routes.push(route);
-        // Whom the monitoring endpoints do not answer reads what stands at any unknown path.
+        // Clients without access to the monitoring endpoints get the error of an unknown path.
         if (!route.operation.monitoring) this.paths.add(route.method, route.path);
       }
     }
   }
 
-  /** Answers GET and HEAD of a path that is no part of the API, such as a page for people. */
+  /** Serves GET and HEAD of a path outside the API, such as an HTML page. */
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
     // Routed with the endpoints: an endpoint with a parameter in this place would be found first otherwise.
@@ -117,7 +117,7 @@ export class Http {
     }
   }
 
-  /** Closes the list of endpoints: everything else is answered 401 or 404. */
+  /** Closes the list of endpoints: every other request gets 401 or 404. */
   seal(): void {
     for (const path of ["/*", "/"]) {
       const handler = ({ request }: Context) => this.serve(request, (call) => this.unknownRoute(call));
@@ -125,24 +125,24 @@ export class Http {
     }
   }
 
-  /** Answers a request that came over no socket. */
+  /** Serves a request that came over no socket. */
   answer(request: Request): Promise<Response> {
     this.wholeApp ??= this.appOf([...this.endpointMounts, ...this.otherMounts]);
     return this.wholeApp.handle(request);
   }
 
-  /** Aborted when the server is told to stop: whoever keeps requests waiting answers them 503 then. */
+  /** Aborted when the server starts to stop: waiting requests are then rejected with 503. */
   get shutdown(): AbortSignal {
     return this.stopping.signal;
   }
 
-  /** Requests that are being answered. */
+  /** Requests in progress. */
   get inFlight(): number {
     return this.server?.pendingRequests ?? 0;
   }
 
   /**
-   * Starts to accept requests, and returns the base URL for this machine, with the port that it really got.
+   * Starts to accept requests, and returns the base URL for this machine, with the actual port.
    * @throws StartupError when the port is taken or a TLS file cannot be read.
    */
   listen({ host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS }: ListenOptions): string {
@@ -168,7 +168,7 @@ export class Http {
     }
   }
 
-  /** Stops accepting, waits until the answers under way have been sent (at most `graceMs`), then cuts what is left. */
+  /** Stops accepting requests, waits at most `graceMs` for responses in progress, then closes the remaining connections. */
   async stop(graceMs: number): Promise<void> {
     const { server } = this;
     if (server === null) return;
@@ -215,7 +215,7 @@ export class Http {
     for (const { method, path, handler } of mounts) {
       app.route(method, path, handler as never, { parse: "none" });
     }
-    // Nothing of ours throws past the shell; what Elysia itself refuses (a malformed request) ends here.
+    // Our handlers catch their errors; requests that Elysia itself rejects as malformed end here.
     app.onError(({ request, error }) => this.serve(request, () => Promise.reject(error)));
     return app;
   }
@@ -229,7 +229,7 @@ export class Http {
     }
   }
 
-  /** Outside /v1 the answer is 404. Under it 401 comes first, and says that there is no such path: the description of the API is no secret. */
+  /** Outside /v1 the response is 404. Under it 401 comes first, and still names the unknown path: the API document is public. */
   private unknownRoute(call: OpenCall): RenderedResponse {
     const { request, deps } = call;
     const preflight = deps.cors.preflight(request);

@@ -16,7 +16,7 @@ import { pathOf } from "./requests/request-target.ts";
 import { asset } from "./responses/asset.ts";
 import { Reply, reply } from "./responses/response.ts";
 
-/** What the monitoring endpoints answer from. */
+/** The sources of the monitoring endpoints. */
 export interface Monitoring {
   /** Lets a call to a monitoring endpoint pass. @throws ApiError `not_found` */
   readonly gate: (call: OpenCall) => void;
@@ -48,7 +48,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
   return new Elysia({ tags: ["System"] })
     .use(api)
     .get("/v1/ping", () => ({ pong: true as const }), {
-      open: { name: "ping", summary: "Check that the server answers" },
+      open: { name: "ping", summary: "Check that the server responds" },
       response: Pong,
     })
     .get(
@@ -100,7 +100,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
 }
 
 /**
- * Whom the monitoring endpoints answer besides the operator.
+ * The clients that may use the monitoring endpoints, in addition to the operator.
  *
  * - `loopback`: requests that come straight from this machine;
  * - `health`: everyone reads the health, and this machine the metrics;
@@ -138,7 +138,7 @@ export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Pa
 /**
  * Whether a request comes from this machine, and not through a proxy on it. The name that it asks for must be this
  * machine's too: a page in a browser here can make any name lead to 127.0.0.1, and most proxies pass on the name that
- * they were asked for.
+ * they were requested.
  */
 function isDirect(request: Request, socketAddress: string | null): boolean {
   if (socketAddress === null || !isLoopback(socketAddress)) return false;

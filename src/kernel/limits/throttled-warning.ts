@@ -1,10 +1,10 @@
 import type { LogFields, Logger } from "../log.ts";
 import type { Clock } from "../time/clock.ts";
 
-/** How long one kind of a warning is silent once it has been written: strangers may cause it as often as they like. */
+/** Minimum time between two warnings of a kind: strangers can cause them at any rate. */
 export const WARNING_PAUSE_MS = 1_000;
 
-/** A warning that may have to be given for every request, and is written seldom. */
+/** A warning that every request may cause, and that is logged at most once per {@link WARNING_PAUSE_MS} and kind. */
 export class ThrottledWarning {
   private readonly kinds = new Map<string, { writtenAt: number; unwritten: number }>();
 
@@ -14,7 +14,7 @@ export class ThrottledWarning {
     private readonly clock: Clock,
   ) {}
 
-  /** Writes it, unless one of this kind (there are few) has just been written: then that is counted. */
+  /** Logs the warning, or counts it if one of this kind (there are few) was logged just before. */
   note(kind: string, fields: LogFields): void {
     const now = this.clock.monotonic();
     const known = this.kinds.get(kind);

@@ -2,11 +2,11 @@ import { ApiError, type ErrorCode } from "../errors.ts";
 import type { Database } from "../storage/database.ts";
 import type { TierLimits, TierName, Tiers } from "./tiers.ts";
 
-/** How many of a kind an account has over all its projects, and may have. Triggers of the schema keep the counts. */
+/** A limit of the tier on how many resources of a kind an account has over all its projects. Database triggers count them. */
 export class TierLimit {
   private readonly count;
 
-  /** `kind` is the tier's figure, and the name of the count; `code` refuses one too many. */
+  /** `kind`: the tier's limit, and the name of the count; `code`: the error above the limit. */
   constructor(
     db: Database,
     private readonly tiers: Tiers,
@@ -18,12 +18,12 @@ export class TierLimit {
     );
   }
 
-  /** Whether an account may have one more, up to `times` its tier's figure. */
+  /** Whether an account may have one more, up to `times` its tier's limit. */
   hasCapacity(account: { ref: number; tier: TierName }, times = 1): boolean {
     return this.count(account.ref, this.kind) < times * this.tiers[account.tier][this.kind];
   }
 
-  /** An account that has more than its tier allows keeps what it has. @throws ApiError with the bound's code. */
+  /** An account above its limit keeps its resources. @throws ApiError with the limit's code. */
   assertCapacity(account: { ref: number; tier: TierName }, times = 1): void {
     if (this.hasCapacity(account, times)) return;
     const { kind } = this;

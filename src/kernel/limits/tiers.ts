@@ -4,15 +4,15 @@ export const TIER_NAMES = ["free", "starter", "pro", "scale", "unlimited"] as co
 /** One of {@link TIER_NAMES}. */
 export type TierName = (typeof TIER_NAMES)[number];
 
-/** Keys of an account that can be as busy as their own bucket allows, all at once. */
+/** Keys of an account that can use their full rate limits concurrently. */
 const BUSY_KEYS = 10;
 
-/** What an account may ask a minute over all its keys, where a key may ask `requestsPerMinute`. */
+/** Requests per minute of an account over all its keys, by those of one key. */
 export function accountCeiling(requestsPerMinute: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, BUSY_KEYS * requestsPerMinute);
 }
 
-/** The documented figures of the tiers that have limits, from `free` to `scale`. */
+/** The documented limits of the tiers from `free` to `scale`. */
 const LIMITS = {
   requestsPerMinute: [60, 300, 600, 1_800],
   /** Over all keys of an account: {@link accountCeiling} unless set. */
@@ -37,16 +37,16 @@ const LIMITS = {
   auditBytesPerDay: [50_000_000, 200_000_000, 1_000_000_000, 5_000_000_000],
 };
 
-/** What a tier grants. Every figure can be overridden in the configuration file. */
+/** The limits of a tier. Each can be overridden in the configuration file. */
 export type TierLimits = Readonly<Record<keyof typeof LIMITS, number>>;
 
-/** The figures of every tier. */
+/** The limits of every tier. */
 export type Tiers = Readonly<Record<TierName, TierLimits>>;
 
-/** As good as no bound, and a figure like any other. */
+/** Effectively unlimited, but a number as any other limit. */
 export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** The documented figures. `unlimited` has every feature of `scale`; its request figures are not applied. */
+/** The documented limits. `unlimited` has every feature of `scale`; its request limits are ignored. */
 export const DEFAULT_TIERS: Tiers = {
   free: limitsOf(0),
   starter: limitsOf(1),

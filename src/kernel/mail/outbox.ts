@@ -5,11 +5,11 @@ import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
 
-/** E-mails under way at once: mail servers dislike more. */
+/** Concurrent e-mails: mail servers limit connections. */
 export const MAIL_CONCURRENCY = 4;
-/** Tries before an e-mail is given up, about a day and a half after the first. */
+/** Attempts before an e-mail fails, about a day and a half after the first. */
 export const MAIL_ATTEMPTS_MAX = 40;
-/** Wait after a failed try, doubled each time up to the second figure. */
+/** Wait after a failed attempt, doubled each time up to the second value. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60 * 60 * 1000;
 
@@ -18,7 +18,7 @@ export const MAIL_JOB = "mail.send";
 
 /** E-mails that go out for sure: each is a durable job, sealed, retried until the mail server takes it. */
 export interface Outbox {
-  /** Whether a mail server is configured. Without one, whatever needs mail is to be refused beforehand. */
+  /** Whether a mail server is configured. Without one, operations that need mail must be rejected beforehand. */
   readonly available: boolean;
   /** Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. */
   enqueue(tx: Tx, accountRef: number, message: MailMessage): void;
@@ -69,7 +69,7 @@ async function deliver(deps: OutboxDeps, mailer: Mailer, job: Job): Promise<JobO
   }
 }
 
-/** SMTP 5xx: the server will say the same again (RFC 5321, section 4.2.1). Failed logins are the operator's to mend. */
+/** SMTP 5xx: a permanent failure (RFC 5321, section 4.2.1). Failed logins are the operator's to fix. */
 function isRefusedForGood(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;
   const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
@@ -85,11 +85,11 @@ export interface MailMessage {
 
 /** Hands a message to a mail server. */
 export interface Mailer {
-  /** Resolves once the server has taken the message. @throws Error when it could not be reached or refused. */
+  /** Resolves when the server has accepted the message. @throws Error if it could not be reached or rejected it. */
   send(message: MailMessage): Promise<void>;
 }
 
-/** How long connecting, greeting and each answer of the mail server may take. */
+/** How long connecting, greeting and each response of the mail server may take. */
 const SMTP_TIMEOUT_MS = 15_000;
 /** The same when a mail server is only tried: shorter, since someone waits. */
 const VERIFY_TIMEOUT_MS = 10_000;
@@ -109,7 +109,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
 }
 
 /**
- * Connects to the mail server, reads its greeting, turns to TLS where it is offered or asked for, and logs in. Sends
+ * Connects to the mail server, reads its greeting, upgrades to TLS if it is offered or required, and logs in. Sends
  * nothing.
  * @throws Error that says what the server, or the way to it, did.
  */

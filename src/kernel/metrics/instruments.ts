@@ -13,7 +13,7 @@ export class Histogram {
   private readonly counts: Float64Array;
 
   constructor(
-    /** Upper bounds of the buckets, inclusive, rising; one more bucket takes what is larger than all of them. */
+    /** Upper limits of the buckets, inclusive, rising; one more bucket takes what is larger than all of them. */
     readonly bounds: readonly number[],
   ) {
     this.counts = new Float64Array(bounds.length + 1);

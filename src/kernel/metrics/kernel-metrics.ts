@@ -7,16 +7,16 @@ import type { Family, Sample } from "./metrics.ts";
 
 /** What the kernel cannot know by itself. */
 export interface MetricPorts {
-  /** Requests that are being answered. */
+  /** Requests in progress. */
   readonly requestsInFlight: () => number;
   /** When the last backup was made, epoch milliseconds; null: none is known of. */
   readonly lastBackupAt: () => number | null;
 }
 
-/** Upper bounds of the counted lags of the event loop, in seconds. */
+/** Upper limits of the counted lags of the event loop, in seconds. */
 const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Declares how late the event loop comes to its work, and returns what is to be told of each delay (milliseconds). */
+/** Declares the lag of the event loop, and returns a function that records each delay, in milliseconds. */
 export function declareEventLoopLag({ metrics }: Pick<Kernel, "metrics">): (lateMs: number) => void {
   const lag = new Histogram(LAG_BUCKETS);
   const help =
@@ -25,7 +25,7 @@ export function declareEventLoopLag({ metrics }: Pick<Kernel, "metrics">): (late
   return (lateMs) => lag.observe(lateMs / 1000);
 }
 
-/** Declares what is known of the kernel's parts and of the process. All of it is read when it is asked for. */
+/** Declares the metrics of the kernel and of the process. All values are read when they are requested. */
 export function declareKernelMetrics(kernel: Kernel, ports: MetricPorts): void {
   const { metrics, clock } = kernel;
   declareStorage(kernel);
@@ -33,31 +33,31 @@ export function declareKernelMetrics(kernel: Kernel, ports: MetricPorts): void {
   // The metrics of a process have the names that every Prometheus client library gives them.
   const startedAt = clock.now() - process.uptime() * 1000;
   const numbers: readonly NumberMetric[] = [
-    [
-      "ninefold_http_requests_in_flight",
-      "Requests being answered, this one included.",
-      ports.requestsInFlight,
-    ],
+    ["ninefold_http_requests_in_flight", "Requests in progress, including this one.", ports.requestsInFlight],
     [
       "ninefold_last_backup_timestamp_seconds",
-      "When the last backup was made, Unix time.",
+      "Time of the last backup, in Unix seconds.",
       () => inSeconds(ports.lastBackupAt()),
     ],
     [
       "ninefold_clock_trusted",
-      "1; 0 after the clock has jumped by more than a day, until it has run steadily for an hour: nothing expired is deleted.",
+      "1 if the clock is trusted; 0 after a jump of more than a day, until it has run steadily for an hour. While it is 0, nothing expired is deleted.",
       () => (kernel.scheduler.clockTrust.isTrusted ? 1 : 0),
     ],
-    ["process_start_time_seconds", "When the process was started, Unix time.", () => inSeconds(startedAt)],
-    ["process_resident_memory_bytes", "Memory that the process occupies.", () => process.memoryUsage.rss()],
-    ["process_cpu_seconds_total", "Processor time used, of all threads.", cpuSeconds],
+    ["process_start_time_seconds", "Start time of the process, in Unix seconds.", () => inSeconds(startedAt)],
+    [
+      "process_resident_memory_bytes",
+      "Resident memory of the process, in bytes.",
+      () => process.memoryUsage.rss(),
+    ],
+    ["process_cpu_seconds_total", "Processor time of all threads, in seconds.", cpuSeconds],
   ];
   for (const number of numbers) metrics.number(...number);
   const labels = { version, bun_version: Bun.version };
   metrics.declare({
     name: "ninefold_build_info",
     type: "gauge",
-    help: "Always 1; the labels say which version of Ninefold and of Bun runs.",
+    help: "Always 1; the labels are the versions of Ninefold and Bun.",
     labels: Object.keys(labels),
     samples: () => [{ labels, value: 1 }],
   });
@@ -68,18 +68,18 @@ type NumberMetric = Parameters<Kernel["metrics"]["number"]>;
 function declareStorage({ metrics, writer, checkpointer, db }: Kernel): void {
   const { stats } = writer;
   const size = (): number | null => statSync(db.path, { throwIfNoEntry: false })?.size ?? null;
-  const failing = "1 while the last batch could not be committed, else 0.";
+  const failing = "1 if the last batch could not be committed, otherwise 0.";
   const numbers: readonly NumberMetric[] = [
     ["ninefold_commits_total", "Batches of changes committed.", () => stats.commits],
     ["ninefold_commit_failures_total", "Batches that could not be committed.", () => stats.failures],
     ["ninefold_commit_failing", failing, () => (stats.failing === null ? 0 : 1)],
-    ["ninefold_writer_queue_units", "Units of work that wait for their batch.", () => writer.queued],
+    ["ninefold_writer_queue_units", "Units of work that are queued for a batch.", () => writer.queued],
     ["ninefold_wal_bytes", "Size of the write-ahead log after the last commit.", () => checkpointer.walBytes],
     ["ninefold_database_bytes", "Size of the database file.", size],
   ];
   for (const number of numbers) metrics.number(...number);
   metrics.histogram("ninefold_commit_units", "Units of work in each committed batch.", writer.batchUnits);
-  const took = "Time that each committed batch took, its units' work included.";
+  const took = "Duration of each committed batch, including the work of its units.";
   metrics.histogram("ninefold_commit_duration_seconds", took, writer.commitSeconds);
 }
 
@@ -97,23 +97,23 @@ function declareJobs({ metrics, scheduler }: Kernel): void {
       });
     metrics.declare({ name, help, type, labels: ["kind"], samples });
   };
-  const overdue = "How long the job has waited that is overdue for longest; 0 when none is.";
-  const due = "Jobs that are due and not under way, counted to 10,000.";
+  const overdue = "Age of the oldest overdue job, in seconds; 0 if none is overdue.";
+  const due = "Jobs that are due and not running, counted to 10,000.";
   const late = "Time from a job's due time to its start.";
   declare(
     "gauge",
     "ninefold_jobs_waiting",
-    "Jobs not under way, due now or later.",
+    "Jobs that are not running, due now or later.",
     ({ waiting }) => waiting,
   );
   declare("gauge", "ninefold_jobs_due", due, (jobs) => jobs.due());
-  declare("gauge", "ninefold_jobs_running", "Jobs under way.", ({ running }) => running);
+  declare("gauge", "ninefold_jobs_running", "Running jobs.", ({ running }) => running);
   declare("gauge", "ninefold_jobs_overdue_seconds", overdue, (jobs) => jobs.overdueSeconds());
   declare("histogram", "ninefold_job_lateness_seconds", late, ({ counts }) => counts?.lateness ?? null);
   metrics.declare({
     name: "ninefold_job_runs_total",
     type: "counter",
-    help: "Runs of jobs: done, to be run again, or failed by a defect of the server.",
+    help: "Runs of jobs by outcome: done, to be retried, or failed because of a server error.",
     labels: ["kind", "outcome"],
     samples: () =>
       scheduler.jobs().flatMap(({ kind, counts }) =>

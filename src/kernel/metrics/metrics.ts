@@ -1,6 +1,6 @@
 import { Counter, Histogram } from "./instruments.ts";
 
-/** Labels of a series, by name. Their values come from the code, or name things whose number is bounded: that of series is. */
+/** Labels of a series, by name. Their values come from the code, or name resources of limited number, which limits the number of series. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** The value of one series now. */
@@ -16,7 +16,7 @@ export interface Family {
   readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
   readonly labels: readonly string[];
-  /** Reads every series. A family without any is left out. */
+  /** Reads every series. A family without any is omitted. */
   samples(): Iterable<Sample>;
 }
 
@@ -50,7 +50,7 @@ export class Metrics {
     this.byName.set(name, family);
   }
 
-  /** Declares a number without labels that is kept elsewhere; null: it has no value now, and is left out. */
+  /** Declares a number without labels that is stored elsewhere; null: it has no value now, and is omitted. */
   number(name: string, help: string, read: () => number | null): void {
     const type = name.endsWith(TOTAL) ? "counter" : "gauge";
     const samples = (): Sample[] => {
@@ -101,7 +101,7 @@ function recordOf<Name extends string, T>(names: readonly Name[], make: () => T)
   return Object.fromEntries(names.map((name) => [name, make()])) as Record<Name, T>;
 }
 
-/** The Prometheus text format: what `GET /metrics` answers. */
+/** The Prometheus text format of `GET /metrics`. */
 export const EXPOSITION_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Renders all families that have a value, in the Prometheus text format. */

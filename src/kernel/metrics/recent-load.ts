@@ -12,9 +12,9 @@ interface Sample {
   readonly requests: number;
 }
 
-/** What the last moments were like, where metrics count from the start: for people who look now. */
+/** The load of the last seconds, where metrics count from the start: for the console. */
 export class RecentLoad {
-  /** Requests answered since the start; the HTTP side says so once it is there. */
+  /** Requests completed since the start; set by the HTTP side. */
   requests: () => number = () => 0;
   private readonly lags = new Float64Array(LAGS_MAX);
   private ticks = 0;
@@ -38,7 +38,7 @@ export class RecentLoad {
     this.samples = [...this.samples, sample].slice(-SAMPLES_MAX);
   }
 
-  /** Whether no request was answered since the last call. */
+  /** Whether no request was responded to since the last call. */
   isIdle(): boolean {
     const requests = this.requests();
     const isIdle = requests === this.requestsSeen;
@@ -52,7 +52,7 @@ export class RecentLoad {
     return known[Math.ceil(known.length * P99) - 1] ?? 0;
   }
 
-  /** Requests answered per second, of the last five seconds. */
+  /** Completed requests per second, over the last five seconds. */
   get requestsPerSecond(): number {
     const [oldest] = this.samples;
     if (oldest === undefined) return 0;

@@ -2,7 +2,7 @@ import { Histogram } from "./instruments.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 
 /**
- * Upper bounds in seconds: from a read out of memory over a commit (some milliseconds) to what waits for a network.
+ * Upper limits in seconds: from a read out of memory over a commit (some milliseconds) to what waits for a network.
  * Requests for a lock may wait 15 minutes; beyond a minute it does not matter how long.
  */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
@@ -10,7 +10,7 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** The operation of requests that reach no endpoint. */
 const NO_OPERATION = "none";
 
-/** Every status that is answered; anything else would be counted as `other`. */
+/** Every status that is responded to; anything else would be counted as `other`. */
 const STATUSES: readonly number[] = [
   ...[200, 201, 202, 204, 400, 401, 402, 403, 404, 408, 409, 413, 429, 500, 503],
 ];
@@ -18,7 +18,7 @@ const OTHER_SLOT = STATUSES.length;
 const SLOT_BY_STATUS = new Uint8Array(600).fill(OTHER_SLOT);
 for (const [slot, status] of STATUSES.entries()) SLOT_BY_STATUS[status] = slot;
 
-/** Statuses whose series are there from the start: an alert asks how much they have grown, so from what. */
+/** Statuses whose series exist from the start, so that alerts can calculate increases. */
 const ALWAYS_THERE: ReadonlySet<number> = new Set([500, 503]);
 
 /** What is counted of the requests of one operation. */
@@ -28,14 +28,14 @@ export class OperationRequests {
 
   constructor(readonly operation: string) {}
 
-  /** Counts an answered request. */
+  /** Counts a completed request. */
   answered(status: number, durationMs: number): void {
     const slot = SLOT_BY_STATUS[status] ?? OTHER_SLOT;
     this.counts[slot] = (this.counts[slot] as number) + 1;
     this.duration.observe(durationMs / 1000);
   }
 
-  /** The number of answers by status. */
+  /** The number of responses by status. */
   byStatus(): Sample[] {
     const { operation } = this;
     const samples: Sample[] = [];
@@ -65,7 +65,7 @@ export class RequestMetrics {
     return requests;
   }
 
-  /** Requests answered, of all operations. */
+  /** Completed requests of all operations. */
   get answered(): number {
     return this.operations.reduce((sum, { duration }) => sum + duration.count, 0);
   }
@@ -75,14 +75,14 @@ export class RequestMetrics {
     metrics.declare({
       name: "ninefold_http_requests_total",
       type: "counter",
-      help: "Requests answered, by operation and status.",
+      help: "Completed requests, by operation and status.",
       labels: ["operation", "status"],
       samples: () => this.operations.flatMap((requests) => requests.byStatus()),
     });
     metrics.declare({
       name: "ninefold_http_request_duration_seconds",
       type: "histogram",
-      help: "Time from a request's head to its answer, its body's arrival included. Operations not asked for yet are left out.",
+      help: "Time from the head of a request to its response, including the arrival of its body. Operations without requests are omitted.",
       labels: ["operation"],
       samples: () =>
         this.operations

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { isWithin, parseRange } from "../http/access/addresses.ts";
 
-/** Addresses that the operator permits besides public ones. */
+/** Addresses that the operator permits in addition to public ones. */
 export interface AllowedAddresses {
   /** Whether any are listed. */
   readonly any: boolean;

@@ -21,18 +21,18 @@ export const ADDRESSES_TRIED_MAX = 4;
 
 /** A request to someone else's server. */
 export interface OutboundRequest extends TargetRules, BodyOptions {
-  /** Reference of the account whose request it is: its look-ups are counted together. Null: the operator's own. */
+  /** Reference of the account whose request it is: its lookups are counted together. Null: the operator's own. */
   readonly account: number | null;
   readonly method: string;
   readonly url: string;
-  /** Those about connection and framing are left out: the client sets its own. */
+  /** Those about connection and framing are omitted: the client sets its own. */
   readonly headers: RequestHeaders;
   readonly body: Uint8Array | null;
-  /** Real time for everything: look-up, connection, redirects, and the answer. */
+  /** Real time for everything: lookup, connection, redirects, and the response. */
   readonly timeoutMs: number;
   /** What happens when the body is longer: the rest is dropped (`truncate`), or the request fails (`fail`). */
   readonly longerBody: "truncate" | "fail";
-  /** Redirects that are followed; 0: a redirect is the answer. */
+  /** Redirects that are followed; 0: a redirect is the response. */
   readonly redirectsMax: number;
   /** Whether a connection left open by an earlier request may carry this one. */
   readonly reuseConnection: boolean;
@@ -43,7 +43,7 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
 /** What tests put in place of parts of the real network. */
 export interface OutboundOverrides {
   readonly resolver?: Resolver;
-  /** PEM of the only certificate authorities that are believed. */
+  /** PEM of the only certificate authorities that are trusted. */
   readonly certificateAuthorities?: string | string[];
   readonly stalls?: EventLoopStalls;
   /** Accepts the certificates of servers on this machine, which are for the names that others know them by. */
@@ -78,7 +78,7 @@ export class OutboundClient {
   private inFlight = 0;
 
   /**
-   * `allowPrivateTargets`: the addresses that the operator permits besides public ones; `watch`: who else follows the
+   * `allowPrivateTargets`: the addresses that the operator permits in addition to public ones; `watch`: who else follows the
    * event loop.
    * @throws StartupError for an entry that is not an address, a range, `loopback`, `private` or `all`.
    */
@@ -180,7 +180,7 @@ export class OutboundClient {
     return target;
   }
 
-  /** One request and its answer, without following anything. */
+  /** One request and its response, without following anything. */
   private async ask(target: Target, request: Sending): Promise<ResponseReader> {
     const addresses = await this.checkedAddresses(target, request);
     const bytes = requestBytes(target, request, request.reuseConnection);
@@ -189,7 +189,7 @@ export class OutboundClient {
       if (answer !== null) return answer;
     }
     const connection = await this.connect(target, addresses, request.deadline);
-    // Once the answer is there the connection may be gone.
+    // Once the response is there the connection may be gone.
     const certificate = request.readsCertificate === true ? connection.certificate : null;
     const answer = await this.askOver(connection, bytes, request);
     answer.certificate = certificate;
@@ -263,7 +263,7 @@ interface Led {
   addresses: readonly string[];
 }
 
-/** What a look-up needs of a request. */
+/** What a lookup needs of a request. */
 type Seeking = TargetRules &
   Pick<OutboundRequest, "account"> & { readonly deadline: Deadline; readonly led: Led };
 

@@ -40,7 +40,7 @@ export class Connection {
   ) {
     socket.on("data", (bytes: Buffer) => {
       if (this.listener !== null) this.listener.onBytes(bytes);
-      // An answer without a request.
+      // A response without a request.
       else this.destroy();
     });
     socket.on("end", () => this.listener?.onEnd());
@@ -157,14 +157,14 @@ const CONNECT_MESSAGES: Readonly<Record<string, string>> = {
 function connectFailure(error: unknown, connected: boolean): OutboundFailure {
   const code = errorCode(error);
   if (!connected && isOutOfDescriptors()) {
-    return new OutboundFailure("local", "this server has no room for another connection");
+    return new OutboundFailure("local", "this server has no capacity for another connection");
   }
   if (!connected) return new OutboundFailure("connect", CONNECT_MESSAGES[code] ?? "no connection was made");
   const reason = /^[A-Z][A-Z0-9_]+$/.test(code) ? ` (${code})` : "";
   return new OutboundFailure("tls", `the TLS handshake failed${reason}`);
 }
 
-/** Without a free file descriptor, Bun reports a connection as refused: so this tries to get one. */
+/** Without a free file descriptor, Bun reports a connection as rejected: so this tries to get one. */
 function isOutOfDescriptors(): boolean {
   try {
     closeSync(openSync(devNull, "r"));
@@ -178,7 +178,7 @@ function isOutOfDescriptors(): boolean {
 export const IDLE_CONNECTIONS_MAX = 256;
 /** Idle connections kept to one target. */
 export const IDLE_PER_TARGET_MAX = 16;
-/** How long an idle connection is kept: less than the 5 s after which common servers close theirs. */
+/** How long an idle connection stays open: less than the 5 s after which common servers close theirs. */
 export const IDLE_MS_MAX = 4_000;
 /** How often idle connections are checked. */
 const SWEEP_MS = 1_000;
@@ -203,7 +203,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Keeps a connection, or closes it when there is no room. */
+  /** Returns a connection to the pool, or closes it when there is no space. */
   give(connection: Connection): void {
     connection.listener = null;
     const waiting = this.idle.get(connection.key) ?? [];
@@ -249,7 +249,7 @@ export class ConnectionPool {
 export class StaleConnection extends Error {}
 
 /**
- * Sends one request over a connection and reads the answer. Afterwards the connection has no listener, and is closed
+ * Sends one request over a connection and reads the response. Afterwards the connection has no listener, and is closed
  * unless it can be used again.
  *
  * @throws OutboundFailure `timeout`, `reset`, `malformed`, `too-large`
@@ -296,11 +296,11 @@ export async function exchange(
 
 function ended(connection: Connection, heard: boolean): Error {
   if (connection.uses > 0 && !heard) return new StaleConnection();
-  return new OutboundFailure("reset", "the connection was closed before the answer was complete");
+  return new OutboundFailure("reset", "the connection was closed before the response was complete");
 }
 
 function responseFailure(error: unknown): OutboundFailure {
   if (error instanceof HeadTooLarge)
-    return new OutboundFailure("too-large", "the answer's headers do not end");
-  return new OutboundFailure("malformed", "the answer is not HTTP/1.1");
+    return new OutboundFailure("too-large", "the response's headers are too long");
+  return new OutboundFailure("malformed", "the response is not HTTP/1.1");
 }

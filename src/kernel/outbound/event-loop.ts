@@ -11,7 +11,7 @@ const HISTORY_MS = 120_000;
 
 /** Knows when the event loop stalled: meanwhile a request measures this process, not the network. */
 export interface EventLoopStalls {
-  /** The longest stall since a moment (monotonic milliseconds), in milliseconds. */
+  /** The longest stall since a time (monotonic milliseconds), in milliseconds. */
   longestSince(since: number): number;
   /** Measures closely again: work begins that asks for {@link longestSince} at its end. */
   wake(): void;

@@ -11,7 +11,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 /** Printable ASCII and tabs: what every server reads alike (RFC 9110, section 5.5). */
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-/** Headers about connection and framing, which the client sets itself: a caller's are left out. */
+/** Headers about connection and framing, which the client sets itself: a caller's are omitted. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"],
   ...["proxy-authorization", "te", "trailer", "upgrade", "expect", "accept-encoding"],

@@ -4,17 +4,17 @@ import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
 
 /**
- * Look-ups of one account at once. Most names take milliseconds, so that thousands of monitors can look up theirs in a
+ * Lookups of one account at once. Most names take milliseconds, so that thousands of monitors can look up theirs in a
  * second; names that hang, for a minute and more, take no place of other accounts.
  */
 export const LOOKUPS_PER_ACCOUNT_MAX = 64;
 /**
- * Look-ups at once, in all. Each takes two of the 65,536 numbers that a DNS question can have, and the search for a free
+ * Lookups at once, in all. Each takes two of the 65,536 numbers that a DNS question can have, and the search for a free
  * number does not end when there is none.
  */
 export const LOOKUPS_MAX = 8_192;
 
-/** Look-ups of an account. */
+/** Lookups of an account. */
 interface Account {
   inFlight: number;
   /** Requests that wait for a place, in order. */
@@ -22,12 +22,12 @@ interface Account {
 }
 
 /**
- * Looks up names, with a bound for each account. A look-up keeps its place until the name servers answer or are given up,
+ * Looks up names, with a limit for each account. A lookup keeps its place until the name servers answer or are given up,
  * even when no request waits for it any more.
  */
 export class Lookups {
   /**
-   * Questions without an answer so far. Requests for the same name share one, of other accounts too; it takes a place of
+   * Questions without a response so far. Requests for the same name share one, of other accounts too; it takes a place of
    * the account that asked first.
    */
   private readonly questions = new Map<string, Promise<readonly string[]>>();
@@ -51,7 +51,7 @@ export class Lookups {
     if (question !== undefined) {
       question.then(settle.resolve, settle.reject);
     } else if (this.questions.size >= LOOKUPS_MAX) {
-      settle.reject(new OutboundFailure("local", "this server has no room for another look-up"));
+      settle.reject(new OutboundFailure("local", "this server has no capacity for another lookup"));
     } else if (account.inFlight >= LOOKUPS_PER_ACCOUNT_MAX) {
       this.wait(account, () => this.seek(host, of, settle), settle);
     } else {

@@ -52,7 +52,7 @@ export interface Answered extends Measured {
   readonly truncated: boolean;
   /** The address that it came from. */
   readonly address: string;
-  /** Of all connections on the way, the one that ends first; null where none was asked for, or none was met. */
+  /** Of all connections on the way, the one that ends first; null where none was requested, or none was met. */
   readonly certificate: Certificate | null;
 }
 
@@ -64,7 +64,7 @@ export interface Failed extends Measured {
   readonly addresses: readonly string[];
 }
 
-/** The end of a request's real time, which covers everything from the name's look-up to the last byte. */
+/** The end of a request's real time, which covers everything from the name's lookup to the last byte. */
 export class Deadline {
   private readonly endings = new Set<(failure: OutboundFailure) => void>();
   private readonly cancelTimer: () => void;

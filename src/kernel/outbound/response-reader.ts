@@ -1,9 +1,9 @@
 import type { Certificate } from "./certificate.ts";
 
-/** Most bytes of status line and headers, interim answers included. */
+/** Most bytes of status line and headers, interim responses included. */
 export const HEAD_BYTES_MAX = 64 * 1024;
 /**
- * Most headers of an answer, ten times what servers send. A target can choose names whose hashes collide, and each of
+ * Most headers of a response, ten times what servers send. A target can choose names whose hashes collide, and each of
  * those is compared with all before it.
  */
 export const HEADER_LINES_MAX = 1_000;
@@ -24,19 +24,19 @@ const LF = 10;
 /** Thrown when a peer's bytes are not HTTP/1. */
 class MalformedResponse extends Error {}
 
-/** Thrown when the head of an answer is too long. */
+/** Thrown when the head of a response is too long. */
 export class HeadTooLarge extends Error {}
 
 /** Header values by lower-case name; repeated ones joined by a comma. */
 export type ResponseHeaders = Readonly<Record<string, string>>;
 
-/** What is wanted of an answer's body. */
+/** What is wanted of a response's body. */
 export interface BodyOptions {
   /** Most bytes that are read. */
   readonly bodyBytesMax: number;
-  /** Whether they are kept; else they are only counted. */
+  /** Whether they are stored; else they are only counted. */
   readonly keepsBody: boolean;
-  /** How many of them are kept, where not all are. */
+  /** How many of them are stored, where not all are. */
   readonly storedBytesMax?: number;
 }
 
@@ -51,7 +51,7 @@ export class ResponseReader {
   headers: ResponseHeaders = {};
   /** The address that it came from. */
   address = "";
-  /** What was met on the way to it, where that was asked for. */
+  /** What was met on the way to it, where that was requested. */
   certificate: Certificate | null = null;
   /** Whether the body was longer than what was read. */
   truncated = false;
@@ -83,7 +83,7 @@ export class ResponseReader {
   }
 
   /**
-   * Takes the next bytes. Returns whether the answer is complete, or as much of it as is wanted.
+   * Takes the next bytes. Returns whether the response is complete, or as much of it as is wanted.
    * @throws MalformedResponse, HeadTooLarge
    */
   push(chunk: Buffer): boolean {
@@ -95,7 +95,7 @@ export class ResponseReader {
       const length = rest.length;
       rest = this.step(rest);
       if (this.isDone()) {
-        // Bytes after the answer belong to no request.
+        // Bytes after the response belong to no request.
         if (rest.length > 0) this.reusable = false;
         return true;
       }
@@ -106,7 +106,7 @@ export class ResponseReader {
     return false;
   }
 
-  /** The peer has closed its side. Returns whether the answer is complete by that. */
+  /** The peer has closed its side. Returns whether the response is complete by that. */
   end(): boolean {
     if (this.phase === "until-close") this.phase = "done";
     return this.isDone();
@@ -149,7 +149,7 @@ export class ResponseReader {
     const end = this.find(HEAD_END, bytes);
     if (this.headBytes + (end < 0 ? bytes.length : end) > HEAD_BYTES_MAX) throw new HeadTooLarge();
     if (end < 0) {
-      // What cannot become a status line is refused at once, not at the deadline.
+      // What cannot become a status line is rejected at once, not at the deadline.
       if (!"HTTP/1.".startsWith(bytes.toString("latin1", 0, 7))) throw new MalformedResponse();
       return bytes;
     }
@@ -160,7 +160,7 @@ export class ResponseReader {
     if (match === null || NO_TEXT.test(statusLine)) throw new MalformedResponse();
     const status = Number(match[2]);
     if (status === 101) throw new MalformedResponse();
-    // Interim answers announce the real one.
+    // Interim responses announce the real one.
     if (status >= 200) this.beginBody(status, readHeaders(lines), match[1] === "1");
     return bytes.subarray(end + 4);
   }
@@ -200,7 +200,7 @@ export class ResponseReader {
     return bytes.subarray(taken.length);
   }
 
-  /** Keeps bytes of the body. False: there is no room for more, and the answer is done. */
+  /** Stores bytes of the body. False: there is no space for more, and the response is done. */
   private keep(bytes: Buffer): boolean {
     const room = this.wanted.bodyBytesMax - this.bodyBytes;
     const { keepsBody, storedBytesMax = room + this.body.length } = this.wanted;
@@ -234,7 +234,7 @@ export class ResponseReader {
     return bytes.subarray(2);
   }
 
-  /** Trailers are read and forgotten, within the bound of the head. */
+  /** Trailers are read and forgotten, within the limit of the head. */
   private readTrailers(bytes: Buffer): Buffer {
     const end = this.find(LINE_END, bytes);
     this.headBytes += end < 0 ? 0 : end + 2;

@@ -24,7 +24,7 @@ export interface Target {
   readonly port: number;
 }
 
-/** Why a URL or an address is refused. `isBlocked`: it is well-formed, but leads to an address that is not allowed. */
+/** Why a URL or an address is rejected. `isBlocked`: it is well-formed, but leads to an address that is not allowed. */
 export interface Refusal {
   readonly refused: string;
   readonly isBlocked: boolean;

@@ -12,7 +12,7 @@ import { type SignedBody, signingKeyIn, signingSecret, standardHeaders } from ".
 const KEY_BYTES = 32;
 /** Secrets that are valid at once, the newest included: each is a signature more in every header. */
 export const VALID_SECRETS_MAX = 3;
-/** Owners whose secrets are kept opened: some hundred bytes each. */
+/** Owners whose secrets are stored opened: some hundred bytes each. */
 const OWNERS_IN_MEMORY_MAX = 10_000;
 
 /** A table with the secrets of owners of one kind. */
@@ -36,12 +36,12 @@ export interface WebhookSecret {
   readonly expiresAt: number | null;
 }
 
-/** The secrets that are valid at a moment, the newest first. */
+/** The secrets that are valid at a time, the newest first. */
 export type ValidSecrets = readonly [newest: WebhookSecret, ...previous: WebhookSecret[]];
 
 /**
  * What outgoing webhooks are signed with, by owner: made on first use, opened once and kept in memory. After a rotation
- * the older ones go on signing beside the newest for their grace.
+ * the older ones continue signing next to the newest for their grace.
  */
 export class WebhookSecrets {
   /** Opened, the newest first; those of which the time may be over included. */
@@ -163,7 +163,7 @@ export class WebhookSecrets {
 
 function keyIn(text: string): Uint8Array {
   const key = signingKeyIn(text);
-  if (key === null) throw new Error("what was kept as a signing secret is none");
+  if (key === null) throw new Error("the stored signing secret is malformed");
   return key;
 }
 

@@ -1,26 +1,26 @@
 import type { Tx } from "../storage/tx.ts";
 
 /**
- * Learns of a change once it is committed: in which area, and of what; null where that has no id, or many have changed.
- * `shared` is given for a change in what the projects of an account share.
+ * Called with the area and id of a committed change; the id is null for a resource without one, or if many have changed.
+ * `shared` is set for resources that the projects of an account share.
  */
 export type ChangeListener = (area: string, id: string | null, shared?: SharedChange) => void;
 
-/** A change in what the projects of an account share: keys, projects, the audit log. */
+/** A change of resources that the projects of an account share: keys, projects, the audit log. */
 export interface SharedChange {
-  /** The id of the project that it belongs to; null where it is the account's. */
+  /** Id of the project that it belongs to; null for the account. */
   readonly projectId: string | null;
 }
 
-/** What somebody listens to: one project, and what belongs to the account around it. */
+/** What a listener listens to: one project, and the shared resources of its account. */
 export interface Listened {
   readonly accountRef: number;
   readonly projectRef: number;
 }
 
 /**
- * Tells listeners what has been changed, never how. Units of work note it; it is told after their commit. While nobody
- * listens a note is the test of one integer; while somebody does, elsewhere, it is a look into a map.
+ * Notifies listeners of changed resources, without the change itself. Units of work note a change; listeners are notified
+ * after the commit. Without listeners a note costs one comparison; with listeners elsewhere, one map lookup.
  */
 export class Changes {
   private listening = 0;
@@ -45,7 +45,7 @@ export class Changes {
       tx.afterCommit(() => tell(this.accounts.get(accountRef), area, id, { projectId }));
   }
 
-  /** Tells a listener from now on. Returns how to end that. */
+  /** Notifies a listener from now on. Returns a function that stops it. */
   listen({ accountRef, projectRef }: Listened, listener: ChangeListener): () => void {
     const leave = [join(this.projects, projectRef, listener), join(this.accounts, accountRef, listener)];
     this.listening += 1;

@@ -2,17 +2,17 @@ import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { orNull } from "../data/schema.ts";
 import type { Caller } from "../http/access/caller.ts";
 
-/** Rows that are counted at most for an overview: more are as good as that many, and nobody waits for their counting. */
+/** Maximum that an overview counts to, so that counting stays fast. */
 export const COUNTED_MAX = 10_000;
 
-/** What an area shows of itself at a glance. */
+/** The summary of an area in the overview. */
 export interface OverviewCard {
-  /** As its scopes call it. */
+  /** Name of the area, as in its scopes. */
   readonly area: string;
   readonly schema: TObject;
-  /** Who sees it, where that is not who may read the area. */
+  /** Who may see it, if not everyone with the read scope of the area. */
   readonly mayRead?: (caller: Caller) => boolean;
-  /** The figures of the caller's project, or account; a few milliseconds at most. */
+  /** The numbers of the caller's project or account. Takes a few milliseconds at most. */
   read(caller: Caller, now: number): object;
 }
 
@@ -23,13 +23,13 @@ export interface RecentList {
   read(caller: Caller, itemsMax: number): readonly object[];
 }
 
-/** The schema of a card: its whole numbers by their names, and what else it has. */
+/** The schema of a card: its counts by name, and other fields. */
 export function countsSchema(names: readonly string[], more: Record<string, TSchema> = {}): TObject {
   const numbers = names.map((name) => [name, Type.Integer({ examples: [3] })]);
   return Type.Object({ ...Object.fromEntries(numbers), ...more });
 }
 
-/** The schema of the moment since when something waits; null while nothing does. */
+/** The schema of the time of the oldest pending item; null if none is pending. */
 export function waitingSince(description: string): TSchema {
   return orNull(Type.String({ format: "date-time" }), { description });
 }

@@ -5,8 +5,8 @@ import type { Tx } from "../storage/tx.ts";
 type StoppedTable = `${string}_stopped_projects`;
 
 /**
- * Deleted projects for which an area does nothing more, while their rows are being removed. Answered from memory, and
- * durable until the last row is gone.
+ * Deleted projects for which an area does nothing more, while their rows are being removed. Held in memory, and
+ * durable until the last row is removed.
  */
 export class StoppedProjects {
   private readonly refs: Set<number>;

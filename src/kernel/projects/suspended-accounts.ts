@@ -1,11 +1,11 @@
 import type { Tx } from "../storage/tx.ts";
 
-/** Learns of a suspension in its unit of work. */
+/** Called with a suspension, in its unit of work. */
 export type SuspensionListener = (tx: Tx, accountRef: number) => void;
 
 /**
  * Accounts for which nothing runs: no monitors, pings, alerts, schedules, deliveries or buckets. Nothing of theirs is
- * deleted. The scheduler keeps the jobs in their lanes waiting; what needs more asks here. Answered from memory.
+ * deleted. The scheduler keeps the jobs in their lanes waiting; other code checks here. Held in memory.
  */
 export class SuspendedAccounts {
   private refs = new Set<number>();

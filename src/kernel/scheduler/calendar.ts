@@ -2,7 +2,7 @@ import { Cron, type CronOptions } from "croner";
 import { LruMap } from "../limits/lru-map.ts";
 
 /**
- * The first moment after `afterMs` (epoch milliseconds) that a cron expression names, in UTC. croner calculates;
+ * The first time after `afterMs` (epoch milliseconds) that a cron expression names, in UTC. croner calculates;
  * waiting is the scheduler's.
  *
  * @throws Error when the expression is malformed or never comes true.
@@ -43,7 +43,7 @@ const READ = new LruMap<string, Cron>(READ_MAX);
 export function isTimeZone(name: string): boolean {
   if (name.length > TIME_ZONE_LENGTH_MAX || !TIME_ZONE.test(name)) return false;
   try {
-    // Its tables are asked for only when a time is calculated.
+    // Its tables are requested only when a time is calculated.
     return new Cron("* * * * *", zoned(name)).nextRun() !== null;
   } catch {
     return false;
@@ -71,8 +71,8 @@ export class CronTimes {
   }
 
   /**
-   * The first one after a moment (epoch milliseconds); null when none comes. Of an hour that clocks repeat, the first one
-   * counts; what they leave out comes when it is over.
+   * The first one after a time (epoch milliseconds); null when none comes. Of an hour that clocks repeat, the first one
+   * counts; what they omit comes when it is over.
    */
   after(moment: number): number | null {
     return this.cronFrom(moment).nextRun(new Date(moment))?.getTime() ?? null;

@@ -32,7 +32,7 @@ const WAITING_PER_PLACE = 2;
 /** Least such number, for lanes with few places. */
 const WAITING_MIN = 4;
 
-/** An owner or a lane: without room in memory it leaves jobs in the table, which are searched for later. */
+/** An owner or a lane: without space in memory it leaves jobs in the table, which are searched for later. */
 interface Leaving {
   /** Due time of the first job that was left in the table; null: none was. */
   leftFrom: number | null;
@@ -109,7 +109,7 @@ export class Dispatcher {
     return earliest === Number.POSITIVE_INFINITY ? null : earliest;
   }
 
-  /** Whether there is room for more due jobs. */
+  /** Whether there is space for more due jobs. */
   get hasCapacity(): boolean {
     return this.inMemory.size < DUE_IN_MEMORY_MAX;
   }
@@ -120,7 +120,7 @@ export class Dispatcher {
   }
 
   /**
-   * Takes a job that the first pass over the due times has found. It stays in the table if its lane or owner has no room,
+   * Takes a job that the first pass over the due times has found. It stays in the table if its lane or owner has no space,
    * or has left earlier jobs there.
    * @returns whether the search that is running has to look at this job as well.
    */
@@ -278,7 +278,7 @@ export class Dispatcher {
     return this.slowCount < this.limits.slowTotal && owner.runningSlow < this.slowPerOwner;
   }
 
-  /** A slow place is free: the owner that has waited longest for one, and its longest waiting lane, may try again. */
+  /** A slow place is free: the owner that has waited longest for one, and its longest waiting lane, may retry. */
   private wakeSlowLane(): void {
     if (this.slowCount >= this.limits.slowTotal) return;
     for (const owner of this.waitingForSlowPlace) {

@@ -16,8 +16,8 @@ export type NextStep =
 
 /**
  * Finds the due jobs of a kind in the order of their due times, without reading them all. The front is how far the due
- * times have been read. Behind it, lanes without room have left jobs in the table: a search reads that stretch again
- * once there is room.
+ * times have been read. Behind it, lanes without space have left jobs in the table: a search reads that stretch again
+ * once there is space.
  */
 export class DueJobs {
   readonly dispatcher: Dispatcher;
@@ -97,12 +97,12 @@ function momentBegins(dueAt: number): JobPosition {
   return { dueAt, lane: "", id: -1 };
 }
 
-/** After every job of this moment: no lane's name begins with the highest character. */
+/** After every job of this time: no lane's name begins with the highest character. */
 function momentEnds(dueAt: number): JobPosition {
   return { dueAt, lane: "\u{10ffff}", id: Number.MAX_SAFE_INTEGER };
 }
 
-/** Upper bounds of the lateness histogram, in seconds. */
+/** Upper limits of the lateness histogram, in seconds. */
 const LATENESS_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 
 /** What is counted of the jobs of a kind. */
@@ -113,7 +113,7 @@ export class JobCounts {
   readonly runs = { done: new Counter(), again: new Counter(), defect: new Counter() };
 }
 
-/** The jobs of a kind at a moment. */
+/** The jobs of a kind at a time. */
 export interface JobsNow {
   readonly kind: string;
   /** Null for a kind that is not registered: its jobs wait for a start that knows it. */

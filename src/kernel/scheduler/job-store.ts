@@ -145,7 +145,7 @@ function statements(db: Database) {
     ),
     setBack: db.change<[by: number, id: number]>("UPDATE jobs SET due_at = due_at - ? WHERE id = ?"),
     // Both read along the index from where they begin. As one comparison, (due_at, lane, id) would begin at the first
-    // job of the same moment and lane, of which there may be a million.
+    // job of the same time and lane, of which there may be a million.
     sameMoment: db.all<JobPosition, [kind: string, dueAt: number, lane: string, id: number, limit: number]>(
       `SELECT ${POSITION} FROM jobs WHERE kind = ? AND due_at = ? AND lane = ? AND id > ? ORDER BY id LIMIT ?`,
     ),
@@ -178,7 +178,7 @@ class DueOrigins {
     if (this.eras.length > ERAS_MAX) this.eras.shift();
   }
 
-  /** The due time of an older job is written anew. */
+  /** The due time of an older job is written again. */
   rewrote(tx: Tx, id: number): void {
     const era = this.eras.at(-1);
     if (era !== undefined) tx.afterCommit(() => this.rewritten.set(id, era.moved));

@@ -4,11 +4,11 @@ export interface LaneLimits {
   readonly perLane: number;
   /** The same for a lane whose last job was slow. */
   readonly perSlowLane: number;
-  /** Jobs of all slow lanes together: the other places are for targets that answer. */
+  /** Jobs of all slow lanes together: the other places are for targets that respond. */
   readonly slowTotal: number;
   /**
-   * The share of all places, and of all slow places, for one owner, so that the jobs of others go on however many lanes
-   * an owner has; 1 when left out.
+   * The share of all places, and of all slow places, for one owner, so that the jobs of others continue however many lanes
+   * an owner has; 1 when omitted.
    */
   readonly ownerShare?: number;
   /** What the lane of a place has of its own; null where it has the places of all. */

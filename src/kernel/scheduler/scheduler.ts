@@ -28,7 +28,7 @@ export interface JobOutcome {
   readonly retryAt?: number;
   /** Replaces the payload of a job that is run again. */
   readonly payload?: unknown;
-  /** How many attempts count for a job that is run again; one more than before when left out. */
+  /** How many attempts count for a job that is run again; one more than before when omitted. */
   readonly attempt?: number;
 }
 
@@ -61,20 +61,20 @@ interface RecordedOutcome extends JobOutcome {
   readonly isDefect?: true;
 }
 
-/** Wait before a job with a defect runs again: doubled each time, up to the second figure. */
+/** Wait before a job with a defect runs again: doubled each time, up to the second value. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 
 /** Wait before a job of a suspended account is looked at again: it runs so much after a reactivation at the latest. */
 export const SUSPENDED_MS = 60_000;
 
-/** Wait before an outcome that could not be committed (a full disk) is tried again. Real time: the disk is the cause. */
+/** Wait before an outcome that could not be committed (a full disk) is retried. Real time: the disk is the cause. */
 const RECORD_RETRY_MS = 1_000;
 
 /** A clock that is less behind the last stop was set right, as NTP does: no job waits much longer. */
 const BEHIND_MS_MIN = 1_000;
 
-/** A job that takes longer makes its lane a slow one; one that does not makes it a quick one again. */
+/** A job that takes longer makes its lane a slow one; one that does not makes it a fast one again. */
 const SLOW_AFTER_MS = 1_000;
 /** Wait before the table is read again after a failure. */
 const READ_RETRY_MS = 1_000;
@@ -166,7 +166,7 @@ export class Scheduler {
     tx.afterCommit(() => this.arrived(job.kind, job.dueAt));
   }
 
-  /** Cancels a job. Returns whether it was still there. A job that is running goes on. */
+  /** Cancels a job. Returns whether it was still there. A job that is running continues. */
   cancel(tx: Tx, kind: string, key: string): boolean {
     return this.store.remove(tx, kind, key);
   }
@@ -239,7 +239,7 @@ export class Scheduler {
     });
     if (now > before) return;
     const planned = this.planCalendar().catch((error) => {
-      this.log.error("recurring work could not be planned anew", { error: errorText(error) });
+      this.log.error("a recurring job could not be scheduled", { error: errorText(error) });
     });
     this.clock.track(Promise.all([planned, this.setBack.begin()]));
   }

@@ -4,7 +4,7 @@ import type { Ids } from "../ids.ts";
 /** Random characters of a key: 43 Base62 characters carry 256 bits. */
 const ENTROPY_LENGTH = 43;
 const CHECKSUM = /^[0-9a-f]{8}$/;
-/** Longest text that is looked at as a key: prefix 32, entropy 43, checksum 8, two underscores, with room. */
+/** Longest text that is looked at as a key: prefix 32, entropy 43, checksum 8, two underscores, and some more. */
 export const KEY_LENGTH_MAX = 128;
 
 /** The prefix of keys that work as Bearer credentials. */
@@ -25,7 +25,7 @@ export function mintKey(prefix: string, ids: Ids): string {
   return `${body}_${checksum(body)}`;
 }
 
-/** Whether a text has the form of any key and its checksum holds: decided without a look-up. */
+/** Whether a text has the form of any key and its checksum holds: decided without a lookup. */
 export function hasValidChecksum(key: string): boolean {
   if (key.length > KEY_LENGTH_MAX) return false;
   const cut = key.lastIndexOf("_");

@@ -29,7 +29,7 @@ export interface MasterKeySource extends MasterKeyPlace {
 /**
  * The master key of this start: given, read from its file, or (with a new database) made and written, mode 0600.
  *
- * @throws StartupError when it is malformed, cannot be read, or is missing beside an existing database.
+ * @throws StartupError when it is malformed, cannot be read, or is missing next to an existing database.
  */
 export function obtainMasterKey(source: MasterKeySource): Uint8Array {
   const found = findMasterKey(source);

@@ -38,5 +38,5 @@ export class SecretNames {
   }
 }
 
-/** What all areas ask. */
+/** The instance that all areas share. */
 export const SECRET_NAMES = new SecretNames();

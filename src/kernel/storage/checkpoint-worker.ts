@@ -1,6 +1,6 @@
 /**
  * Moves committed pages from the WAL into the database file, on a thread and a connection of its own, so that
- * the event loop never waits for it. PASSIVE: it takes what it can and blocks nobody. Lays out room in the WAL besides.
+ * the event loop never waits for it. PASSIVE: it takes what it can and blocks nobody. Lays out space in the WAL in addition.
  */
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { errorText } from "../errors.ts";
@@ -39,7 +39,7 @@ function layOut({ logPath, logBytes, state }: CheckpointRequest): CheckpointRepl
   }
 }
 
-/** A connection for each pass: one that is open when the worker is ended closes at some later moment, in the way of the database's own last checkpoint. */
+/** A connection for each pass: one that is open when the worker is ended closes at some later time, in the way of the database's own last checkpoint. */
 function runOnce({ path, movedPages, state }: CheckpointRequest): CheckpointReply {
   try {
     const connection = new SqliteDatabase(path, { readwrite: true, create: false });

@@ -7,7 +7,7 @@ import { FRAME_HEADER_BYTES } from "./log-scan.ts";
 import type { Writer } from "./writer.ts";
 
 /**
- * Above this size the WAL is started anew, between two batches. Twice this is not reached, unless a single
+ * Above this size the WAL is restarted, between two batches. Twice this is not reached, unless a single
  * commit is that large, or a reader in another process (a backup) holds the WAL.
  */
 export const WAL_RESTART_BYTES = 32 * 1024 * 1024;
@@ -17,7 +17,7 @@ const RESTART_UNMOVED_BYTES = 2 * 1024 * 1024;
 const WAL_FORCED_RESTART_BYTES = 48 * 1024 * 1024;
 /** Longest wait of a forced restart for the worker's pass: some ten MiB, written and synced. */
 const WORKER_WAIT_MS = 2_000;
-/** How long a WAL that a reader holds is let grow before a restart is tried again. */
+/** How long a WAL that a reader holds is let grow before a restart is retried. */
 const HELD_PAUSE_MS = 5_000;
 /** Unmoved bytes for which the worker is asked at once. */
 const CHECKPOINT_AFTER_BYTES = 4 * 1024 * 1024;
@@ -28,13 +28,13 @@ const STUCK_INTERVAL_MS = 1_000;
 /** SQLite's default page size, which every Ninefold file has, plus the frame's header. */
 const WAL_FRAME_BYTES = 4096 + FRAME_HEADER_BYTES;
 /**
- * Above this size there is room laid out behind what stands in the WAL. A new file's schema takes half of it, and a server
- * with little to write never comes so far: it begins the WAL anew before, in room that it has used already.
+ * Above this size there is space laid out behind what stands in the WAL. A new file's schema takes half of it, and a server
+ * with little to write never comes so far: it restarts the WAL before, in space that it has used already.
  */
 const ROOM_FROM_BYTES = 1024 * 1024;
-/** So much room: what is written during some passes of the worker. */
+/** So much space: what is written during some passes of the worker. */
 const PREALLOCATED_BYTES = 8 * 1024 * 1024;
-/** Room ends here: behind it a WAL is seldom written, since it is begun anew. */
+/** Room ends here: behind it a WAL is seldom written, since it is restarted. */
 const ROOM_END_BYTES = WAL_RESTART_BYTES + PREALLOCATED_BYTES;
 /** How long after a sync that failed what it may have lost is written again, and again: some ten MiB, on the event loop. */
 const REWRITE_PAUSE_MS = 5_000;
@@ -45,7 +45,7 @@ interface CheckpointRow {
 
 /**
  * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
- * short restart, when nearly everything has been moved, happens between two batches. The worker also lays out room in the
+ * short restart, when nearly everything has been moved, happens between two batches. The worker also lays out space in the
  * WAL before it is written, so that a server that has just started commits as quickly as later, when its WAL has been
  * written once.
  */
@@ -83,7 +83,7 @@ export class Checkpointer {
     this.closed = true;
     this.cancelTimer?.();
     Atomics.store(this.state, CLOSING, 1);
-    // SQLite refuses a checkpoint beside another one at once, whatever the busy time-out.
+    // SQLite rejects a checkpoint next to another one at once, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
     this.rewriteAt = 0;
@@ -173,7 +173,7 @@ export class Checkpointer {
 
   /**
    * Whether the disk holds what it should. After a sync that failed it may lack pages that were moved before: only the
-   * log has them, and until they have been written again it is neither moved further nor begun anew. Tries that.
+   * log has them, and until they have been written again it is neither moved further nor restarted. Tries that.
    */
   private isSynced(): boolean {
     if (Atomics.load(this.state, SYNC_FAILED) === 0) return true;
@@ -190,7 +190,7 @@ export class Checkpointer {
     }
   }
 
-  /** Moves what is left and lets the next commit begin the WAL anew. Two checkpoints at once refuse each other. */
+  /** Moves what is left and lets the next commit restart the WAL. Two checkpoints at once reject each other. */
   private restartWal(): void {
     if (monotonicMs() < this.heldUntil) return;
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);

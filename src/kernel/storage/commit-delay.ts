@@ -1,6 +1,6 @@
 import { monotonicMs } from "../time/clock.ts";
 
-/** Longest that a unit of work waits for company on a quick disk: about the time of the fsync that it may save. */
+/** Longest that a unit of work waits for company on a fast disk: about the time of the fsync that it may save. */
 export const COMMIT_DELAY_MS = 0.3;
 /** Longest on a slow one, as a part of what a commit takes there: who is late waits for a whole further commit. */
 export const COMMIT_DELAY_PART = 0.25;

@@ -5,16 +5,16 @@ import { realTimeout } from "../time/clock.ts";
 import { LogFile } from "./log-file.ts";
 import type { Tx } from "./tx.ts";
 
-/** A value that a statement takes or a column gives. Integers beyond 2^53 are kept out by the schemas. */
+/** A value that a statement takes or a column gives. Integers beyond 2^53 are excluded by the schemas. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** What a statement takes: a value for each `?`, or one object by the names behind its `$`, what else is in it left out. */
+/** What a statement takes: a value for each `?`, or one object by the names behind its `$`, what else is in it omitted. */
 export type SqlParams = SqlValue[] | [Readonly<Record<string, SqlValue | boolean>>];
 
 /** A prepared change. It takes the unit of work that it belongs to, and returns how many rows it touched. */
 export type Change<Params extends SqlParams> = (tx: Tx, ...params: Params) => number;
 
-/** fsync at every commit (`full`), or at checkpoints only (`normal`: a power cut may take the last moments). */
+/** fsync at every commit (`full`), or at checkpoints only (`normal`: a power cut may take the last commits). */
 export type Durability = "full" | "normal";
 
 /** Pages in the write-ahead log, and how many of them have been moved into the file. */
@@ -25,9 +25,9 @@ export interface LogPages {
 
 /** How long a connection waits for a lock of the checkpointer's or a backup's connection. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** How long look-ups share a transaction at the most: whatever is no question ends it sooner. */
+/** How long lookups share a transaction at the most: whatever is no question ends it sooner. */
 const LOOKING_MS = 1;
-/** Pages kept in memory: enough for the inner pages of every index, little beside the process itself. */
+/** Pages kept in memory: enough for the inner pages of every index, little next to the process itself. */
 const PAGE_CACHE_KIB = 16 * 1024;
 
 interface CheckpointRow {
@@ -45,7 +45,7 @@ export class Database {
   private readonly look = this.one<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
   private readonly begin = this.prepare("BEGIN");
   private readonly end = this.prepare("COMMIT");
-  /** Whether look-ups have a transaction open. */
+  /** Whether lookups have a transaction open. */
   private looking = false;
   private logFile: LogFile | null = null;
   /** Whether the log must outlive the connection: its pages may be missing in the file. */
@@ -82,8 +82,8 @@ export class Database {
   }
 
   /**
-   * The same for rows of which very many are asked for, one by one: to begin reading and to end it, with locks on the file
-   * each time, costs a third of a look-up, so what is looked up within a millisecond shares a transaction.
+   * The same for rows of which very many are requested, one by one: to begin reading and to end it, with locks on the file
+   * each time, costs a third of a lookup, so what is looked up within a millisecond shares a transaction.
    */
   lookUp<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row | null {
     const row = this.one<Row, Params>(sql);
@@ -184,7 +184,7 @@ export class Database {
       );
       if (row?.busy === 0) return null;
     } catch (error) {
-      // Any other failure may be that of a sync, which cannot be tried again: see LogFile.
+      // Any other failure may be that of a sync, which cannot be retried: see LogFile.
       if (!isDiskFull(error)) throw error;
       file.cut(log);
       return "full";
@@ -210,7 +210,7 @@ export class Database {
     this.keepsLog = false;
   }
 
-  /** Moves the whole WAL into the file, where there is room for it, and closes the connection. */
+  /** Moves the whole WAL into the file, where there is space for it, and closes the connection. */
   close(): void {
     this.endLooking();
     try {
@@ -229,7 +229,7 @@ export class Database {
     this.logFile?.close();
   }
 
-  /** Where the log lies: beside the file itself, where a symbolic link leads. */
+  /** Where the log lies: next to the file itself, where a symbolic link leads. */
   get logPath(): string {
     return this.file().path;
   }
@@ -302,7 +302,7 @@ export function isDamage(error: unknown): boolean {
   return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
 }
 
-/** Whether an error says that there is no room. */
+/** Whether an error says that there is no space. */
 export function isDiskFull(error: unknown): boolean {
   return errorCode(error).startsWith("SQLITE_FULL");
 }

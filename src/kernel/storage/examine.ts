@@ -11,7 +11,7 @@ import { APPLICATION_ID, type Migration } from "./migrate.ts";
 /** A file that SQLite cannot read. */
 export class UnreadableDatabase extends StartupError {}
 
-/** What a database file tells without being changed. */
+/** What a database file shows without being changed. */
 export interface DatabaseFacts {
   /** Steps of the schema that it has. */
   readonly schema: number;
@@ -24,7 +24,7 @@ export interface DatabaseFacts {
 }
 
 /**
- * Looks at an existing file without changing a byte of it, and without leaving files beside it.
+ * Looks at an existing file without changing a byte of it, and without leaving files next to it.
  *
  * @throws StartupError when it is not a Ninefold database, or was written by a newer version.
  */
@@ -75,11 +75,11 @@ export function examineDatabase(path: string, migrations: readonly Migration[]):
 }
 
 /**
- * Opens a file for reading. To read a file in WAL mode, SQLite makes a WAL beside it where there is none; so such
+ * Opens a file for reading. To read a file in WAL mode, SQLite makes a WAL next to it where there is none; so such
  * a file is opened as one that nobody changes, which it is. Where there is a WAL, its content counts.
  */
 function openUntouched(path: string): SqliteDatabase {
-  // Where a symbolic link leads: the WAL lies beside the file itself.
+  // Where a symbolic link leads: the WAL lies next to the file itself.
   if (existsSync(`${realpathSync(path)}-wal`)) return new SqliteDatabase(path, { readonly: true });
   const address = `${pathToFileURL(path).href}?immutable=1`;
   return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
@@ -92,7 +92,7 @@ function firstValue<T>(db: SqliteDatabase, sql: string): T | null {
 
 /**
  * Whether a database file is there.
- * @throws StartupError when its folder may not be looked into, which is no answer.
+ * @throws StartupError when its folder may not be looked into, which proves nothing.
  */
 export function isDatabaseThere(path: string): boolean {
   try {
@@ -107,7 +107,7 @@ export function isFolderHeld(lockPath: string): boolean {
   if (!existsSync(lockPath)) return false;
   using db = new SqliteDatabase(lockPath, { readonly: true });
   try {
-    // The holder's transaction is exclusive: beside it nobody can read.
+    // The holder's transaction is exclusive: next to it nobody can read.
     db.run("PRAGMA busy_timeout = 0");
     db.query("SELECT count(*) FROM sqlite_master").get();
     return false;
@@ -127,7 +127,7 @@ export interface LogCheck {
 }
 
 /**
- * Looks at the log beside a database before SQLite opens it: whatever SQLite cannot follow there, it drops without a
+ * Looks at the log next to a database before SQLite opens it: whatever SQLite cannot follow there, it drops without a
  * word. Changes nothing.
  *
  * @throws StartupError when commits would be lost, and nobody has accepted that.
@@ -143,7 +143,7 @@ export function checkLog({ databasePath, durability, acceptDamagedLog = false, l
   else log.warn("the log has a hole, as after a power cut: the commits behind it are lost", lost);
 }
 
-/** @throws StartupError when the log beside a database that nobody has open is damaged. */
+/** @throws StartupError when the log next to a database that nobody has open is damaged. */
 export function assertLogWhole(databasePath: string): void {
   const path = logOf(databasePath);
   const damage = damageOf(path);
@@ -161,11 +161,11 @@ export function assertLogBelongs(databasePath: string): void {
   if ((sizeOf(path) ?? 0) <= LOG_HEADER_BYTES) return;
   throw new StartupError(
     `${databasePath} is ${size === null ? "missing" : "empty"}, but its log ${path} is there. ` +
-      "Put the database file back beside it, or a backup in their place (ninefold restore FILE --force). Nothing was changed.",
+      "Put the database file back next to it, or a backup in their place (ninefold restore FILE --force). Nothing was changed.",
   );
 }
 
-/** Where the log of a database lies: beside the file itself, where a symbolic link leads. */
+/** Where the log of a database lies: next to the file itself, where a symbolic link leads. */
 function logOf(databasePath: string): string {
   return `${existsSync(databasePath) ? realpathSync(databasePath) : databasePath}-wal`;
 }
@@ -191,7 +191,7 @@ function rejectionOf(path: string, { atFrame, lostCommits, lostFrames }: LogDama
 }
 
 /**
- * The first release without the race between a checkpoint and a commit that begins the log anew (every release from
+ * The first release without the race between a checkpoint and a commit that restarts the log (every release from
  * 3.7.0 to 3.51.2 has it): pages are then never moved into the file, and lost. It takes two connections, and here
  * there are two.
  */

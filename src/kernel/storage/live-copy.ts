@@ -10,14 +10,14 @@ export const SLICE_BYTES = 1024 * 1024;
 /** How often a copy is begun again: the server stopped in the middle of it, or a restore put another file there. */
 const ATTEMPTS_MAX = 3;
 
-/** Called after each slice with the bytes copied so far and all there are. Whoever throws here ends the copying. */
+/** Called after each slice with the bytes copied so far and all there are. Anyone who throws here ends the copying. */
 type AfterSlice = (copied: number, total: number) => Promise<void>;
 
 /**
  * Copies a database file while a server writes to it, without holding it up. The copy is a whole database of its own
  * in one file, and holds every change that was committed before this began; it is not synced yet.
  *
- * The bytes are copied as they are, page by page of different moments or even torn. What makes a database of them is
+ * The bytes are copied as they are, page by page of different times or even torn. What makes a database of them is
  * the log, which is copied after the file: every page that the server moved into the file meanwhile is in it, since
  * the log is held ({@link LogPin}). SQLite then recovers the copy as it would after a crash. Nothing on the way takes
  * a lock that a writer waits for.
@@ -38,12 +38,10 @@ export async function copyLiveDatabase(
       return;
     }
   }
-  throw new Error(
-    "the database was replaced, or its write-ahead log begun anew, while it was copied; try again",
-  );
+  throw new Error("the database was replaced, or its write-ahead log restarted, during the copy; retry");
 }
 
-/** False: the log was begun anew, or the file was replaced, and the copy is worth nothing. */
+/** False: the log was restarted, or the file was replaced, and the copy is worth nothing. */
 async function copyOnce(source: string, target: string, afterSlice: AfterSlice): Promise<boolean> {
   rmSync(`${target}-wal`, { force: true });
   // Closed after the connections: the system would take away their locks on a file that the same process closes, and a
@@ -86,7 +84,7 @@ async function copyPinned(
 
 /** Copies so many bytes from the beginning of a file, or all that it has. */
 async function copyBytes(from: number, target: string, bytes: number, afterSlice: AfterSlice): Promise<void> {
-  // Made anew: what lay there under this name might be somebody else's, a link or readable by others.
+  // Made again: what lay there under this name might be somebody else's, a link or readable by others.
   rmSync(target, { force: true });
   using to = openFile(target, "wx", 0o600);
   const slice = Buffer.allocUnsafe(SLICE_BYTES);
@@ -101,7 +99,7 @@ async function copyBytes(from: number, target: string, bytes: number, afterSlice
   }
 }
 
-/** Takes up the log, and leaves one file that needs no other beside it, not even to be read. */
+/** Takes up the log, and leaves one file that needs no other next to it, not even to be read. */
 function recover(path: string): void {
   using db = OfflineDatabase.change(path);
   if (!db.takeUpLog()) throw new Error(`${path} is in use`);
@@ -142,11 +140,11 @@ class Reader extends SqliteDatabase {
 }
 
 /**
- * Keeps the write-ahead log of a live database from being begun anew, while the server writes on and moves pages from
+ * Keeps the write-ahead log of a live database from being restarted, while the server writes on and moves pages from
  * the log into the file.
  *
  * What a reader's transaction began with cannot be taken from it. While one stands in the log, SQLite does not begin
- * the log anew; and no page newer than the transaction is moved into the file. So {@link renew} hands over to a newer
+ * the log again; and no page newer than the transaction is moved into the file. So {@link renew} hands over to a newer
  * transaction from time to time, the new one before the old one ends: the log is held without a break, and what has to
  * be moved does not pile up.
  *
@@ -191,7 +189,7 @@ class LogPin {
   }
 
   /**
-   * Whether the log has not been begun anew since it is held. The header of the file tells: each beginning writes
+   * Whether the log has not been restarted since it is held. The header of the file shows: each beginning writes
    * another one. This is what proves a copy; that the log is held only sees to it that the proof succeeds.
    */
   isLogWhole(): boolean {

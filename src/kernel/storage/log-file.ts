@@ -18,7 +18,7 @@ const SLICE_BYTES = 1024 * 1024;
  * The write-ahead log of an open database as a file: for what SQLite has no word for. SQLite takes no locks on it, so
  * opening and closing it takes none away.
  *
- * A sync that failed is no sync that can be tried again: the system may have taken the pages for clean without having
+ * A sync that failed is no sync that can be retried: the system may have taken the pages for clean without having
  * written them, and the next sync says that all is well. So whatever a failed sync was for has to be written again.
  */
 export class LogFile {
@@ -32,7 +32,7 @@ export class LogFile {
    */
   private database: number | null = null;
 
-  /** `databasePath` leads to the file itself: the log lies beside it. */
+  /** `databasePath` leads to the file itself: the log lies next to it. */
   constructor(
     private readonly databasePath: string,
     private readonly pageBytes: number,
@@ -78,7 +78,7 @@ export class LogFile {
     });
   }
 
-  /** Gives back what it holds: after the connection was closed. */
+  /** Returns what it holds: after the connection was closed. */
   close(): void {
     if (this.database !== null) closeSync(this.database);
     this.database = null;

@@ -10,7 +10,7 @@ export const FRAME_HEADER_BYTES = 24;
 const LOG_MAGIC = 0x377f0682;
 /** Page size of every Ninefold file: what is assumed where the log's header does not say it. */
 const PAGE_BYTES_USUAL = 4096;
-/** Read at a time: memory stays bounded however long the log is. */
+/** Read at a time: memory stays limited however long the log is. */
 const SLICE_BYTES = 1024 * 1024;
 /**
  * Commit marks in one unbroken chain behind a bad frame that prove damage. A commit's frames are written only when the
@@ -40,7 +40,7 @@ export interface LogDamage {
 }
 
 /**
- * Reads a write-ahead log as SQLite's recovery does, and goes on behind the first frame that does not fit. Each frame
+ * Reads a write-ahead log as SQLite's recovery does, and continues behind the first frame that does not fit. Each frame
  * carries the checksum of everything before it: so a frame is tested against the one that the frame before it carries,
  * and a chain can be followed again behind a damaged place. Changes nothing. Null where there is no log, or an empty one.
  *
@@ -143,7 +143,7 @@ class Scanner {
     return this.sums[0] === checksum[0] && this.sums[1] === checksum[1];
   }
 
-  /** SQLite's checksum of so many words, which goes on from an earlier one. Leaves it in `sums`. */
+  /** SQLite's checksum of so many words, which continues from an earlier one. Leaves it in `sums`. */
   private sum(words: Int32Array, from: number, count: number, first: number, second: number): void {
     let a = first;
     let b = second;

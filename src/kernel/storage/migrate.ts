@@ -11,7 +11,7 @@ export interface Migration {
 export const APPLICATION_ID = 0x39464c44;
 
 /**
- * Brings the schema up to date. Returns the names of the steps taken. A step that fails is taken back, the ones before it
+ * Brings the schema up to date. Returns the names of the steps taken. A step that fails is rolled back, the ones before it
  * stay. All steps share one commit, and one sync: several commits without one might be torn anywhere by a power cut,
  * and the log would look damaged.
  */

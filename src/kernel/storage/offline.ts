@@ -9,7 +9,7 @@ import type { SqlValue } from "./database.ts";
 export class OfflineDatabase {
   private constructor(private readonly connection: SqliteDatabase) {}
 
-  /** For reading alone: not a byte of the file changes, and nothing appears beside it. */
+  /** For reading alone: not a byte of the file changes, and nothing appears next to it. */
   static read(path: string): OfflineDatabase {
     const address = `${pathToFileURL(path).href}?immutable=1`;
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
@@ -17,7 +17,7 @@ export class OfflineDatabase {
   }
 
   /**
-   * For changing. A log that lies beside the file is taken up at once. Nothing is synced on the way: whoever opens it
+   * For changing. A log that lies next to the file is taken up at once. Nothing is synced on the way: anyone who opens it
    * does that at the end, for the whole file.
    */
   static change(path: string): OfflineDatabase {
@@ -58,7 +58,7 @@ export class OfflineDatabase {
     return this.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 1;
   }
 
-  /** The log's mode is kept in the file: a server that starts need not take it exclusively to set it. */
+  /** The log's mode is stored in the file: a server that starts need not take it exclusively to set it. */
   useWriteAheadLog(): void {
     this.get("PRAGMA journal_mode = WAL");
   }
@@ -70,7 +70,7 @@ export class OfflineDatabase {
 }
 
 /**
- * Leaves a database that is whole in its one file: a log beside it is moved into it, and an interrupted change taken
+ * Leaves a database that is whole in its one file: a log next to it is moved into it, and an interrupted change taken
  * back, as the next start would do. Synced.
  *
  * @throws Error when the file is no database or damaged, another program reads it, or the disk is full; the log stays

@@ -12,12 +12,12 @@ export interface Auditor {
 export interface Tx {
   /** The time of the whole batch, epoch milliseconds. */
   readonly now: number;
-  /** Registers how to take back a change made in memory, should the unit or its batch not be committed. */
+  /** Registers how to undo a change made in memory, should the unit or its batch not be committed. */
   onRollback(undo: () => void): void;
   /** Registers what may happen only once the change is durable: arming a timer, waking a waiter. */
   afterCommit(run: () => void): void;
   /**
-   * Runs a part of the unit that may fail alone: what it changed, in SQL and in memory, is taken back when it
+   * Runs a part of the unit that may fail alone: what it changed, in SQL and in memory, is rolled back when it
    * throws, while what the unit did before it stays.
    */
   attempt<T>(work: () => T): T;
@@ -45,7 +45,7 @@ export interface Savepoints {
 }
 
 /**
- * The unit of work of the writer. Undo steps are kept as a stack. Without savepoints (the quick way) a part
+ * The unit of work of the writer. Undo steps are stored as a stack. Without savepoints (the fast way) a part
  * that fails before it wrote anything is undone in memory alone; one that had written asks for the careful way.
  */
 export class UnitTx implements Tx {
@@ -106,7 +106,7 @@ export class UnitTx implements Tx {
   }
 
   private rollBackPart(): void {
-    // The savepoints may be gone with the transaction; the batch is taken back as a whole.
+    // The savepoints may be gone with the transaction; the batch is rolled back as a whole.
     if (this.failure !== null) return;
     if (this.savepoints !== null) {
       this.savepoints.rollback();
@@ -117,7 +117,7 @@ export class UnitTx implements Tx {
     }
   }
 
-  /** Takes back every change in memory, the latest first. */
+  /** Undoes every change in memory, the latest first. */
   undo(): void {
     this.undoTo(0);
     this.afters = null;
@@ -147,7 +147,7 @@ export class MemoryTx extends UnitTx {
     super(now, null);
   }
 
-  /** Whether anything was changed in memory, and be it that it was taken back. */
+  /** Whether anything was changed in memory, and be it that it was rolled back. */
   get touched(): boolean {
     return this.undos !== null;
   }

@@ -6,21 +6,21 @@ import { CommitDelay } from "./commit-delay.ts";
 import { type Database, isStorageFailure } from "./database.ts";
 import { MemoryTx, type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
-/** Units of work in one commit: bounds how long the event loop is held, and how much one failure takes along. */
+/** Units of work in one commit: limits how long the event loop is held, and how much one failure takes along. */
 export const UNITS_PER_BATCH_MAX = 1_000;
-/** Units waiting for a commit: beyond this the disk is not keeping up, and refusing is kinder than queueing. */
+/** Units waiting for a commit: beyond this the disk is not keeping up, and rejecting is kinder than queueing. */
 export const UNITS_QUEUED_MAX = 20_000;
 /**
- * Longest that changes in memory wait for their commit: what a crash forgives. The clock of the first one bounds it, so
+ * Longest that changes in memory wait for their commit: what a crash forgives. The clock of the first one limits it, so
  * that a timer which is late forgives no more.
  */
 export const IN_MEMORY_MS_MAX = 1_000;
 /** When they get a batch of their own if none has come by itself: leaves a tenth of the time for the batch. */
 const OWN_BATCH_AFTER_MS = 900;
 
-/** Upper bounds of the counted batch sizes. */
+/** Upper limits of the counted batch sizes. */
 const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, UNITS_PER_BATCH_MAX];
-/** Upper bounds of the counted commit times, in seconds: from memory alone to a disk that hangs. */
+/** Upper limits of the counted commit times, in seconds: from memory alone to a disk that hangs. */
 const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
@@ -45,7 +45,7 @@ interface Unit {
 }
 
 /**
- * Group commit. Units of work queued within a moment (see {@link CommitDelay}) run one after another in one
+ * Group commit. Units of work queued within a short time (see {@link CommitDelay}) run one after another in one
  * transaction, and their promises settle after its COMMIT: many requests share one fsync, and nobody sees a
  * state that is not durable.
  *
@@ -100,7 +100,7 @@ export class Writer {
   submit<T>(work: (tx: Tx) => NotPromise<T>): Promise<T> {
     if (this.closed) return Promise.reject(unavailable("The server is shutting down."));
     if (this.queue.length >= UNITS_QUEUED_MAX) {
-      return Promise.reject(unavailable("Too many changes are waiting for the disk."));
+      return Promise.reject(unavailable("Too many changes are queued for the disk. Retry later."));
     }
     const promise = new Promise<T>((resolve, reject) => {
       this.queue.push({
@@ -129,7 +129,7 @@ export class Writer {
   /**
    * Runs work that writes nothing to the database, at once, between two batches. What it changes in memory is for the
    * hooks to write: with the next batch, which comes after {@link IN_MEMORY_MS_MAX} at the latest. When `work` throws,
-   * its changes are taken back.
+   * its changes are rolled back.
    */
   runInMemory<T>(work: (tx: Tx) => T): T {
     const tx = new MemoryTx(this.clock.now());
@@ -141,7 +141,7 @@ export class Writer {
       tx.undo();
       throw error;
     } finally {
-      // Also where it was taken back: until a commit, hooks hold on to what was touched.
+      // Also where it was rolled back: until a commit, hooks hold on to what was touched.
       if (tx.touched) this.writeSoon();
     }
   }
@@ -166,7 +166,7 @@ export class Writer {
     return this.queue.length;
   }
 
-  /** Commits what is queued or was changed in memory, and refuses everything after it. */
+  /** Commits what is queued or was changed in memory, and rejects everything after it. */
   close(): void {
     if (this.inMemorySince !== null) this.writeMemory();
     this.closed = true;
@@ -248,7 +248,7 @@ export class Writer {
     return this.queue.splice(0, UNITS_PER_BATCH_MAX);
   }
 
-  /** Runs and commits a batch. False: it was taken back and wants to be run again with savepoints. */
+  /** Runs and commits a batch. False: it was rolled back and wants to be run again with savepoints. */
   private runBatch(batch: Unit[], now: number, savepoints: Savepoints | null): boolean {
     const hookTx = new UnitTx(now, savepoints);
     this.begin();
@@ -265,7 +265,7 @@ export class Writer {
       this.unsettled = false;
     } catch (error) {
       this.rollBack(batch, hookTx);
-      // Before anybody is refused: what was answered 503 stays undone.
+      // Before anybody is rejected: what was responded to 503 stays undone.
       this.trySettling();
       throw error;
     }
@@ -323,8 +323,8 @@ export class Writer {
     try {
       this.settle();
     } catch (error) {
-      // The next batch tries it again, and is refused as long as it fails.
-      this.log.warn("what a failed commit left in the log could not be taken out", {
+      // The next batch tries it again, and is rejected as long as it fails.
+      this.log.warn("the log could not be cleaned after a failed commit", {
         error: errorText(error),
       });
     }
@@ -337,7 +337,7 @@ export class Writer {
     else if (this.stats.failing === null)
       this.log.error("the database cannot be written", { error: errorText(error) });
     this.stats.failing = errorText(error);
-    const refusal = storage ? unavailable("The database cannot be written now.") : error;
+    const refusal = storage ? unavailable("The database cannot be written now. Retry later.") : error;
     for (const unit of batch) unit.reject(refusal);
   }
 

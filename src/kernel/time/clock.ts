@@ -13,11 +13,11 @@ export interface Clock {
   now(): number;
   /** Milliseconds of a clock that never goes back and that nobody sets: what {@link after} counts. */
   monotonic(): number;
-  /** Runs `run` when the wall clock reaches `epochMs`; at once (in a later turn) when that has passed. */
+  /** Runs `run` when the wall clock reaches `epochMs`; if that has passed, in a later turn of the event loop. */
   at(epochMs: number, run: () => void): Cancel;
   /** Runs `run` after `delayMs` of monotonic time: a wall clock that is set does not move it. */
   after(delayMs: number, run: () => void): Cancel;
-  /** Tells the clock of work that a timer started: the manual clock does not move on before it settles. */
+  /** Registers work that a timer started: the manual clock does not advance before it settles. */
   track(work: Promise<unknown>): void;
   /**
    * On the way of a manual clock: the milliseconds that are left of it, during which nobody outside looks. Null on a
@@ -41,7 +41,7 @@ export interface Clock {
 /** Learns that the wall clock was set. */
 export type WallListener = (before: number, now: number) => void;
 
-/** setTimeout holds 2^31−1 ms: whoever waits longer looks again after a day. */
+/** setTimeout is limited to 2^31−1 ms: longer waits check again after a day. */
 const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
 /**
  * Longest sleep of what waits for the wall clock. That may be set at any time, or jump when a suspended machine goes
@@ -193,7 +193,7 @@ class WallWatch {
   }
 }
 
-/** What the wall clock shows beyond the monotonic one, both read at the same moment. */
+/** What the wall clock shows beyond the monotonic one, both read at the same time. */
 function readLead(): number {
   for (;;) {
     const begun = performance.now();
@@ -220,7 +220,7 @@ export function createSystemClock(): Clock {
   };
 }
 
-/** A clock that stands still until it is told to move. */
+/** A clock that stands still until it is advanced. */
 export class ManualClock implements Clock {
   /** Due by monotonic time. */
   private readonly delays = new TimerHeap();
@@ -234,7 +234,7 @@ export class ManualClock implements Clock {
   private moved = 0;
   private interruptedUntil: number;
   private moving: Promise<unknown> = Promise.resolve();
-  /** Where the advance under way leads, by monotonic time; null while the clock stands. */
+  /** Target of the advance in progress, in monotonic time; null if there is none. */
   private target: number | null = null;
 
   constructor(startMs: number = Date.now()) {
@@ -273,7 +273,7 @@ export class ManualClock implements Clock {
     return () => this.listeners.delete(listener);
   }
 
-  /** Sets the wall clock forward, or back by a negative figure. No time passes: what falls due runs at the next advance. */
+  /** Sets the wall clock forward, or back by a negative value. No time passes: what falls due runs at the next advance. */
   setWall(byMs: number): void {
     const before = this.moved;
     this.moved += byMs;
@@ -300,7 +300,7 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time forward by `byMs` (an integer ≥ 0), stopping at every due moment in turn until the work that
+   * Moves time forward by `byMs` (an integer ≥ 0), stopping at every due time in turn until the work that
    * fell due there has settled, and returns the wall clock's new time. Advances queue up behind each other.
    */
   advance(byMs: number): Promise<number> {

@@ -1,17 +1,17 @@
 import { invalidField } from "../errors.ts";
 
-/** What a field that takes a moment says when it gets none. */
+/** Error text of a field that expects a timestamp. */
 export const TIMESTAMP_EXPECTED = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
 
-/** Largest moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z. */
+/** Latest timestamp of RFC 3339: 9999-12-31T23:59:59.999Z. */
 const LATEST_MS = 253_402_300_799_999;
 
 const DATE_TIME =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
 /**
- * The moment that an RFC 3339 date-time names, epoch milliseconds, or null when the text is none. Any offset is
- * read; what is finer than a millisecond is cut off.
+ * Parses an RFC 3339 date-time. Returns epoch milliseconds, or null if the text is malformed. Any offset is accepted;
+ * digits below a millisecond are truncated.
  */
 export function parseDateTime(text: string): number | null {
   const parts = DATE_TIME.exec(text);
@@ -32,7 +32,7 @@ export function parseDateTime(text: string): number | null {
   return moment > LATEST_MS ? null : moment;
 }
 
-/** The moment that a field of the input names. @throws ApiError `validation_error`, saying what is wanted. */
+/** Parses the timestamp of an input field. @throws ApiError `validation_error` with the expected format. */
 export function timestampOf(field: string, text: string, wanted = TIMESTAMP_EXPECTED): number {
   const moment = parseDateTime(text);
   if (moment === null) throw invalidField(field, wanted);

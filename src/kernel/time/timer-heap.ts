@@ -32,7 +32,7 @@ export class TimerHeap<T = () => void> {
       data.filter(({ run }) => run !== null),
       compare,
     );
-    // What was cancelled is let go of even while something still refers to the list itself.
+    // Cancelled entries are released even while the list itself is referenced.
     data.length = 0;
     this.cancelled = 0;
   }

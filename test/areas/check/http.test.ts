@@ -171,7 +171,7 @@ describe("errors that the client did not cause", () => {
     const { level, fields, message } = server.logs.at(-1) ?? { level: "", message: "", fields: {} };
     expect([level, message]).toEqual([
       "warn",
-      "a proxy's client was kept out by a fault that is not its own",
+      "a proxy's client was rejected because of an error that is not its own",
     ]);
     expect(String(fields["reason"])).toMatch(reason);
     expect(fields["request_id"]).toBe(found.headers.get("x-request-id") ?? "");
@@ -180,10 +180,10 @@ describe("errors that the client did not cause", () => {
   test("the proxy's key: missing, invalid, without the scope, of a suspended account", async () => {
     const { secret } = await makeKey(account);
     const by = (key: string) => through(secret, "", { "x-ninefold-key": key });
-    await hidden(by(""), /must be sent/);
+    await hidden(by(""), /is missing or malformed/);
     await hidden(by(`Bearer ${account.key}`), /must be sent, as it is/);
     await hidden(by("sm_nothing"), /checksum/);
-    await hidden(by((await makeBearer(account, ["keys:*"])).secret), /lacks the scope check:write/);
+    await hidden(by((await makeBearer(account, ["keys:*"])).secret), /does not have the scope check:write/);
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { suspended: true });
     await hidden(by(account.key ?? ""), /suspended/);
   });

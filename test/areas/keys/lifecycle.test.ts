@@ -181,7 +181,7 @@ describe("revocation", () => {
       ask("DELETE", "/v1/gate/absent", key.secret),
     ]);
     expect([revoked.status, used.status]).toEqual([200, 401]);
-    expect(await used.text()).toContain("This key has just been revoked or paused.");
+    expect(await used.text()).toContain("This key was revoked or disabled just now.");
   });
 
   test("is known for 30 days; after the purge the key is unknown", async () => {

@@ -102,7 +102,7 @@ describe("a requested backup", () => {
       expect((await running.operator.post(PATH)).status).toBe(202);
       await running.clock.advance(0);
       expect(readdirSync(folder)).toEqual(["ninefold-20260310T120001Z.db"]);
-      const made = running.logs.filter(({ message }) => message === "a backup that was asked for was made");
+      const made = running.logs.filter(({ message }) => message === "a manual backup was made");
       expect(made).toHaveLength(2);
     },
     TIMEOUT_MS,
@@ -118,7 +118,7 @@ describe("a requested backup", () => {
       expect(error.message).toBe("A backup is being made already, since 2026-03-10T12:00:00.000Z.");
       await running.clock.advance(0);
       const again = expectError(await running.operator.post(PATH), "conflict");
-      expect(again.error.message).toContain("in this very second");
+      expect(again.error.message).toContain("in this second");
       const repeat = await running.operator.post(PATH, undefined, { headers });
       expect(repeat.headers.get("idempotent-replayed")).toBe("true");
       expect(repeat.body.name).toBe(FIRST);
@@ -176,7 +176,7 @@ describe("a requested backup", () => {
       });
       expect(backups).toEqual([]);
       expect(errors(running)).toMatchObject([
-        { message: "a backup that was asked for failed", fields: { file: join(folder, FIRST) } },
+        { message: "a manual backup failed", fields: { file: join(folder, FIRST) } },
       ]);
       await running.clock.advance(1_000);
       await running.operator.post(PATH);

@@ -157,7 +157,7 @@ test("a log that was begun anew in spite of all is noticed, and nothing is made 
     closeSync(file);
   });
   expect(String(await rejection(copying))).toContain(
-    "the database was replaced, or its write-ahead log begun anew, while it was copied",
+    "the database was replaced, or its write-ahead log restarted, during the copy",
   );
 });
 

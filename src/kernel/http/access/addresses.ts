@@ -40,7 +40,7 @@ export function isLoopback(address: string): boolean {
   return normal !== null && isWithin(ipaddr.parse(normal), LOOPBACK);
 }
 
-/** Names of this machine besides its addresses; the last two are those that a server listens on for all others. */
+/** Names of this machine in addition to its addresses; the last two are those that a server listens on for all others. */
 const OWN_NAMES: ReadonlySet<string> = new Set(["localhost", "0.0.0.0", "::"]);
 
 /** Whether the value of a `Host` header names this machine itself. */

@@ -12,86 +12,86 @@ export type Scope = `${string}:${"read" | "write"}`;
 /** Who may call: anyone, the operator, a key with whatever scopes, one with all of them, or one with this scope. */
 export type Access = "public" | "operator" | "any" | "*" | Scope;
 
-/** Whether an operation writes entries of the audit log: none, one when it changes something, or also when it refuses. */
+/** When an operation writes an entry of the audit log: never, after a change, or after a change or a rejection. */
 export type AuditColumn = "no" | "yes" | "failure";
 
-/** What a route says of its operation beside its schemas. What is left out follows from `access`. */
+/** The properties of an operation that its route declares alongside its schemas. Defaults follow from `access`. */
 export interface OperationSpec {
-  /** What the ledger, the metrics and the OpenAPI document call it. */
+  /** Its name in the ledger, the metrics and the OpenAPI document. */
   readonly name: string;
   /** One line for lists of endpoints. */
   readonly summary: string;
   /** More, where one line is not enough. Markdown. */
   readonly description?: string;
   readonly access: Access;
-  /** Credits, charged in the same transaction as the work; 0 when left out. */
+  /** Credits, charged in the same transaction as the work; 0 when omitted. */
   readonly cost?: number;
   /** Which token bucket of the caller's key counts the request. */
   readonly limit?: "general" | "monitor" | "none";
-  /** Refused to keys that are bound to one project. */
+  /** Whether keys of one project are rejected. */
   readonly accountOnly?: boolean;
   /**
-   * The answer is a platform key, which has every scope and no end: refused to keys without the scope `*` and to keys
-   * that end, since no key can grant what it lacks.
+   * Whether the response is a platform key, which has every scope and never expires: keys without the scope `*` and keys
+   * that expire are rejected, since no key can grant what it lacks.
    */
   readonly grantsEverything?: boolean;
-  /** Whether it makes, changes or ends keys: refused to platform keys in their grace. */
+  /** Whether it creates, changes or revokes keys: platform keys in their grace period are rejected. */
   readonly changesKeys?: boolean;
-  /** No part of the API but of running the server: not in its description, and answered to whom `--metrics-access` admits. */
+  /** Whether it is a monitoring endpoint: not in the API document, and open to the clients that `--metrics-access` allows. */
   readonly monitoring?: boolean;
-  /** Whether the answer holds a secret: then only the credential that got it gets it again, and no cache may keep it. */
+  /** Whether the response holds a secret: only the same credential gets a stored response, and no cache may store it. */
   readonly secret?: boolean;
-  /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
+  /** Whether success is a change in the caller's project. Operations on projects and keys note the change themselves. */
   readonly changesProject?: boolean;
-  /** Whether the audit log has it: who changed what. */
+  /** When the audit log gets an entry. */
   readonly audit?: AuditColumn;
-  /** Whether `Idempotency-Key` is honoured: on every change by a key, but where the request's own token does it. */
+  /** Whether `Idempotency-Key` is honoured: on every change by a key, except where the request has a token with the same effect. */
   readonly idempotent?: boolean;
-  /** Lists: the cursor is a value that the items show anyway, and goes out as it is. */
+  /** Lists: the cursor is a value that the items show anyway, so it is not sealed. */
   readonly openCursor?: boolean;
-  /** Whether a key may also come as `X-API-Key`, where a protocol that others have made has it so. */
+  /** Whether a key may also be sent as `X-API-Key`, as some standard protocols require. */
   readonly takesApiKeyHeader?: boolean;
   /**
-   * Whether its responses carry an `ETag`, and one that the caller names in `If-None-Match` is a 304. The tag is made
-   * of the response's bytes; with `by-handler`, the handler sends tag and 304 itself.
+   * Whether its responses carry an `ETag`, and `If-None-Match` with that tag returns 304. The tag is a digest of the
+   * response's bytes; with `by-handler`, the handler sends tag and 304 itself.
    */
   readonly tagged?: boolean | "by-handler";
-  /** What a refusal's body says besides, where a protocol that others have made wants it. */
+  /** Additional fields of error bodies, as some standard protocols require. */
   readonly rejectionFields?: (refusal: ApiError, call: RejectedCall) => Readonly<Record<string, string>>;
-  /** Bounds of the body where {@link SMALL_BODY} does not do. */
+  /** Limits of the body; {@link SMALL_BODY} by default. */
   readonly bodyLimits?: BodyLimits;
-  /** Media types of an answer that is no JSON, but a text made while it is sent. */
+  /** Media types of a response that is a streamed text instead of JSON. */
   readonly responseTypes?: readonly string[];
-  /** What it answers as plain text, by status, where a protocol that others have made wants it. */
+  /** Plain-text responses by status, as some standard protocols require. */
   readonly textResponses?: Readonly<Record<string, string>>;
   /**
    * Responses that the route's schemas do not have, for the API document: content by media type, by status or range of
-   * statuses (`2XX`). They stand alongside those that the rest says of the operation.
+   * statuses (`2XX`). They are added to the responses that follow from the other properties.
    */
   readonly additionalResponses?: Readonly<Record<string, AdditionalResponse>>;
   /** Whether only pages of this server may send it: they set the header `X-Ninefold-Session`. */
   readonly fromOwnPage?: boolean;
-  /** Codes that this endpoint adds to those which every endpoint of its kind can give. */
+  /** Error codes of this endpoint, in addition to those of every endpoint of its kind. */
   readonly errors?: readonly ErrorCode[];
-  /** A body that works. */
+  /** An example of a valid body. */
   readonly example?: Readonly<Record<string, unknown>>;
   /**
-   * Public endpoints that take any bytes instead of a JSON object: says what they are. Nothing is read before the
-   * handler asks for it, and no input is refused.
+   * Description of the body of public endpoints that accept any bytes instead of a JSON object. Nothing is read before
+   * the handler reads it, and no input is rejected.
    */
   readonly anyBody?: string;
   /**
-   * Asked by reverse proxies for their clients: the proxy's key stands in a header of its own and works from the proxy's
-   * address, and whatever is refused to the proxy is 503, since its client would take anything else for its own.
+   * Whether reverse proxies call it for their clients: the proxy sends its key in a separate header and uses it from its
+   * own address. Errors of the proxy are 503, since its client would take any other status for its own error.
    */
   readonly forProxies?: boolean;
-  /** Whether it answers every method, at its path and below it; it is described by the one that it was declared with. */
+  /** Whether it accepts every method, at its path and below it. The API document lists the declared method only. */
   readonly everyMethod?: boolean;
-  /** Public endpoints: a gate that every attempt passes before its input is looked at. Throws an ApiError to refuse. */
+  /** Public endpoints: a check of every request before its input is read. Throws an ApiError to reject. */
   readonly admit?: (clientAddress: string) => void;
 }
 
-/** A response as the API document describes it, besides what the schemas of its route say. */
+/** A response as the API document describes it, in addition to those of its route's schemas. */
 export interface AdditionalResponse {
   /** One sentence. */
   readonly description: string;
@@ -99,14 +99,14 @@ export interface AdditionalResponse {
   readonly content?: Readonly<Record<string, TSchema | null>>;
 }
 
-/** What a refusal's body can tell of its request. */
+/** The parts of a rejected request that an error body can repeat. */
 export interface RejectedCall {
   readonly request: Request;
   /** The exact text of the body; empty where it has not been read. */
   readonly bodyText: string;
 }
 
-/** What no operation has to say. */
+/** Properties without a default. */
 type OptionalFields =
   | "description"
   | "errors"
@@ -118,14 +118,14 @@ type OptionalFields =
   | "additionalResponses"
   | "rejectionFields";
 
-/** An operation with everything said. */
+/** An operation with its defaults filled in. */
 export type Operation = OperationSpec &
   Required<Omit<OperationSpec, OptionalFields>> & {
-    /** The area whose scope it asks for; null where it asks for none. */
+    /** The area of the required scope; null without one. */
     readonly area: string | null;
   };
 
-/** Fills in what an operation leaves to its access. */
+/** Fills in the defaults that follow from `access`. */
 export function operationOf(spec: OperationSpec): Operation {
   const { access } = spec;
   const colon = access.indexOf(":");
@@ -152,28 +152,28 @@ export function operationOf(spec: OperationSpec): Operation {
   };
 }
 
-/** The account behind a request, live: a change of tier or balance shows at once. */
+/** The account of a request, live: a change of tier or balance is visible immediately. */
 export interface CallerAccount {
   /** The row's number; never shown. */
   readonly ref: number;
   readonly userId: string;
   readonly tier: TierName;
-  /** When the tier was last changed, epoch milliseconds; 0 when it was not since the account came into memory. */
+  /** Time of the last tier change, in epoch milliseconds; 0 if none since the account was loaded. */
   readonly tierSince: number;
   readonly balance: number;
   readonly suspended: boolean;
-  /** Where credentials of the whole account work. */
+  /** The project that credentials of the whole account use. */
   readonly defaultProject: CallerProject;
 }
 
-/** The project that a request works in. */
+/** The project of a request. */
 export interface CallerProject {
   /** The row's number; never shown. */
   readonly ref: number;
   readonly id: string;
 }
 
-/** Who makes a request, as its key says. */
+/** The identity behind a request's key. */
 export interface Caller {
   readonly account: CallerAccount;
   readonly project: CallerProject;
@@ -181,17 +181,17 @@ export interface Caller {
   readonly credential: string;
   /** Scopes of a managed key; the platform key has `*`. */
   readonly scopes: ReadonlySet<string>;
-  /** Whether the key was made for one project and sees that alone. */
+  /** Whether the key belongs to one project and sees only that. */
   readonly projectBound: boolean;
   /** Whether that project has been deleted; live. */
   readonly projectDeleted: boolean;
   /** Whether the key has been revoked since it was looked up; live. */
   readonly revoked: boolean;
-  /** When the key ends, epoch milliseconds; null when it does not. Live. */
+  /** Expiry of the key, in epoch milliseconds; null if it does not expire. Live. */
   readonly endsAt: number | null;
-  /** Whether it is a platform key in its grace: a rotation has put a newer one in its place. Live. */
+  /** Whether it is a platform key in its grace period, replaced by a rotation. Live. */
   readonly superseded: boolean;
-  /** The addresses that the key works from; null or left out: any. Live. */
+  /** The addresses that may use the key; null or omitted: any. Live. */
   readonly allowedIps?: AddressRanges | null;
   /** The browser session that stands for the key, if one does. */
   readonly session?: CallerSession;
@@ -199,54 +199,54 @@ export interface Caller {
 
 /** A browser session, which stands for the key that it was opened with. */
 export interface CallerSession {
-  /** Tells it from others; no secret. */
+  /** Not a secret. */
   readonly id: number;
   /** The key's, as {@link Caller.credential} has it. */
   readonly credential: string;
   /** SHA-256 of the key, hex. */
   readonly digest: string;
-  /** Epoch milliseconds; the key may end before. */
+  /** Epoch milliseconds; the key may expire earlier. */
   readonly endsAt: number;
 }
 
-/** Finds the caller of a key. Supplied by the areas that keep keys. */
+/** Finds the caller of a key. Implemented by the areas that store keys. */
 export interface Authenticator {
   /**
    * The caller of the key with this SHA-256 (hex), or null when it is unknown, revoked, expired or past its grace.
-   * The key's form and checksum have been checked.
+   * The format and checksum of the key are already verified.
    */
   authenticate(digest: string): Caller | null;
 }
 
-/** Finds the caller behind a browser session's cookie. Supplied by the area that keeps sessions. */
+/** Finds the caller behind a browser session's cookie. Implemented by the area that stores sessions. */
 export interface SessionAuthenticator {
   /**
-   * Null where a request carries no cookie of this server, or one of a session that has ended.
+   * Null if the request has no cookie of this server, or its session has expired.
    * @throws ApiError `forbidden` when the cookie came from another page than this server's own, `not_found` for a project
    *   that the request names and the caller does not see.
    */
   authenticateSession(from: PageRequest): Caller | null;
 }
 
-/** Takes credits. Supplied by the area that keeps accounts. */
+/** Charges credits. Implemented by the area that stores accounts. */
 export interface Charger {
   /**
-   * Takes `cost` credits for an operation within the unit of work; accounts of tier `unlimited` pay nothing.
+   * Charges `cost` credits for an operation within the unit of work; accounts of tier `unlimited` are not charged.
    * @throws ApiError `insufficient_balance` with `balance` and `user_id`.
    */
   charge(tx: Tx, account: CallerAccount, operation: string, cost: number): void;
-  /** Gives back what {@link charge} took, in a later unit of work. */
+  /** Refunds a {@link charge} in a later unit of work. */
   refund(tx: Tx, account: CallerAccount, operation: string, cost: number): void;
 }
 
 /**
- * Looks at what may change at any moment, at the gates and once more within the unit of work: the body may have taken
- * its time, and a unit queued before this one may have revoked the key or deleted the project.
+ * Checks what may change at any time, at the gates and again within the unit of work: the body may have taken long to
+ * arrive, and a unit queued earlier may have revoked the key or deleted the project.
  *
  * @throws ApiError `unauthorized`, `forbidden`
  */
 export function assertStillValid(caller: Caller): void {
-  if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked or paused.");
+  if (caller.revoked) throw new ApiError("unauthorized", "This key was revoked or disabled just now.");
   if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
   if (caller.projectDeleted) {
     throw new ApiError("forbidden", "The project of this key has been deleted. Use a key of another one.");
@@ -258,13 +258,13 @@ export function assertAllowedFrom({ allowedIps }: Caller, address: string): void
   if (!allowedIps || allowedIps.includes(address)) return;
   throw new ApiError(
     "forbidden",
-    `This key does not work from ${echoed(address)}: it is bound to other addresses.`,
+    `This key does not work from ${echoed(address)}: its allowed_ips do not include this address.`,
   );
 }
 
 /**
- * A leaked key must not outlive its end: in its grace a platform key changes no keys, and no key that ends is answered
- * with one that does not.
+ * A leaked key must not outlive its expiry: in its grace period a platform key cannot change keys, and a key that expires
+ * cannot obtain one that does not.
  *
  * @throws ApiError `forbidden`
  */
@@ -273,18 +273,18 @@ export function assertMayChangeKeys(caller: Caller, operation: Operation): void 
   if (caller.superseded) {
     throw new ApiError(
       "forbidden",
-      "A newer platform key has been made: until its end this one serves requests, but changes no keys. Use the newest one.",
+      "This platform key has been replaced: it serves requests until it expires, but cannot change keys. Use the newest platform key.",
     );
   }
   if (operation.grantsEverything && caller.endsAt !== null) {
     throw new ApiError(
       "forbidden",
-      "This key ends, and the new one would not: no key gives what it lacks. Use a key without an end.",
+      "This key expires, but the new one would not. Use a key without an expiry.",
     );
   }
 }
 
-/** Whether it is the operator: by its platform key, or by one of the whole account that has every scope. */
+/** Whether the caller is the operator: by its platform key, or by a key of the whole account with every scope. */
 export function isOperator({ account, projectBound, scopes }: Caller): boolean {
   return isUnlimited(account.tier) && !projectBound && scopes.has("*");
 }

@@ -1,26 +1,26 @@
 import { ApiError } from "../../errors.ts";
 
-/** Part of all places that one account can hold: no account keeps the others out. */
+/** Share of all slots that one account can use, so that it cannot lock out the others. */
 export const ACCOUNT_PART = 1 / 4;
 
-/** What places of one kind have in common. */
+/** The options of slots of one kind. */
 export interface ConnectionSlotOptions {
-  /** Places of the server. */
+  /** Slots of the server. */
   readonly slotsMax: number;
-  /** What holds a place, such as `streams`, for the error. */
+  /** What uses a slot, such as `streams`, for the error. */
   readonly held: string;
-  /** When a client without a place may retry. */
+  /** `Retry-After` when no slot is free. */
   readonly retryAfterSeconds: number;
 }
 
-/** Places for what stays open for long: so many in all, a quarter of them per account. */
+/** Slots for long-lived connections: a maximum in total, and a quarter of it per account. */
 export class ConnectionSlots {
   private readonly byAccount = new Map<number, number>();
   private taken = 0;
 
   constructor(private readonly terms: ConnectionSlotOptions) {}
 
-  /** @throws ApiError `rate_limit_exceeded` when the account or the server has no place left. */
+  /** @throws ApiError `rate_limit_exceeded` when the account or the server has no free slot. */
   assertFree(accountRef: number): void {
     const { slotsMax, held, retryAfterSeconds } = this.terms;
     const isAccountFull = this.countOf(accountRef) >= Math.floor(slotsMax * ACCOUNT_PART);
@@ -31,7 +31,7 @@ export class ConnectionSlots {
     });
   }
 
-  /** Takes a place. Returns how to release it. @throws ApiError `rate_limit_exceeded` */
+  /** Takes a slot. Returns a function that releases it. @throws ApiError `rate_limit_exceeded` */
   take(accountRef: number): () => void {
     this.assertFree(accountRef);
     this.byAccount.set(accountRef, this.countOf(accountRef) + 1);

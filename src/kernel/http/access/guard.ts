@@ -16,10 +16,10 @@ import {
 import type { Arrival } from "./peers.ts";
 import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
 
-/** Buckets kept in memory. A full bucket is the same as none, so only keys used lately need one. */
+/** Buckets in memory. A full bucket equals none, so only recently used keys need one. */
 export const RATE_BUCKETS_MAX = 100_000;
 
-/** What a request found in its bucket. */
+/** The state of a rate limit after a request. */
 export interface RateVerdict {
   readonly allowed: boolean;
   /** The bucket's capacity. */
@@ -28,32 +28,32 @@ export interface RateVerdict {
   readonly remaining: number;
   /** Unix seconds when the bucket is full again. */
   readonly resetAt: number;
-  /** Whole seconds until one token is there; 0 when allowed. */
+  /** Whole seconds until the next token; 0 if allowed. */
   readonly retryAfterSeconds: number;
-  /** Whether it was the bucket of all keys of the account that was empty. */
+  /** Whether the bucket of the account, over all its keys, was empty. */
   readonly overAllKeys?: true;
 }
 
-/** Parts of a token: a millisecond adds the tier's figure per minute, a whole number. */
+/** Parts of a token, so that each millisecond adds a whole number of them: the limit per minute. */
 const PARTS = 60_000;
 
-/** The requests that callers may make: {@link TokenBuckets} by key, and what headers say of them. */
+/** Rate limits of callers: {@link TokenBuckets} by key, with the values of the rate-limit headers. */
 export class RateLimiter<Key extends string | number = string> {
   private readonly buckets: TokenBuckets<Key>;
 
   constructor(
     private readonly clock: Clock,
     bucketsMax: number = RATE_BUCKETS_MAX,
-    /** Whole milliseconds that fill buckets, too, besides those of the clock. */
+    /** Whole milliseconds that fill buckets in addition to those of the clock. */
     private readonly extraMs: () => number = () => 0,
   ) {
     this.buckets = new TokenBuckets(bucketsMax);
   }
 
   /**
-   * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch
-   * milliseconds): what had run in before that did so at the figures of the time. `owner`: the account whose share of
-   * the memory holds the bucket.
+   * Takes one token from the bucket of `key`, if there is one. The limits apply since `since` (epoch milliseconds);
+   * before that, the bucket refilled at its earlier limits. `owner`: the account whose share of the memory holds the
+   * bucket.
    */
   take(key: Key, capacity: number, perMinute: number, since = 0, owner?: number): RateVerdict {
     const beside = this.extraMs();
@@ -72,7 +72,7 @@ export class RateLimiter<Key extends string | number = string> {
     };
   }
 
-  /** Gives back the token that was just taken: the request was refused elsewhere. */
+  /** Returns the token that was just taken, after another limit rejected the request. */
   release(key: Key, owner?: number): void {
     const bucket = this.buckets.peek(key, owner);
     if (bucket !== undefined) takeTokens(bucket, -1);
@@ -84,17 +84,17 @@ export class RateLimiter<Key extends string | number = string> {
   }
 }
 
-/** Addresses remembered at once. The oldest are forgotten first: memory stays bounded under a flood of addresses. */
+/** Addresses in memory. The least recent ones are dropped first, which limits memory under a flood of addresses. */
 export const ATTEMPT_KEYS_MAX = 50_000;
 
-/** The monotonic time that limits of attempts go by: on a test clock, which stands until it is moved, real time counts, too. */
+/** The monotonic time of attempt limits. A test clock stands still until it is advanced, so real time counts as well. */
 export function limitClock(clock: Clock, fillsInRealTime: boolean): Pick<Clock, "monotonic"> {
   if (!fillsInRealTime) return clock;
   const begun = monotonicMs();
   return { monotonic: () => clock.monotonic() + monotonicMs() - begun };
 }
 
-/** At most so many attempts per key within any window of the given length (a sliding log, so no burst at its edge). */
+/** A limit of attempts per key within a sliding window, without bursts at its edges. */
 export class AttemptLimiter {
   private readonly attempts = new Map<string, number[]>();
 
@@ -105,7 +105,7 @@ export class AttemptLimiter {
     private readonly keysMax: number = ATTEMPT_KEYS_MAX,
   ) {}
 
-  /** The whole seconds until an attempt is within the limit; 0 when one is now. Counts none. */
+  /** Whole seconds until an attempt is allowed; 0 if it is now. Counts no attempt. */
   wait(key: string): number {
     const now = this.clock.monotonic();
     const recent = this.recent(key, now);
@@ -114,15 +114,15 @@ export class AttemptLimiter {
     return Math.max(1, Math.ceil((oldest + this.windowMs - now) / 1000));
   }
 
-  /** Counts an attempt. Returns 0 when it is within the limit, else the whole seconds until one is again. */
+  /** Counts an attempt. Returns 0 if it is within the limit, otherwise the whole seconds until the next one is allowed. */
   take(key: string): number {
     const waitSeconds = this.wait(key);
     if (waitSeconds > 0) return waitSeconds;
-    // Monotonic: a wall clock that is set back would shut everybody out for as long.
+    // Monotonic: a wall clock that is set back would reject everyone for that long.
     const now = this.clock.monotonic();
     const recent = this.recent(key, now);
     recent.push(now);
-    // Set anew, so that the map's order is that of the last attempt.
+    // Deleted and inserted, so that the map is ordered by the latest attempt.
     this.attempts.delete(key);
     const [longestQuiet] = this.attempts.keys();
     if (longestQuiet !== undefined && this.attempts.size >= this.keysMax) this.attempts.delete(longestQuiet);
@@ -130,7 +130,7 @@ export class AttemptLimiter {
     return 0;
   }
 
-  /** Takes back the newest attempt of a key: it came to nothing. */
+  /** Removes the newest attempt of a key, which had no effect. */
   release(key: string): void {
     this.attempts.get(key)?.pop();
   }
@@ -142,36 +142,36 @@ export class AttemptLimiter {
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
-/** Headers whose digest is remembered: the keys in use. */
+/** Cached digests of `Authorization` headers: the keys in use. */
 const DIGESTS_REMEMBERED_MAX = 10_000;
-/** Longest header that is remembered: a padded one must not make the memo large. */
+/** Longest cached header: a padded one must not fill the cache. */
 const HEADER_REMEMBERED_LENGTH_MAX = 64;
 
 /**
- * Requests per minute of all browser sessions of an account together, in place of what its tier gives a key: a page reads
- * much at once. The monitor limit and the account's ceiling count sessions as they count keys.
+ * Requests per minute of all browser sessions of an account together, in place of the tier's limit of a key: a page sends
+ * many requests together. The monitor limit and the account's ceiling count sessions as they count keys.
  */
 export const SESSION_REQUESTS_PER_MINUTE = 600;
 /** The bucket that all browser sessions of an account share. */
 const SESSIONS_BUCKET = "sessions";
 
-/** Where reverse proxies put their own key, as it is: `Authorization` is their client's. */
+/** The header of a reverse proxy's own key, unencoded: `Authorization` is its client's. */
 export const PROXY_KEY_HEADER = "X-Ninefold-Key";
 
-/** The gates between a request and its work, in their order: 401, 403, 429. */
+/** The gates before the work of a request, in this order: 401, 403, 429. */
 export class Guard {
   /** A bucket per key and one for all browser sessions of an account, each account with its share of the memory. */
   private readonly keys: RateLimiter;
-  /** One bucket per account, over all its keys: in a map of its own, where many keys of one push out nobody's. */
+  /** One bucket per account, over all its keys: in a separate map, so that many keys of one account evict no other's. */
   private readonly accounts: RateLimiter<number>;
-  /** Digests by header: whether a key is well-formed, and its digest, never change. Whether it is valid is asked each time. */
+  /** Digests by header: form and digest of a key never change. Its validity is checked each time. */
   private readonly digests = new LruMap<string, string>(DIGESTS_REMEMBERED_MAX);
 
   constructor(
     private readonly authenticator: Authenticator,
     private readonly tiers: Tiers,
     clock: Clock,
-    /** For a clock that stands still until it is moved: buckets fill in real time, too, else an empty one would stay so. */
+    /** For a clock that stands still until it is advanced: buckets also fill in real time. */
     fillsInRealTime: boolean,
     private readonly sessions: SessionAuthenticator | null = null,
   ) {
@@ -182,8 +182,8 @@ export class Guard {
   }
 
   /**
-   * The caller behind the `Authorization` header, or without one behind a session's cookie; or behind a proxy's own header.
-   * `takesApiKeyHeader`: without `Authorization`, `X-API-Key` is looked for first.
+   * The caller of the `Authorization` header; without it, of a session's cookie; or of a proxy's own header.
+   * `takesApiKeyHeader`: without `Authorization`, `X-API-Key` comes before the cookie.
    *
    * @throws ApiError `unauthorized`; `forbidden` from an address that the key does not work from.
    */
@@ -199,7 +199,7 @@ export class Guard {
     if (header === null) {
       const caller = this.sessions?.authenticateSession(from) ?? null;
       if (caller !== null) return caller;
-      throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
+      throw unauthorized("No key was sent. Send one as `Authorization: Bearer sm_…`.");
     }
     return this.callerBehind(header);
   }
@@ -207,7 +207,9 @@ export class Guard {
   private proxyOf(request: Request): Caller {
     const key = request.headers.get(PROXY_KEY_HEADER) ?? "";
     if (key === "" || key.includes(" ")) {
-      throw unauthorized(`The proxy's own key must be sent, as it is: ${PROXY_KEY_HEADER}: sm_….`);
+      throw unauthorized(
+        `The proxy's own key is missing or malformed. Send it without encoding: ${PROXY_KEY_HEADER}: sm_….`,
+      );
     }
     return this.callerBehind(`Bearer ${key}`);
   }
@@ -217,7 +219,7 @@ export class Guard {
     const digest = known ?? digestOf(header);
     const caller = this.authenticator.authenticate(digest);
     if (caller === null) throw unauthorized("This key is unknown, revoked or expired.");
-    // Only headers of real keys are remembered: strangers cannot fill the memo.
+    // Only headers of valid keys are cached, so that strangers cannot fill the cache.
     if (known === undefined && header.length <= HEADER_REMEMBERED_LENGTH_MAX)
       this.digests.set(header, digest);
     return caller;
@@ -230,22 +232,25 @@ export class Guard {
     if (access === "operator") {
       if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");
     } else if (access !== "any" && !hasScope(caller, access)) {
-      throw new ApiError("forbidden", `This key lacks the scope ${access}. Use a key that has it.`);
+      throw new ApiError(
+        "forbidden",
+        `The key does not have the scope ${access}. Use a key that has it, or add the scope.`,
+      );
     }
     if (operation.accountOnly && caller.projectBound) {
-      throw new ApiError("forbidden", "A key of one project may not do this. Use a key of the account.");
+      throw new ApiError("forbidden", "Keys of one project cannot do this. Use a key of the account.");
     }
     if (operation.grantsEverything && !caller.scopes.has("*")) {
       throw new ApiError(
         "forbidden",
-        "This key lacks the scope *, which the new key will have. Use a key that has it.",
+        "The key does not have the scope *, which the new key would have. Use a key that has it.",
       );
     }
   }
 
   /**
-   * Takes a token from the caller's bucket and one from that of its account; null for accounts without limits. What one
-   * of them refuses takes nothing from either.
+   * Takes a token from the buckets of the key and of the account; null for accounts without limits. A rejection by one
+   * of them takes no token from either.
    */
   takeToken(caller: Caller, operation: Operation): RateVerdict | null {
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
@@ -268,13 +273,13 @@ export class Guard {
   }
 }
 
-/** A key from `X-API-Key`, as `Authorization` would have it. */
+/** The key of `X-API-Key`, in the form of `Authorization`. */
 function apiKeyHeader(headers: Headers): string | null {
   const key = headers.get("x-api-key");
   return key === null ? null : `Bearer ${key}`;
 }
 
-/** The rate-limit headers of an answer. */
+/** The rate-limit headers of a response. */
 export function rateLimitHeaders(
   verdict: Pick<RateVerdict, "limit" | "remaining" | "resetAt">,
 ): Record<string, string> {
@@ -285,23 +290,23 @@ export function rateLimitHeaders(
   };
 }
 
-/** The answer to a request that found its bucket empty. */
+/** The error of a request over its rate limit. */
 export function rateLimitExceeded(verdict: RateVerdict): ApiError {
   const { retryAfterSeconds, overAllKeys } = verdict;
   const which = overAllKeys === true ? " over all keys of this account" : "";
-  const message = `Too many requests${which}. Try again in ${retryAfterSeconds} s.`;
+  const message = `Too many requests${which}. Retry after ${retryAfterSeconds} s.`;
   return new ApiError("rate_limit_exceeded", message, {
     retryAfterSeconds,
     headers: rateLimitHeaders(verdict),
   });
 }
 
-/** The digest of the key that a request carries. @throws ApiError `unauthorized` when it carries none. */
+/** The digest of a request's key. @throws ApiError `unauthorized` without one. */
 export function keyDigestOf(request: Request): string {
   return digestOf(request.headers.get("authorization") ?? "");
 }
 
-/** The digest of the key in a header. @throws ApiError `unauthorized` when there is no well-formed one. */
+/** The digest of the key in a header. @throws ApiError `unauthorized` without a well-formed key. */
 function digestOf(header: string): string {
   const key = BEARER.exec(header)?.[1];
   if (key === undefined) throw unauthorized("The Authorization header must be: Bearer sm_….");
@@ -309,8 +314,8 @@ function digestOf(header: string): string {
   const prefix = keyPrefix(key);
   throw unauthorized(
     prefix === null
-      ? "This is not a platform key: check that it was copied whole (its checksum does not hold)."
-      : `This key begins with ${prefix}_, and keys that begin with ${PLATFORM_PREFIX}_ open this API: the platform key, and managed keys made with the prefix ${PLATFORM_PREFIX}.`,
+      ? "This is not a valid key: its checksum does not match. Check that it was copied completely."
+      : `This key begins with ${prefix}_, but this API accepts keys that begin with ${PLATFORM_PREFIX}_. Use the platform key, or a managed key with the prefix ${PLATFORM_PREFIX}.`,
   );
 }
 

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { isWithin, normalize, parseRange, type Range } from "./addresses.ts";
 
-/** What says who is believed, and where the server is reached. */
+/** Which proxies are trusted, and the server's public URL. */
 export interface PeerSettings {
   /** Where it listens. */
   readonly host: string;
@@ -10,7 +10,7 @@ export interface PeerSettings {
   readonly tls: object | null;
   /** Where clients reach the server; null: where their requests say. */
   readonly publicUrl: string | null;
-  /** Addresses and ranges of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
   readonly trustProxy: readonly string[];
 }
 

@@ -22,13 +22,13 @@ export interface TokenBucket {
 
 /** After a search for full buckets the next one waits so long: it looks at all of them. */
 const SWEEP_PAUSE_MS = 1_000;
-/** Part of all buckets that is removed at once, so that not every new bucket needs a search. */
+/** Share of all buckets that is removed together, so that not every new bucket needs a search. */
 const REMOVED_PART = 0.01;
-/** The owner of buckets that are not told apart by owner. */
+/** The owner of buckets without owners. */
 const NO_OWNER = 0;
 
 /**
- * Token buckets, refilled continuously. A bucket starts full; when its figures change it refills at the new rate from
+ * Token buckets, refilled continuously. A bucket starts full; when its limits change it refills at the new rate from
  * where it stands, and does not jump. Owners share the space fairly: nobody's new buckets remove those of an owner with
  * fewer buckets than the average.
  */
@@ -41,8 +41,8 @@ export class TokenBuckets<Key extends string | number> {
   constructor(private readonly bucketsMax: number) {}
 
   /**
-   * The bucket of `key`, filled until `now`. The figures hold since `since` (epoch milliseconds): what had run in before
-   * that did so at the figures of the time. Keys are unique within their owner.
+   * The bucket of `key`, filled until `now`. The limits apply since `since` (epoch milliseconds); before
+   * that, the bucket refilled at its earlier limits. Keys are unique within their owner.
    */
   at(key: Key, rate: BucketRate, now: number, since = 0, owner = NO_OWNER): TokenBucket {
     const bucket = this.peek(key, owner) ?? this.insert(key, rate, now, owner);
@@ -54,7 +54,7 @@ export class TokenBuckets<Key extends string | number> {
     return bucket;
   }
 
-  /** Fills a bucket that is there until `now`, at the figures that it has: they are about to change. */
+  /** Refills an existing bucket until `now` at its current limits, which are about to change. */
   settle(key: Key, now: number, owner = NO_OWNER): void {
     const bucket = this.peek(key, owner);
     if (bucket !== undefined) fill(bucket, now);
@@ -138,7 +138,7 @@ export function tokensIn({ level, rate }: TokenBucket): number {
   return Math.floor(level / rate.parts);
 }
 
-/** Lets in what has run in until `now`. A wall clock that was set back gives nothing, and takes nothing. */
+/** Refills until `now`. A wall clock that was set back adds nothing and takes nothing. */
 function fill(bucket: TokenBucket, now: number): void {
   const { capacity, parts, gainPerMs } = bucket.rate;
   const full = capacity * parts;

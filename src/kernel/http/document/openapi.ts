@@ -22,24 +22,24 @@ import { EXAMPLE_KEY, OWN_PAGE_HEADER, SECURITY_SCHEMES, securityOf } from "./op
 const PATH_PARAMETER = /:([A-Za-z_]+)/g;
 
 const INTRODUCTION = `
-Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.
+Everything is JSON over HTTP. Responses are flat objects without an envelope, and each carries \`X-Request-Id\`.
 
 **Keys.** Send one with every request: \`Authorization: Bearer sm_…\`. Each operation names the scope that its key needs;
-the account's platform key has all of them. Operations marked *public* need no key. The example requests find the server's
-address in \`$URL\` and the key's header in \`$AUTH\`: \`AUTH='Authorization: Bearer sm_…'\`.
+the account's platform key has all of them. Operations marked *public* need no key. The example requests use
+\`$URL\` for the server's address and \`$AUTH\` for the key's header: \`AUTH='Authorization: Bearer sm_…'\`.
 
-**Errors.** Every error has the same body, with a \`code\` for programs and a \`message\` that says what would be right.
-A request is refused at the first gate that it does not pass (401, 404, 403, 429, 400 or 413, 402), and then costs nothing.
-Any request can end in \`internal_error\` (500), which changes nothing and costs nothing either.
+**Errors.** Every error has the same body, with a \`code\` for programs and a \`message\` that says what is wrong and what to do.
+A request is rejected by the first gate that it does not pass (401, 404, 403, 429, 400 or 413, 402), free of charge.
+Any request can return \`internal_error\` (500), which changes nothing and is free of charge.
 
-**Credits.** Some operations cost credits: each says how many. Price and effect are one transaction: what ends in 400, 402 or
-5xx costs nothing; a 403, 404, 408 or 409 that the work itself finds is paid.
+**Credits.** Some operations cost credits; each states its price. Charge and effect are one transaction: a 400, 402 or 5xx is
+free of charge; a 403, 404, 408 or 409 that is found during the work is charged.
 
-**Doing something once.** A change takes an \`Idempotency-Key\`: a repeat with the same key gets the first answer again, for
-24 hours, is not charged and changes nothing.
+**Idempotency.** Changes accept an \`Idempotency-Key\`: for 24 hours, a repeat with the same key returns the first response,
+is not charged and changes nothing.
 
-**Rate limits.** Each key has a bucket of tokens of its tier's requests per minute, and each account one of ten times as many
-for all its keys. Who is refused reads in \`Retry-After\` when to come back.
+**Rate limits.** Each key has a token bucket with its tier's requests per minute, and each account one of ten times as many
+for all its keys. A 429 carries \`Retry-After\`, in seconds.
 `.trim();
 
 /** The OpenAPI 3.1 document of all endpoints of the API. It is made in slices, since it takes some 50 ms. */
@@ -82,14 +82,14 @@ function errorSchema() {
   return Type.Object(
     {
       error: Type.Object({
-        code: Type.String({ description: "The same code once more." }),
-        message: Type.String({ description: "What was wrong, and what would be right." }),
+        code: Type.String({ description: "The same code as in `error`." }),
+        message: Type.String({ description: "What is wrong, then what to do." }),
       }),
       code: oneOf(knownErrors(), {}),
       request_id: Type.String({ format: "uuid", description: "As in `X-Request-Id`." }),
       fields: Type.Optional(
         Type.Record(Type.String(), Type.Array(Type.String()), {
-          description: "Where fields are refused: what is wrong with each of them.",
+          description: "What is wrong with each rejected field, by field name.",
         }),
       ),
       ...BALANCE_EXTRAS,
@@ -113,19 +113,19 @@ const IDEMPOTENCY_KEY: Json = {
   name: "Idempotency-Key",
   in: "header",
   required: false,
-  description: "A repeat with the same key gets the first answer again, for 24 hours, and changes nothing.",
+  description: "For 24 hours, a repeat with the same key returns the first response and changes nothing.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 const RESPONSE_HEADERS: Json = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
 const TAGGED_HEADERS: Json = {
   ...RESPONSE_HEADERS,
-  ETag: { description: "What `If-None-Match` may name the next time.", schema: { type: "string" } },
+  ETag: { description: "Tag of this response, for `If-None-Match`.", schema: { type: "string" } },
 };
 const IF_NONE_MATCH: Json = {
   name: "If-None-Match",
   in: "header",
   required: false,
-  description: "The `ETag` of an earlier answer: while nothing is different, the answer is 304.",
+  description: "The `ETag` of an earlier response: if nothing has changed, the response is 304.",
   schema: { type: "string" },
 };
 
@@ -198,7 +198,7 @@ function takesKey({ operation, method }: DeclaredRoute): boolean {
   return operation.idempotent && method !== "GET";
 }
 
-/** What an operation asks of its caller, in one paragraph. */
+/** What an operation requires of its caller, in one paragraph. */
 function termsOf({ access, cost, limit, accountOnly, grantsEverything }: Operation): string {
   const price = cost === 0 ? "free" : `${cost} credit${cost === 1 ? "" : "s"}`;
   const terms = [`**Cost** ${price}`];
@@ -206,7 +206,7 @@ function termsOf({ access, cost, limit, accountOnly, grantsEverything }: Operati
   else if (access === "operator") terms.push("**Key** of the operator's account");
   else if (access === "any") terms.push("**Key** any");
   else terms.push(`**Scope** \`${grantsEverything ? "*" : access}\``);
-  if (limit === "monitor") terms.push("**Rate limit** the monitors' own");
+  if (limit === "monitor") terms.push("**Rate limit** of monitors");
   if (accountOnly) terms.push("**Not** for keys of one project");
   return terms.join(" · ");
 }
@@ -222,7 +222,7 @@ function parametersOf(place: Parameter["in"], schema: TObject | undefined): Para
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
     const { description, ...shown } = publicSchema(property);
     const required = schema?.required?.includes(name) === true;
-    // An optional one is left out unless there is a reason to give it.
+    // An optional one is omitted unless there is a reason to give it.
     const example = required ? exampleOf(shown) : undefined;
     return { name, in: place, required, description, schema: shown, example };
   });
@@ -266,15 +266,15 @@ function requestBodyOf({ operation, body }: DeclaredRoute, named: Components): J
 }
 
 const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
-  "200": "Done; the answer.",
-  "201": "Made.",
-  "202": "Taken in; it will be done.",
-  "204": "Done; there is nothing to say.",
+  "200": "Success.",
+  "201": "Created.",
+  "202": "Accepted; the work is pending.",
+  "204": "Success, without a body.",
 };
 
 function successes({ answers, operation }: DeclaredRoute, named: Components): Json {
   const { responseTypes, textResponses, tagged } = operation;
-  const known = tagged ? { "304": { description: "Nothing is different.", headers: TAGGED_HEADERS } } : {};
+  const known = tagged ? { "304": { description: "Not modified.", headers: TAGGED_HEADERS } } : {};
   if (textResponses !== undefined) {
     const content = { "text/plain": { schema: { type: "string" } } };
     const described = Object.entries(textResponses).map(([status, description]) => [
@@ -414,7 +414,7 @@ function enumOf(members: readonly Json[]): Json | undefined {
   return { type: first["type"], enum: members.map((one) => one["const"]) };
 }
 
-/** The same with null; undefined where a second type would not say it (an object's own rules stand beside its type). */
+/** The same with null; undefined where a second type does not express it, since an object's rules are next to its type. */
 function orNull(schema: Json): Json | undefined {
   const { type } = schema;
   if (typeof type !== "string" || type === "object" || type === "array" || "const" in schema)
@@ -427,7 +427,7 @@ const UUID = "0199f0a2-7c1e-7b3a-9d52-0c8f6f0f5e11";
 const AT_MS = Date.UTC(2026, 2, 10, 12);
 
 /**
- * A value as it could stand in an answer: the schema's own example, or one of its type. Fields whose `examples` are
+ * A value as it could stand in a response: the schema's own example, or one of its type. Fields whose `examples` are
  * empty occur in special cases only, and in no example.
  */
 export function exampleOf(schema: Json): unknown {
@@ -465,7 +465,7 @@ function textOf({ format }: Json): string {
   return format === "date-time" ? isoTime(AT_MS) : "text";
 }
 
-/** Moments are told from other numbers by what their description says of the unit. */
+/** Timestamps differ from other numbers by the unit in their description. */
 function numberOf({ description = "" }: Json): number {
   if (/Epoch milliseconds|Milliseconds since/.test(String(description))) return AT_MS;
   return /Unix seconds/.test(String(description)) ? AT_MS / 1_000 : 1;

@@ -5,21 +5,21 @@ import type { Tx } from "../../storage/tx.ts";
 import type { CallerAccount } from "../access/caller.ts";
 
 /**
- * Bytes per request that a tier allows in a day: twice those of a usual answer. So one key that works all day at its
- * tier's pace, each time under another `Idempotency-Key`, does not reach the bound.
+ * Bytes per request that a tier allows in a day: twice those of a usual response. One key that sends requests all day at
+ * its tier's rate, each with another `Idempotency-Key`, stays below the limit.
  */
 export const FREE_RESPONSE_BYTES = 512;
-/** What a row takes beside its key and its answer. */
+/** Bytes of a row without its key and its response. */
 const RESPONSE_ROW_BYTES = 100;
 
 const MINUTES_A_DAY = 24 * 60;
 const HOUR_MS = 60 * 60 * 1000;
-/** Hours that an answer's own hour is counted for: the 24 in which it is kept, and the one in which they begin. */
+/** Hours for which a response counts: the 24 of its retention, and the hour in which they begin. */
 const HOURS_COUNTED = 25;
 
 /**
- * Counts what each account has had kept under `Idempotency-Key`s without paying for it, and bounds it: answers of requests
- * that cost nothing, and refusals. By the hour, so that nothing need be counted when old answers go.
+ * Counts and limits the bytes that each account has stored under `Idempotency-Key`s free of charge: responses of free
+ * requests, and rejections. Counts by the hour, so that removing old responses needs no counting.
  */
 export class FreeResponses {
   private readonly sum;
@@ -46,25 +46,25 @@ export class FreeResponses {
 
   /**
    * For requests whose answer must be kept: without it, a repeat would do the work again.
-   * @throws ApiError `rate_limit_exceeded` when there is no room.
+   * @throws ApiError `rate_limit_exceeded` when there is no space.
    */
   assertCapacity(tx: Tx, account: CallerAccount): void {
     const seconds = this.secondsUntilSpace(tx, account);
     if (seconds === 0) return;
     throw new ApiError(
       "rate_limit_exceeded",
-      "This account's free requests under Idempotency-Keys have filled the room that its tier has for their answers " +
+      "The responses of this account's free requests with Idempotency-Keys have reached the limit of its tier " +
         `in a day. Try again in ${seconds} s, or send this one without an Idempotency-Key.`,
       { retryAfterSeconds: seconds },
     );
   }
 
-  /** Counts one that is kept. */
+  /** Counts a stored response. */
   add(tx: Tx, account: CallerAccount, bytes: number): void {
     if (!isUnlimited(account.tier)) this.insert(tx, account.ref, hourOf(tx), bytes + RESPONSE_ROW_BYTES);
   }
 
-  /** Forgets the hours whose answers are gone. */
+  /** Drops the hours whose responses have expired. */
   purge(tx: Tx): void {
     this.deleteOld(tx, hourOf(tx) - HOURS_COUNTED);
   }
@@ -80,7 +80,7 @@ export class FreeResponses {
   }
 }
 
-/** Bytes that an account may have kept for nothing, by its tier's requests per minute. */
+/** Bytes that an account may store free of charge, by its tier's requests per minute. */
 export function freeBytesMax(requestsPerMinute: number): number {
   return requestsPerMinute * MINUTES_A_DAY * FREE_RESPONSE_BYTES;
 }

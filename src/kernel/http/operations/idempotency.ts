@@ -8,13 +8,13 @@ import type { Caller } from "../access/caller.ts";
 import { type RenderedResponse, ReplayedResponse } from "../responses/response.ts";
 import type { FreeResponses } from "./free-responses.ts";
 
-/** How long an answer is kept. */
+/** Retention of a response. */
 export const IDEMPOTENCY_RETENTION_MS = 24 * 60 * 60 * 1000;
 /** Rows removed in one step of the hourly housekeeping: a few milliseconds of the writer's time. */
 const PURGE_SLICE = 500;
-/** Longest answer that is kept where nothing was changed: refusals are far shorter. */
+/** Longest response that is stored without a change: rejections are far shorter. */
 export const REJECTION_BYTES_MAX = 4 * 1024;
-/** What a repeat of a request that is still running is told to wait: its `Retry-After` tells it from other conflicts. */
+/** `Retry-After` of a repeat while the first request is still running; other conflicts have none. */
 const STILL_RUNNING_RETRY_SECONDS = 1;
 /** 1 to 255 printable ASCII characters. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -24,7 +24,7 @@ export interface IdempotentRequest {
   readonly key: string;
   /** SHA-256 over method, path with query, and the exact body. */
   readonly fingerprint: Uint8Array;
-  /** Whether the answer holds a secret. */
+  /** Whether the response holds a secret. */
   readonly secret: boolean;
 }
 
@@ -36,7 +36,7 @@ interface Row {
   created_at: number;
 }
 
-/** An answer as it is kept. Version 0.1.0 did not note the project that it was given in. */
+/** A response as it is stored. Version 0.1.0 did not store its project. */
 interface StoredResponse extends RenderedResponse {
   readonly project?: number;
 }
@@ -44,7 +44,7 @@ interface StoredResponse extends RenderedResponse {
 /** Where the keys of an account's own credentials stand: they are the account's, whichever project is its default one. */
 const OF_ACCOUNT = 0;
 
-/** The answers kept under `Idempotency-Key`s, per project, sealed like secrets. */
+/** The responses stored under `Idempotency-Key`s, per project, sealed like secrets. */
 export class IdempotencyStore {
   private readonly running = new Set<string>();
   private readonly select;
@@ -75,7 +75,7 @@ export class IdempotencyStore {
    */
   check(tx: Tx, caller: Caller, request: IdempotentRequest): void {
     if (placesOf(caller).some((place) => this.running.has(runningKey(caller, request.key, place)))) {
-      const message = "The first request with this Idempotency-Key is still running. Try again shortly.";
+      const message = "The first request with this Idempotency-Key is still running. Retry in a second.";
       throw new ApiError("conflict", message, { retryAfterSeconds: STILL_RUNNING_RETRY_SECONDS });
     }
     const row = this.find(tx, caller, request.key);
@@ -84,7 +84,8 @@ export class IdempotencyStore {
       throw new ApiError("conflict", "This Idempotency-Key was used for another request. Use a new key.");
     }
     if (row.secret !== 0 && row.credential !== caller.credential) {
-      const message = "The answer under this Idempotency-Key holds a secret given to another key.";
+      const message =
+        "The response stored under this Idempotency-Key holds a secret of another key. Use the key that sent the first request.";
       throw new ApiError("conflict", message);
     }
     throw new ReplayedResponse(this.answerIn(row, caller, request.key));
@@ -94,7 +95,7 @@ export class IdempotencyStore {
     for (const place of placesOf(caller)) {
       const row = this.select(caller.account.ref, key, place);
       if (row === null || row.created_at <= tx.now - IDEMPOTENCY_RETENTION_MS) continue;
-      // What the account's credentials asked in an earlier default project is nothing to the keys of this one.
+      // Responses of the account's credentials in an earlier default project do not belong to the keys of this project.
       const project = caller.projectBound ? this.answerIn(row, caller, key).project : undefined;
       if ((project ?? caller.project.ref) === caller.project.ref) return row;
     }
@@ -106,16 +107,16 @@ export class IdempotencyStore {
   }
 
   /**
-   * For requests that cost nothing, or may be given back what they cost.
-   * @throws ApiError `rate_limit_exceeded` when the account has had as much kept for nothing as it may.
+   * For requests that are free of charge, or that may be refunded.
+   * @throws ApiError `rate_limit_exceeded` when the account has reached its limit of responses stored free of charge.
    */
   assertFreeSpace(tx: Tx, caller: Caller): void {
     this.free.assertCapacity(tx, caller.account);
   }
 
   /**
-   * Stores an answer that nobody paid for and that changed nothing, such as a refusal, if it is short and there is room.
-   * Without it, a repeat is looked at anew, which changes nothing either.
+   * Stores a response that was free of charge and changed nothing, such as a rejection, if it is short and within the limit.
+   * If it is not stored, a repeat is evaluated again, which changes nothing either.
    */
   storeIfSpace(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedResponse): void {
     if (Buffer.byteLength(answer.text) > REJECTION_BYTES_MAX || !this.free.hasCapacity(tx, caller.account))
@@ -123,7 +124,7 @@ export class IdempotencyStore {
     this.store(tx, caller, request, answer, false);
   }
 
-  /** Stores an answer within the unit of work that it belongs to. `paid`: whether it has cost something. */
+  /** Stores a response within its unit of work. `paid`: whether it was charged. */
   store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedResponse, paid: boolean): void {
     const kept: StoredResponse = { ...answer, project: caller.project.ref };
     const sealed = this.vault.seal(JSON.stringify(kept), sealContext(caller, request.key));
@@ -185,12 +186,12 @@ export function fingerprintOf(method: string, target: string, body: Uint8Array):
   return new Uint8Array(createHash("sha256").update(`${method}\n${target}\n`).update(body).digest());
 }
 
-/** Whether an answer with this status is stored (decisions: any but 401, 429 and 5xx). */
+/** Whether a response with this status is stored: any except 401, 429 and 5xx. */
 export function isStorable(status: number): boolean {
   return status < 500 && status !== 401 && status !== 429;
 }
 
-/** Where the responses to a caller are stored: in the project that a key is bound to, or that a session's request names. */
+/** The project that a caller's responses are stored in: the key's own, or the one that a session's request names. */
 function ownPlaceOf({ projectBound, project, account }: Caller): number {
   return projectBound || project.ref !== account.defaultProject.ref ? project.ref : OF_ACCOUNT;
 }

@@ -10,12 +10,12 @@ export interface OpenClaim {
   readonly cost: number;
 }
 
-/** Claims given back in one unit of work. */
+/** Claims refunded in one unit of work. */
 const SLICE = 100;
 
 /**
  * Charges of requests under an `Idempotency-Key` that are between their two units of work. They stand in the database
- * with the charge itself, so that a start finds those whose server was killed: their repeat runs and is charged anew.
+ * with the charge itself, so that the next start finds and refunds those of a killed server: a repeat runs and is charged again.
  */
 export class OpenClaims {
   private readonly insert;

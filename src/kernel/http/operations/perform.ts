@@ -22,16 +22,16 @@ export interface AcrossNetwork<Claim, Result, T extends object> {
   /** Between the units. An ApiError that it throws counts as the outcome. */
   readonly outside: (claim: Claim) => Promise<Result>;
   /**
-   * The answer that is true as soon as the claim is committed, for work whose effect stands whatever the network
+   * The response that is valid as soon as the claim is committed, for work whose effect remains whatever the network
    * says. It is stored under the `Idempotency-Key` with the claim, and replaced by the outcome's: after a crash in
-   * between a repeat gets it, and an outcome that cannot be recorded is answered with it.
+   * between a repeat gets it, and an outcome that cannot be recorded returns it.
    */
   readonly interim?: (claim: Claim) => T;
   /** Second unit: records the outcome. `refund` gives the charge back. */
   readonly settle: (tx: Tx, claim: Claim, result: Result, refund: () => void) => T;
 }
 
-/** A failure that is committed: what it keeps (the charge, the stored answer) stays, and the caller gets the error. */
+/** A failure whose charge and stored response are committed; the caller gets the error. */
 class StoredFailure {
   constructor(
     readonly error: unknown,
@@ -45,9 +45,9 @@ const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
 /** How the codes end of what is over a limit of a tier or a project, which costs nothing. */
 const LIMIT_CODE = "_limit_exceeded";
 
-/** Joins charge, work and stored answer in one unit of work. */
+/** Runs charge, work and stored response in one unit of work. */
 export class Performing {
-  /** `activity` is told of every change that a request makes in its caller's project. */
+  /** `activity` is notified of every change that a request makes in its caller's project. */
   constructor(
     private readonly writer: Writer,
     private readonly charger: Charger,
@@ -59,8 +59,8 @@ export class Performing {
   ) {}
 
   /**
-   * Replays a stored answer, or charges the operation's credits, runs `work` and stores the answer: all in one
-   * unit. What `work` returns is the answer.
+   * Replays a stored response, or charges the operation's credits, runs `work` and stores the response: all in one
+   * unit. What `work` returns is the response.
    *
    * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else, and the limits of a
    * tier, undo both. By its second argument the work says that it has changed nothing and costs nothing.
@@ -129,7 +129,7 @@ export class Performing {
     }
   }
 
-  /** Gives back what an earlier run of the server charged for requests whose outcome it did not live to record. */
+  /** Refunds the requests that a killed server charged without recording their outcome. */
   async refundAbandoned(accountOf: (accountRef: number) => CallerAccount): Promise<void> {
     const takeSome = (tx: Tx): number => {
       const claims = this.open.takeAbandoned(tx);
@@ -158,11 +158,11 @@ export class Performing {
     try {
       claimed = await this.submit<C>((tx) => {
         tx.auditor = audit;
-        // Some give back what they cost, when it is too late to refuse them.
+        // Some are refunded later, when it is too late to reject them.
         this.admit(tx, performer, true);
         checked = true;
         const value = this.chargeAndWork(tx, performer, phases.claim);
-        // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
+        // A rejection that keeps the charge is stored with it: a crash in between would charge the repeat again.
         if (value instanceof StoredFailure) this.remember(tx, performer, value);
         else if (idempotency !== null) {
           if (phases.interim === undefined) openId = this.openClaim(tx, performer);
@@ -182,13 +182,13 @@ export class Performing {
     return { value: unwrap(claimed), openId, release };
   }
 
-  /** With an interim answer the request counts as answered: its charge stands. */
+  /** With an interim response the request counts as completed: its charge remains. */
   private openClaim(tx: Tx, { operation, caller: { account } }: Performer): number | null {
     const { name, cost } = operation;
     return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, name, cost);
   }
 
-  /** Stores the answer of a request that had no unit of work, or was refused before it. @throws ReplayedResponse for a repeat. */
+  /** Stores the response of a request that had no unit of work, or was rejected before it. @throws ReplayedResponse for a repeat. */
   async storeResponse(performer: Performer, answer: RenderedResponse): Promise<void> {
     const { idempotency, caller } = performer;
     if (idempotency === null || !isStorable(answer.status)) return;
@@ -203,7 +203,7 @@ export class Performing {
     return this.writer.submit<T | StoredFailure>(work as never);
   }
 
-  /** Lets a request pass that is no repeat. `mayBeFree`: it costs nothing, or may be given back what it costs. */
+  /** Passes a request that is not a repeat. `mayBeFree`: it is free of charge, or may be refunded. */
   private admit(tx: Tx, { idempotency, caller }: Performer, mayBeFree: boolean): void {
     assertStillValid(caller);
     if (idempotency === null) return;
@@ -223,7 +223,7 @@ export class Performing {
     audit: OperationAudit | null = null,
   ): T | StoredFailure {
     const { name, cost, changesProject } = performer.operation;
-    // Behind what is stored: who has lost the answer to a rotation gets it with the key that was rotated.
+    // After the stored response: a client that lost the response of a rotation gets it with the rotated key.
     assertMayChangeKeys(performer.caller, performer.operation);
     if (cost > 0) this.charger.charge(tx, performer.caller.account, name, cost);
     try {
@@ -239,7 +239,7 @@ export class Performing {
 
   private noteChange(tx: Tx, { operation, caller: { project } }: Performer): void {
     this.activity?.changed(tx, project.ref);
-    // What is audited has been told of with its id.
+    // Audited changes have been reported with their id.
     if (operation.audit === "no") this.changes?.inProject(tx, project.ref, operation.area ?? "");
   }
 
@@ -269,8 +269,8 @@ export class Performing {
   }
 
   /**
-   * Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored, and so may
-   * what changed nothing for nothing.
+   * Stores the outcome of a request under its `Idempotency-Key`. A free rejection may stay unstored, and so may
+   * a free request that changed nothing.
    */
   private remember(
     tx: Tx,
@@ -292,7 +292,7 @@ export class Performing {
   }
 }
 
-/** Turns a refusal whose answer is to be stored into a kept failure, with everything else undone. */
+/** Turns a rejection to be stored into a committed failure; everything else is rolled back. */
 function storable<T extends object>(tx: Tx, run: () => T | StoredFailure): T | StoredFailure {
   try {
     return tx.attempt(run);
@@ -322,8 +322,8 @@ function interimResponse<C, R, T extends object>(
   if (error.code !== "service_unavailable") throw error;
   throw new ApiError(
     "service_unavailable",
-    "The outcome of this request cannot be written now. What it did outside is done, and its charge stands: " +
-      "look before you send it again.",
+    "The request was carried out and charged, but its result could not be stored. " +
+      "Check its effect before you retry.",
     // No Retry-After, and a mark for programs: unlike after other 503s, a repeat would do it again.
     { extras: { carried_out: true } },
   );

@@ -15,10 +15,10 @@ export interface BodyLimits {
   readonly levelsMax: number;
 }
 
-/** The bounds of most bodies. */
+/** The limits of most bodies. */
 export const SMALL_BODY: BodyLimits = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX };
 
-/** The bounds of bodies that carry the user's own data. `levelsAround` levels stand around data of {@link JSON_LEVELS_MAX}. */
+/** The limits of bodies with the user's own data: `levelsAround` levels, around data of {@link JSON_LEVELS_MAX} levels. */
 export function largeBody(levelsAround = 0): BodyLimits {
   return { bytesMax: BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX + levelsAround };
 }
@@ -28,7 +28,7 @@ export const DISCARDED_BYTES_MAX = 16 * 1024 * 1024;
 /** How long that may take. */
 const DISCARDING_MS_MAX = 5_000;
 
-/** Bytes that a body without a length is given room for at first. */
+/** Initial buffer of a body without a length, in bytes. */
 const CHUNKED_ROOM_BYTES = 16 * 1024;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
@@ -116,7 +116,7 @@ async function discardRest(reader: BodyReader): Promise<void> {
   reader.cancel().catch(() => {});
 }
 
-/** A client that goes away in the middle of its body gets no answer; for the log it is a bad request, not a defect. */
+/** A client that goes away in the middle of its body gets no response; for the log it is a bad request, not a defect. */
 function received<T>(reading: Promise<T>): Promise<T> {
   return reading.catch(() => {
     throw invalidField("body", "ended before it was complete");

@@ -26,7 +26,7 @@ import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES
 import { targetOf } from "./request-target.ts";
 import type { Validator } from "./validate.ts";
 
-/** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
+/** The part of Elysia's context that a call uses. */
 export interface Context {
   readonly request: Request;
   readonly params: Record<string, string>;
@@ -39,21 +39,21 @@ export interface Context {
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const NOTHING: Readonly<Record<string, never>> = {};
 
-/** What every answer has. A response copies its headers, and these in half the time of an object's: only the id is set anew. */
+/** Headers of every response. Copying a `Headers` takes half the time of copying an object: only the id changes. */
 const USUAL_HEADERS = new Headers({
   "content-type": "application/json",
   "x-request-id": "",
-  // What a user has stored, such as an inbound webhook, must not be taken for a page.
+  // Stored data, such as an inbound webhook, must not be interpreted as a page.
   "x-content-type-options": "nosniff",
 });
 
-/** The same for requests under a key: no cache may hand what belongs to one caller to another. */
+/** The same for requests with a key: no cache may give one caller's data to another. */
 const KEYED_HEADERS = new Headers([...USUAL_HEADERS, ["cache-control", "no-store"]]);
 
-/** A request on its way, from its id to its answer, and all that a handler needs of it. */
+/** A request from its id to its response, as handlers see it. */
 export class OpenCall {
   readonly requestId: string;
-  /** Headers that the answer gets whatever becomes of the request. */
+  /** Headers of the response, whatever its status. */
   headers: Record<string, string> | null = null;
   /** The exact text of the body. */
   bodyText = "";
@@ -66,7 +66,7 @@ export class OpenCall {
     this.requestId = endpoint.deps.ids.uuidV7();
   }
 
-  /** Milliseconds since the epoch, when the request came in. */
+  /** Arrival time of the request, in epoch milliseconds. */
   get receivedAt(): number {
     return this.deps.clock.now();
   }
@@ -76,7 +76,7 @@ export class OpenCall {
     return this.deps.peers.socketAddress(this.request, this.deps.server());
   }
 
-  /** The client's address, behind trusted proxies the one that they saw. */
+  /** The client's address; behind trusted proxies the one that they report. */
   get clientAddress(): string {
     return this.deps.peers.clientAddress(this.request, this.deps.server());
   }
@@ -91,7 +91,7 @@ export class OpenCall {
     return this.deps.peers.baseUrl(this.request, this.deps.server());
   }
 
-  /** Where the request came from, for what is noted of it. */
+  /** The origin of the request, for logs and sessions. */
   get requestOrigin(): RequestOrigin {
     const isOffline = this.deps.server() === null;
     const ip = isOffline || this.socketAddress === null ? null : this.clientAddress;
@@ -106,7 +106,7 @@ export class OpenCall {
     return this.endpoint.operation;
   }
 
-  /** Lets this request wait so many seconds without traffic instead of the server's own time-out; 0: for ever. */
+  /** Sets how many seconds this request may wait without traffic; 0: without limit. */
   setIdleTimeout(seconds: number): void {
     this.deps.server()?.timeout(this.request, seconds);
   }
@@ -119,7 +119,7 @@ export class OpenCall {
     const { request, deps } = this;
     const { headers } = request;
     const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length")) > 0;
-    // What comes over no socket is there already.
+    // A request without a socket is complete already.
     const arrives = hasBody && deps.server() !== null;
     return readBody(
       request,
@@ -128,33 +128,33 @@ export class OpenCall {
     );
   }
 
-  /** Whose the body of this request is, as far as bodies in progress are counted. */
+  /** The sender that bodies in progress are counted by: the account, or the network without a key. */
   protected get sender(): number | string {
     return networkOf(this.clientAddress);
   }
 
   /**
-   * Passes the gates, checks the request, and hands its input over; a promise only where a body has to come first.
+   * Passes the gates, checks the request, and sets its input; returns a promise only if a body has to be read.
    * @throws ApiError
    */
   enter(context: Context): void | Promise<void> {
-    // What every attempt must pass, a malformed one too, before the body is looked at.
+    // Checked for every request, malformed ones included, before the body is read.
     this.operation.admit?.(this.clientAddress);
     if (this.endpoint.checks.body === null) return this.takeInput(context);
     return this.readBytes().then((bytes) => this.takeBody(context, bytes));
   }
 
-  /** The response to what a handler returned. */
+  /** Renders and sends the result of a handler. */
   answer(result: unknown): Response | Promise<Response> {
     return this.send(renderResult(result));
   }
 
-  /** The response to what was thrown on the way. */
+  /** Renders and sends an error. */
   refuse(error: unknown): Response | Promise<Response> {
     return this.send(this.renderFailure(error));
   }
 
-  /** Reads what a body says; a promise for a large one, whose steps take a few milliseconds each. */
+  /** Parses a body; returns a promise for a large one, whose steps take a few milliseconds each. */
   protected takeBody(context: Context, bytes: Uint8Array): void | Promise<void> {
     this.bodyText = decodeBody(bytes);
     this.takeInput(context);
@@ -174,7 +174,7 @@ export class OpenCall {
     if (slices.isOver) await slices.next();
   }
 
-  /** Path parameters, which are checked where they stand, and query. */
+  /** Checks the path parameters, and parses the query. */
   protected takeInput(context: Context): void {
     const { checks } = this.endpoint;
     checks.params?.(context.params);
@@ -209,10 +209,10 @@ export class OpenCall {
     if (isUsual && !cors.isOn && !stopping.aborted) return usualHeaders;
     const headers = new Headers(usualHeaders);
     if (secret) headers.set("cache-control", "no-store");
-    // A browser may store what has a name and ask again each time: it is the caller's own copy.
+    // A browser may store a tagged response and revalidate it each time: it is the caller's own copy.
     else if (own?.["etag"] !== undefined && headers.has("cache-control"))
       headers.set("cache-control", "private, no-cache");
-    // The connection ends with the process: its client must not send the next request on it.
+    // The connection closes with the process: the client must not send another request on it.
     if (stopping.aborted) headers.set("connection", "close");
     for (const [name, value] of Object.entries({ ...own, ...this.headers })) headers.set(name, value);
     cors.decorate(this.request, headers);
@@ -241,18 +241,18 @@ export class OpenCall {
 }
 
 /**
- * A request under a key. Its gates stand in the order 401, 403, 429, 400; then comes the work, which is paid and
- * done in one unit ({@link perform}).
+ * A request with a key. The order of its gates is 401, 403, 429, 400; then the work is charged and done in one unit
+ * ({@link perform}).
  */
 export class Call extends OpenCall implements Performer {
   idempotency: IdempotentRequest | null = null;
   private authenticated: Caller | null = null;
-  /** The operation on the terms of this caller, where they are not everybody's. */
+  /** The operation as it applies to this caller, if it differs. */
   private callerOperation: Operation | null = null;
-  /** Whether the unit of work has been handed in: from there on that unit stores the answer. */
+  /** Whether the unit of work has been queued: from then on that unit stores the response. */
   private performing = false;
 
-  /** @throws Error before the call was entered, which no handler can be. */
+  /** @throws Error before the call was authenticated, which no handler can observe. */
   get caller(): Caller {
     if (this.authenticated === null) throw new Error("this call has not been authenticated");
     return this.authenticated;
@@ -270,7 +270,7 @@ export class Call extends OpenCall implements Performer {
     return this.caller.account.ref;
   }
 
-  /** SHA-256 (hex) of the key that the caller has, or that its session stands for. */
+  /** SHA-256 (hex) of the caller's key, or of its session's key. */
   get keyDigest(): string {
     return this.caller.session?.digest ?? keyDigestOf(this.request);
   }
@@ -317,7 +317,7 @@ export class Call extends OpenCall implements Performer {
     const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
     const answer = this.operation.tagged === true ? taggedResponse(rendered, this.request) : rendered;
     if (this.idempotency === null || this.performing || !isStored(result)) return this.send(answer);
-    // An endpoint that changes nothing has no unit of work of its own to store its answer in.
+    // An endpoint without a unit of work: its response is stored separately.
     const stored = this.deps.performing.storeResponse(this, answer).then(() => answer);
     return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
   }
@@ -330,7 +330,7 @@ export class Call extends OpenCall implements Performer {
     this.deps.proxyErrors.note(code, { request_id: this.requestId, reason: errorText(error) });
     const hidden = new ApiError(
       "service_unavailable",
-      "Whether this request may pass cannot be found out now. The reason stands in the log of the server that was asked.",
+      "This request cannot be checked now. The reason is in the log of the Ninefold server.",
     );
     return renderError(hidden, this.requestId);
   }
@@ -341,13 +341,13 @@ export class Call extends OpenCall implements Performer {
     return this.storedRejection(error).then((stored) => super.refuse(stored));
   }
 
-  /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
+  /** The same with an `Idempotency-Key`: rejections are stored as well, so that a repeat gets the same response. */
   private async enterOnce(context: Context, key: string): Promise<void> {
     const { guard, clock } = this.deps;
     const { request, operation } = this;
     const caller = this.identify();
     const forbidden = rejectionBy(() => guard.authorize(caller, operation));
-    // Storing a refusal costs a commit, so it takes a token too; without one the refusal goes out unstored.
+    // Storing a rejection takes a commit, so it takes a token as well; without one the rejection is not stored.
     if (forbidden === null) this.takeToken();
     else if (guard.takeToken(caller, operation)?.allowed === false) throw forbidden;
     assertIdempotencyKey(key);
@@ -371,7 +371,7 @@ export class Call extends OpenCall implements Performer {
   private identify(): Caller {
     const caller = this.authenticate();
     this.authenticated = caller;
-    // A page looks at everything again and again: what a session reads is free.
+    // A page polls: reads of a session are free of charge.
     if (caller.session !== undefined && READS.has(this.request.method) && this.operation.cost > 0)
       this.callerOperation = { ...this.operation, cost: 0 };
     return caller;
@@ -395,8 +395,8 @@ export class Call extends OpenCall implements Performer {
   }
 
   /**
-   * Looks once more whether the caller may do this: a body may take a minute, a stream hours, and the key may have ended,
-   * or its account been suspended, since then. `since`: when that was last known.
+   * Checks again whether the caller is authorized: a body may take a minute, a stream hours, and the key may have expired
+   * or its account been suspended meanwhile. `since`: time of the last check.
    *
    * @throws ApiError `unauthorized`, `forbidden`
    */
@@ -406,8 +406,8 @@ export class Call extends OpenCall implements Performer {
   }
 
   /**
-   * Stores a refusal, and returns what is answered: what is kept under the key already, or why nothing can be stored,
-   * comes first. A 403 stands before both: it gives out nothing but the same 403.
+   * Stores a rejection, and returns the error to send: a response that is stored already, or the reason why nothing can
+   * be stored, comes first. A 403 comes before both: it only ever yields the same 403.
    */
   private async storedRejection(refusal: ApiError): Promise<unknown> {
     try {

@@ -8,7 +8,7 @@ export const PAGE_LIMIT_MAX = 100;
 /** Longest cursor that is looked at: ours are far shorter. */
 const CURSOR_LENGTH_MAX = 256;
 
-/** What stands beside the items of a page when there are more. */
+/** The fields next to the items of a page when there are more. */
 export const NextCursor = Type.Optional(
   Type.String({
     description: "Hand it in to get the next page. Absent on the last one.",
@@ -41,7 +41,7 @@ export function pageQuery(limitDefault: number) {
 export interface SealedCursors {
   /** The query with its cursor opened, if it has one. @throws ApiError `validation_error` when it is not of this list. */
   open(query: Record<string, unknown>, caller: Caller): Record<string, unknown>;
-  /** The answer with its cursor sealed, if it has one. */
+  /** The response with its cursor sealed, if it has one. */
   seal(answer: object, caller: Caller): object;
 }
 

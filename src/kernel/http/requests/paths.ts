@@ -5,7 +5,7 @@ export const GUESSED_LENGTH_MAX = 200;
 /** The same in segments: ours have six. */
 export const GUESSED_SEGMENTS_MAX = 8;
 
-/** What it costs to get from the segments that were asked for to those of an endpoint. */
+/** The costs of changing the requested segments into those of an endpoint. */
 const COSTS = {
   /** Upper and lower case. */
   spelling: 1,
@@ -38,13 +38,13 @@ interface Known {
   readonly segments: readonly string[];
 }
 
-/** A segment as it was asked for: the words of ours that can be meant by it, each with what that costs. */
+/** A requested segment, and the known segments that it may stand for, with their costs. */
 interface Asked {
   readonly text: string;
   readonly meant: ReadonlyMap<string, number>;
 }
 
-/** Every path that may be named, and what is said of a path that is not there. */
+/** The known paths, and the error messages of unknown ones. */
 export class Paths {
   private readonly known: Known[] = [];
   /** What each word can stand for, itself included: a segment of paths, and the cost. */
@@ -65,7 +65,7 @@ export class Paths {
     }
   }
 
-  /** The refusal of a request to a path that is not there, or that does not exist for its caller. */
+  /** The error of a request to an unknown path, or to one that its caller cannot see. */
   refusal(method: string, path: string): ApiError {
     return new ApiError("not_found", `There is no ${method} ${echoed(path)}. ${this.advice(method, path)}`);
   }
@@ -81,7 +81,7 @@ export class Paths {
     this.words.set(word, meant.set(segment, Math.min(cost, meant.get(segment) ?? cost)));
   }
 
-  /** What to do instead. The work has a bound, however long the path is. */
+  /** The advice in the message. The work is limited, however long the path is. */
   private advice(asked: string, path: string): string {
     if (path.length > GUESSED_LENGTH_MAX) return OTHERWISE;
     const method = asked === "HEAD" ? "GET" : asked;
@@ -89,7 +89,7 @@ export class Paths {
     const given = stem.slice(1).split("/");
     if (given.length > GUESSED_SEGMENTS_MAX) return OTHERWISE;
     const methods = this.methodsOf(given);
-    if (methods.includes(method)) return stem === path ? OTHERWISE : "Leave out the slash at the end.";
+    if (methods.includes(method)) return stem === path ? OTHERWISE : "Remove the slash at the end.";
     if (methods.length > 0) {
       return `This path takes ${listed(methods)}${stem === path ? "" : ", without the slash at the end"}.`;
     }
@@ -125,7 +125,7 @@ export class Paths {
       const { segments } = known;
       const otherMethod = known.method === method ? 0 : COSTS.method;
       if (countDistance(segments.length, asked.length) + otherMethod >= least) continue;
-      // Of values alone nobody can tell what was meant.
+      // Parameters alone do not identify an endpoint.
       if (!segments.some((segment) => related.has(segment))) continue;
       const cost = distance(segments, asked) + otherMethod;
       if (cost >= least) continue;
@@ -156,7 +156,7 @@ function countDistance(segments: number, asked: number): number {
   return segments > asked ? (segments - asked) * COSTS.missing : (asked - segments) * COSTS.surplus;
 }
 
-/** The least cost of getting from what was asked for to the segments of an endpoint, one by one. */
+/** The least cost of changing the requested segments into those of an endpoint. */
 function distance(segments: readonly string[], asked: readonly Asked[]): number {
   let above = [0, ...asked.map((_, index) => (index + 1) * COSTS.surplus)];
   for (const segment of segments) {
@@ -201,7 +201,7 @@ function withoutSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** Whether one letter was added, left out or taken for another, or two neighbours changed places. In one pass. */
+/** Whether one letter was added, removed or replaced, or two neighbours were swapped. In one pass. */
 function isTypo(name: string, word: string): boolean {
   if (name.length < TYPO_LENGTH_MIN || Math.abs(name.length - word.length) > 1) return false;
   const shorter = Math.min(name.length, word.length);

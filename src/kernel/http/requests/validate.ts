@@ -62,7 +62,7 @@ export function fieldMessages(
  * the correct ones and those beyond the number allowed, at a hundredth of the speed of a compiled check. Here compiled
  * checks decide which members to look into, and a container with too many members has no other error.
  *
- * For a value that may be null and is not, the errors are those of what it may be besides, where the schema has no words
+ * For a value that may be null and is not, the errors are those of what it may be in addition, where the schema has no words
  * of its own.
  */
 function* errorsIn(schema: TSchema, path: string, value: unknown): Generator<ValueError> {
@@ -229,7 +229,7 @@ function assertKnown(names: Iterable<string>, { properties }: TObject): void {
   }
 }
 
-/** Texts that do not look like the wanted type stay texts, for the schema to refuse with its own message. */
+/** Texts that do not look like the expected type stay texts, which the schema rejects with its own message. */
 function readValue(text: string, schema: TSchema): unknown {
   if (schema.type === "integer" && /^-?\d{1,16}$/.test(text)) return Number(text);
   if (schema.type === "boolean" && (text === "true" || text === "false")) return text === "true";

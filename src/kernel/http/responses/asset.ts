@@ -3,10 +3,10 @@ import { accepts } from "./compression.ts";
 import { names } from "./etag.ts";
 import type { RenderedResponse } from "./response.ts";
 
-/** A file that the executable carries. Nothing of it is read before somebody asks for it. */
+/** A file of the executable. It is read at the first request. */
 export interface AssetSource {
   readonly contentType: string;
-  /** Whether its path changes with its content, so that browsers need never ask again. */
+  /** Whether its path changes with its content, so that browsers never need to revalidate it. */
   readonly immutable: boolean;
   /** Headers beyond the usual ones. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export interface AssetSource {
 
 /** The content codings that files are stored in, the smallest first. */
 const CODINGS = ["zstd", "gzip"] as const;
-/** A file is compressed once, and beside the event loop: half as large again as the largest level, in a tenth of its time. */
+/** A file is compressed once, outside the event loop: at this level it is half as large again as at the highest, in a tenth of the time. */
 const ZSTD_LEVEL = 12;
 
 /** What is stored of a file: its compressed forms, and what its name is made of. */
@@ -26,7 +26,7 @@ interface Prepared {
 
 /** A year in seconds: as long as a cache may keep anything. */
 const IMMUTABLE = "public, max-age=31536000, immutable";
-/** Kept, and asked about each time: an answer of 304 costs nothing. */
+/** Stored, and revalidated each time: a 304 is cheap. */
 const REVALIDATED = "no-cache";
 
 /** Returns what responds with a file: compressed as the client accepts it, or 304 where it has the file already. */

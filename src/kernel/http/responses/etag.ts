@@ -1,11 +1,11 @@
 import { accepts, COMPRESSED_BYTES_MIN, gzipped } from "./compression.ts";
 import { type RenderedResponse, type Reply, reply } from "./response.ts";
 
-/** Characters of a digest that tell two answers apart: 132 bits. */
+/** Characters of a digest that tell two responses apart: 132 bits. */
 const TAG_LENGTH = 22;
 
 /**
- * An answer under the name that its bytes give it, or 304 without a body where the caller has it already. What the answer
+ * A response with an `ETag` of its bytes, or 304 without a body if the caller has it already. What the response
  * was made of does not count: whatever changes a byte of it changes its name.
  */
 export function taggedResponse(answer: RenderedResponse, request: Request): RenderedResponse {
@@ -21,7 +21,7 @@ export function tagOf(digest: string): string {
   return `"${digest.slice(0, TAG_LENGTH)}"`;
 }
 
-/** A text that is answered many times: packed where the client takes gzip, with 304 where it has the text already. */
+/** A text that is sent many times: compressed if the client accepts gzip, 304 if it has the text already. */
 export class TaggedText {
   private readonly bytes: Uint8Array<ArrayBuffer>;
   private readonly tag: string;
@@ -52,7 +52,7 @@ export class TaggedText {
   }
 }
 
-/** Whether an `If-None-Match` names an answer. A proxy that packs answers weakens their names: that counts for nothing. */
+/** Whether an `If-None-Match` names a response. A proxy that compresses responses makes their tags weak, which is ignored. */
 export function names(header: string | null, etag: string): boolean {
   if (header === null) return false;
   return header.split(",").some((part) => {

@@ -12,8 +12,8 @@ export const EVENT_STREAM_HEADERS = {
 };
 
 /**
- * Bytes that a reader may be behind, beside what the system holds for its socket. One that takes none is cut off, and
- * reads anew when it comes back.
+ * Bytes that a reader may be behind, in addition to the socket's buffer. A reader that reads nothing is disconnected, and
+ * starts again when it reconnects.
  */
 export const WAITING_BYTES_MAX = 64 * 1024;
 /** Seconds that a reader has to take what waits for it once its stream has ended; then its connection is closed. */
@@ -33,7 +33,7 @@ export interface EventStreamOptions {
   readonly heartbeat: string;
   /** By which time heartbeats go. */
   readonly after: (delayMs: number, run: () => void) => Cancel;
-  /** When somebody who found no room may come back. */
+  /** `Retry-After` when no stream is free. */
   readonly retryAfterSeconds: number;
 }
 
@@ -68,7 +68,7 @@ export class EventStreams {
   }
 
   /**
-   * The body of an answer that stays open.
+   * The body of a response that stays open.
    * @throws ApiError `rate_limit_exceeded`, `service_unavailable` when the server stops.
    */
   begin(call: OpenCall, reader: EventReader): ReadableStream<Uint8Array> | string {
@@ -81,7 +81,7 @@ export class EventStreams {
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => this.add(call, reader, controller),
-        // What it was cancelled by has been told by the request's signal, but for what never began.
+        // The request's signal has reported the cancellation, unless the stream never began.
         cancel: () => {},
       },
       new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES_MAX }),
@@ -157,7 +157,7 @@ export class EventStream {
     this.heartbeatLater();
     this.send(this.reader.begin);
     const leave = this.reader.attach(this);
-    // What it was told at once may have ended it.
+    // The initial messages may have ended it.
     if (this.isOver) leave();
     else this.leave = leave;
   }
@@ -170,14 +170,14 @@ export class EventStream {
     else this.end();
   }
 
-  /** Ends it when its credential has: revoked, say, or its account suspended. Returns whether it goes on. */
+  /** Ends the stream if its credential is no longer authorized, for example revoked. Returns whether it continues. */
   reauthorize(): boolean {
     if (this.isOver) return false;
     try {
       this.reader.reauthorize();
       return true;
     } catch {
-      // Also when a failing disk keeps the answer back: the client comes back, and reads why.
+      // Also when a failing disk prevents the check: the client reconnects, and gets the reason.
       this.end();
       return false;
     }

@@ -1,7 +1,7 @@
 import { ElysiaCustomStatusResponse } from "elysia";
 import { ApiError } from "../../errors.ts";
 
-/** An answer with a status of its own, which its route's schemas must name; a plain one is a 200. */
+/** A response with a status of its own, which its route's schemas must name; a plain one is a 200. */
 export class Reply<const Status extends number, T> extends ElysiaCustomStatusResponse<Status, T> {
   constructor(
     status: Status,
@@ -14,7 +14,7 @@ export class Reply<const Status extends number, T> extends ElysiaCustomStatusRes
   }
 }
 
-/** Answers 200 with what a repeat under the same `Idempotency-Key` is to find out anew. */
+/** A 200 that is not stored under an `Idempotency-Key`: a repeat is evaluated again. */
 export function unstored<T>(body: T): Reply<200, T> {
   return new Reply(200, body, null, false);
 }
@@ -24,7 +24,7 @@ export function isStored(result: unknown): boolean {
   return !(result instanceof Reply) || result.isStored;
 }
 
-/** Answers with a status other than 200, with headers of its own, or with a text that is no JSON. */
+/** A response with a status other than 200, with headers, or with a text that is not JSON. */
 export function reply<const Status extends number, T>(
   status: Status,
   body: T,
@@ -47,25 +47,25 @@ export function withJson<const Status extends number, T extends object, Name ext
   return new Reply(status, text as never);
 }
 
-/** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
+/** A response as it goes out and as it is stored under an `Idempotency-Key`. */
 export interface RenderedResponse {
   readonly status: number;
   /** JSON text, unless `headers` name another content type; not sent with 204 and 304. */
   readonly text: string;
-  /** Instead of the text, for files and streams. Such an answer is never stored. */
+  /** Instead of the text, for files and streams. Never stored under an `Idempotency-Key`. */
   readonly bytes?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
   /** Headers beyond the usual ones. */
   readonly headers: Readonly<Record<string, string>> | null;
 }
 
-/** Leaves a unit of work (or a handler) with the stored answer of an earlier request. */
+/** Thrown to leave a unit of work or a handler with the stored response of an earlier request. */
 export class ReplayedResponse extends Error {
   constructor(readonly answer: RenderedResponse) {
-    super("answered before");
+    super("a stored response is replayed");
   }
 }
 
-/** Leaves a handler with a refusal that a reverse proxy is to hand to its own client, ready as it goes out. */
+/** Thrown to leave a handler with a rejection that a reverse proxy passes on to its client. */
 export class ClientRejection extends Error {
   constructor(readonly answer: RenderedResponse) {
     super("refused");
@@ -110,16 +110,19 @@ export function renderError(
 
 /** What callers read of anything that is not an ApiError. */
 export function internalError(): ApiError {
-  return new ApiError("internal_error", "Something went wrong on our side. Nothing was charged; try again.");
+  return new ApiError(
+    "internal_error",
+    "An internal error occurred, and nothing was charged. Retry the request.",
+  );
 }
 
-/** Answers browsers of the origins that the operator lists; everyone else gets no CORS headers at all. */
+/** CORS headers for the origins that the operator lists; other origins get none. */
 export interface Cors {
   /** Whether any origin is listed. */
   readonly isOn: boolean;
-  /** Adds the headers of an answer to a listed origin. */
+  /** Adds the headers of a response to a listed origin. */
   decorate(request: Request, headers: Headers): void;
-  /** The answer to a preflight request of a listed origin, or null. */
+  /** The response to a preflight request of a listed origin, or null. */
   preflight(request: Request): RenderedResponse | null;
 }
 

@@ -48,7 +48,7 @@ export function textStream(
       },
       cancel: end,
     },
-    // Nothing is made before it is asked for.
+    // Nothing is made before it is requested.
     { highWaterMark: 0 },
   );
 }
