@@ -52,7 +52,7 @@ describe("an outcome that cannot be recorded", () => {
     const work = bench.performing.performAcross(bench.request(CHARGED), phases);
     await expect(work).rejects.toMatchObject({
       code: "service_unavailable",
-      message: expect.stringContaining("its charge stands"),
+      message: expect.stringContaining("its result could not be stored"),
       details: { extras: { carried_out: true } },
     });
   });
