@@ -524,9 +524,9 @@ export interface CatchReplayBody {
   event_type?: string | undefined;
   /** IDs of the events to replay. Replaces the other filters. */
   event_ids?: readonly string[] | undefined;
-  /** How many are sent in a second. */
+  /** Maximum number sent per second. */
   per_second?: number | undefined;
-  /** Only says how many match. */
+  /** If true, returns only the number of matches. */
   dry_run?: boolean | undefined;
 }
 
@@ -1237,22 +1237,22 @@ export interface LedgerPage {
 
 /** What `GET /v1/meter/{meterId}/history` answers, `entries`, `[]`. */
 export interface LedgerEntry {
-  /** Rises with every entry. */
+  /** Position of the entry; increases with every entry. */
   sequence: number;
   kind: "deduct" | "refill" | "reset" | "grant" | "charge" | "capture";
-  /** What the balance changed by, signed. */
+  /** Change of the balance, signed. */
   amount: number;
   /** The balance after this change. */
   balance_after: number;
-  /** RFC 3339, UTC. Of a charge: the hour it belongs to. */
+  /** Time of the entry (RFC 3339, UTC); of a charge, the start of its hour. */
   at: string;
   /** The request that caused it. */
   request_id: string | null;
-  /** Of a charge: what was paid for. */
+  /** Operation of a charge. */
   operation?: string;
-  /** Of a charge: how many requests it sums up. */
+  /** Number of requests in a charge. */
   count?: number;
-  /** Of a capture: the hold that it is of. */
+  /** Hold of a capture. */
   hold_id?: string;
 }
 
@@ -2694,9 +2694,9 @@ export interface RelayResendBody {
   since?: number | undefined;
   /** End of the creation time, exclusive, in epoch milliseconds. */
   until?: number | undefined;
-  /** How many are sent in a second. */
+  /** Maximum number sent per second. */
   per_second?: number | undefined;
-  /** Only says how many match. */
+  /** If true, returns only the number of matches. */
   dry_run?: boolean | undefined;
 }
 
@@ -3071,13 +3071,13 @@ export type ErrorCode =
 
 /** What errors of some codes say beside their code. */
 export interface KnownExtras {
-  /** With `insufficient_balance`: what there is. */
+  /** With `insufficient_balance`: the balance. */
   balance?: number;
-  /** With `insufficient_balance` of a meter: what of it is not held. */
+  /** With `insufficient_balance` of a meter: the balance without held credits. */
   available?: number;
-  /** With `insufficient_balance`: whose balance it is, if it is the account's. */
+  /** With `insufficient_balance`: the account, for an account balance. */
   user_id?: string;
-  /** With `insufficient_balance`: the meter, if it is one. */
+  /** With `insufficient_balance`: the meter, for a meter balance. */
   meter_id?: string;
   /** With `service_unavailable`: the request took effect, but its outcome could not be stored. */
   carried_out?: true;
