@@ -1,69 +1,69 @@
 import type { TargetStatus } from "./schema.ts";
 
-/** What the checks so far amount to. */
+/** The state of a monitor after its checks. */
 export interface MonitorState {
   readonly status: TargetStatus;
-  /** Of the last check; null before the first. */
+  /** Latency of the last check, milliseconds; null before the first. */
   readonly latencyMs: number | null;
   /** Epoch milliseconds of the last check; null before the first. */
   readonly lastCheckedAt: number | null;
   readonly consecutiveFailures: number;
-  /** When the last alert that it is down was sent; null while it is not down, or no alert has been sent. */
+  /** When the last alert of the current outage was sent, epoch milliseconds; null without one. */
   readonly alertedAt: number | null;
-  /** Whether it is up, but slow. */
+  /** Whether the target is up, but slow. */
   readonly degraded: boolean;
-  /** Checks in a row towards a change: successes of what is down, else slow ones, or quick ones while it is degraded. */
+  /** Consecutive checks towards a change: successes while down; slow checks while up; fast checks while degraded. */
   readonly streak: number;
 }
 
 /**
- * What a check of a target outside says of this server's own line: it was `proved` by an answer, it `failed` as it would
- * without a line, or it is `open`.
+ * What a check of a public target shows about the server's connectivity: a response `proved` it, the check `failed` as it
+ * does when the server is offline, or neither (`open`).
  */
 export type ConnectivitySign = "proved" | "failed" | "open";
 
-/** What a check found. */
+/** Result of a check. */
 export interface CheckResult {
   readonly up: boolean;
   readonly latencyMs: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Recorded at the very time it is made, so that none which was recorded before can be later. */
+  /** Whether it is recorded at the time it is made, so that it cannot be out of date. */
   readonly isImmediate?: boolean;
-  /** Asked for by a user: it counts like any other, but sends no alert. */
+  /** Whether a user requested it: it counts like any other check, but causes no alert. */
   readonly manual: boolean;
 }
 
-/** When a monitor alerts, and whether it has anywhere to send alerts. */
+/** When a monitor changes its status and sends alerts. */
 export interface AlertRules {
   readonly threshold: number;
-  /** Successes in a row that make it up again. */
+  /** Consecutive successes after which a target that is down is up. */
   readonly recoveryThreshold: number;
-  /** Milliseconds above which a check is slow; null: none is. */
+  /** Latency above which a check is slow, milliseconds; null: no check is slow. */
   readonly degradedMs: number | null;
   readonly cooldownMs: number;
   readonly notifyRecovery: boolean;
-  /** Whether there is a webhook, an e-mail address or a channel. */
+  /** Whether there is a webhook, an e-mail alert or a channel. */
   readonly hasListeners: boolean;
 }
 
-/** What people read of a monitor: the name that it was given, else the host that it checks, which a heartbeat has not. */
+/** The displayed name of a monitor: its name, else the host of its URL, else `Heartbeat`. */
 export function shownName({ name, url }: { readonly name: string | null; readonly url: string }): string {
   return name ?? (new URL(url).host || "Heartbeat");
 }
 
-/** What an alert says. */
+/** Event of an alert. */
 export type MonitorEvent = "monitor.down" | "monitor.up";
 
-/** Slow checks in a row after which a target is degraded, and quick ones after which it no longer is. */
+/** Consecutive slow checks after which a target is degraded, and fast checks after which it no longer is. */
 const SLOW_CHECKS = 3;
 
-/** How much older than a later one a slow check may be: three tries of 30 s, and as many of what its target depends on. */
+/** Longest duration of a check: three attempts of 30 s, and as many of the monitor that it depends on. */
 export const OUTDATED_MS_MAX = 3 * 60_000;
 
 /**
- * Whether a check is out of date, since a later one has ended before it. One that is older than any check lasts is not:
- * the clock was set back, and what it showed before must not outweigh all checks until it shows that again.
+ * Whether a check is out of date because a later one ended before it. A check that seems older than any check can be is
+ * not: the clock was set back, and checks from before must not outweigh all later ones.
  */
 export function isOutdated(
   { lastCheckedAt }: Pick<MonitorState, "lastCheckedAt">,
@@ -73,44 +73,44 @@ export function isOutdated(
   return lastCheckedAt !== null && at < lastCheckedAt && lastCheckedAt - at <= OUTDATED_MS_MAX;
 }
 
-/** The state after a check, and the alert that it causes. */
+/** Calculates the state after a check, and the alert that the check causes. */
 export function afterCheck(
   state: MonitorState,
   result: CheckResult,
   rules: AlertRules,
 ): { readonly state: MonitorState; readonly event: MonitorEvent | null } {
-  // It goes into the history, and changes nothing.
+  // It is stored in the history only.
   if (isOutdated(state, result)) return { state, event: null };
-  const seen = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
+  const lastCheck = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
   const mayAlert = !result.manual && rules.hasListeners;
   if (result.up) {
-    const recovered = state.status === "down";
+    const wasDown = state.status === "down";
     const successes = state.streak + 1;
-    if (recovered && successes < rules.recoveryThreshold) {
-      return { state: { ...state, ...seen, consecutiveFailures: 0, streak: successes }, event: null };
+    if (wasDown && successes < rules.recoveryThreshold) {
+      return { state: { ...state, ...lastCheck, consecutiveFailures: 0, streak: successes }, event: null };
     }
-    const event = recovered && mayAlert && rules.notifyRecovery ? "monitor.up" : null;
-    const pace = paceAfter(recovered ? NORMAL_PACE : state, result, rules);
-    return { state: { ...seen, ...pace, status: "up", consecutiveFailures: 0, alertedAt: null }, event };
+    const event = wasDown && mayAlert && rules.notifyRecovery ? "monitor.up" : null;
+    const pace = paceAfter(wasDown ? NORMAL_PACE : state, result, rules);
+    return { state: { ...lastCheck, ...pace, status: "up", consecutiveFailures: 0, alertedAt: null }, event };
   }
   const consecutiveFailures = state.consecutiveFailures + 1;
   const isDown = state.status === "down" || consecutiveFailures >= rules.threshold;
-  if (!isDown) return { state: { ...state, ...seen, consecutiveFailures, streak: 0 }, event: null };
-  // One alert, and another whenever the cooldown has passed. Of a down that only a manual check has found, none was sent.
-  // One that lies ahead was sent before the clock was set back.
+  if (!isDown) return { state: { ...state, ...lastCheck, consecutiveFailures, streak: 0 }, event: null };
+  // One alert, repeated after each cooldown. An outage found by a manual check has had no alert. An alert in the future was
+  // sent before the clock was set back.
   const isDue = state.alertedAt === null || Math.abs(result.at - state.alertedAt) >= rules.cooldownMs;
-  const alerts = mayAlert && isDue;
-  const alertedAt = alerts ? result.at : state.alertedAt;
+  const sendsAlert = mayAlert && isDue;
+  const alertedAt = sendsAlert ? result.at : state.alertedAt;
   return {
-    state: { ...seen, ...NORMAL_PACE, status: "down", consecutiveFailures, alertedAt },
-    event: alerts ? "monitor.down" : null,
+    state: { ...lastCheck, ...NORMAL_PACE, status: "down", consecutiveFailures, alertedAt },
+    event: sendsAlert ? "monitor.down" : null,
   };
 }
 
 type Pace = Pick<MonitorState, "degraded" | "streak">;
 const NORMAL_PACE: Pace = { degraded: false, streak: 0 };
 
-/** How slow a target is after a success. */
+/** Whether a target is degraded after a success. */
 function paceAfter({ degraded, streak }: Pace, { latencyMs }: CheckResult, { degradedMs }: AlertRules): Pace {
   if (degradedMs === null) return NORMAL_PACE;
   const isSlow = latencyMs > degradedMs;
@@ -118,55 +118,55 @@ function paceAfter({ degraded, streak }: Pace, { latencyMs }: CheckResult, { deg
   return streak + 1 < SLOW_CHECKS ? { degraded, streak: streak + 1 } : { degraded: isSlow, streak: 0 };
 }
 
-/** Whether the last check failed, and more must do so before it is down. */
+/** Whether the last check failed, but the target is not down yet. */
 export function isFailing({ status, consecutiveFailures }: MonitorState): boolean {
   return status !== "down" && consecutiveFailures > 0;
 }
 
-/** Longest wait for a monitor's first check: a little less than the 5 s promised, since starting it takes time as well. */
+/** Longest delay of a monitor's first check: a little less than the 5 s promised, since starting it takes time. */
 export const FIRST_CHECK_MS_MAX = 4_500;
 
-/** Multiples of this, modulo 1, are spread as evenly as possible, however many there are. */
+/** Multiples of this, modulo 1, are evenly spread. */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** Where in its interval, from 0 to 1, a monitor is checked. */
+/** The position in its interval, from 0 to 1, at which a monitor is checked. */
 function share(ref: number): number {
   return (ref * GOLDEN_RATIO) % 1;
 }
 
-/** The first check of a monitor that was created or switched on at `now`. */
+/** Time of the first check of a monitor that was created or activated at `now`. */
 export function firstCheckAt(ref: number, now: number): number {
   return now + Math.floor(share(ref) * FIRST_CHECK_MS_MAX);
 }
 
 /**
- * The check after the one that was due at `dueAt` and ended at `now`. Each monitor has its own moment of the interval,
- * so that the checks of many are spread evenly. Moments that have passed are skipped.
+ * Time of the check after the one that was due at `dueAt` and ended at `now`. Each monitor has its own offset in the
+ * interval, so that checks are evenly spread. Times that have passed are skipped.
  */
 export function nextCheckAt(ref: number, intervalMs: number, dueAt: number, now: number): number {
   const offset = Math.floor(share(ref) * intervalMs);
-  const momentAfter = (time: number): number =>
+  const timeAfter = (time: number): number =>
     (Math.floor((time - offset) / intervalMs) + 1) * intervalMs + offset;
-  // A first check can be at any time: the second one comes half an interval later at least.
-  const next = momentAfter(dueAt + Math.floor(intervalMs / 2));
-  return next > now ? next : momentAfter(now);
+  // The first check can be at any time: the second one comes at least half an interval later.
+  const next = timeAfter(dueAt + Math.floor(intervalMs / 2));
+  return next > now ? next : timeAfter(now);
 }
 
 const HOUR_MS = 3_600_000;
 
-/** The beginning of a moment's hour. */
+/** The start of the hour, epoch milliseconds. */
 export function hourOf(epochMs: number): number {
   return epochMs - (epochMs % HOUR_MS);
 }
 
-/** Checks of one hour. */
+/** Number of checks in one hour. */
 export interface HourCount {
   readonly hour: number;
   readonly checks: number;
   readonly up: number;
 }
 
-/** How many checks of the last `hours` were up, in percent with three decimals; null without checks. */
+/** Share of checks in the last `hours` that were up, in percent with three decimals; null without checks. */
 export function uptimePercent(counts: readonly HourCount[], now: number, hours: number): number | null {
   const recent = counts.filter(({ hour }) => hour > now - hours * HOUR_MS);
   const sum = (of: "checks" | "up") => recent.reduce((total, count) => total + count[of], 0);
@@ -174,14 +174,14 @@ export function uptimePercent(counts: readonly HourCount[], now: number, hours: 
   return checks === 0 ? null : Math.round((sum("up") / checks) * 100_000) / 1_000;
 }
 
-/** `since 12:01 UTC`, with the day where that is another one than today. */
+/** `since 12:01 UTC`, with the date if it is not today. */
 export function sinceText(at: number, now: number): string {
   const [day = "", time = ""] = new Date(at).toISOString().split("T");
   const isToday = new Date(now).toISOString().startsWith(day);
   return `since ${isToday ? "" : `${day} `}${time.slice(0, 5)} UTC`;
 }
 
-/** How long something took, for people: `45 s`, `12 min`, `5 h`, `3 days`. */
+/** A duration for people: `45 s`, `12 min`, `5 h`, `3 days`. */
 export function durationText(ms: number): string {
   const minutes = ms / 60_000;
   if (minutes < 1) return `${Math.round(ms / 1_000)} s`;

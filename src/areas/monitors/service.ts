@@ -256,7 +256,7 @@ export class MonitorService {
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.findCheckable(call.caller.project.ref, monitorId),
-      outside: (monitor) => this.checks.make(monitor, true),
+      outside: (monitor) => this.checks.run(monitor, true),
       settle: (tx, monitor, made) => {
         if (made === null) {
           throw new ApiError(

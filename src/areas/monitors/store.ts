@@ -8,7 +8,7 @@ import type { HeartbeatView } from "./heartbeats/schema.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";
 
-/** What users set about a monitor, by the names of the API. */
+/** Settings of a monitor, by the names of the API. */
 export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
@@ -16,32 +16,32 @@ export type MonitorSettings = Omit<
   | ("channels" | "incident_id" | "depends_on" | "flapping" | "maintenance")
   | ("interval" | keyof HeartbeatView)
 > & {
-  /** Milliseconds; 0: nothing is asked. */
+  /** Milliseconds; 0 for types that do not check a target. */
   readonly interval: number;
-  /** As it was given; null without one. */
+  /** The given name; null for none. */
   readonly name: string | null;
   /** Sealed. */
   readonly headers: Uint8Array | null;
 };
 
-/** A monitor and its state, as their rows have them; the hour is the one that is being counted. */
+/** A monitor and its state, with the counts of the current hour. */
 export interface MonitorRow extends MonitorState, HourCount {
   readonly ref: number;
   readonly monitorId: string;
   readonly accountRef: number;
   readonly projectRef: number;
   readonly settings: MonitorSettings;
-  /** Rises with every change. */
+  /** Incremented by every change of the settings. */
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** Sequence of the last check; 0: none. */
   readonly lastCheck: number;
-  /** Null before one was met. */
+  /** The last certificate of the target; null before one was presented. */
   readonly certificate: StoredCertificate | null;
 }
 
-/** Settings that their row has as 0 or 1. */
+/** Settings that are stored as 0 or 1. */
 type Flags<Value> = Record<"email_alert" | "notify_recovery" | "active", Value>;
 type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorOptions> & {
   readonly options: string | null;
@@ -67,22 +67,22 @@ const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states O
 
 type NewSettings = MonitorSettings & { ref: number; now: number };
 type SettingsParams = ReturnType<typeof storable<NewSettings>>;
-/** What a check changes. */
+/** The columns that a check changes. */
 type StateParams = MonitorState & HourCount & { ref: number; lastCheck: number };
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
-/** Monitors that a page looks at for those that are checked, or paused, for which there is no index: some milliseconds. */
+/** Monitors searched for one page of active or paused ones, for which there is no index: some milliseconds. */
 export const WALKED_MONITORS_MAX = 2_000;
 
-/** What a list of monitors is narrowed to. */
+/** Filters of a list of monitors. */
 export type MonitorFilter = { readonly status: StatusFilter | null; readonly active: boolean };
 
 export type MonitorRows = ReturnType<typeof monitorRows>;
 
 /** Monitors as their rows have them, which may be behind what is in memory. */
 export function monitorRows(db: Database) {
-  // One by one: a row of two tables takes the driver ten times as long, and each check and each ping reads one.
+  // Two statements: the driver takes ten times as long for a join, and every check and every ping reads one row.
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
   const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
@@ -133,7 +133,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
   const removeState = db.change<[ref: number]>("DELETE FROM monitor_states WHERE monitor_ref = ?");
   return {
     ...listStore(db, current),
-    /** The largest reference ever given; 0 when there is none. */
+    /** The highest reference ever used; 0 for none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitors'"),
     insert: (tx: Tx, monitor: NewSettings & Identity) => insert(tx, storable(monitor)),
     insertState: db.change<[ref: number, projectRef: number]>(
@@ -147,7 +147,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
       unsaved?.release(tx, monitor.ref);
       rows.writeState(tx, monitor);
     },
-    /** For another target, whose certificate is another one. */
+    /** Used when the URL changes: another target has another certificate. */
     forgetCertificate(tx: Tx, ref: number): void {
       unsaved?.release(tx, ref);
       forgetCertificate(tx, ref);
@@ -156,7 +156,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
       unsaved?.release(tx, ref);
       remove(tx, ref);
     },
-    /** Its checks go when they are old: nothing leads to them any more. */
+    /** The checks of the monitor are deleted when they expire. */
     removeState(tx: Tx, ref: number): void {
       unsaved?.release(tx, ref);
       removeState(tx, ref);
@@ -166,7 +166,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
       return stored && current(stored);
     },
     monitor: (ref: number): MonitorRow | null => unsaved?.monitor(ref) ?? rows.read(ref),
-    /** The monitor that was given a name in a project. */
+    /** The monitor of a project with this name; null for none. */
     named(projectRef: number, name: string): MonitorRow | null {
       const stored = withName(projectRef, name);
       return stored && current(stored);
@@ -174,7 +174,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
     ),
-    /** How many of a project are in a state, counted to a figure. */
+    /** Number of monitors of a project with a status, counted up to a limit. */
     countOf: db.number<[projectRef: number, status: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_states WHERE project_ref = ? AND status = ? LIMIT ?)",
     ),
@@ -182,7 +182,7 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
   };
 }
 
-/** What lists show. */
+/** The statements of lists. */
 function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow) {
   const page = db.all<StoredMonitor, [PageParams]>(
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
@@ -201,21 +201,20 @@ function listStore(db: Database, current: (stored: StoredMonitor) => MonitorRow)
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR CASE $status WHEN 'degraded' THEN degraded = 1 ELSE status = ${STATUS_NUMBER} END) ORDER BY ref DESC LIMIT $rowsMax`,
   );
   return {
-    /** A project's monitors, newest first, below a reference; of one status if asked. */
+    /** A project's monitors below a reference, newest first, optionally with one status. */
     page(params: PageParams, status?: StatusFilter): MonitorRow[] {
       if (status === "degraded") return pageOfDegraded(params).map(current);
       return (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(current);
     },
     /** The oldest monitors of all projects. */
     oldest: (rowsMax: number): MonitorRow[] => oldest(rowsMax).map(current),
-    /** The monitors behind another one, of all accounts. */
+    /** Monitors of all accounts in the order of their references, after a reference. */
     after: db.all<
       { readonly ref: number; readonly accountRef: number; readonly type: string },
       [ref: number, rowsMax: number]
     >("SELECT ref, account_ref AS accountRef, type FROM monitors WHERE ref > ? ORDER BY ref LIMIT ?"),
-    /** How many there are in all. */
     countAll: db.number("SELECT count(*) AS n FROM monitors"),
-    /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
+    /** The same with filters. `floor`: the reference down to which monitors were searched; 0 for all. */
     walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
       const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
       return { rows: walked({ ...params, ...filter, floor }).map(current), floor };
@@ -258,32 +257,31 @@ function rowOf(stored: StoredMonitor): MonitorRow {
   };
 }
 
-/** A check that was made: its result, and what it saw. */
+/** A check before it is recorded. */
 export interface CompletedCheck extends CheckResult {
-  /** Whether a failure makes it down whatever the threshold: a ping that is missing says all. */
+  /** Whether one failure makes the target down, whatever the threshold: a missed ping is conclusive. */
   readonly ignoresThreshold?: boolean;
-  /** Whether nothing was found anew: a failure is told of again, and counts no second time. */
-  readonly again?: boolean;
+  /** Whether this repeats the alert of an earlier failure, which is not counted again. */
+  readonly isRepeat?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
-  /** What it says of this server's own line; null and absent: nothing. */
-  readonly line?: ConnectivitySign | null;
-  /** Whom the server seems offline for: the check says nothing of its target. */
+  /** What it shows about the server's connectivity; null or absent: nothing. */
+  readonly connectivity?: ConnectivitySign | null;
+  /** The scope in which the server is offline, so that the check says nothing about its target. */
   readonly offline?: "server" | "account";
-  /** The certificate that was met, if one was. */
+  /** The certificate of the target, if it presented one. */
   readonly certificate?: Certificate;
 }
 
 type NewCheck = Readonly<
-  Omit<CompletedCheck, "certificate" | "atOnce" | "again" | "isImmediate"> & {
+  Omit<CompletedCheck, "certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate"> & {
     sequence: number;
     ref: number;
     previous: number;
     mark: number;
   }
 >;
-/** A check as its row has it. */
-export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> & {
+export type StoredCheck = Omit<NewCheck, "up" | "manual" | "connectivity" | "offline"> & {
   up: number;
   manual: number;
 };
@@ -293,7 +291,7 @@ const UNSAVED_SINCE = "heartbeats_unsaved_since";
 
 export type CheckStore = ReturnType<typeof checkStore>;
 
-/** All SQL of what the checks of monitors found. */
+/** All SQL of checks and of their hourly counts. */
 export function checkStore(db: Database) {
   return {
     highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
@@ -317,10 +315,10 @@ export function checkStore(db: Database) {
       "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark FROM monitor_checks WHERE sequence = ?",
     ),
     /**
-     * Removes old checks among the `rowsMax` oldest: those before a moment, and those beyond the newest `keptMax`. They
-     * have the lowest sequences, and lie in one stretch. The newest always stays: sequences go on from it.
+     * Removes checks among the `rowsMax` oldest: those before a time, and those beyond the newest `storedMax`. They have the
+     * lowest sequences, in one range. The newest check always stays: sequences continue from it.
      */
-    removeOld: db.change<[rowsMax: number, before: number, keptMax: number]>(
+    removeOld: db.change<[rowsMax: number, before: number, storedMax: number]>(
       `DELETE FROM monitor_checks WHERE sequence IN (SELECT sequence FROM monitor_checks ORDER BY sequence LIMIT ?)
        AND (checked_at < ? OR sequence <= (SELECT max(sequence) FROM monitor_checks) - ?)
        AND sequence <> (SELECT max(sequence) FROM monitor_checks)`,

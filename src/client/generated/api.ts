@@ -1916,23 +1916,23 @@ export interface MonitorPage {
 
 /** The body of `POST /v1/pulse/maintenance`. */
 export interface MaintenanceCreateBody {
-  /** What is being done. */
+  /** Title of the maintenance. */
   title: string;
-  /** More of it, as plain text. */
+  /** Details, as plain text. */
   message?: string | undefined;
-  /** The monitors whose failures tell nobody meanwhile; none for an announcement alone. */
+  /** Ids of the monitors that cause no alerts during the window; empty for an announcement. */
   monitor_ids?: readonly string[] | undefined;
-  /** Whether status pages show it. */
+  /** Whether status pages show the maintenance. */
   public?: boolean | undefined;
-  /** RFC 3339. */
+  /** Start of the window, RFC 3339. */
   starts_at?: string | undefined;
-  /** RFC 3339. */
+  /** End of the window, RFC 3339. */
   ends_at?: string | undefined;
-  /** Instead of `starts_at` and `ends_at`: when each window begins, as cron has it. */
+  /** Cron expression for the start of each window, instead of `starts_at` and `ends_at`. */
   schedule?: string | undefined;
-  /** The time zone that `schedule` is read in; `UTC` unless given. */
+  /** Time zone of `schedule`; `UTC` by default. */
   tz?: string | undefined;
-  /** Milliseconds of each window of `schedule`. */
+  /** Duration of each window of `schedule`, in milliseconds. */
   duration_ms?: number | undefined;
 }
 
@@ -1943,7 +1943,7 @@ export interface Maintenance {
   message: string;
   monitor_ids: string[];
   status: "scheduled" | "active" | "ended";
-  /** Of work that recurs, the window now or next; the last one where none comes. */
+  /** Start of the window. With `schedule`: of the current or next window, or of the last one if no other follows. */
   starts_at: string;
   ends_at: string;
   schedule: string | null;
@@ -1963,23 +1963,23 @@ export interface MaintenancePage {
 
 /** The body of `PATCH /v1/pulse/maintenance/{maintenance_id}`. */
 export interface MaintenanceUpdateBody {
-  /** What is being done. */
+  /** Title of the maintenance. */
   title?: string | undefined;
-  /** More of it, as plain text. */
+  /** Details, as plain text. */
   message?: string | undefined;
-  /** The monitors whose failures tell nobody meanwhile; none for an announcement alone. */
+  /** Ids of the monitors that cause no alerts during the window; empty for an announcement. */
   monitor_ids?: readonly string[] | undefined;
-  /** Whether status pages show it. */
+  /** Whether status pages show the maintenance. */
   public?: boolean | undefined;
-  /** RFC 3339. */
+  /** Start of the window, RFC 3339. */
   starts_at?: string | undefined;
-  /** RFC 3339. */
+  /** End of the window, RFC 3339. */
   ends_at?: string | undefined;
-  /** Instead of `starts_at` and `ends_at`: when each window begins, as cron has it. */
+  /** Cron expression for the start of each window, instead of `starts_at` and `ends_at`. */
   schedule?: string | undefined;
-  /** The time zone that `schedule` is read in; `UTC` unless given. */
+  /** Time zone of `schedule`; `UTC` by default. */
   tz?: string | undefined;
-  /** Milliseconds of each window of `schedule`. */
+  /** Duration of each window of `schedule`, in milliseconds. */
   duration_ms?: number | undefined;
 }
 

@@ -45,7 +45,7 @@ describe("accept_status", () => {
     [["404", "500-599"], 404, null],
     [["404", "500-599"], 503, null],
     [["404", "500-599"], 200, "status: 200"],
-    [null, 404, "the target answered 404"],
+    [null, 404, "the target responded with 404"],
     [null, 399, null],
   ] as const) {
     test(`${accepted ?? "none"}: ${status} is ${error ?? "up"}`, async () => {
@@ -96,10 +96,10 @@ describe("keyword and keyword_absent", () => {
 
   test("the status counts first, and a packed body is not searched", async () => {
     expect(await checked({ keyword: "x" }, new Response("x", { status: 500 }))).toEqual([
-      ...["down", "the target answered 500", 500],
+      ...["down", "the target responded with 500", 500],
     ]);
     const packed = text("x", { "Content-Encoding": "gzip" });
-    expect((await checked({ keyword_absent: "y" }, packed))[1]).toBe("body: it came packed as gzip");
+    expect((await checked({ keyword_absent: "y" }, packed))[1]).toBe("body: unexpected Content-Encoding gzip");
   });
 });
 

@@ -166,7 +166,7 @@ describe("over real connections", () => {
       days_left: 4,
       issuer: "Test Authority",
       not_after: shown?.["not_after"],
-      text: `the certificate ends in 4 days, on ${date}`,
+      text: `the certificate expires in 4 days, on ${date}`,
     });
     await server.clock.advance(1_000 * 1_000);
     expect(told()).toEqual([]);
@@ -176,7 +176,7 @@ describe("over real connections", () => {
     await server.clock.advance(DAY);
     expect(told()).toMatchObject([{ days_left: 3 }]);
     await server.clock.advance(2 * DAY);
-    expect(told()).toMatchObject([{ days_left: 1, text: `the certificate ends in 1 day, on ${date}` }]);
+    expect(told()).toMatchObject([{ days_left: 1, text: `the certificate expires in 1 day, on ${date}` }]);
     account = server.client(account.key) as AccountClient;
     expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject({
       status: "up",

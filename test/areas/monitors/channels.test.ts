@@ -73,7 +73,7 @@ test("each kind is sent its own request: down at once, up again whatever the mon
   site.answers(503);
   await server.clock.advance(30 * SECOND);
   const link = `https://ninefold.example/dashboard/#/monitors/${id}`;
-  const since = "the target answered 503 · since 12:00 UTC";
+  const since = "the target responded with 503 · since 12:00 UTC";
   const text = `${since} · ${link}`;
   const { webhook, slack, discord, tg, gotify, notify, ...others } = taken();
   const ntfy = others[NEEDLE];
@@ -86,7 +86,7 @@ test("each kind is sent its own request: down at once, up again whatever the mon
     url: site.url("/health"),
     status: "down",
     previous_status: "up",
-    error: "the target answered 503",
+    error: "the target responded with 503",
     response_status: 503,
     latency_ms: down.latency_ms,
     consecutive_failures: 1,
@@ -119,7 +119,7 @@ test("each kind is sent its own request: down at once, up again whatever the mon
     expect([...(one?.headers.keys() ?? [])].filter((name) => /svc|signature/.test(name))).toEqual([]);
   expect(mail.received.map(({ to }) => to)).toEqual([["Owner@example.com"]]);
   expect(mail.received[0]?.raw).toContain("Subject: [DOWN] Shop\r\n");
-  expect(mail.received[0]?.raw).toContain("the target answered 503\r\nsince 12:00 UTC\r\nhttps://");
+  expect(mail.received[0]?.raw).toContain("the target responded with 503\r\nsince 12:00 UTC\r\nhttps://");
   site.answers(200);
   await server.clock.advance(30 * SECOND);
   const up = taken();

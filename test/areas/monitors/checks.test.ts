@@ -245,7 +245,7 @@ describe("notifications", () => {
       url: site.url("/health"),
       status: "down",
       previous_status: "up",
-      error: "the target answered 500",
+      error: "the target responded with 500",
       response_status: 500,
       consecutive_failures: 2,
     });

@@ -11,7 +11,7 @@ import type { OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
 
 function see(hosts: ConnectivityHosts, account: number, host: string, address: string): void {
   const monitor = { accountRef: account, settings: { url: `https://${host}/`, interval: 60_000 } };
-  hosts.saw(monitor as MonitorRow, { answered: true, address } as OutboundOutcome, 1);
+  hosts.recordOutcome(monitor as MonitorRow, { answered: true, address } as OutboundOutcome, 1);
 }
 
 function seen(account: number, network: string): MonitoredHost {
@@ -36,7 +36,7 @@ test("a host's network is a /24, a /48 of IPv6, and without an address the end o
     const monitor = { accountRef: 1, settings: { url: `https://${host}/`, interval: 60_000 } };
     const addresses = address === null ? [] : [address];
     const outcome = { answered: false, addresses, failure: { kind: "dns", message: "" } };
-    hosts.saw(monitor as MonitorRow, outcome as unknown as OutboundOutcome, 1);
+    hosts.recordOutcome(monitor as MonitorRow, outcome as unknown as OutboundOutcome, 1);
     return hosts.publicHosts.at(-1)?.network;
   };
   expect(network("a.example", "9.9.9.1")).toBe(network("b.example", "9.9.9.200") ?? "");

@@ -8,8 +8,8 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const CUT = "this server's own line seems cut: failures of monitors count for nothing until it is back";
-const BACK = "this server's own line is back";
+const CUT = "this server is offline: failures of monitors are ignored until it is online again";
+const BACK = "this server is online again";
 
 let line: Line;
 let site: WebhookSink;

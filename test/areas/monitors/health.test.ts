@@ -73,7 +73,7 @@ describe("a target that becomes slow", () => {
       name: "Shop",
       status: "up",
       degraded_ms: SLOW_MS,
-      text: `answers in ${notice?.["latency_ms"]} ms, more than ${SLOW_MS} ms`,
+      text: `responds in ${notice?.["latency_ms"]} ms, more than ${SLOW_MS} ms`,
     });
     expect(await list("status=degraded")).toEqual([id]);
     expect(await list("status=degraded&active=true")).toEqual([id]);

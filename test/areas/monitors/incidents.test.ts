@@ -51,7 +51,7 @@ describe("automatic incidents", () => {
       title: "Shop is down",
       impact: "outage",
       status: "investigating",
-      cause: "the target answered 500",
+      cause: "the target responded with 500",
       monitor_ids: [id],
       public: false,
       suppressed_by: null,
@@ -79,7 +79,7 @@ describe("automatic incidents", () => {
     site.answers(503);
     await server.clock.advance(15 * SECOND);
     expect((await incidents()).map(({ status }) => status)).toEqual(["investigating", "resolved"]);
-    expect((await incidents("?status=open")).map(({ cause }) => cause)).toEqual(["the target answered 503"]);
+    expect((await incidents("?status=open")).map(({ cause }) => cause)).toEqual(["the target responded with 503"]);
     expect(await incidents("?status=resolved")).toEqual([resolved ?? {}]);
     expect((await incidents(`?monitor_id=${id.toUpperCase()}`)).length).toBe(2);
     expect((await incidents(`?monitor_id=${id}&status=resolved`)).length).toBe(1);

@@ -6,7 +6,7 @@ import { atJsonPath, readJsonPath } from "./json-path.ts";
 /** Longest text of a value that an error shows. */
 const SHOWN_LENGTH_MAX = 100;
 
-/** What assertions look at. */
+/** The response that assertions check. */
 export interface CheckedResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
@@ -14,11 +14,11 @@ export interface CheckedResponse {
   readonly truncated: boolean;
 }
 
-/** Why an answer makes its target down; null when it does not. */
+/** Why a response makes its target down; null if it does not. */
 export function failureOf(assertions: Assertions, response: CheckedResponse): string | null {
   const { status } = response;
   const { accept_status: accepted } = assertions;
-  if (accepted === null && status >= 400) return `the target answered ${status}`;
+  if (accepted === null && status >= 400) return `the target responded with ${status}`;
   if (accepted !== null && !accepted.some((range) => isWithin(status, range))) return `status: ${status}`;
   return readsBody(assertions) ? bodyFailure(assertions, response) : null;
 }
@@ -33,8 +33,8 @@ const WHERE = "the first 64 KiB";
 function bodyFailure(assertions: Assertions, { headers, body, truncated }: CheckedResponse): string | null {
   const { keyword, keyword_absent: absent } = assertions;
   const encoding = headers["content-encoding"] ?? "identity";
-  // It was asked for as it is. Words are not looked for in what is packed.
-  if (encoding !== "identity") return `body: it came packed as ${cut(encoding)}`;
+  // No compression was requested, and a compressed body is not searched.
+  if (encoding !== "identity") return `body: unexpected Content-Encoding ${cut(encoding)}`;
   const text = new TextDecoder().decode(body);
   if (keyword !== null && !text.includes(keyword)) return `keyword: not found in ${WHERE}`;
   if (absent !== null && text.includes(absent)) return `keyword_absent: found in ${WHERE}`;
@@ -42,7 +42,7 @@ function bodyFailure(assertions: Assertions, { headers, body, truncated }: Check
 }
 
 function jsonFailure(
-  { json_path: path, json_op: op, json_value: wanted }: Assertions,
+  { json_path: path, json_op: op, json_value: expected }: Assertions,
   text: string,
   truncated: boolean,
 ): string | null {
@@ -57,33 +57,33 @@ function jsonFailure(
   const found = atJsonPath(body, readJsonPath(path ?? "") ?? []);
   if (found === undefined) return `json: there is no ${path}`;
   const { holds, otherwise } = OPERATORS[op ?? "=="];
-  if (holds(found, wanted)) return null;
-  return `json: ${path} is ${shown(found)}, ${otherwise} ${shown(wanted)}`;
+  if (holds(found, expected)) return null;
+  return `json: ${path} is ${shown(found)}, ${otherwise} ${shown(expected)}`;
 }
 
-/** A comparison: whether it holds, and what stands between the two values in an error. */
+/** A comparison, and the words between the two values in an error. */
 interface Operator {
-  readonly holds: (found: unknown, wanted: unknown) => boolean;
+  readonly holds: (found: unknown, expected: unknown) => boolean;
   readonly otherwise: string;
 }
 
 const ordered =
-  (holds: (found: number, wanted: number) => boolean): Operator["holds"] =>
-  (found, wanted) =>
-    typeof found === "number" && typeof wanted === "number" && holds(found, wanted);
+  (holds: (found: number, expected: number) => boolean): Operator["holds"] =>
+  (found, expected) =>
+    typeof found === "number" && typeof expected === "number" && holds(found, expected);
 
 const OPERATORS: Readonly<Record<JsonOp, Operator>> = {
-  "==": { holds: (found, wanted) => found === wanted, otherwise: "not" },
-  "!=": { holds: (found, wanted) => found !== wanted, otherwise: "not other than" },
-  "<": { holds: ordered((found, wanted) => found < wanted), otherwise: "not below" },
-  "<=": { holds: ordered((found, wanted) => found <= wanted), otherwise: "not at most" },
-  ">": { holds: ordered((found, wanted) => found > wanted), otherwise: "not above" },
-  ">=": { holds: ordered((found, wanted) => found >= wanted), otherwise: "not at least" },
+  "==": { holds: (found, expected) => found === expected, otherwise: "not" },
+  "!=": { holds: (found, expected) => found !== expected, otherwise: "not other than" },
+  "<": { holds: ordered((found, expected) => found < expected), otherwise: "not below" },
+  "<=": { holds: ordered((found, expected) => found <= expected), otherwise: "not at most" },
+  ">": { holds: ordered((found, expected) => found > expected), otherwise: "not above" },
+  ">=": { holds: ordered((found, expected) => found >= expected), otherwise: "not at least" },
   contains: {
-    holds: (found, wanted) =>
+    holds: (found, expected) =>
       Array.isArray(found)
-        ? found.includes(wanted)
-        : typeof found === "string" && typeof wanted === "string" && found.includes(wanted),
+        ? found.includes(expected)
+        : typeof found === "string" && typeof expected === "string" && found.includes(expected),
     otherwise: "without",
   },
   exists: { holds: () => true, otherwise: "" },
@@ -93,7 +93,7 @@ function shown(value: unknown): string {
   return cut(JSON.stringify(value));
 }
 
-/** By whole characters. */
+/** Cuts between characters, not within surrogate pairs. */
 function cut(text: string): string {
   if (text.length <= SHOWN_LENGTH_MAX) return text;
   return `${[...text.slice(0, 2 * SHOWN_LENGTH_MAX)].slice(0, SHOWN_LENGTH_MAX).join("")}…`;

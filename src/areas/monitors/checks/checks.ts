@@ -22,23 +22,23 @@ import { updatedCertificate } from "./certificate.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
-/** Bytes of the body that belong to a check. */
+/** Bytes of the body that a check reads. */
 const BODY_BYTES_MAX = 64 * 1024;
-/** A check during which the event loop stalled for longer says nothing about its target, and is made again. */
+/** A check during which the event loop stalled for longer is inconclusive, and repeated. */
 export const STALL_MS_MAX = 1_000;
-/** How often such a check is made before it is left out. */
+/** Attempts before an inconclusive check is skipped. */
 export const ATTEMPTS_MAX = 3;
-/** Real time between tries: the stall may pass. */
+/** Real time between attempts: the stall may pass. */
 const ATTEMPT_PAUSE_MS = 200;
-/** How long checks are kept. */
+/** Retention of checks. */
 export const CHECK_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 
 const USER_AGENT = "Svc-Pulse/1.0";
 
-/** What a check found. `unknown`: the event loop stalled in each try, so that the check is left out. */
+/** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
-/** Makes checks and records what they found. */
+/** Runs checks and records their results. */
 export class Checks {
   private readonly counts;
   private nextSequence: number;
@@ -50,49 +50,49 @@ export class Checks {
     private readonly connectivity: Connectivity,
   ) {
     this.counts = parts.metrics.counterTable(
-      { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
+      { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by trigger and outcome." },
       { label: "trigger", values: ["scheduled", "manual"] },
       { label: "outcome", values: OUTCOMES },
     );
     this.nextSequence = parts.checks.highestSequence() + 1;
   }
 
-  /** Makes a check. Null: in each try the event loop stalled or resources ran out, so nothing is known. */
-  async make(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null> {
-    for (let tries = 0; tries < ATTEMPTS_MAX; tries += 1) {
-      if (tries > 0) await realDelay(ATTEMPT_PAUSE_MS);
+  /** Runs a check. Returns null if every attempt was inconclusive: the event loop stalled, or resources ran out. */
+  async run(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      if (attempt > 0) await realDelay(ATTEMPT_PAUSE_MS);
       const at = this.parts.clock.now();
-      const outcome = await this.ask(monitor);
+      const outcome = await this.request(monitor);
       if (!isConclusive(outcome)) continue;
-      const line = this.connectivity.saw(monitor, outcome);
-      const made = { ...madeOf(outcome, monitor.settings, at, manual), line };
-      return this.connectivity.isInconclusive(line) ? { ...made, offline: "server" } : made;
+      const sign = this.connectivity.recordOutcome(monitor, outcome);
+      const made = { ...checkOf(outcome, monitor.settings, at, manual), connectivity: sign };
+      return this.connectivity.isInconclusive(sign) ? { ...made, offline: "server" } : made;
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
   }
 
-  /** What a check would bring about by itself. */
-  next(monitor: MonitorRow, made: CompletedCheck) {
+  /** The effect of a check without suppression. */
+  evaluate(monitor: MonitorRow, made: CompletedCheck) {
     const rules = this.rulesOf(monitor);
     return afterCheck(monitor, made, made.ignoresThreshold ? { ...rules, threshold: 1 } : rules);
   }
 
-  /** Records checks, queues their alerts, returns the monitor after them; nothing when it was deleted or changed meanwhile. */
+  /** Records checks and queues their alerts. Returns the monitor after them; null if it was deleted or changed meanwhile. */
   record(tx: Tx, checked: MonitorRow, made: readonly CompletedCheck[]): MonitorRow | null {
     const monitor = this.parts.monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return null;
     return this.recordNow(tx, monitor, made);
   }
 
-  /** The same of a monitor that was read in this unit of work. */
+  /** The same for a monitor that was read in this unit of work. */
   recordNow(tx: Tx, checked: MonitorRow, made: readonly CompletedCheck[]): MonitorRow {
     const { monitors } = this.parts;
     let monitor = checked;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const last = made.at(-1);
-    if (last?.offline === "server") this.connectivity.begin(tx, last.at);
-    else if (last?.line === "proved") this.connectivity.end(tx, last.at);
+    if (last?.offline === "server") this.connectivity.markOffline(tx, last.at);
+    else if (last?.connectivity === "proved") this.connectivity.markOnline(tx, last.at);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
@@ -114,7 +114,7 @@ export class Checks {
 
   private readonly countSuccess = (): void => this.counts.scheduled.up.add();
 
-  /** Makes a monitor's status unknown, and ends its incident: nothing is known of its target any more. Notifies nobody. */
+  /** Sets the status of a monitor to unknown and resolves its incident, without notifications. */
   forgetStatus(tx: Tx, monitor: MonitorRow): void {
     const unknown = {
       status: "unknown",
@@ -128,22 +128,22 @@ export class Checks {
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
   }
 
-  /** Returns the monitor after a check, whose row is still to be written. */
+  /** Records one check. Returns the monitor after it, which the caller writes. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CompletedCheck): MonitorRow {
     const { checks } = this.parts;
     const { ref } = monitor;
-    const { state, event, mark, ...apply } = this.suppression.apply(
+    const { state, event, reason, ...suppressed } = this.suppression.apply(
       tx,
       monitor,
       made,
-      this.next(monitor, made),
+      this.evaluate(monitor, made),
     );
-    if (made.again) {
-      this.follow(tx, { before: monitor, after: state, made, event, ...apply });
+    if (made.isRepeat) {
+      this.followUp(tx, { before: monitor, after: state, made, event, ...suppressed });
       return { ...monitor, ...state };
     }
-    const counts = mark === null ? 1 : 0;
-    // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
+    const counted = reason === null ? 1 : 0;
+    // A slow check can end after one of the next hour. It counts there: a completed hour does not change.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
     if (monitor.checks > 0 && !isSameHour) {
@@ -152,38 +152,37 @@ export class Checks {
         checks.removeHoursBefore(tx, ref, hour - CHECK_RETENTION_MS);
     }
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
-    const current = { hour, checks: start.checks + counts, up: start.up + (made.up ? counts : 0) };
+    const current = { hour, checks: start.checks + counted, up: start.up + (made.up ? counted : 0) };
     const sequence = this.nextSequence++;
-    const { at, up, manual, latencyMs, responseStatus, error, certificate: met } = made;
+    const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;
     const found = { at, up, manual, latencyMs, responseStatus, error };
     checks.insert(tx, {
       ...found,
       sequence,
       ref,
       previous: monitor.lastCheck,
-      mark: mark === null ? 0 : SUPPRESSION_REASONS[mark],
+      mark: reason === null ? 0 : SUPPRESSION_REASONS[reason],
     });
-    this.follow(tx, { before: monitor, after: state, made, event, ...apply });
-    // During planned work nobody is told: a certificate that ends is met again after it.
-    const isNews = met !== undefined && mark === null && state.lastCheckedAt === made.at;
+    this.followUp(tx, { before: monitor, after: state, made, event, ...suppressed });
+    // A certificate seen during maintenance is ignored: the next check sees it again.
+    const isRelevant = seen !== undefined && reason === null && state.lastCheckedAt === made.at;
     const { tls_expiry_days: days } = monitor.settings;
-    const certificate = isNews
-      ? updatedCertificate(monitor.certificate, met, made, days)
+    const certificate = isRelevant
+      ? updatedCertificate(monitor.certificate, seen, made, days)
       : monitor.certificate;
     const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
     this.outages.notifyHealth(tx, monitor, after, made);
     return after;
   }
 
-  /** Opens or ends the incident of a check, and tells who is to be told of it. */
-  private follow(tx: Tx, turn: CheckOutcome): void {
-    const { before, after, made, event } = turn;
+  /** Opens or resolves the incident of a check, and queues its alerts. */
+  private followUp(tx: Tx, outcome: CheckOutcome): void {
+    const { before, after, made, event } = outcome;
     if (event === null && after.status === before.status) return;
-    const told = this.outages.recordOutcome(tx, turn);
-    if (told !== null) sendAlert(tx, this.parts, before, told, after, made);
+    const alert = this.outages.recordOutcome(tx, outcome);
+    if (alert !== null) sendAlert(tx, this.parts, before, alert, after, made);
   }
 
-  /** When a monitor alerts. */
   rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
     return {
       threshold: settings.consecutive_threshold,
@@ -196,9 +195,9 @@ export class Checks {
     };
   }
 
-  private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
+  private request(monitor: MonitorRow): Promise<OutboundOutcome> {
     const { method, url, timeout, body: text } = monitor.settings;
-    // Schemes have any case.
+    // Schemes are case-insensitive.
     const readsCertificate = url.slice(0, "https:".length).toLowerCase() === "https:";
     const body = method === "POST" ? text : null;
     return this.parts.outbound.send({
@@ -213,26 +212,26 @@ export class Checks {
       readsCertificate,
       longerBody: "truncate",
       redirectsMax: REDIRECTS_MAX,
-      // Connecting is part of what is checked.
+      // A check includes connecting.
       reuseConnection: false,
     });
   }
 
   private headersOf({ monitorId, settings: { headers } }: MonitorRow, body: string | null): RequestHeaders {
-    const own: RequestHeaders =
+    const given: RequestHeaders =
       headers === null ? {} : JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
-    return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
+    return withDefaults(given, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
 }
 
-/** Whether the outcome says anything about the target. */
+/** Whether the outcome of a request says anything about the target. */
 function isConclusive(outcome: OutboundOutcome): boolean {
   if (outcome.stalledMs > STALL_MS_MAX) return false;
   return outcome.answered || outcome.failure.kind !== "local";
 }
 
-/** What sealed headers of a monitor are sealed for. */
+/** The context that headers of a monitor are sealed for. */
 export function sealContext(monitorId: string): string {
   return `monitor-headers:${monitorId}`;
 }
@@ -246,7 +245,7 @@ function typeOf(body: string): string {
   }
 }
 
-function madeOf(
+function checkOf(
   outcome: OutboundOutcome,
   settings: MonitorSettings,
   at: number,
@@ -262,11 +261,11 @@ function madeOf(
   }
   const { kind, message } = outcome.failure;
   const error = `${kind}: ${message}`;
-  const waited = kind === "timeout" ? timeoutMs : latencyMs;
-  return { up: false, latencyMs: waited, at, manual, responseStatus: null, error };
+  const durationMs = kind === "timeout" ? timeoutMs : latencyMs;
+  return { up: false, latencyMs: durationMs, at, manual, responseStatus: null, error };
 }
 
-/** Queues the alerts of an event, in the unit of work of the check itself: both happen or neither does. */
+/** Queues the alerts by webhook and e-mail in the unit of work of the check: either both are stored, or neither. */
 function sendAlert(
   tx: Tx,
   { notifier, owners, outbox }: MonitorParts,
@@ -297,7 +296,7 @@ function sendAlert(
     });
     notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
   }
-  // The mail server may have been taken away since the monitor was set up.
+  // The mail server may have been removed from the configuration since then.
   if (!settings.email_alert || !outbox.available) return;
   const isDown = event === "monitor.down";
   const failures = `${consecutive_failures} ${consecutive_failures === 1 ? "check" : "checks"}`;

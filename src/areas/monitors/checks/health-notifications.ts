@@ -2,14 +2,14 @@ import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import { daysLeft } from "./certificate.ts";
 
-/** What channels are told of a monitor whose status has not changed. */
+/** A notification about a monitor whose status has not changed. */
 export interface HealthNotification {
   readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
   readonly text: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** What follows from a check for those who are told of more than down and up. A manual check tells nobody. */
+/** Notifications of a check about latency and certificate. A manual check causes none. */
 export function healthNotifications(
   before: MonitorRow,
   after: MonitorRow,
@@ -26,13 +26,13 @@ function latencyNotification(
   after: MonitorRow,
   { latencyMs, at }: CompletedCheck,
 ): HealthNotification | null {
-  const { notify_degraded: isWanted, degraded_ms } = after.settings;
+  const { notify_degraded: isEnabled, degraded_ms } = after.settings;
   const isChanged = before.degraded !== after.degraded && after.status === "up";
-  if (!isWanted || degraded_ms === null || !isChanged) return null;
+  if (!isEnabled || degraded_ms === null || !isChanged) return null;
   const facts = { latency_ms: latencyMs, degraded_ms, checked_at: Math.floor(at / 1_000) };
   return after.degraded
-    ? { event: "monitor.degraded", text: `answers in ${latencyMs} ms, more than ${degraded_ms} ms`, facts }
-    : { event: "monitor.recovered", text: `answers in ${latencyMs} ms again`, facts };
+    ? { event: "monitor.degraded", text: `responds in ${latencyMs} ms, more than ${degraded_ms} ms`, facts }
+    : { event: "monitor.recovered", text: `responds in ${latencyMs} ms again`, facts };
 }
 
 function certificateNotification(
@@ -45,7 +45,7 @@ function certificateNotification(
   const { notAfter, issuer } = certificate;
   const days_left = daysLeft(certificate, at);
   const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
-  const text = `the certificate ends ${when}, on ${isoTime(notAfter).slice(0, 10)}`;
+  const text = `the certificate expires ${when}, on ${isoTime(notAfter).slice(0, 10)}`;
   const facts = { not_after: Math.floor(notAfter / 1_000), days_left, issuer };
   return { event: "monitor.certificate", text, facts };
 }

@@ -1,13 +1,12 @@
-/** Longest path. */
 export const JSON_PATH_LENGTH_MAX = 256;
 
 /** `.name`, `[0]` or `["name"]`. */
 const STEP = /^(?:\.([\p{L}\p{N}_$-]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\])/u;
 
-/** A member's name, or an item's place. */
+/** A member name or an item index. */
 export type JsonStep = string | number;
 
-/** The steps of a path such as `$.a.b[0]["c"]`; null for what is none. */
+/** Parses a path such as `$.a.b[0]["c"]`; null for an invalid path. */
 export function readJsonPath(path: string): readonly JsonStep[] | null {
   if (!path.startsWith("$") || path.length > JSON_PATH_LENGTH_MAX) return null;
   const steps: JsonStep[] = [];
@@ -31,8 +30,8 @@ function unquoted(literal: string | undefined): string | null {
 }
 
 /**
- * What a parsed JSON value has at a path; undefined where there is nothing. Own members alone are seen, so that no name
- * leads out of the value. `length` is that of a list or a text, in characters.
+ * The value at a path of a parsed JSON value; undefined if there is none. Inherited members are not read. `length` is the
+ * length of an array, or of a string in characters.
  */
 export function atJsonPath(value: unknown, steps: readonly JsonStep[]): unknown {
   return steps.reduce(member, value);

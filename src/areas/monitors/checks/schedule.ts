@@ -13,16 +13,16 @@ import { TestClockPace } from "./test-clock-pace.ts";
 /** The job of a monitor's next scheduled check; its key is the monitor's reference. */
 const CHECK = "monitors.check";
 
-/** Checks running at once, in all: 30 s of 136 dead targets a second. */
+/** Concurrent checks: enough for 136 targets a second that time out after 30 s. */
 const CONCURRENCY = 4_096;
-/** Checks of one host running at once: many monitors may watch it, and all of them on time. */
+/** Concurrent checks of one host: many monitors can check it, all on time. */
 const PER_HOST = 128;
-/** Checks running at once of hosts that do not answer within a second. */
+/** Concurrent checks of hosts that do not respond within a second. */
 const SLOW_TOTAL = 3_072;
-/** Share of both that one account may take: however many hosts it watches, the checks of others are made in time. */
+/** Share of both for one account: however many hosts it checks, the checks of others run on time. */
 const ACCOUNT_SHARE = 1 / 2;
 
-/** The scheduled checks. */
+/** Runs the scheduled checks. */
 export class CheckSchedule {
   private readonly window = new CommitWindow();
   private readonly pace: TestClockPace;
@@ -40,12 +40,12 @@ export class CheckSchedule {
     });
   }
 
-  /** Begins to check a monitor, within 5 seconds, or begins anew. */
+  /** Starts or restarts the checks of a monitor. The first one runs within 5 seconds. */
   begin(tx: Tx, accountRef: number, ref: number, url: string): void {
     this.checkAt(tx, { accountRef, ref, url }, firstCheckAt(ref, tx.now));
   }
 
-  /** Checks a monitor at a moment, instead of when it would be; it is active. */
+  /** Reschedules the next check of an active monitor. */
   checkAt(
     tx: Tx,
     { accountRef, ref, url }: { accountRef: number; ref: number; url: string },
@@ -55,7 +55,7 @@ export class CheckSchedule {
     this.parts.scheduler.enqueue(tx, CHECK, String(ref), at, null, laneName(accountRef, new URL(url).host));
   }
 
-  /** Ends the checks of a monitor. */
+  /** Stops the checks of a monitor. */
   end(tx: Tx, ref: number): void {
     this.pace.forget(ref);
     this.parts.scheduler.cancel(tx, CHECK, String(ref));
@@ -65,13 +65,13 @@ export class CheckSchedule {
     const { monitors, stopped, clock } = this.parts;
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
-    const found = await this.checks.make(monitor, false);
-    const made = found && (await this.suppression.investigate(monitor, found, this.checks));
+    const check = await this.checks.run(monitor, false);
+    const made = check && (await this.suppression.investigate(monitor, check, this.checks));
     const { ref } = monitor;
     const { dueAt } = job;
     const intervalMs = this.intervalOf(monitor);
     const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
-    // The attempt counter is of no use to a job that never ends.
+    // The job never ends: its attempts are not counted.
     if (made === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
     const checks = [...this.pace.skippedChecks(ref, intervalMs, dueAt), made];
     const rules = this.checks.rulesOf(monitor);
@@ -82,16 +82,16 @@ export class CheckSchedule {
     return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };
   }
 
-  /** A tier change works at once: an interval below the tier's minimum counts as that. */
+  /** The interval, at least the minimum of the current tier. */
   private intervalOf(monitor: MonitorRow): number {
     return Math.max(monitor.settings.interval, this.intervalMinOf(monitor));
   }
 
-  /** When a target that has begun to fail is asked again, at the latest. */
+  /** Latest time of the next check of a failing target. */
   private retryAt(monitor: MonitorRow): number {
-    const { retry_interval: asked } = monitor.settings;
-    if (asked === null) return Number.POSITIVE_INFINITY;
-    return this.parts.clock.now() + Math.max(asked, retryMsMin(this.intervalMinOf(monitor)));
+    const { retry_interval: retryMs } = monitor.settings;
+    if (retryMs === null) return Number.POSITIVE_INFINITY;
+    return this.parts.clock.now() + Math.max(retryMs, retryMsMin(this.intervalMinOf(monitor)));
   }
 
   private intervalMinOf({ accountRef }: MonitorRow): number {
@@ -100,14 +100,14 @@ export class CheckSchedule {
   }
 }
 
-/** How long results wait for others when many come in. */
+/** How long results wait for others under load. */
 const WINDOW_MS = 50;
-/** Results within one window above which they wait: 200 a second. */
+/** Results within one window above which results wait: 200 a second. */
 const BUSY_RESULTS = 10;
 
 /**
- * Lets the results of many checks share a commit. A result may well come 50 ms later, and some hundred commits a second
- * less leave the disk to the requests.
+ * Lets the results of many checks share a commit. A delay of 50 ms does not matter to a result, and hundreds of commits
+ * fewer a second leave the disk to requests.
  */
 export class CommitWindow {
   private waiting: Promise<void> | null = null;
@@ -115,7 +115,7 @@ export class CommitWindow {
   private results = 0;
   private resultsBefore = 0;
 
-  /** Undefined while there is little to do; else a promise that resolves at the end of the window. */
+  /** Returns a promise that resolves at the end of the window; undefined under low load. */
   join(): Promise<void> | undefined {
     const now = monotonicMs();
     if (now >= this.endsAt) {

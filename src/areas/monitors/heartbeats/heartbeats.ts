@@ -294,7 +294,7 @@ export class Heartbeats {
     const isOver = overranAt !== null && overranAt <= tx.now;
     const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
     const error = isMissed ? missedText(row) : isOver ? overranText(row) : this.lastError(monitor);
-    const made = { ...madeOf(tx, error, null), ignoresThreshold: true, again: !isMissed && !isOver };
+    const made = { ...madeOf(tx, error, null), ignoresThreshold: true, isRepeat: !isMissed && !isOver };
     this.checks.recordNow(tx, monitor, [made]);
     this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
   }

@@ -1,18 +1,12 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import type { MonitorUpdateBody } from "../schema.ts";
+import { MONITOR_TYPES } from "../types.ts";
 import { GRACE_MS, type MonitorType, PERIOD_MS } from "./schema.ts";
 import { nextExpected } from "./state.ts";
 import type { HeartbeatSettings } from "./store.ts";
 
-/** What only monitors of a URL have. */
-const HTTP_FIELDS = [
-  ...(["url", "interval", "method", "headers", "body", "timeout"] as const),
-  ...(["retry_interval", "degraded_ms", "notify_degraded", "accept_status"] as const),
-  ...(["keyword", "keyword_absent", "json_path", "json_op", "json_value", "tls_expiry_days"] as const),
-];
-/** What only heartbeats have. */
-const HEARTBEAT_FIELDS = ["slug", "period_ms", "schedule", "tz", "grace_ms"] as const;
+const TYPES = Object.keys(MONITOR_TYPES) as MonitorType[];
 const TIME_ZONE = "UTC";
 
 /** What a user sets: what belongs to heartbeats, and the rest. */
@@ -26,11 +20,15 @@ type GivenTiming = ReturnType<typeof splitGiven>["timing"];
 export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void {
   if (given.type !== undefined && given.type !== type)
     throw invalidField("type", `is ${type}, and cannot be changed: make another monitor`);
-  const foreign = type === "http" ? HEARTBEAT_FIELDS : HTTP_FIELDS;
-  const field = foreign.find((name) => given[name] !== undefined);
-  if (field === undefined) return;
-  const other = type === "http" ? "a heartbeat (`type`)" : "an http monitor, and this is a heartbeat";
-  throw invalidField(field, `belongs to ${other}: leave it out`);
+  const other = TYPES.find(
+    (one) => one !== type && MONITOR_TYPES[one].fields.some((field) => given[field] !== undefined),
+  );
+  if (other === undefined) return;
+  const field = MONITOR_TYPES[other].fields.find((name) => given[name] !== undefined) ?? "type";
+  throw invalidField(
+    field,
+    `is a field of ${MONITOR_TYPES[other].noun}, and the \`type\` of this monitor is ${type}. Omit it.`,
+  );
 }
 
 /**

@@ -20,21 +20,21 @@ import {
 import type { MaintenanceRow, MaintenanceSettings, MaintenanceStore } from "./store.ts";
 
 const codes = registerErrors({
-  maintenance_limit_exceeded: [403, "The project has as much planned work as it may have."],
+  maintenance_limit_exceeded: [403, "The project has the maximum number of maintenance entries."],
 });
 
 declare module "../../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** The job of the next moment at which a window begins or ends; its key is the work's reference. */
-const TURN = "monitors.maintenance";
-/** Windows that turn in one commit. */
+/** The job of the next start or end of a window; its key is the reference of the maintenance. */
+const WINDOW_JOB = "monitors.maintenance";
+/** Concurrent jobs: windows that start or end in one commit. */
 const CONCURRENCY = 64;
 
 type Parts = Pick<MonitorParts, "ids" | "scheduler" | "changes" | "monitors" | "stopped" | "steady"> & {
   readonly maintenance: MaintenanceStore;
-  /** Looks at a monitor at once: what was not told during the window is told now. */
+  /** Checks a monitor immediately, so that a failure during the window is reported after it. */
   readonly recheck: (tx: Tx, ref: number) => void;
   readonly notifyChannels: (
     tx: Tx,
@@ -45,30 +45,30 @@ type Parts = Pick<MonitorParts, "ids" | "scheduler" | "changes" | "monitors" | "
 
 type Given = MaintenanceUpdateBody;
 
-/** Planned work: windows in which what monitors find tells nobody. */
+/** Manages maintenance windows, in which failures of monitors cause no alerts. */
 export class MaintenanceService {
   private nextRef: number;
 
   constructor(private readonly parts: Parts) {
     this.nextRef = parts.maintenance.highestRef() + 1;
-    parts.scheduler.register(TURN, {
+    parts.scheduler.register(WINDOW_JOB, {
       concurrency: CONCURRENCY,
-      run: async ({ key }) => ({ record: (tx) => this.passed(tx, Number(key)) }),
+      run: async ({ key }) => ({ record: (tx) => this.onDue(tx, Number(key)) }),
     });
   }
 
-  /** When the window ends in which a monitor is at a moment (epoch milliseconds); null: it is in none. */
+  /** End of the window of a monitor that is open at a time (epoch milliseconds); null for none. */
   endFor(monitorRef: number, at: number): number | null {
     const { maintenance } = this.parts;
-    return maintenance.isPlannedFor(monitorRef) === 0 ? null : maintenance.endFor(monitorRef, at, at) || null;
+    return maintenance.hasWindows(monitorRef) === 0 ? null : maintenance.endFor(monitorRef, at, at) || null;
   }
 
   /** Whether a monitor is in any maintenance window, past ones included. */
-  isPlannedFor(monitorRef: number): boolean {
-    return this.parts.maintenance.isPlannedFor(monitorRef) !== 0;
+  hasWindows(monitorRef: number): boolean {
+    return this.parts.maintenance.hasWindows(monitorRef) !== 0;
   }
 
-  /** Plans work. @throws ApiError `validation_error`, `maintenance_limit_exceeded` */
+  /** Creates maintenance. @throws ApiError `validation_error`, `maintenance_limit_exceeded` */
   create(tx: Tx, { project }: Caller, given: MaintenanceCreateBody): Maintenance {
     const { maintenance, ids } = this.parts;
     const settings = this.settingsOf(given, null, tx.now);
@@ -76,37 +76,37 @@ export class MaintenanceService {
     if (maintenance.count(project.ref) >= MAINTENANCE_MAX)
       throw new ApiError(
         "maintenance_limit_exceeded",
-        `A project has at most ${MAINTENANCE_MAX} pieces of planned work. Delete one that has ended.`,
+        `A project has at most ${MAINTENANCE_MAX} maintenance entries. Delete one that has ended.`,
       );
     const ref = this.nextRef++;
     const maintenanceId = prefixedId("mnt", ids.uuidV7());
     maintenance.insert(tx, { ...settings, ref, maintenanceId, projectRef: project.ref, now: tx.now });
     for (const monitor of monitors) this.addMonitor(tx, monitor, ref);
-    const view = this.turned(tx, ref);
-    tx.audit({ ...about(view, "planned"), before: null, after: auditedOf(view) });
+    const view = this.updateWindow(tx, ref);
+    tx.audit({ ...about(view, "created"), before: null, after: auditedOf(view) });
     return view;
   }
 
-  /** Changes planned work. @throws ApiError `not_found`, `validation_error` */
+  /** Updates maintenance. @throws ApiError `not_found`, `validation_error` */
   update(tx: Tx, projectRef: number, id: string, given: MaintenanceUpdateBody): Maintenance {
     const { maintenance } = this.parts;
     const before = this.find(projectRef, id);
     const was = this.view(before, tx.now);
     maintenance.update(tx, { ...this.settingsOf(given, before, tx.now), ref: before.ref, now: tx.now });
     if (given.monitor_ids !== undefined) this.replaceMonitors(tx, before, given.monitor_ids);
-    const view = this.turned(tx, before.ref);
+    const view = this.updateWindow(tx, before.ref);
     tx.audit(changed({ ...about(view, "changed"), before: auditedOf(was), after: auditedOf(view) }));
     return view;
   }
 
-  /** Deletes planned work; its window ends. @throws ApiError `not_found` */
+  /** Deletes maintenance; an open window ends. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, id: string): MonitorDeleted {
     const row = this.find(projectRef, id);
     const was = this.view(row, tx.now);
     tx.audit({ ...about(was, "deleted"), before: auditedOf(was), after: null });
     const monitors = this.parts.maintenance.monitorsOf(row.ref);
     this.remove(tx, row.ref);
-    if (row.begun !== 0) this.ended(tx, row, monitors);
+    if (row.begun !== 0) this.endWindow(tx, row, monitors);
     return { deleted: true };
   }
 
@@ -115,7 +115,7 @@ export class MaintenanceService {
     return this.view(this.find(projectRef, id), now);
   }
 
-  /** A page of a project's planned work, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  /** Lists the maintenance of a project, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, query: MaintenanceQuery, now: number): MaintenancePage {
     const { status, limit = LIST_LIMIT, cursor } = query;
     const rows = this.parts.maintenance
@@ -125,12 +125,12 @@ export class MaintenanceService {
     return { maintenance: items.map((row) => this.view(row, now)), ...next };
   }
 
-  /** A monitor is gone. */
+  /** Removes a deleted monitor from all maintenance. */
   forget(tx: Tx, monitorRef: number): void {
     this.parts.maintenance.forget(tx, monitorRef);
   }
 
-  /** Removes at most `rowsMax` of a deleted project. Returns how many. */
+  /** Removes at most `rowsMax` entries of a deleted project. Returns the number of removed entries. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     const rows = this.parts.maintenance.page(projectRef, Number.MAX_SAFE_INTEGER, rowsMax);
     for (const { ref } of rows) this.remove(tx, ref);
@@ -139,45 +139,45 @@ export class MaintenanceService {
 
   private remove(tx: Tx, ref: number): void {
     const { maintenance, scheduler } = this.parts;
-    scheduler.cancel(tx, TURN, String(ref));
+    scheduler.cancel(tx, WINDOW_JOB, String(ref));
     maintenance.removeMonitors(tx, ref);
     maintenance.remove(tx, ref);
   }
 
-  private passed(tx: Tx, ref: number): void {
+  private onDue(tx: Tx, ref: number): void {
     const row = this.parts.maintenance.row(ref);
-    if (row !== null && !this.parts.stopped.has(row.projectRef)) this.turned(tx, ref);
+    if (row !== null && !this.parts.stopped.has(row.projectRef)) this.updateWindow(tx, ref);
   }
 
-  /** Begins or ends the window, as its time is, waits for what comes next, and returns the work as it is then. */
-  private turned(tx: Tx, ref: number): Maintenance {
+  /** Starts or ends the window if it is time, and schedules the next change. Returns the maintenance afterwards. */
+  private updateWindow(tx: Tx, ref: number): Maintenance {
     const { maintenance, scheduler } = this.parts;
     const { now } = tx;
     let row = this.row(ref);
-    if (row.begun !== 0 && !isOpen(row, now)) row = this.ended(tx, row, maintenance.monitorsOf(ref));
+    if (row.begun !== 0 && !isOpen(row, now)) row = this.endWindow(tx, row, maintenance.monitorsOf(ref));
     if (now >= row.ends_at) row = { ...row, ...windowAfter(row, now) };
-    if (row.begun === 0 && isOpen(row, now)) row = this.begun(tx, row);
+    if (row.begun === 0 && isOpen(row, now)) row = this.startWindow(tx, row);
     maintenance.move(tx, row.starts_at, row.ends_at, row.begun, ref);
     const next = row.begun === 0 ? row.starts_at : row.ends_at;
-    if (next > now) scheduler.enqueue(tx, TURN, String(ref), next, null);
-    else scheduler.cancel(tx, TURN, String(ref));
+    if (next > now) scheduler.enqueue(tx, WINDOW_JOB, String(ref), next, null);
+    else scheduler.cancel(tx, WINDOW_JOB, String(ref));
     return this.view(row, now);
   }
 
-  private begun(tx: Tx, row: MaintenanceRow): MaintenanceRow {
+  private startWindow(tx: Tx, row: MaintenanceRow): MaintenanceRow {
     this.parts.notifyChannels(tx, "maintenance.started", row);
     this.parts.changes.inProject(tx, row.projectRef, "pulse");
     return { ...row, begun: 1 };
   }
 
-  private ended(tx: Tx, row: MaintenanceRow, monitors: readonly { ref: number }[]): MaintenanceRow {
+  private endWindow(tx: Tx, row: MaintenanceRow, monitors: readonly { ref: number }[]): MaintenanceRow {
     this.parts.notifyChannels(tx, "maintenance.ended", row);
     this.parts.changes.inProject(tx, row.projectRef, "pulse");
     for (const { ref } of monitors) this.parts.recheck(tx, ref);
     return { ...row, begun: 0 };
   }
 
-  /** Monitors that are taken out of a window that lasts are looked at, as at its end. */
+  /** Monitors that are removed from an open window are checked, as at its end. */
   private replaceMonitors(tx: Tx, { ref, projectRef, begun }: MaintenanceRow, ids: readonly string[]): void {
     const { maintenance, recheck } = this.parts;
     const is = new Set(this.refsOf(projectRef, ids));
@@ -197,7 +197,7 @@ export class MaintenanceService {
   private find(projectRef: number, id: string): MaintenanceRow {
     const row = this.parts.maintenance.find(id);
     if (row === null || row.projectRef !== projectRef)
-      throw new ApiError("not_found", "There is no planned work with this id in this project.");
+      throw new ApiError("not_found", "There is no maintenance with this id in this project.");
     return row;
   }
 
@@ -217,7 +217,7 @@ export class MaintenanceService {
     });
   }
 
-  /** What is set after a change. `before`: null for new work. @throws ApiError `validation_error` naming the field */
+  /** The settings after a change. `before`: null for new maintenance. @throws ApiError `validation_error` naming the field */
   private settingsOf(given: Given, before: MaintenanceRow | null, now: number): MaintenanceSettings {
     const { title = before?.title ?? "", message = before?.message ?? "" } = given;
     const isPublic = given.public ?? (before?.public ?? 0) !== 0;
@@ -259,7 +259,7 @@ function statusOf(row: Window, now: number): Maintenance["status"] {
   return row.starts_at > now ? "scheduled" : "ended";
 }
 
-/** The window of recurring work that ends first after a moment; the same one where none comes. */
+/** The first window of recurring maintenance that ends after a time; the current one if there is none. */
 function windowAfter(row: Timing, now: number): Window {
   const { schedule, tz, duration_ms } = row;
   if (schedule === null || duration_ms === null) return row;
@@ -269,12 +269,12 @@ function windowAfter(row: Timing, now: number): Window {
 
 function once(given: Given, before: MaintenanceRow | null, now: number): Timing {
   const wrong = (["schedule", "tz", "duration_ms"] as const).find((field) => given[field] !== undefined);
-  if (wrong !== undefined) throw invalidField(wrong, "is for work that recurs by schedule");
+  if (wrong !== undefined) throw invalidField(wrong, "must be omitted without schedule");
   const at = (field: "starts_at" | "ends_at"): number => {
     const text = given[field];
     if (text !== undefined) return timestampOf(field, text);
     if (before !== null) return before[field];
-    throw invalidField(field, "is required, or schedule");
+    throw invalidField(field, "is required without schedule");
   };
   const [starts_at, ends_at] = [at("starts_at"), at("ends_at")];
   if (ends_at <= starts_at) throw invalidField("ends_at", "must be after starts_at");
@@ -284,18 +284,18 @@ function once(given: Given, before: MaintenanceRow | null, now: number): Timing 
 
 function recurring(given: Given, before: MaintenanceRow | null, now: number): Timing {
   const wrong = (["starts_at", "ends_at"] as const).find((field) => given[field] !== undefined);
-  if (wrong !== undefined) throw invalidField(wrong, "is for work that happens once, without schedule");
+  if (wrong !== undefined) throw invalidField(wrong, "must be omitted with schedule");
   const schedule = given.schedule ?? before?.schedule ?? "";
   const tz = given.tz ?? before?.tz ?? TIME_ZONE;
   const duration_ms = given.duration_ms ?? before?.duration_ms ?? null;
-  if (duration_ms === null) throw invalidField("duration_ms", "is required beside schedule");
+  if (duration_ms === null) throw invalidField("duration_ms", "is required with schedule");
   if (!isTimeZone(tz)) throw invalidField("tz", "must be a time zone such as Europe/Berlin or UTC");
   const timing = { schedule, tz, duration_ms };
   const isSame = schedule === before?.schedule && tz === before.tz && duration_ms === before.duration_ms;
   if (isSame) return { ...timing, starts_at: before.starts_at, ends_at: before.ends_at };
   const times = timesOf(schedule, tz);
   const starts_at = times.after(now - duration_ms);
-  if (starts_at === null) throw invalidField("schedule", "names a time that never comes");
+  if (starts_at === null) throw invalidField("schedule", "must match a time in the future");
   return { ...timing, starts_at, ends_at: starts_at + duration_ms };
 }
 
@@ -312,10 +312,10 @@ function timesOf(schedule: string, tz: string): CronTimes {
 }
 
 function about({ id, title }: Maintenance, what: string) {
-  return { summary: `Planned work ${title} ${what}`, target: { type: "maintenance", id } };
+  return { summary: `Maintenance ${title} ${what}`, target: { type: "maintenance", id } };
 }
 
-/** What users set, and nothing that time alone changes. */
+/** The fields that users set: those that only time changes are not audited. */
 function auditedOf({ id, status, created_at, updated_at, ...settings }: Maintenance) {
   return settings;
 }

@@ -15,7 +15,7 @@ import {
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
 
-/** Declares planned work, beside the monitors. */
+/** Declares the operations of maintenance. */
 export function maintenanceRoutes(api: Api, maintenance: MaintenanceService) {
   return [readRoutes(api, maintenance), changeRoutes(api, maintenance)];
 }
@@ -27,7 +27,7 @@ function readRoutes(api: Api, maintenance: MaintenanceService) {
       "/v1/pulse/maintenance",
       ({ call, query }) => call.read((tx) => maintenance.list(call.caller.project.ref, query, tx.now)),
       {
-        op: { name: "monitors.maintenance.list", ...READ, summary: "List planned work, newest first" },
+        op: { name: "monitors.maintenance.list", ...READ, summary: "List maintenance, newest first" },
         query: MaintenanceQuery,
         response: MaintenancePage,
       },
@@ -40,7 +40,7 @@ function readRoutes(api: Api, maintenance: MaintenanceService) {
         op: {
           name: "monitors.maintenance.read",
           ...READ,
-          summary: "Read planned work",
+          summary: "Get a maintenance entry",
           errors: ["not_found"],
         },
         params: MaintenanceParams,
@@ -59,9 +59,9 @@ function changeRoutes(api: Api, maintenance: MaintenanceService) {
         op: {
           name: "monitors.maintenance.create",
           ...CHANGE,
-          summary: "Plan work during which failures tell nobody",
+          summary: "Create a maintenance window",
           description:
-            "Once, from `starts_at` to `ends_at`; or again and again, by `schedule` and `duration_ms`.",
+            "A single window from `starts_at` to `ends_at`, or recurring windows by `schedule` and `duration_ms`. Failures during a window cause no alerts.",
           errors: ["maintenance_limit_exceeded"],
           example: {
             title: "Move to a larger machine",
@@ -81,9 +81,9 @@ function changeRoutes(api: Api, maintenance: MaintenanceService) {
         op: {
           name: "monitors.maintenance.update",
           ...CHANGE,
-          summary: "Change planned work",
+          summary: "Update a maintenance window",
           description:
-            "What is left out stays as it is. Work that happens once cannot come to recur, nor the other way round.",
+            "Omitted fields stay unchanged. A single window cannot become recurring, or the reverse.",
           errors: ["not_found"],
           example: { message: "It takes an hour longer." },
         },
@@ -100,8 +100,8 @@ function changeRoutes(api: Api, maintenance: MaintenanceService) {
         op: {
           name: "monitors.maintenance.delete",
           ...CHANGE,
-          summary: "Delete planned work",
-          description: "Work that is under way ends.",
+          summary: "Delete a maintenance window",
+          description: "An open window ends immediately.",
           errors: ["not_found"],
         },
         params: MaintenanceParams,

@@ -4,24 +4,24 @@ import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.
 import { TIMESTAMP_EXPECTED } from "../../../kernel/time/date-time.ts";
 import { LIST_LIMIT } from "../schema.ts";
 
-/** Planned work of a project, past and to come. */
+/** Maintenance entries of a project, past and future. */
 export const MAINTENANCE_MAX = 100;
 /** Longest message. */
 export const MESSAGE_LENGTH_MAX = 5_000;
-/** Monitors of one piece of work. */
+/** Monitors of one maintenance entry. */
 export const MONITORS_MAX = 100;
-/** Shortest and longest window of work that recurs: a minute, a week. */
+/** Shortest and longest recurring window: a minute, a week. */
 export const DURATION_MS_MIN = 60_000;
 /** See {@link DURATION_MS_MIN}. */
 export const DURATION_MS_MAX = 604_800_000;
-/** The zone unless given. */
+/** The default time zone. */
 export const TIME_ZONE = "UTC";
 
 const STATES = ["scheduled", "active", "ended"] as const;
 /** Longer than any RFC 3339 date-time. */
 const MOMENT_LENGTH_MAX = 64;
 
-const moment = (description: string, example: string) =>
+const timestamp = (description: string, example: string) =>
   Type.String({
     maxLength: MOMENT_LENGTH_MAX,
     format: "date-time",
@@ -30,46 +30,46 @@ const moment = (description: string, example: string) =>
     examples: [example],
   });
 
-const Title = name("What is being done.");
+const Title = name("Title of the maintenance.");
 const Message = text({
   min: 0,
   max: MESSAGE_LENGTH_MAX,
-  description: "More of it, as plain text.",
+  description: "Details, as plain text.",
   examples: ["The shop moves to a larger machine."],
 });
 const MonitorIds = Type.Array(Type.String({ maxLength: 64, errorMessage: "must be the id of a monitor" }), {
   maxItems: MONITORS_MAX,
   errorMessage: `must be a list of at most ${MONITORS_MAX} ids of monitors`,
-  description: "The monitors whose failures tell nobody meanwhile; none for an announcement alone.",
+  description: "Ids of the monitors that cause no alerts during the window; empty for an announcement.",
   examples: [[]],
 });
 const Cron = text({
   min: 1,
   max: 256,
   examples: [],
-  description: "Instead of `starts_at` and `ends_at`: when each window begins, as cron has it.",
+  description: "Cron expression for the start of each window, instead of `starts_at` and `ends_at`.",
 });
 const TimeZone = text({
   min: 1,
   max: 64,
   examples: [],
-  description: "The time zone that `schedule` is read in; `UTC` unless given.",
+  description: "Time zone of `schedule`; `UTC` by default.",
 });
 const Duration = Type.Integer({
   minimum: DURATION_MS_MIN,
   maximum: DURATION_MS_MAX,
   errorMessage: `must be an integer from ${DURATION_MS_MIN} to ${DURATION_MS_MAX}, in milliseconds: 3600000 is an hour`,
-  description: "Milliseconds of each window of `schedule`.",
+  description: "Duration of each window of `schedule`, in milliseconds.",
   examples: [],
 });
 const Public = Type.Boolean({
   errorMessage: "must be true or false",
-  description: "Whether status pages show it.",
+  description: "Whether status pages show the maintenance.",
 });
 
 const TIMES = {
-  starts_at: moment("RFC 3339.", "2030-01-31T22:00:00Z"),
-  ends_at: moment("RFC 3339.", "2030-01-31T23:00:00Z"),
+  starts_at: timestamp("Start of the window, RFC 3339.", "2030-01-31T22:00:00Z"),
+  ends_at: timestamp("End of the window, RFC 3339.", "2030-01-31T23:00:00Z"),
   schedule: Cron,
   tz: TimeZone,
   duration_ms: Duration,
@@ -78,7 +78,7 @@ const { properties: OPTIONAL } = Type.Partial(
   Type.Object({ message: Message, monitor_ids: MonitorIds, public: Public, ...TIMES }),
 );
 
-/** Body of new planned work. */
+/** Body of new maintenance. */
 export const MaintenanceCreateBody = named("MaintenanceCreateBody", { title: Title, ...OPTIONAL });
 export type MaintenanceCreateBody = Static<typeof MaintenanceCreateBody>;
 
@@ -89,17 +89,16 @@ export const MaintenanceUpdateBody = named("MaintenanceUpdateBody", {
 });
 export type MaintenanceUpdateBody = Static<typeof MaintenanceUpdateBody>;
 
-/** Path of planned work. */
+/** Path of a maintenance entry. */
 export const MaintenanceParams = Type.Object({ maintenance_id: Type.String({ maxLength: 64 }) });
 
-/** Query of a list of planned work. */
+/** Query of a list of maintenance. */
 export const MaintenanceQuery = named("MaintenanceQuery", {
   status: Type.Optional(oneOf(STATES)),
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type MaintenanceQuery = Static<typeof MaintenanceQuery>;
 
-/** Planned work. */
 export const Maintenance = named("Maintenance", {
   id: Type.String({ examples: ["mnt_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
   title: Type.String({ maxLength: NAME_LENGTH_MAX, examples: ["Move to a larger machine"] }),
@@ -108,7 +107,8 @@ export const Maintenance = named("Maintenance", {
   status: oneOf(STATES, {}),
   starts_at: Type.String({
     format: "date-time",
-    description: "Of work that recurs, the window now or next; the last one where none comes.",
+    description:
+      "Start of the window. With `schedule`: of the current or next window, or of the last one if no other follows.",
   }),
   ends_at: Type.String({ format: "date-time" }),
   schedule: orNull(Type.String(), { examples: [null] }),
@@ -120,7 +120,7 @@ export const Maintenance = named("Maintenance", {
 });
 export type Maintenance = Static<typeof Maintenance>;
 
-/** A page of planned work, newest first. */
+/** A page of maintenance, newest first. */
 export const MaintenancePage = named("MaintenancePage", {
   maintenance: Type.Array(Maintenance),
   cursor: NextCursor,

@@ -1,20 +1,19 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 
-/** What is set about planned work, and its window now or next. */
+/** Settings of maintenance, and its current or next window. */
 export type MaintenanceSettings = {
   readonly title: string;
   readonly message: string;
   /** Epoch milliseconds. */
   readonly starts_at: number;
   readonly ends_at: number;
-  /** Null: it happens once. */
+  /** Cron expression; null for a single window. */
   readonly schedule: string | null;
   readonly tz: string | null;
   readonly duration_ms: number | null;
   readonly public: number;
 };
 
-/** Planned work as its row has it. */
 export interface MaintenanceRow extends MaintenanceSettings {
   readonly ref: number;
   readonly maintenanceId: string;
@@ -32,10 +31,10 @@ type Identity = Pick<MaintenanceRow, "ref" | "maintenanceId" | "projectRef">;
 
 export type MaintenanceStore = ReturnType<typeof maintenanceStore>;
 
-/** All SQL of planned work. */
+/** All SQL of maintenance. */
 export function maintenanceStore(db: Database) {
   return {
-    /** The largest reference ever given; 0 when there is none. */
+    /** The highest reference ever used; 0 for none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitor_maintenance'"),
     insert: db.change<[MaintenanceSettings & Identity & { readonly now: number }]>(
       `INSERT INTO monitor_maintenance (ref, maintenance_id, project_ref, ${SETTINGS}, begun, created_at, updated_at) VALUES ($ref, $maintenanceId, $projectRef, ${VALUES}, 0, $now, $now)`,
@@ -49,7 +48,7 @@ export function maintenanceStore(db: Database) {
     remove: db.change<[ref: number]>("DELETE FROM monitor_maintenance WHERE ref = ?"),
     row: db.one<MaintenanceRow, [ref: number]>(`${SELECT} WHERE ref = ?`),
     find: db.one<MaintenanceRow, [maintenanceId: string]>(`${SELECT} WHERE maintenance_id = ?`),
-    /** A project's, newest first, below a reference. There are few: those of a state are chosen afterwards. */
+    /** Maintenance of a project below a reference, newest first. There are few rows: callers filter by status. */
     page: db.all<MaintenanceRow, [projectRef: number, before: number, rowsMax: number]>(
       `${SELECT} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
     ),
@@ -68,11 +67,11 @@ export function maintenanceStore(db: Database) {
       `SELECT monitor_id AS id FROM monitor_maintained JOIN monitors ON monitors.ref = monitor_ref
        WHERE maintenance_ref = ? ORDER BY monitor_ref`,
     ),
-    /** Whether any is planned for a monitor: 1 or 0. Asked of one table at every check, which a join makes ten times as long. */
-    isPlannedFor: db.number<[monitorRef: number]>(
+    /** Whether a monitor has any maintenance: 1 or 0. Runs at every check; a join would take ten times as long. */
+    hasWindows: db.number<[monitorRef: number]>(
       "SELECT 1 AS n FROM monitor_maintained WHERE monitor_ref = ? LIMIT 1",
     ),
-    /** When the last window ends in which a monitor is at a moment; 0: it is in none. */
+    /** End of the last window of a monitor that is open at a time; 0 for none. */
     endFor: db.number<[monitorRef: number, at: number, at: number]>(
       `SELECT max(ends_at) AS n FROM monitor_maintained JOIN monitor_maintenance ON ref = maintenance_ref
        WHERE monitor_ref = ? AND starts_at <= ? AND ends_at > ?`,

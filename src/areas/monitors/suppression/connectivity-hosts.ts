@@ -4,26 +4,26 @@ import type { FailureKind, OutboundOutcome } from "../../../kernel/outbound/outc
 import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 
-/** Accounts of which hosts are remembered: with {@link HOSTS_PER_ACCOUNT_MAX}, hosts that one look passes over in 2 ms. */
+/** Accounts with remembered hosts: with {@link HOSTS_PER_ACCOUNT_MAX} each, all hosts are read in 2 ms. */
 export const ACCOUNTS_MAX = 500;
-/** Hosts of one account that are remembered: more of them prove nothing more, and take no space from other accounts. */
+/** Remembered hosts of one account: more prove nothing more, and must not take the space of other accounts. */
 export const HOSTS_PER_ACCOUNT_MAX = 10;
-/** Hosts of one network that are probed: what connects that network may have failed, and not the server. */
+/** Probed hosts of one network: the network may be unreachable instead of the server being offline. */
 const PROBED_PER_NETWORK_MAX = 2;
-/** Bits of an address that name its network. */
+/** Length of the network prefix of an address. */
 const NETWORK_BITS = { ipv4: 24, ipv6: 48 } as const;
-/** Labels at the end of a name without a known address that stand for its network. */
+/** Labels at the end of a host name that identify its network while its address is not known. */
 const NETWORK_LABELS = 2;
 
-/** Failures that a server without connectivity sees. */
+/** Failures that occur when the server is offline. */
 const CONNECTIVITY_FAILURES: ReadonlySet<FailureKind> = new Set(["dns", "connect", "timeout", "reset"]);
 
-/** A monitored host as its last check found it. */
+/** A monitored host after its last check. */
 export interface MonitoredHost {
   readonly url: string;
   readonly account: number;
   readonly isPublic: boolean;
-  /** Its network (a /24, or a /48 of IPv6), as far as its address is known. */
+  /** Its network: the /24, or the /48 of IPv6, of its address if known; otherwise the domain. */
   readonly network: string;
   /** Whether the last check got an HTTP response. */
   readonly proved: boolean;
@@ -32,12 +32,12 @@ export interface MonitoredHost {
   readonly intervalMs: number;
 }
 
-/** Remembers how the last checks of monitored hosts ended, separately for each account: no account changes what another one has seen. */
+/** The outcomes of the last checks of monitored hosts, separate for each account: accounts do not influence each other. */
 export class ConnectivityHosts {
   private readonly accounts = new Map<number, Map<string, MonitoredHost>>();
 
-  /** Notes the outcome of a check that ended `at`. Returns what it says of connectivity; null for a private target, about which it says nothing. */
-  saw(monitor: MonitorRow, outcome: OutboundOutcome, at: number): ConnectivitySign | null {
+  /** Records the outcome of a check that ended `at`. Returns what it shows about connectivity; null for a private target: nothing. */
+  recordOutcome(monitor: MonitorRow, outcome: OutboundOutcome, at: number): ConnectivitySign | null {
     const { accountRef: account, settings } = monitor;
     const { host, hostname } = new URL(settings.url);
     const known = this.accounts.get(account)?.get(host);
@@ -45,40 +45,40 @@ export class ConnectivityHosts {
     const isPublic = addresses.length === 0 ? (known?.isPublic ?? true) : addresses.every(isPublicAddress);
     const sign = isPublic ? signOf(outcome) : null;
     if (sign === "open") return sign;
-    const network = networkOf(addresses[0]) ?? known?.network ?? zoneOf(hostname);
+    const network = networkOf(addresses[0]) ?? known?.network ?? domainOf(hostname);
     const proved = sign === "proved";
     const { url, interval: intervalMs } = settings;
     this.remember(host, { url, account, isPublic, network, proved, at, intervalMs });
     return sign;
   }
 
-  /** All public hosts, by account; of each account, and among the accounts, the most recently checked last. */
+  /** All public hosts, grouped by account. The most recently checked account and host come last. */
   get publicHosts(): MonitoredHost[] {
     return [...this.accounts.values()].flatMap((hosts) =>
       [...hosts.values()].filter(({ isPublic }) => isPublic),
     );
   }
 
-  private remember(host: string, seen: MonitoredHost): void {
-    const hosts = this.accounts.get(seen.account) ?? new Map<string, MonitoredHost>();
-    // The least recently checked stand first, and are forgotten first.
-    hosts.delete(host);
-    hosts.set(host, seen);
+  private remember(key: string, host: MonitoredHost): void {
+    const hosts = this.accounts.get(host.account) ?? new Map<string, MonitoredHost>();
+    // In the order of their last checks: the oldest are dropped first.
+    hosts.delete(key);
+    hosts.set(key, host);
     dropFirst(hosts, HOSTS_PER_ACCOUNT_MAX);
-    this.accounts.delete(seen.account);
-    this.accounts.set(seen.account, hosts);
+    this.accounts.delete(host.account);
+    this.accounts.set(host.account, hosts);
     dropFirst(this.accounts, ACCOUNTS_MAX);
   }
 }
 
 /**
- * Hosts in the order in which they are probed: the accounts take turns, so that none of them decides alone, and few are
- * of one network. The most recently checked of each account come first.
+ * Hosts in the order in which they are probed: accounts alternate, so that no account decides alone, and few hosts belong
+ * to one network. The most recently checked hosts of each account come first.
  */
 export function interleaved(hosts: readonly MonitoredHost[]): MonitoredHost[] {
   const queues = [...Map.groupBy(hosts, ({ account }) => account).values()].reverse();
   const networks = new Map<string, number>();
-  const taken: MonitoredHost[] = [];
+  const ordered: MonitoredHost[] = [];
   while (queues.some((queue) => queue.length > 0)) {
     for (const queue of queues) {
       const host = queue.pop();
@@ -86,10 +86,10 @@ export function interleaved(hosts: readonly MonitoredHost[]): MonitoredHost[] {
       const count = networks.get(host.network) ?? 0;
       if (count >= PROBED_PER_NETWORK_MAX) continue;
       networks.set(host.network, count + 1);
-      taken.push(host);
+      ordered.push(host);
     }
   }
-  return taken;
+  return ordered;
 }
 
 function signOf(outcome: OutboundOutcome): ConnectivitySign {
@@ -105,8 +105,8 @@ function networkOf(address: string | undefined): string | null {
   return `${kind} ${bytes.join(".")}`;
 }
 
-/** Names of one domain count as one network while none of their addresses is known: anyone can invent more of them. */
-function zoneOf(hostname: string): string {
+/** Host names of one domain count as one network while their addresses are unknown: anyone can invent more names. */
+function domainOf(hostname: string): string {
   return hostname.split(".").slice(-NETWORK_LABELS).join(".");
 }
 

@@ -5,42 +5,45 @@ import { isOutdated, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { MaintenanceService } from "../maintenance/maintenance.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
+import { checksTarget } from "../types.ts";
 import { type Connectivity, RECHECK_MS } from "./connectivity.ts";
 import type { SuppressionStore } from "./store.ts";
 
-/** Monitors that depend on each other, at most: the deepest has two above it. */
-const DEPENDENT_MAX = 3;
-/** So many changes of the status within {@link FLAPPING_WITHIN_MS} are flapping. */
+/** Longest chain of monitors that depend on each other. */
+const DEPENDENCY_CHAIN_MAX = 3;
+/** A monitor with this many status changes within {@link FLAPPING_WITHIN_MS} is flapping. */
 export const FLAPPING_CHANGES = 5;
 /** See {@link FLAPPING_CHANGES}. */
 export const FLAPPING_WITHIN_MS = 30 * 60_000;
-/** After so long without a change it is over. */
+/** Flapping ends after this time without a status change. */
 export const FLAPPING_END_MS = 15 * 60_000;
 
-/** The job of the moment at which a monitor has flapped enough; its key is the monitor's reference. */
+/** The job that ends the flapping of a monitor; its key is the monitor's reference. */
 const FLAPPING_END_JOB = "monitors.settled";
 const CONCURRENCY = 64;
 
-/** Why a check counts for nothing. */
+/** Why a check is ignored. */
 export type SuppressionReason = "observer_offline" | "maintenance";
-/** As the rows of checks have them. */
+/** The numbers that rows of checks have for reasons. */
 export const SUPPRESSION_REASONS: Readonly<Record<SuppressionReason, number>> = {
   observer_offline: 1,
   maintenance: 2,
 };
 
-/** What a check would bring about. */
+/** The effect of a check without suppression. */
 export interface CheckEffect {
   readonly state: MonitorState;
+  /** The alert to send; null for none. */
   readonly event: MonitorEvent | null;
 }
 
-/** What it does bring about. */
+/** The effect of a check after suppression. */
 export interface FinalEffect extends CheckEffect {
-  readonly mark: SuppressionReason | null;
-  /** What it depends on has failed: the incident of that, else its id. Then nobody is told. */
+  /** Why the check is ignored; null if it counts. */
+  readonly reason: SuppressionReason | null;
+  /** The id of the parent's incident, or of the parent, that explains the failure: no alert is sent. */
   readonly suppressedBy: string | null;
-  /** Whether channels are told nothing of the change. */
+  /** Whether channels are not notified of the change. */
   readonly isSilenced: boolean;
 }
 
@@ -48,74 +51,78 @@ type Parts = Pick<MonitorParts, "monitors" | "incidents" | "scheduler" | "clock"
   readonly store: SuppressionStore;
   readonly connectivity: Connectivity;
   readonly maintenance: MaintenanceService;
-  /** Tells channels that a monitor flaps, or where it stands after that. */
+  /** Notifies channels that a monitor is flapping, or of its status when flapping ends. */
   readonly notifyChannels: (tx: Tx, event: "monitor.flapping" | MonitorEvent, monitor: MonitorRow) => void;
 };
 
-/** Makes a check, and records it. */
+/** Runs and records checks. */
 interface Checker {
-  make(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null>;
-  next(monitor: MonitorRow, made: CompletedCheck): CheckEffect;
-  record(tx: Tx, monitor: MonitorRow, made: readonly CompletedCheck[]): void;
+  run(monitor: MonitorRow, manual: boolean): Promise<CompletedCheck | null>;
+  evaluate(monitor: MonitorRow, check: CompletedCheck): CheckEffect;
+  record(tx: Tx, monitor: MonitorRow, checks: readonly CompletedCheck[]): void;
 }
 
-/** Keeps quiet what says nothing, or has been said: fewer false alarms. */
+/** Suppresses alerts that are false or redundant: while offline, in maintenance, by dependency, when flapping. */
 export class Suppression {
+  /** Checks of parents that are running, by monitor. */
   private readonly inFlight = new Map<number, Promise<void>>();
-  /** Of the checks under way: those that wait for another one's end, and for whose. */
-  private readonly waits = new Map<number, number>();
+  /** For each of these that waits for its own parent's check: that parent. */
+  private readonly waitingFor = new Map<number, number>();
 
   constructor(private readonly parts: Parts) {
     parts.scheduler.register(FLAPPING_END_JOB, {
       concurrency: CONCURRENCY,
-      run: async ({ key }) => ({ record: (tx) => this.settled(tx, Number(key)) }),
+      run: async ({ key }) => ({ record: (tx) => this.endFlapping(tx, Number(key)) }),
     });
   }
 
   /**
-   * What a check comes to when the server's own line and the monitor's parent have been looked at. Comes before it is
-   * recorded, since both may take requests.
+   * Looks for the cause of a failed check before it is recorded: checks the server's connectivity and the monitor's
+   * parent, which may take requests. Returns the check, with `offline` set if the server is offline.
    */
   async investigate(
     monitor: MonitorRow,
-    made: CompletedCheck,
-    by: Checker,
-    isUnderWay = false,
+    check: CompletedCheck,
+    checker: Checker,
+    isParent = false,
   ): Promise<CompletedCheck> {
-    if (made.up || made.manual || made.offline !== undefined) return made;
-    const { state, event } = by.next(monitor, made);
+    if (check.up || check.manual || check.offline !== undefined) return check;
+    const { state, event } = checker.evaluate(monitor, check);
     const goesDown = state.status === "down" && monitor.status !== "down";
-    const matters = goesDown || event !== null;
-    const scope = await this.parts.connectivity.holds(monitor, made, matters);
-    if (scope !== null) return { ...made, offline: scope };
+    const hasEffect = goesDown || event !== null;
+    const scope = await this.parts.connectivity.offlineScopeOf(monitor, check, hasEffect);
+    if (scope !== null) return { ...check, offline: scope };
     const parent = this.parts.store.parentOf(monitor.ref);
-    const isAsked = parent !== 0 && (matters || monitor.status !== "down");
-    // What depends on what may change meanwhile: two checks that wait for each other would never end.
-    if (!isAsked || (isUnderWay && this.waitsFor(parent, monitor.ref))) return made;
-    if (isUnderWay) this.waits.set(monitor.ref, parent);
-    await this.checkSince(parent, made.at, by).finally(() => isUnderWay && this.waits.delete(monitor.ref));
-    return made;
+    const needsParent = parent !== 0 && (hasEffect || monitor.status !== "down");
+    // Dependencies can change meanwhile: two checks that wait for each other would never end.
+    if (!needsParent || (isParent && this.isWaitingFor(parent, monitor.ref))) return check;
+    if (isParent) this.waitingFor.set(monitor.ref, parent);
+    await this.checkAfter(parent, check.at, checker).finally(
+      () => isParent && this.waitingFor.delete(monitor.ref),
+    );
+    return check;
   }
 
-  /** What a check brings about where failures may have to be kept quiet. */
-  apply(tx: Tx, monitor: MonitorRow, made: CompletedCheck, next: CheckEffect): FinalEffect {
-    if (made.offline !== undefined)
-      return held(monitor, made, "observer_offline", monitor.consecutiveFailures);
-    if (this.parts.maintenance.endFor(monitor.ref, made.at) !== null)
-      return held(monitor, made, "maintenance", next.state.consecutiveFailures);
-    const plain = { ...next, mark: null, suppressedBy: null, isSilenced: false };
-    const [was, is] = [monitor.status, next.state.status];
-    if (is === "down") return this.down(tx, monitor, made, plain);
-    return was === "down" ? this.up(tx, monitor, made, plain) : plain;
+  /** Applies suppression to the effect of a check, in the unit of work that records it. */
+  apply(tx: Tx, monitor: MonitorRow, check: CompletedCheck, effect: CheckEffect): FinalEffect {
+    if (check.offline !== undefined)
+      return ignored(monitor, check, "observer_offline", monitor.consecutiveFailures);
+    if (this.parts.maintenance.endFor(monitor.ref, check.at) !== null)
+      return ignored(monitor, check, "maintenance", effect.state.consecutiveFailures);
+    const unsuppressed = { ...effect, reason: null, suppressedBy: null, isSilenced: false };
+    if (effect.state.status === "down") return this.applyToFailure(tx, monitor, check, unsuppressed);
+    const isRecovery = monitor.status === "down";
+    if (!isRecovery || this.isSuppressed(monitor)) return unsuppressed;
+    return { ...unsuppressed, isSilenced: this.recordChange(tx, monitor, check) };
   }
 
-  /** The monitor that one depends on; null for none. */
+  /** The monitor that a monitor depends on; null for none. */
   parentOf(ref: number): MonitorRow | null {
     const parent = this.parts.store.parentOf(ref);
     return parent === 0 ? null : this.parts.monitors.monitor(parent);
   }
 
-  /** Sets what a monitor depends on, by its id; null: nothing. @throws ApiError `validation_error` */
+  /** Sets the monitor that a monitor depends on, by its id; null removes it. @throws ApiError `validation_error` */
   setParent(tx: Tx, { ref, projectRef }: { ref: number; projectRef: number }, id: string | null): void {
     const { store, monitors } = this.parts;
     if (id === null) {
@@ -126,166 +133,177 @@ export class Suppression {
     if (parent === null || parent.projectRef !== projectRef)
       throw invalidField("depends_on", "must be the id of a monitor of this project");
     let above = 0;
-    for (let one = parent.ref; one !== 0 && above <= DEPENDENT_MAX; one = store.parentOf(one)) {
-      if (one === ref) throw invalidField("depends_on", "must not lead back to the monitor itself");
+    for (let one = parent.ref; one !== 0 && above <= DEPENDENCY_CHAIN_MAX; one = store.parentOf(one)) {
+      if (one === ref) throw invalidField("depends_on", "must not be the monitor itself or depend on it");
       above += 1;
     }
-    if (above + 1 + store.generationsBelow(ref) > DEPENDENT_MAX)
-      throw invalidField("depends_on", `leads to more than ${DEPENDENT_MAX} monitors in a row`);
+    if (above + 1 + store.generationsBelow(ref) > DEPENDENCY_CHAIN_MAX)
+      throw invalidField(
+        "depends_on",
+        `must not make a chain of more than ${DEPENDENCY_CHAIN_MAX} dependent monitors`,
+      );
     store.setParent(tx, ref, parent.ref);
   }
 
-  /** Until when something waits that tells of a monitor; null: it does not. */
+  /** Until when notifications about a monitor must wait, epoch milliseconds; null: they need not. */
   suppressedUntil(ref: number, now: number): number | null {
     const { connectivity, maintenance } = this.parts;
-    return maintenance.endFor(ref, now) ?? (connectivity.offline ? now + RECHECK_MS : null);
+    return maintenance.endFor(ref, now) ?? (connectivity.isOffline ? now + RECHECK_MS : null);
   }
 
-  /** Whether what a monitor's checks bring about may depend on when they are made. */
+  /** Whether any maintenance is planned for a monitor, whenever it is. */
   hasMaintenance(ref: number): boolean {
-    return this.parts.maintenance.isPlannedFor(ref);
+    return this.parts.maintenance.hasWindows(ref);
   }
 
-  /** Whether the whole server seems offline, so that no pings can arrive. Notes it where an account alone seems so. */
+  /** Whether the server is offline for every account, so that no pings arrive. Checks connectivity. */
   async isServerOffline(accountRef: number): Promise<boolean> {
-    return (await this.parts.connectivity.offlineFor(accountRef)) === "server";
+    return (await this.parts.connectivity.checkScope(accountRef)) === "server";
   }
 
-  /** Notes that no pings can come in. */
+  /** Records that the server is offline. */
   recordOffline(tx: Tx): void {
-    this.parts.connectivity.begin(tx, tx.now);
+    this.parts.connectivity.markOffline(tx, tx.now);
   }
 
-  /** Since when pings of an account can arrive again, epoch milliseconds; 0: since the start. */
+  /** Since when pings of an account can arrive, epoch milliseconds; 0: since the start. */
   reachableSince(accountRef: number): number {
     return this.parts.connectivity.reachableSince(accountRef);
   }
 
-  /** What answers say of a monitor. */
+  /** The fields of responses about suppression. */
   viewOf(monitor: MonitorRow) {
     const { ref } = monitor;
     return {
       depends_on: this.parentOf(ref)?.monitorId ?? null,
-      flapping: this.flaps(monitor),
+      flapping: this.isFlapping(monitor),
       maintenance: this.parts.maintenance.endFor(ref, this.parts.clock.now()) !== null,
     };
   }
 
-  /** A monitor is gone. */
+  /** Deletes everything stored for a deleted monitor. */
   forget(tx: Tx, ref: number): void {
     const { store, maintenance, scheduler } = this.parts;
     store.removeParent(tx, ref);
-    store.freeChildren(tx, ref);
+    store.removeChildren(tx, ref);
     store.removeFlapping(tx, ref);
     maintenance.forget(tx, ref);
     scheduler.cancel(tx, FLAPPING_END_JOB, String(ref));
   }
 
-  private down(tx: Tx, monitor: MonitorRow, made: CompletedCheck, plain: FinalEffect): FinalEffect {
+  private applyToFailure(
+    tx: Tx,
+    monitor: MonitorRow,
+    check: CompletedCheck,
+    effect: FinalEffect,
+  ): FinalEffect {
     const goesDown = monitor.status !== "down";
-    if (!goesDown && plain.event === null) return plain;
+    if (!goesDown && effect.event === null) return effect;
     const parent = this.failingParent(monitor.ref);
-    if (parent === null)
-      return { ...plain, isSilenced: goesDown ? this.changed(tx, monitor, made) : this.flaps(monitor) };
+    if (parent === null) {
+      const isSilenced = goesDown ? this.recordChange(tx, monitor, check) : this.isFlapping(monitor);
+      return { ...effect, isSilenced };
+    }
     const suppressedBy = this.parts.incidents.openOf(parent.ref)?.incidentId ?? parent.monitorId;
-    // An alert is due as soon as the parent is well, and this one is not.
-    const state = { ...plain.state, alertedAt: monitor.alertedAt };
-    return { ...plain, state, event: null, suppressedBy };
+    // The alert stays due: it is sent when the parent recovers and this target does not.
+    const state = { ...effect.state, alertedAt: monitor.alertedAt };
+    return { ...effect, state, event: null, suppressedBy };
   }
 
-  private up(tx: Tx, monitor: MonitorRow, made: CompletedCheck, plain: FinalEffect): FinalEffect {
-    return this.isSuppressed(monitor) ? plain : { ...plain, isSilenced: this.changed(tx, monitor, made) };
-  }
-
-  /** Whether nobody was told that a monitor is down, since what it depends on had failed. */
+  /** Whether the monitor's open incident is explained by its parent. */
   private isSuppressed({ ref }: MonitorRow): boolean {
     return (this.parts.incidents.openOf(ref)?.suppressedBy ?? null) !== null;
   }
 
-  private flaps({ ref }: MonitorRow): boolean {
+  private isFlapping({ ref }: MonitorRow): boolean {
     return this.parts.store.flapping(ref)?.flapping === 1;
   }
 
-  /** The parent of a monitor if that is down, or its last check failed. One that is paused says nothing. */
+  /** The monitor's parent, if it is active and its last check failed; null otherwise. */
   private failingParent(ref: number): MonitorRow | null {
     const parent = this.parentOf(ref);
     if (parent === null || !parent.settings.active) return null;
     return parent.status === "down" || parent.consecutiveFailures > 0 ? parent : null;
   }
 
-  /** Counts a change of the status. Returns whether it is one too many to be told. */
-  private changed(tx: Tx, monitor: MonitorRow, { at, manual }: CompletedCheck): boolean {
+  /** Records a status change. Returns whether the monitor is flapping, so that channels are not notified of it. */
+  private recordChange(tx: Tx, monitor: MonitorRow, { at, manual }: CompletedCheck): boolean {
     const { store, scheduler, notifyChannels } = this.parts;
-    const flapped = this.flaps(monitor);
-    // From `unknown` nothing has changed, and what people find by hand they know.
-    if (monitor.status === "unknown" || manual) return flapped;
+    const wasFlapping = this.isFlapping(monitor);
+    // The first status is not a change, and the user sees what a manual check finds.
+    if (monitor.status === "unknown" || manual) return wasFlapping;
     const before: number[] = JSON.parse(store.flapping(monitor.ref)?.changes ?? "[]");
     const changes = [...before, at].slice(-FLAPPING_CHANGES);
-    const many = changes.length === FLAPPING_CHANGES && at - (changes[0] ?? 0) <= FLAPPING_WITHIN_MS;
-    const flaps = flapped || many;
-    store.setFlapping(tx, { ref: monitor.ref, changes: JSON.stringify(changes), flapping: flaps ? 1 : 0 });
-    if (!flaps) return false;
+    const isFrequent = changes.length === FLAPPING_CHANGES && at - (changes[0] ?? 0) <= FLAPPING_WITHIN_MS;
+    const isFlapping = wasFlapping || isFrequent;
+    store.setFlapping(tx, {
+      ref: monitor.ref,
+      changes: JSON.stringify(changes),
+      flapping: isFlapping ? 1 : 0,
+    });
+    if (!isFlapping) return false;
     scheduler.enqueue(tx, FLAPPING_END_JOB, String(monitor.ref), at + FLAPPING_END_MS, null);
-    if (!flapped) notifyChannels(tx, "monitor.flapping", monitor);
+    if (!wasFlapping) notifyChannels(tx, "monitor.flapping", monitor);
     return true;
   }
 
-  /** A monitor that flapped has not changed for long: channels are told where it stands. */
-  private settled(tx: Tx, ref: number): void {
+  /** Ends the flapping of a monitor whose status is stable, and notifies channels of the status. */
+  private endFlapping(tx: Tx, ref: number): void {
     const { store, scheduler, monitors, stopped, notifyChannels } = this.parts;
     const monitor = monitors.monitor(ref);
     if (monitor === null || stopped.has(monitor.projectRef)) return;
-    const end = this.suppressedUntil(ref, tx.now);
-    if (end !== null) {
-      scheduler.enqueue(tx, FLAPPING_END_JOB, String(ref), end, null);
+    const until = this.suppressedUntil(ref, tx.now);
+    if (until !== null) {
+      scheduler.enqueue(tx, FLAPPING_END_JOB, String(ref), until, null);
       return;
     }
     store.removeFlapping(tx, ref);
-    const isTold = monitor.settings.active && monitor.status !== "unknown" && !this.isSuppressed(monitor);
-    if (isTold) notifyChannels(tx, `monitor.${monitor.status === "down" ? "down" : "up"}`, monitor);
+    const { status, settings } = monitor;
+    const shouldNotify = settings.active && status !== "unknown" && !this.isSuppressed(monitor);
+    if (shouldNotify) notifyChannels(tx, `monitor.${status}`, monitor);
   }
 
-  /** Has a monitor checked, unless it was checked since a moment; with others that wait for the same. */
-  private checkSince(ref: number, at: number, by: Checker): Promise<void> {
+  /** Checks a monitor unless it was checked after a time (epoch milliseconds). Concurrent callers share the check. */
+  private checkAfter(ref: number, at: number, checker: Checker): Promise<void> {
     const monitor = this.parts.monitors.monitor(ref);
-    const isKnown =
-      monitor === null ||
-      monitor.settings.type !== "http" ||
-      !monitor.settings.active ||
-      (monitor.lastCheckedAt ?? 0) > at;
-    if (isKnown) return Promise.resolve();
+    const needsCheck =
+      monitor !== null &&
+      checksTarget(monitor.settings.type) &&
+      monitor.settings.active &&
+      (monitor.lastCheckedAt ?? 0) <= at;
+    if (!needsCheck) return Promise.resolve();
     const running = this.inFlight.get(ref);
     if (running !== undefined) return running;
-    const work = this.check(monitor, by).finally(() => this.inFlight.delete(ref));
+    const work = this.checkParent(monitor, checker).finally(() => this.inFlight.delete(ref));
     this.inFlight.set(ref, work);
     return work;
   }
 
-  /** Whether a check waits for another one, or for one that does. */
-  private waitsFor(ref: number, other: number): boolean {
+  /** Whether a check waits for another monitor's check, directly or indirectly. */
+  private isWaitingFor(ref: number, other: number): boolean {
     let one: number | undefined = ref;
-    while (one !== undefined && one !== other) one = this.waits.get(one);
+    while (one !== undefined && one !== other) one = this.waitingFor.get(one);
     return one === other;
   }
 
-  private async check(monitor: MonitorRow, by: Checker): Promise<void> {
-    const made = await by.make(monitor, false);
-    if (made === null) return;
-    const investigate = await this.investigate(monitor, made, by, true);
-    await this.parts.writer.submit((tx) => by.record(tx, monitor, [investigate]));
+  private async checkParent(monitor: MonitorRow, checker: Checker): Promise<void> {
+    const check = await checker.run(monitor, false);
+    if (check === null) return;
+    const investigated = await this.investigate(monitor, check, checker, true);
+    await this.parts.writer.submit((tx) => checker.record(tx, monitor, [investigated]));
   }
 }
 
-/** A check that changes nothing but when, and how quickly, the target was last seen to do something. */
-function held(
+/** The effect of an ignored check: it updates the latency and the time of the last check, and no status. */
+function ignored(
   monitor: MonitorRow,
-  made: CompletedCheck,
-  mark: SuppressionReason,
+  check: CompletedCheck,
+  reason: SuppressionReason,
   consecutiveFailures: number,
 ): FinalEffect {
-  const { at: lastCheckedAt, latencyMs } = made;
-  const state = isOutdated(monitor, made)
+  const { at: lastCheckedAt, latencyMs } = check;
+  const state = isOutdated(monitor, check)
     ? monitor
     : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
-  return { state, event: null, mark, suppressedBy: null, isSilenced: true };
+  return { state, event: null, reason, suppressedBy: null, isSilenced: true };
 }
