@@ -134,16 +134,16 @@ test(
     const { code, out } = await ninefold(["restore", copy, "--data", stage.path("elsewhere")]);
     expect(code).toBe(0);
     expect(out).toContain(
-      "\nsending   1 webhooks and e-mails were waiting: those sent since then are sent again (webhooks under the same X-Svc-Delivery-Id)\n",
+      "\nsending   1 webhooks and e-mails were pending: those sent since the backup are sent again (webhooks under the same X-Svc-Delivery-Id)\n",
     );
     const [, held] = out.split("\nheld      ");
     expect(held?.split("\n").slice(0, 6)).toEqual([
-      "6 webhooks waited for 5 endpoints to take them: those sent since then are sent again (under the same X-Svc-Delivery-Id)",
-      `          ${ids[0]} is paused, and gets them once it is live: 1`,
-      `          ${ids[1]} did not answer, and gets them once it does: 2`,
-      `          ${ids[2]} gets them at the start: 1`,
-      `          ${ids[3]} is disabled or deleted, and gets none of them: 1`,
-      `          ${ids[4]} is disabled or deleted, and gets none of them: 1`,
+      "6 webhooks waited for 5 endpoints to accept them: those sent since the backup are sent again (under the same X-Svc-Delivery-Id)",
+      `          ${ids[0]} is paused and receives them when it is live: 1`,
+      `          ${ids[1]} did not respond and receives them when it does: 2`,
+      `          ${ids[2]} receives them when the server starts: 1`,
+      `          ${ids[3]} is disabled or deleted and receives none of them: 1`,
+      `          ${ids[4]} is disabled or deleted and receives none of them: 1`,
     ]);
   },
   TIMEOUT_MS,

@@ -83,7 +83,7 @@ export function renderResult(result: unknown): RenderedResponse {
         bytes: response as NonNullable<RenderedResponse["bytes"]>,
         headers,
       };
-    const text = typeof response === "string" ? response : JSON.stringify(response);
+    const text = typeof response === "string" ? response : (JSON.stringify(response) ?? "");
     return { status: Number(result.code), text, headers };
   }
   return { status: 200, text: JSON.stringify(result), headers: null };
