@@ -1,12 +1,12 @@
 import type { AuditEntry } from "./schema.ts";
 
-/** Rows that are looked at for one page: then it ends early, with a cursor. Some milliseconds. */
-export const WALKED_ROWS_MAX = 5_000;
+/** Rows scanned for one page, which then ends early with a cursor: some milliseconds. */
+export const SCANNED_ROWS_MAX = 5_000;
 /** Entries in one export. */
 export const EXPORT_ROWS_MAX = 1_000_000;
-/** Rows read at a time for an export: a millisecond or two, after which other requests have their turn. */
+/** Rows read at a time for an export: a millisecond or two, after which other requests run. */
 export const EXPORT_SLICE_ROWS = 500;
-/** Bytes of sides read at a time for an export, and on a page: some milliseconds. A larger entry comes alone. */
+/** Bytes of `before` and `after` read at a time for an export, and per page: some milliseconds. One entry can be larger. */
 export const STEP_BYTES_MAX = 256 * 1024;
 
 const COLUMNS = [
@@ -18,7 +18,7 @@ const COLUMNS = [
 export type ExportFormat = "jsonl" | "csv";
 
 /** Divides entries into steps of at most {@link STEP_BYTES_MAX} bytes, or of one entry. */
-export function* stepsOf<Sized extends { readonly bytes: number }>(
+export function* splitIntoSteps<Sized extends { readonly bytes: number }>(
   entries: readonly Sized[],
 ): Generator<readonly [Sized, ...Sized[]]> {
   let step: [Sized, ...Sized[]] | null = null;
@@ -36,7 +36,7 @@ export function* stepsOf<Sized extends { readonly bytes: number }>(
   if (step !== null) yield step;
 }
 
-/** What stands before the entries. */
+/** The text before the entries. */
 export function exportHead(format: ExportFormat): string {
   return format === "csv" ? csvLine(COLUMNS) : "";
 }
@@ -58,7 +58,7 @@ function csvLine(cells: readonly (string | null)[]): string {
   return `${cells.map((cell) => csvCell(cell ?? "")).join(",")}\r\n`;
 }
 
-/** What a spreadsheet would take for a formula becomes text. */
+/** A cell that a spreadsheet would interpret as a formula gets an apostrophe, so that it is text. */
 function csvCell(text: string): string {
   const shown = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;

@@ -8,7 +8,7 @@ import { AuditEntry } from "./schema.ts";
 import { type AuditAccounts, AuditService } from "./service.ts";
 import { type AuditStore, auditStore } from "./store.ts";
 
-/** How the log is kept. */
+/** The configuration of the log. */
 export interface AuditSettings extends Pick<AuditTrailDeps, "keepsAddresses"> {
   /** Days that entries are stored; 0: forever. */
   readonly retentionDays: number;
@@ -19,15 +19,15 @@ interface Accounts extends AuditAccounts {
   tierOf(accountRef: number): TierName;
 }
 
-/** What the log needs of others. */
+/** What the log needs of other areas. */
 interface AuditPorts extends Pick<AuditTrailDeps, "keyOf"> {
   readonly accounts: Accounts;
   readonly tiers: Tiers;
 }
 
-/** What the log offers to the rest of the house. */
+/** What the log provides to other areas. */
 export interface AuditArea extends ApiArea {
-  /** Where changes are noted. */
+  /** Records changes. */
   readonly trail: AuditTrail;
   /** The latest entries. */
   readonly recent: RecentList;
@@ -37,7 +37,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Entries removed in one unit of work: a few milliseconds of the writer's time. */
 const PURGE_SLICE_ROWS = 200;
 
-/** Builds the area: who changed what. */
+/** Builds the area: a log of who changed what. */
 export function createAudit(
   kernel: Kernel,
   settings: AuditSettings,
@@ -49,7 +49,7 @@ export function createAudit(
     kernel.housekeeping.addPurge({
       name: "audit.purge",
       rowsMax: PURGE_SLICE_ROWS,
-      remove: (tx, rowsMax) => store.removeOld(tx, rowsMax, tx.now - settings.retentionDays * DAY_MS),
+      remove: (tx, rowsMax) => store.removeExpired(tx, rowsMax, tx.now - settings.retentionDays * DAY_MS),
     });
   }
   return {
@@ -65,7 +65,12 @@ export function createAudit(
       item: AuditEntry,
       read: (caller, limit) => service.list(caller, { limit }).entries,
     },
-    parts: [{ name: "Audit", description: "Who changed what: one entry per change, written with it." }],
+    parts: [
+      {
+        name: "Audit",
+        description: "Who changed what: one entry per change, stored in the same transaction.",
+      },
+    ],
     routes: (api) => auditRoutes(api, service),
   };
 }

@@ -18,27 +18,27 @@ const READ = { access: "audit:read" } as const;
 const ADMIN = { access: "operator" } as const;
 
 const LIST_NOTE =
-  "Each entry was written in the transaction of its change. Where no index leads to what is asked for, a page ends after 5,000 entries that were looked at, however few are on it, and one with 256 KiB of `before` and `after` ends there: continue with its `cursor`.";
+  "Each entry was stored in the transaction of its change. A page ends after 5,000 scanned entries, even if few of them match the filters, and after 256 KiB of `before` and `after`: continue with its `cursor`.";
 const EXPORT = {
   responseTypes: ["application/x-ndjson", "text/csv"],
   errors: ["conflict"],
 } as const;
 const EXPORT_NOTE = "At most 1,000,000 entries; one export at a time per account.";
 
-/** Declares the audit log: an account's own, and everybody's for the operator. */
+/** Declares the audit log of an account, and that of all accounts for the operator. */
 export function auditRoutes(api: Api, audit: AuditService) {
-  return [ownRoutes(api, audit), adminRoutes(api, audit)];
+  return [accountRoutes(api, audit), adminRoutes(api, audit)];
 }
 
-function ownRoutes(api: Api, audit: AuditService) {
+function accountRoutes(api: Api, audit: AuditService) {
   return new Elysia({ prefix: "/v1/audit", tags: ["Audit"] })
     .use(api)
     .get("", ({ call, query }) => audit.list(call.caller, query), {
       op: {
         ...READ,
         name: "audit.list",
-        summary: "List who changed what, newest first",
-        description: `A key of one project sees what was changed in it. ${LIST_NOTE}`,
+        summary: "List audit log entries, newest first",
+        description: `A key of one project lists the changes in that project. ${LIST_NOTE}`,
       },
       query: EntryQuery,
       response: AuditPage,
@@ -54,7 +54,7 @@ function ownRoutes(api: Api, audit: AuditService) {
       query: ExportQuery,
     })
     .get("/:sequence", ({ call, params }) => audit.get(call.caller, params.sequence), {
-      op: { ...READ, name: "audit.read", summary: "Read one entry of the audit log", errors: ["not_found"] },
+      op: { ...READ, name: "audit.read", summary: "Get an audit log entry", errors: ["not_found"] },
       params: EntryParams,
       response: AuditEntry,
     });
@@ -67,8 +67,8 @@ function adminRoutes(api: Api, audit: AuditService) {
       op: {
         ...ADMIN,
         name: "admin.audit.list",
-        summary: "List who changed what in all accounts, newest first",
-        description: `With what the server did by itself. ${LIST_NOTE}`,
+        summary: "List audit log entries of all accounts, newest first",
+        description: `Includes entries of the server itself. ${LIST_NOTE}`,
       },
       query: AdminEntryQuery,
       response: AuditPage,
@@ -87,7 +87,7 @@ function adminRoutes(api: Api, audit: AuditService) {
       op: {
         ...ADMIN,
         name: "admin.audit.read",
-        summary: "Read one entry of any account's audit log",
+        summary: "Get an audit log entry of any account",
         errors: ["not_found"],
       },
       params: EntryParams,

@@ -3,7 +3,7 @@ import { ACTOR_TYPES } from "../../kernel/audit/trail.ts";
 import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 
-/** Entries on a page unless asked otherwise. */
+/** Default number of entries per page. */
 export const ENTRIES_LIMIT = 50;
 /** Longest text of a filter: longer than any id. */
 const FILTER_LENGTH_MAX = 255;
@@ -22,29 +22,28 @@ function filter(description: string) {
 }
 
 const BETWEEN = {
-  from: filter("RFC 3339: entries of this moment and later."),
-  to: filter("RFC 3339: entries before this moment."),
+  from: filter("Start of the range, inclusive (RFC 3339)."),
+  to: filter("End of the range, exclusive (RFC 3339)."),
 };
 
-const UserFilter = { user_id: filter("Entries of this account, and of what was done to it.") };
+const UserFilter = {
+  user_id: filter("Id of an account: its own changes, and changes of the account by the operator."),
+};
 
-/** The query of the list. */
 export const EntryQuery = Type.Object({
-  action: filter("An operation such as `gate.save`, or all of an area: `gate.*`."),
-  actor: filter("A key's id, a `user_id`, or `key`, `session`, `cli`, `system`, `public`."),
-  target_type: filter("Such as `flag`."),
-  target_id: filter("Such as `new-checkout`."),
-  project_id: filter("What was changed in this project."),
+  action: filter("Operation, such as `gate.save`, or all operations of an area: `gate.*`."),
+  actor: filter("Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`."),
+  target_type: filter("Type of the changed object, such as `flag`."),
+  target_id: filter("Id of the changed object, such as `new-checkout`."),
+  project_id: filter("Id of the project of the changes."),
   ...BETWEEN,
   ...pageQuery(ENTRIES_LIMIT).properties,
 });
 export type EntryQuery = Static<typeof EntryQuery>;
 
-/** The same for the operator. */
 export const AdminEntryQuery = Type.Object({ ...UserFilter, ...EntryQuery.properties });
 export type AdminEntryQuery = Static<typeof AdminEntryQuery>;
 
-/** The query of the export. */
 export const ExportQuery = Type.Object({
   format: Type.Optional(
     oneOf(["jsonl", "csv"], { errorMessage: 'must be "jsonl" or "csv"', default: "jsonl" }),
@@ -53,11 +52,9 @@ export const ExportQuery = Type.Object({
 });
 export type ExportQuery = Static<typeof ExportQuery>;
 
-/** The same for the operator. */
 export const AdminExportQuery = Type.Object({ ...UserFilter, ...ExportQuery.properties });
 export type AdminExportQuery = Static<typeof AdminExportQuery>;
 
-/** Path of an entry. */
 export const EntryParams = Type.Object({
   sequence: Type.String({
     pattern: "^[1-9][0-9]{0,15}$",
@@ -68,22 +65,22 @@ export const EntryParams = Type.Object({
 
 const Fields = Type.Object(
   {},
-  { additionalProperties: true, examples: [{ enabled: true }], description: "The changed fields only." },
+  { additionalProperties: true, examples: [{ enabled: true }], description: "Changed fields only." },
 );
 
-/** Who did it. */
 const Actor = named("AuditActor", {
   type: oneOf(ACTOR_TYPES),
-  key_id: orNull(Type.String({ format: "uuid" }), { description: "Null for a platform key." }),
+  key_id: orNull(Type.String({ format: "uuid" }), {
+    description: "Id of the managed key. Null for a platform key.",
+  }),
   key_name: orNull(Type.String({ examples: ["CI"] })),
   user_id: orNull(Type.String({ examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"] })),
 });
 
-/** An entry. */
 export const AuditEntry = named("AuditEntry", {
   sequence: Type.String({ examples: ["1042"] }),
   at: Time,
-  action: Type.String({ description: "The operation's name.", examples: ["gate.save"] }),
+  action: Type.String({ description: "Name of the operation.", examples: ["gate.save"] }),
   summary: Type.String({ examples: ["Flag new-checkout switched on"] }),
   actor: Actor,
   project_id: orNull(Type.String({ examples: ["proj_8sK2mX7cB4nL9pS1t3vQ"] })),
@@ -93,16 +90,16 @@ export const AuditEntry = named("AuditEntry", {
   }),
   before: orNull(Fields, {
     examples: [{ enabled: false }],
-    description: "Changed fields before the change; unchanged fields are left out. Null for a creation.",
+    description: "Changed fields before the change. Null for a creation.",
   }),
   after: orNull(Fields, {
     examples: [{ enabled: true }],
-    description: "Changed fields after the change; unchanged fields are left out. Null for a deletion.",
+    description: "Changed fields after the change. Null for a deletion.",
   }),
   truncated: Type.Optional(
     Type.Literal(true, {
       description:
-        "`before` or `after` was shortened: it was too large, or the account had used up its tier's bytes for the day.",
+        "True if `before` or `after` was shortened: it was too large, or the account had used its daily bytes.",
       examples: [],
     }),
   ),
@@ -112,6 +109,5 @@ export const AuditEntry = named("AuditEntry", {
 });
 export type AuditEntry = Static<typeof AuditEntry>;
 
-/** A page of entries, newest first. */
 export const AuditPage = named("AuditPage", { entries: Type.Array(AuditEntry), cursor: NextCursor });
 export type AuditPage = Static<typeof AuditPage>;

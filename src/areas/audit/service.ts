@@ -10,8 +10,8 @@ import {
   type ExportFormat,
   exportHead,
   exportLine,
-  stepsOf,
-  WALKED_ROWS_MAX,
+  SCANNED_ROWS_MAX,
+  splitIntoSteps,
 } from "./domain.ts";
 import {
   type AdminEntryQuery,
@@ -22,19 +22,19 @@ import {
 } from "./schema.ts";
 import type { AuditStore, EntrySize, Filters, StoredEntry, Walk } from "./store.ts";
 
-/** The accounts, as far as the log needs them. */
+/** What the log needs of the accounts. */
 export interface AuditAccounts {
   /** The reference of the account with this user id; 0 when there is none. */
   refOfUser(userId: string): number;
 }
 
-/** Whose entries are read: a caller's own, or for the operator everybody's. */
+/** The reader of entries: a caller, with access to its account's, or the operator, with access to all. */
 export type Reader = Caller | "operator";
 
-/** A walk that knows whose entries it goes through. */
-type Bound = Walk<Record<never, never>>;
+/** A walk with its scope already given. */
+type AnyScopeWalk = Walk<Record<never, never>>;
 
-/** The use cases of the log. */
+/** The use cases of the audit log. */
 export class AuditService {
   private readonly exporting = new Set<number>();
 
@@ -49,9 +49,9 @@ export class AuditService {
     const filters = filtersOf(query);
     const walk = this.walkOf(reader, query);
     const last = pageStart(cursor) - 1;
-    const first = walk.downFrom({ last, rows: WALKED_ROWS_MAX });
+    const first = walk.downFrom({ last, rows: SCANNED_ROWS_MAX });
     const found = walk.newestSizes({ ...filters, first, last, limit: limit + 1 });
-    const [shown = []] = stepsOf(found.slice(0, limit));
+    const [shown = []] = splitIntoSteps(found.slice(0, limit));
     const entries = entriesIn(walk, filters, shown).toReversed().map(entryView);
     const lastShown = shown.at(-1);
     if (found.length > shown.length && lastShown !== undefined)
@@ -70,7 +70,7 @@ export class AuditService {
   }
 
   /**
-   * The entries of a time as text, oldest first, a slice at a time.
+   * The entries in a range of times as text, oldest first, one slice at a time.
    * @throws ApiError `validation_error`, `conflict` while another export of the account runs.
    */
   export(caller: Caller, reader: Reader, query: AdminExportQuery): TextSource {
@@ -78,93 +78,102 @@ export class AuditService {
     const walk = this.walkOf(reader, query);
     const { ref } = caller.account;
     if (this.exporting.has(ref)) {
-      throw new ApiError("conflict", "Another export of this account is running. Wait for its end.");
+      throw new ApiError(
+        "conflict",
+        "Another export of this account is running. Retry when it has finished.",
+      );
     }
     this.exporting.add(ref);
     const texts = exported(walk, filters, query.format ?? "jsonl", this.store.highest());
     return { next: () => texts.next().value ?? null, end: () => this.exporting.delete(ref) };
   }
 
-  private walkOf(reader: Reader, query: AdminEntryQuery): Bound {
+  private walkOf(reader: Reader, query: AdminEntryQuery): AnyScopeWalk {
     const { store } = this;
     if (reader === "operator") {
       if (query.user_id === undefined) return store.everything;
-      return bound(store.aboutAccount, { accountRef: this.accounts.refOfUser(query.user_id) });
+      return withScope(store.aboutAccount, { accountRef: this.accounts.refOfUser(query.user_id) });
     }
     const accountRef = reader.account.ref;
     const { target_type: targetType, target_id: targetId, project_id } = query;
-    if (seesOwnProjectOnly(reader)) return bound(store.ofProject, { accountRef, project: reader.project.id });
+    if (isLimitedToProject(reader))
+      return withScope(store.ofProject, { accountRef, project: reader.project.id });
     if (targetType !== undefined && targetId !== undefined) {
-      return bound(store.ofTarget, { accountRef, targetType, targetId });
+      return withScope(store.ofTarget, { accountRef, targetType, targetId });
     }
-    if (project_id !== undefined) return bound(store.ofProject, { accountRef, project: project_id });
-    return bound(store.ofAccount, { accountRef });
+    if (project_id !== undefined) return withScope(store.ofProject, { accountRef, project: project_id });
+    return withScope(store.ofAccount, { accountRef });
   }
 }
 
-/** The walk goes through committed rows, up to the last one at its beginning. */
-function* exported(walk: Bound, filters: Filters, format: ExportFormat, through: number): Generator<string> {
+/** Walks through committed rows, up to the last one at the start of the export. */
+function* exported(
+  walk: AnyScopeWalk,
+  filters: Filters,
+  format: ExportFormat,
+  through: number,
+): Generator<string> {
   yield exportHead(format);
-  let left = EXPORT_ROWS_MAX;
-  for (let first = 1; first <= through && left > 0; ) {
+  let remaining = EXPORT_ROWS_MAX;
+  for (let first = 1; first <= through && remaining > 0; ) {
     const last = walk.upFrom({ first, rows: EXPORT_SLICE_ROWS }) || through;
-    const sizes = walk.oldestSizes({ ...filters, first, last: Math.min(last, through) }).slice(0, left);
-    left -= sizes.length;
+    const sizes = walk.oldestSizes({ ...filters, first, last: Math.min(last, through) }).slice(0, remaining);
+    remaining -= sizes.length;
     first = last + 1;
-    // Also where nothing matches: the reader's turn is where others get theirs.
+    // An empty text if no entry matches, so that other requests run in between.
     if (sizes.length === 0) yield "";
-    for (const step of stepsOf(sizes)) {
+    for (const step of splitIntoSteps(sizes)) {
       const entries = entriesIn(walk, filters, step);
       yield entries.map((entry) => exportLine(format, entryView(entry))).join("");
     }
   }
 }
 
-/** The entries of a step, oldest first, whichever way it was found. */
-function entriesIn(walk: Bound, filters: Filters, step: readonly EntrySize[]): StoredEntry[] {
+/** The entries of a step, oldest first, in either order of the step. */
+function entriesIn(walk: AnyScopeWalk, filters: Filters, step: readonly EntrySize[]): StoredEntry[] {
   const ends = [step.at(0)?.sequence ?? 0, step.at(-1)?.sequence ?? 0];
   return walk.oldest({ ...filters, first: Math.min(...ends), last: Math.max(...ends) });
 }
 
-function bound<Whose extends object>(walk: Walk<Whose>, whose: Whose): Bound {
+function withScope<Scope extends object>(walk: Walk<Scope>, scope: Scope): AnyScopeWalk {
   return {
-    downFrom: (query) => walk.downFrom({ ...whose, ...query }),
-    upFrom: (query) => walk.upFrom({ ...whose, ...query }),
-    newestSizes: (query) => walk.newestSizes({ ...whose, ...query }),
-    oldestSizes: (query) => walk.oldestSizes({ ...whose, ...query }),
-    oldest: (query) => walk.oldest({ ...whose, ...query }),
+    downFrom: (query) => walk.downFrom({ ...scope, ...query }),
+    upFrom: (query) => walk.upFrom({ ...scope, ...query }),
+    newestSizes: (query) => walk.newestSizes({ ...scope, ...query }),
+    oldestSizes: (query) => walk.oldestSizes({ ...scope, ...query }),
+    oldest: (query) => walk.oldest({ ...scope, ...query }),
   };
 }
 
 function filtersOf(query: AdminEntryQuery): Filters {
   const { action = null, actor = null, target_type, target_id, project_id } = query;
-  const isArea = action?.endsWith(".*") === true;
+  const isPrefix = action?.endsWith(".*") === true;
   const actorId = actor?.toLowerCase() ?? "";
   return {
-    action: isArea ? null : action,
-    actionPrefix: isArea ? (action?.slice(0, -1) ?? null) : null,
+    action: isPrefix ? null : action,
+    actionPrefix: isPrefix ? (action?.slice(0, -1) ?? null) : null,
     actor,
     actorKey: isUuid(actorId) ? uuidToBytes(actorId) : null,
     targetType: target_type ?? null,
     targetId: target_id ?? null,
     projectId: project_id ?? null,
-    from: momentOrNull("from", query.from),
-    to: momentOrNull("to", query.to),
+    from: timeOrNull("from", query.from),
+    to: timeOrNull("to", query.to),
   };
 }
 
-function momentOrNull(field: string, text: string | undefined): number | null {
+function timeOrNull(field: string, text: string | undefined): number | null {
   return text === undefined ? null : timestampOfQuery(field, text);
 }
 
 function isVisible(reader: Reader, entry: StoredEntry & { readonly accountRef: number | null }): boolean {
   if (reader === "operator") return true;
   if (entry.accountRef !== reader.account.ref) return false;
-  return !seesOwnProjectOnly(reader) || entry.projectId === reader.project.id;
+  return !isLimitedToProject(reader) || entry.projectId === reader.project.id;
 }
 
-/** Whether a caller reads the entries of its own project only: a key of one project, or one without the scope `*`. */
-function seesOwnProjectOnly({ projectBound, scopes }: Caller): boolean {
+/** Whether a caller can read only the entries of its project: a key of one project, or one without the scope `*`. */
+function isLimitedToProject({ projectBound, scopes }: Caller): boolean {
   return projectBound || !scopes.has("*");
 }
 

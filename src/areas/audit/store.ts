@@ -3,21 +3,19 @@ import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 
-/** An entry as it is read. */
 export type StoredEntry = Omit<AuditRow, "accountRef" | "subjectRef"> & { readonly sequence: number };
 
-/** An entry as its row has it. */
 type Row = Omit<StoredEntry, "keyId" | "requestId" | "truncated"> & {
   readonly keyId: Uint8Array | null;
   readonly requestId: Uint8Array | null;
   readonly truncated: number;
 };
 
-/** What a list is narrowed to; null where it is not. */
+/** The filters of a list; null for none. */
 export type Filters = {
-  /** The whole action. */
+  /** The complete action. */
   readonly action: string | null;
-  /** How it begins. */
+  /** The start of the action. */
   readonly actionPrefix: string | null;
   /** A key's id, a user's id, or a kind of actor. */
   readonly actor: string | null;
@@ -25,9 +23,9 @@ export type Filters = {
   readonly targetType: string | null;
   readonly targetId: string | null;
   readonly projectId: string | null;
-  /** Epoch milliseconds, included. */
+  /** Epoch milliseconds, inclusive. */
   readonly from: number | null;
-  /** Epoch milliseconds, not included. */
+  /** Epoch milliseconds, exclusive. */
   readonly to: number | null;
 };
 
@@ -44,43 +42,43 @@ const MATCHES = `($action IS NULL OR action = $action)
   AND ($projectId IS NULL OR project_id = $projectId)
   AND ($from IS NULL OR at >= $from) AND ($to IS NULL OR at < $to)`;
 
-/** Entries between two sequences, both included. */
-export type Stretch = { readonly first: number; readonly last: number };
+/** A range of sequences, both ends inclusive. */
+export type SequenceRange = { readonly first: number; readonly last: number };
 
-/** How large an entry is. */
+/** The size of an entry. */
 export interface EntrySize {
   readonly sequence: number;
-  /** Bytes of both sides. */
+  /** Bytes of `before` and `after`. */
   readonly bytes: number;
 }
 
-/** A walk through entries that one index leads to, in slices of rows. */
-export interface Walk<Whose> {
-  /** The sequence of the row that lies `rows` before `last`, that one counted; 0 when there are fewer. */
-  readonly downFrom: (whose: Whose & { last: number; rows: number }) => number;
-  /** The same upwards. */
-  readonly upFrom: (whose: Whose & { first: number; rows: number }) => number;
-  /** What matches in a stretch, newest first, without reading it. */
-  readonly newestSizes: (query: Whose & Filters & Stretch & { limit: number }) => EntrySize[];
-  /** The same, oldest first. */
-  readonly oldestSizes: (query: Whose & Filters & Stretch) => EntrySize[];
-  /** The entries that match in a stretch, oldest first. */
-  readonly oldest: (query: Whose & Filters & Stretch) => StoredEntry[];
+/** A walk through the entries of a scope along one index, in slices of rows. */
+export interface Walk<Scope> {
+  /** The first sequence of the `rows` rows that end at `last`; 0 when there are fewer. */
+  readonly downFrom: (scope: Scope & { last: number; rows: number }) => number;
+  /** The last sequence of the `rows` rows that start at `first`; 0 when there are fewer. */
+  readonly upFrom: (scope: Scope & { first: number; rows: number }) => number;
+  /** The sizes of the matching entries in a range, newest first. */
+  readonly newestSizes: (query: Scope & Filters & SequenceRange & { limit: number }) => EntrySize[];
+  /** The sizes of the matching entries in a range, oldest first. */
+  readonly oldestSizes: (query: Scope & Filters & SequenceRange) => EntrySize[];
+  /** The matching entries in a range, oldest first. */
+  readonly oldest: (query: Scope & Filters & SequenceRange) => StoredEntry[];
 }
 
 type Named = Record<string, string | number | Uint8Array | null>;
 
-function walk<Whose extends Named>(db: Database, where: readonly string[]): Walk<Whose> {
+function walk<Scope extends Named>(db: Database, where: readonly string[]): Walk<Scope> {
   const all = (columns: string, more: string) =>
     where.map((one) => `SELECT ${columns} FROM audit_log WHERE ${one} AND ${more}`).join(" UNION ALL ");
-  const stretch = "sequence >= $first AND sequence <= $last";
+  const range = "sequence >= $first AND sequence <= $last";
   const down = db.number<[Named]>(
     `SELECT sequence AS n FROM (${all("sequence", "sequence <= $last")} ORDER BY sequence DESC LIMIT 1 OFFSET $rows - 1)`,
   );
   const up = db.number<[Named]>(
     `SELECT sequence AS n FROM (${all("sequence", "sequence >= $first")} ORDER BY sequence LIMIT 1 OFFSET $rows - 1)`,
   );
-  const matching = `${stretch} AND ${MATCHES}`;
+  const matching = `${range} AND ${MATCHES}`;
   const oldest = db.all<Row, [Named]>(`${all(COLUMNS, matching)} ORDER BY sequence`);
   return {
     downFrom: down,
@@ -93,7 +91,7 @@ function walk<Whose extends Named>(db: Database, where: readonly string[]): Walk
 
 export type AuditStore = ReturnType<typeof auditStore>;
 
-/** All SQL of the audit log. */
+/** The SQL statements of the audit log. */
 export function auditStore(db: Database) {
   const insert = db.change<[Named]>(
     `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
@@ -115,11 +113,11 @@ export function auditStore(db: Database) {
       const row = withSequence(sequence);
       return row && { ...entryOf(row), accountRef: row.accountRef };
     },
-    /** Removes the oldest rows, if they are older than a moment; they have the lowest sequences. */
-    removeOld: db.change<[rowsMax: number, before: number]>(
+    /** Removes the rows with the lowest sequences if they are older than a time. */
+    removeExpired: db.change<[rowsMax: number, before: number]>(
       "DELETE FROM audit_log WHERE sequence IN (SELECT sequence FROM audit_log ORDER BY sequence LIMIT ?) AND at < ?",
     ),
-    /** Bytes of the entries that an account has written in a day. */
+    /** Bytes of an account's entries on a day. */
     bytesOf: db.number<[accountRef: number, day: number]>(
       "SELECT bytes AS n FROM audit_bytes WHERE account_ref = ? AND day = ?",
     ),
@@ -130,12 +128,12 @@ export function auditStore(db: Database) {
     highest: db.number("SELECT max(sequence) AS n FROM audit_log"),
     everything: walk<Record<never, never>>(db, ["true"]),
     ofAccount: walk<{ accountRef: number }>(db, ["account_ref = $accountRef"]),
-    /** What the account did, and what was done to it. */
+    /** Changes by the account, and of the account. */
     aboutAccount: walk<{ accountRef: number }>(db, [
       "account_ref = $accountRef",
       "subject_ref = $accountRef",
     ]),
-    // By the project's index: its rows are fewer.
+    // The `+` selects the project's index, which has fewer rows than the account's.
     ofProject: walk<{ accountRef: number; project: string }>(db, [
       "project_id = $project AND +account_ref = $accountRef",
     ]),

@@ -7,9 +7,9 @@ import type { Writer } from "../../kernel/storage/writer.ts";
 import { PROJECT_ID_LENGTH } from "./domain.ts";
 import { type ProjectRow, type ProjectStore, projectStore } from "./store.ts";
 
-/** Projects whose last change stays in memory after it is written: some hundred bytes each. */
+/** Projects with their last change in memory after it is written: some hundred bytes each. */
 export const ACTIVITIES_IN_MEMORY_MAX = 20_000;
-/** A project's row is written at most once in this time: what a crash can lose. */
+/** Minimum time between two writes of a project's row: what a crash can lose. */
 export const ACTIVITY_WRITE_INTERVAL_MS = 60_000;
 /** Rows written with one batch: a fraction of a millisecond. */
 const WRITES_PER_BATCH_MAX = 100;
@@ -17,28 +17,28 @@ const WRITES_PER_BATCH_MAX = 100;
 /** The last change of one project. */
 class LastActivity implements Actor {
   writtenAt = Number.NEGATIVE_INFINITY;
-  /** When it is written at the latest, while it waits for that. */
+  /** Latest time of the write, while one is pending. */
   dueAt = 0;
-  /** False while it waits to be written. */
+  /** False while a write is pending. */
   idle = true;
   recent = false;
 
   constructor(
     readonly ref: number,
-    /** Epoch milliseconds; null when there has been none. */
+    /** Epoch milliseconds; null if the project has never changed. */
     public at: number | null,
   ) {}
 }
 
 /**
- * When each project last changed. Kept in memory; the row follows at once after a quiet time, and within a minute
- * while changes keep coming, always with a batch that is committed anyway.
+ * The time of each project's last change, in memory. It is written with the next batch, but at most once a minute per
+ * project, and only with a batch that is committed anyway.
  */
 export class Activity implements ProjectActivity {
   private readonly entries: ActorRegistry<number, LastActivity>;
-  /** Written with this batch. */
+  /** To be written with this batch. */
   private readonly due: LastActivity[] = [];
-  /** Written later, in the order in which they fall due. */
+  /** To be written later, in the order of `dueAt`. */
   private readonly later: LastActivity[] = [];
 
   constructor(
@@ -62,15 +62,15 @@ export class Activity implements ProjectActivity {
     if (!entry.idle) return;
     entry.idle = false;
     if (tx.now - entry.writtenAt >= ACTIVITY_WRITE_INTERVAL_MS) this.due.push(entry);
-    else this.wait(entry, tx.now);
+    else this.schedule(entry, tx.now);
   }
 
-  /** When the project last changed, epoch milliseconds; null when it never did. */
-  lastOf(projectRef: number): number | null {
+  /** When the project last changed, epoch milliseconds; null if never. */
+  lastActivityOf(projectRef: number): number | null {
     return this.entryOf(projectRef).at;
   }
 
-  /** Writes everything down. For the end of the process. */
+  /** Writes everything that is pending. Call before the process exits. */
   async finish(): Promise<void> {
     if (this.later.length === 0) return;
     await this.writer.submit((tx) => this.writeAll(tx, [...this.due.splice(0), ...this.later.splice(0)]));
@@ -80,7 +80,7 @@ export class Activity implements ProjectActivity {
     return this.entries.get(ref, () => new LastActivity(ref, this.store.lastActivity(ref) || null));
   }
 
-  private wait(entry: LastActivity, now: number): void {
+  private schedule(entry: LastActivity, now: number): void {
     entry.dueAt = now + ACTIVITY_WRITE_INTERVAL_MS;
     this.later.push(entry);
   }
@@ -103,30 +103,29 @@ export class Activity implements ProjectActivity {
         entry.writtenAt = writtenAt;
         if (!entry.idle) return;
         entry.idle = false;
-        this.wait(entry, tx.now);
+        this.schedule(entry, tx.now);
       });
-      // Null when the only change was taken back.
+      // Null if the only change was rolled back.
       if (entry.at !== null) this.store.setLastActivity(tx, entry.at, entry.ref);
     }
   }
 }
 
 /**
- * Removed projects that are remembered: a request that began before the deletion may still hold one. So many are not
- * removed while one request runs.
+ * Removed projects that still count as deleted: a request that started before the deletion may still refer to one. More
+ * are not removed during one request.
  */
-export const REMOVED_REMEMBERED_MAX = 100_000;
+export const REMOVED_IN_MEMORY_MAX = 100_000;
 
-/** What a new project is made of. */
 type NewProject = Omit<ProjectRow, "ref" | "id" | "created_at" | "updated_at">;
 
-/** The projects, for every other area to ask. */
+/** The projects, as all other areas use them. */
 export type ProjectDirectory = ReturnType<typeof openProjectDirectory>;
 
-/** Opens the directory of projects, for every other area to ask. */
+/** Opens the directory of projects. */
 export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer">) {
   const store = projectStore(kernel.db);
-  /** Deleted projects, those already removed included. */
+  /** Deleted projects, including those already removed. */
   const deleted = new Set(store.deleted().map(({ ref }) => ref));
   const removed: number[] = [];
   let nextRef = store.highestRef() + 1;
@@ -138,18 +137,16 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
   };
   return {
     store,
-    /** The id of the project with a reference; null where there is none. */
+    /** The id of the project with a reference; null if there is none. */
     idOf: (ref: number): string | null => store.withRef(ref)?.id ?? null,
     activity: new Activity(store, kernel.writer),
-    /** Makes a project. */
     create,
-    /** Makes the default project of a new account. */
+    /** Creates the default project of a new account. */
     createDefault: (tx: Tx, accountRef: number): CallerProject => {
       const texts = { name: "Default", slug: "default", description: null };
       const { ref, id } = create(tx, { account_ref: accountRef, ...texts, is_default: 1 });
       return { ref, id };
     },
-    /** The default project of an account. */
     defaultOf: (accountRef: number): CallerProject => {
       const project = store.defaultOf(accountRef);
       if (project === null) throw new Error(`account ${accountRef} has no default project`);
@@ -159,22 +156,22 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
     find: (accountRef: number, id: string): CallerProject | null => store.find(accountRef, id),
     /** The account of a project; null when it has been removed. */
     accountOf: (ref: number): number | null => store.accountOf(ref) || null,
-    /** Whether a project has been deleted: true from the unit of work that deletes it on. */
+    /** Whether a project has been deleted: true starting with the unit of work that deletes it. */
     isDeleted: (ref: number): boolean => deleted.has(ref),
-    /** Marks a project as deleted. */
+
     markDeleted: (tx: Tx, ref: number): void => {
       store.markDeleted(tx, tx.now, ref);
       deleted.add(ref);
       tx.onRollback(() => deleted.delete(ref));
     },
-    /** Removes the row of a deleted project, when nothing else of it is left. */
+    /** Removes the row of a deleted project, after all of its contents. */
     remove: (tx: Tx, ref: number): void => {
       store.remove(tx, ref);
       store.noteRemoved(tx, ref);
       tx.afterCommit(() => {
         removed.push(ref);
-        if (removed.length <= REMOVED_REMEMBERED_MAX) return;
-        for (const old of removed.splice(0, REMOVED_REMEMBERED_MAX / 2)) deleted.delete(old);
+        if (removed.length <= REMOVED_IN_MEMORY_MAX) return;
+        for (const old of removed.splice(0, REMOVED_IN_MEMORY_MAX / 2)) deleted.delete(old);
       });
     },
   };

@@ -8,12 +8,12 @@ export const NAME_LENGTH_MAX = 100;
 export const DESCRIPTION_LENGTH_MAX = 500;
 /** Longest slug, its number included. */
 export const SLUG_LENGTH_MAX = 60;
-/** Slug of a name of which nothing is left. */
-const SLUG_OF_NOTHING = "project";
+/** Slug of a name without letters and digits. */
+const DEFAULT_SLUG = "project";
 /** The first number of a slug: the one without a number counts as 1. */
 const FIRST_NUMBER = 2;
-/** Numbers tried one by one; beyond them the free one is found by doubling, so that many equal names cost little. */
-const NUMBERS_TRIED_IN_TURN = 32;
+/** Numbers tried one by one; above them a binary search finds a free one, so that many equal names cost little. */
+const LINEAR_ATTEMPTS_MAX = 32;
 
 const codes = registerErrors({
   project_limit_exceeded: [403, "The account has as many projects as its tier allows."],
@@ -23,20 +23,20 @@ declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** Lower case, without accents, a dash for each run of other characters; `project` when nothing is left. */
+/** Lower case, without accents, a dash for each run of other characters; `project` for an empty result. */
 export function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const slug = shortened(plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, ""), SLUG_LENGTH_MAX);
-  return slug === "" ? SLUG_OF_NOTHING : slug;
+  return slug === "" ? DEFAULT_SLUG : slug;
 }
 
 /** The slug of a name, with a number (`-2` or higher) if it is taken. */
-export function freeSlug(name: string, isTaken: (slug: string) => boolean): string {
+export function availableSlug(name: string, isTaken: (slug: string) => boolean): string {
   const slug = slugOf(name);
   if (!isTaken(slug)) return slug;
   return numbered(
     slug,
-    freeNumber((number) => isTaken(numbered(slug, number))),
+    lowestAvailableNumber((number) => isTaken(numbered(slug, number))),
   );
 }
 
@@ -45,9 +45,9 @@ function numbered(slug: string, number: number): string {
   return shortened(slug, SLUG_LENGTH_MAX - suffix.length) + suffix;
 }
 
-function freeNumber(isTaken: (number: number) => boolean): number {
+function lowestAvailableNumber(isTaken: (number: number) => boolean): number {
   let taken = FIRST_NUMBER - 1;
-  for (; taken < NUMBERS_TRIED_IN_TURN; taken += 1) {
+  for (; taken < LINEAR_ATTEMPTS_MAX; taken += 1) {
     if (!isTaken(taken + 1)) return taken + 1;
   }
   let free = 2 * taken;
@@ -64,6 +64,6 @@ function freeNumber(isTaken: (number: number) => boolean): number {
 }
 
 function shortened(slug: string, lengthMax: number): string {
-  // No two dashes follow each other.
+  // There are no consecutive dashes, so removing one is enough.
   return slug.slice(0, lengthMax).replace(/-$/, "");
 }

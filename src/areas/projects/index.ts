@@ -10,12 +10,12 @@ import { Overviews, type ProjectDeps, ProjectRemoval, ProjectService } from "./s
 
 export { openProjectDirectory } from "./directory.ts";
 
-/** What projects offer to the rest of the house. */
+/** What projects provide to the server. */
 export interface ProjectsArea extends ApiArea {
   readonly card: OverviewCard;
-  /** Interrupts the removal of deleted projects. For the end of the process, before the scheduler stops. */
+  /** Interrupts the removal of deleted projects. Call before the scheduler stops. */
   readonly stop: () => void;
-  /** Writes down what is only in memory, as far as the disk lets it. For the end of the process. */
+  /** Writes what is only in memory, if the disk allows it. Call before the process exits. */
   readonly finish: () => Promise<void>;
 }
 
@@ -25,17 +25,17 @@ export function createProjects(
   directory: ProjectDirectory,
   ports: Pick<ProjectDeps, "accounts" | "resources" | "trail"> & { readonly tiers: Tiers },
 ): ProjectsArea {
-  const bound = new TierLimit(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
+  const limit = new TierLimit(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
   const deps = { ...kernel, ...ports, directory };
   const removal = new ProjectRemoval(deps);
-  const service = new ProjectService(deps, new Overviews(deps), removal, bound);
+  const service = new ProjectService(deps, new Overviews(deps), removal, limit);
   const kinds = ports.resources.map(({ name }) => name);
   return {
     parts: [
       {
         name: "Projects",
         description:
-          "Namespaces. Which project a request works in follows from its key: a project's key in that project, every other key in the default one.",
+          "Namespaces. The key of a request determines its project: a key of a project works in that project, any other key in the default project.",
       },
     ],
     routes: (api) => projectRoutes(api, service, kinds),

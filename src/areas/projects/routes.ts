@@ -13,15 +13,15 @@ import {
 } from "./schema.ts";
 import type { ProjectService } from "./service.ts";
 
-/** Projects on a page unless asked otherwise. */
+/** Default number of projects per page. */
 const PROJECTS_LIMIT = 10;
 
-/** Declares the endpoints of projects; overviews count these kinds of resources. */
+/** Declares the endpoints of projects. `kinds`: the resources that overviews count. */
 export function projectRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
-  return [collectionAndReads(api, projects, kinds), projectChangeRoutes(api, projects)];
+  return [createAndReadRoutes(api, projects, kinds), updateAndDeleteRoutes(api, projects)];
 }
 
-function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly string[]) {
+function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
   return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
     .post("", ({ call, body }) => call.perform((tx) => reply(201, projects.create(tx, call.caller, body))), {
@@ -33,7 +33,7 @@ function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly 
         changesProject: false,
         summary: "Create a project",
         description:
-          "Its slug is derived from the name; one that is taken gets a number. Not for keys of one project.",
+          "The slug is derived from the name; if it is taken, a number is appended. Not for keys of one project.",
         errors: ["project_limit_exceeded"],
         example: { name: "Shop", description: "Everything about the shop" },
       },
@@ -45,13 +45,13 @@ function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly 
         name: "projects.list",
         access: "projects:read",
         summary: "List projects, newest first",
-        description: "A key of one project sees that one.",
+        description: "A key of one project lists only that project.",
       },
       query: pageQuery(PROJECTS_LIMIT),
       response: ProjectPage,
     })
     .get("/:id", ({ call, params }) => projects.get(call.caller, params.id), {
-      op: { name: "projects.get", access: "projects:read", summary: "Read a project", errors: ["not_found"] },
+      op: { name: "projects.get", access: "projects:read", summary: "Get a project", errors: ["not_found"] },
       params: ProjectParams,
       response: Project,
     })
@@ -59,8 +59,8 @@ function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly 
       op: {
         name: "projects.overview",
         access: "projects:read",
-        summary: "Count what is in a project",
-        description: "At most five minutes old.",
+        summary: "Get the number of resources in a project",
+        description: "The numbers are at most five minutes old.",
         errors: ["not_found"],
       },
       params: ProjectParams,
@@ -68,7 +68,7 @@ function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly 
     });
 }
 
-function projectChangeRoutes(api: Api, projects: ProjectService) {
+function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
   return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
     .patch(
@@ -80,8 +80,9 @@ function projectChangeRoutes(api: Api, projects: ProjectService) {
           audit: "yes",
           access: "projects:write",
           changesProject: false,
-          summary: "Change a project's name or description",
-          description: "What is left out stays; `null` clears the description. The slug never changes.",
+          summary: "Update the name or description of a project",
+          description:
+            "Omitted fields keep their value; `null` clears the description. The slug never changes.",
           errors: ["not_found"],
           example: { name: "Shop, new", description: null },
         },
@@ -98,7 +99,7 @@ function projectChangeRoutes(api: Api, projects: ProjectService) {
         changesProject: false,
         summary: "Delete a project and everything in it",
         description:
-          "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default, and by a key of the account only if that has the scope `*`.",
+          "Applies immediately, also to the project's keys. The data is removed in the background and cannot be restored. The default project can be deleted only if there is another one, which becomes the default; a key of the account needs the scope `*` for this.",
         errors: ["not_found"],
       },
       params: ProjectParams,

@@ -3,7 +3,7 @@ import { named, orNull, text } from "../../kernel/data/schema.ts";
 import { NextCursor } from "../../kernel/http/requests/pagination.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
-/** Longest id that is looked up: ours are far shorter. */
+/** Longest id in a path: a longer one is rejected before a lookup. */
 const ID_LENGTH_MAX = 64;
 const PROJECT_ID = "proj_8Zk2vQ1mX7cB4nL9pS3t";
 
@@ -13,7 +13,6 @@ const Description = orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), {
 });
 const DateTime = Type.String({ format: "date-time" });
 
-/** Path of a project. */
 export const ProjectParams = Type.Object({
   id: Type.String({
     maxLength: ID_LENGTH_MAX,
@@ -22,65 +21,68 @@ export const ProjectParams = Type.Object({
   }),
 });
 
-/** Body of a project's creation. */
 export const ProjectCreateBody = named("ProjectCreateBody", {
   name: Name,
   description: Type.Optional(Description),
 });
 export type ProjectCreateBody = Static<typeof ProjectCreateBody>;
 
-/** Body of a project's change. The slug is there to be refused: silently ignored, it would look changed. */
+/** Body of an update. The slug is declared so that it is rejected instead of silently ignored. */
 export const ProjectUpdateBody = named("ProjectUpdateBody", {
   name: Type.Optional(Name),
   description: Type.Optional(Description),
   slug: Type.Optional(
-    Type.Never({ errorMessage: "cannot be changed: leave it out", description: "Never accepted." }),
+    Type.Never({
+      errorMessage: "cannot be changed: omit it",
+      description: "Rejected: the slug never changes.",
+    }),
   ),
 });
 export type ProjectUpdateBody = Static<typeof ProjectUpdateBody>;
 
 const ITEM = {
-  id: Type.String({ description: "`proj_` and 20 letters and digits.", examples: [PROJECT_ID] }),
+  id: Type.String({
+    description: "Id of the project: `proj_` and 20 letters and digits.",
+    examples: [PROJECT_ID],
+  }),
   name: Type.String({ examples: ["Web shop"] }),
   slug: Type.String({
-    description: "URL-safe, derived from the name; it never changes.",
+    description: "URL-safe name, derived from `name`. It never changes.",
     examples: ["web-shop"],
   }),
   description: orNull(Type.String({ examples: ["Orders of the web shop"] })),
   created_at: DateTime,
 };
 
-/** A project. */
 export const Project = named("Project", { ...ITEM, updated_at: DateTime });
 export type Project = Static<typeof Project>;
 
-/** A project in a list. */
 const ProjectItem = named("ProjectItem", ITEM);
 export type ProjectItem = Static<typeof ProjectItem>;
 
-/** A page of projects, newest first. */
 export const ProjectPage = named("ProjectPage", {
   projects: Type.Array(ProjectItem),
   cursor: NextCursor,
 });
 export type ProjectPage = Static<typeof ProjectPage>;
 
-/** Answer to a deletion. */
 export const ProjectDeleted = named("ProjectDeleted", { success: Type.Literal(true), deleted_at: DateTime });
 export type ProjectDeleted = Static<typeof ProjectDeleted>;
 
-/** What is in a project: how many of each kind of resource. */
+/** The schema of an overview with these kinds of resources. */
 export function overviewSchema(kinds: readonly string[]) {
   return named("ProjectOverview", {
     project_id: Type.String({ examples: [PROJECT_ID] }),
     project_name: Type.String({ examples: ["Web shop"] }),
     resources: Type.Object(Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])), {
       description:
-        "Keys that are not revoked, relays still to be delivered, locks held, and all of the others.",
+        "Number of resources by kind: keys that are not revoked, pending relays, held locks, and all of the other kinds.",
     }),
     usage: Type.Object({
       meter_balance: Type.Integer({ description: "The account's credit balance.", examples: [9_990] }),
-      last_activity: orNull(DateTime, { description: "The last change in the project." }),
+      last_activity: orNull(DateTime, {
+        description: "Time of the last change in the project. Null if there was none.",
+      }),
     }),
   });
 }

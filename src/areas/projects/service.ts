@@ -12,7 +12,7 @@ import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { ProjectDirectory } from "./directory.ts";
-import { freeSlug } from "./domain.ts";
+import { availableSlug } from "./domain.ts";
 import type {
   Project,
   ProjectCreateBody,
@@ -24,60 +24,59 @@ import type {
 } from "./schema.ts";
 import type { ProjectRow } from "./store.ts";
 
-/** How long an overview is answered from memory. */
-export const OVERVIEW_KEPT_MS = 5 * 60 * 1000;
-/** Overviews kept in memory, under a kilobyte each. */
+/** How long an overview is cached. */
+export const OVERVIEW_TTL_MS = 5 * 60 * 1000;
+/** Cached overviews, under a kilobyte each. */
 export const OVERVIEWS_IN_MEMORY_MAX = 10_000;
-/** The job that removes what was in a deleted project. */
+/** The job that removes the contents of a deleted project. */
 const REMOVE_PROJECT = "projects.remove";
 /** Rows removed in one unit of work: one or two milliseconds of the writer's time. */
 export const REMOVAL_SLICE_ROWS = 100;
 
-/** What projects are built on. */
 export interface ProjectDeps extends Pick<Kernel, "clock" | "scheduler" | "writer"> {
   readonly directory: ProjectDirectory;
-  /** What the other areas keep in projects. */
+  /** The resources of the other areas in projects. */
   readonly resources: readonly ProjectResources[];
   readonly accounts: ProjectAccounts;
   readonly trail: AuditTrail;
 }
 
-/** The accounts, as far as projects need them. */
+/** What projects need of the accounts. */
 export interface ProjectAccounts {
   /** An account's credit balance. */
   balance(accountRef: number): number;
-  /** Another project is the default one now. */
+  /** Changes the default project of an account. */
   setDefaultProject(tx: Tx, accountRef: number, project: CallerProject): void;
 }
 
-interface KeptOverview extends Actor {
+interface CachedOverview extends Actor {
   readonly view: ProjectOverview;
   readonly countedAt: number;
 }
 
-/** Counts what is in projects, and remembers it for five minutes. */
+/** Counts the resources in projects and caches the result for five minutes. */
 export class Overviews {
-  private readonly kept = new ActorRegistry<number, KeptOverview>(OVERVIEWS_IN_MEMORY_MAX);
+  private readonly cached = new ActorRegistry<number, CachedOverview>(OVERVIEWS_IN_MEMORY_MAX);
 
   constructor(private readonly deps: ProjectDeps) {}
 
   /** The overview of a project, at most five minutes old. */
   of(project: ProjectRow): ProjectOverview {
     const now = this.deps.clock.now();
-    const known = this.kept.peek(project.ref);
-    // A clock that was set back makes an overview look younger than it is: then it is counted again.
-    if (known !== undefined && known.countedAt <= now && now < known.countedAt + OVERVIEW_KEPT_MS) {
+    const known = this.cached.peek(project.ref);
+    // If the clock was set back, the age is unknown: count again.
+    if (known !== undefined && known.countedAt <= now && now < known.countedAt + OVERVIEW_TTL_MS) {
       return known.view;
     }
     const view = this.count(project);
-    this.kept.drop(project.ref);
-    this.kept.insert(project.ref, { idle: true, recent: false, view, countedAt: now });
+    this.cached.drop(project.ref);
+    this.cached.insert(project.ref, { idle: true, recent: false, view, countedAt: now });
     return view;
   }
 
-  /** Forgets the overview of a project that has itself changed. */
+  /** Discards the overview of a project that has changed. */
   drop(projectRef: number): void {
-    this.kept.drop(projectRef);
+    this.cached.drop(projectRef);
   }
 
   private count({ ref, id, name, account_ref, is_default }: ProjectRow): ProjectOverview {
@@ -89,18 +88,18 @@ export class Overviews {
       resources: Object.fromEntries(resources.map((kind) => [kind.name, kind.count(ref, defaultOf)])),
       usage: {
         meter_balance: accounts.balance(account_ref),
-        last_activity: isoTimeOrNull(directory.activity.lastOf(ref)),
+        last_activity: isoTimeOrNull(directory.activity.lastActivityOf(ref)),
       },
     };
   }
 }
 
-/** Removes what was in deleted projects. The job is durable: a restart goes on where it stopped. */
+/** Removes the contents of deleted projects. The job is durable and continues after a restart. */
 export class ProjectRemoval {
   private stopping = false;
 
   constructor(private readonly deps: ProjectDeps) {
-    // One project at a time: two would take twice as much of the disk.
+    // One project at a time, to limit the load on the disk.
     deps.scheduler.register(REMOVE_PROJECT, {
       concurrency: 1,
       run: (job) => this.run(Number(job.key), job.dueAt),
@@ -112,12 +111,12 @@ export class ProjectRemoval {
     this.deps.scheduler.enqueue(tx, REMOVE_PROJECT, String(projectRef), tx.now, {});
   }
 
-  /** Ends after the slice under way; the next start goes on. */
+  /** Stops after the current slice; the next start continues. */
   stop(): void {
     this.stopping = true;
   }
 
-  private removed(tx: Tx, projectRef: number): void {
+  private recordRemoval(tx: Tx, projectRef: number): void {
     const { directory, trail } = this.deps;
     const row = directory.store.withRef(projectRef);
     directory.remove(tx, projectRef);
@@ -136,11 +135,11 @@ export class ProjectRemoval {
       );
       if (!done) return { retryAt: dueAt, attempt: 0 };
     }
-    return { record: (tx) => this.removed(tx, projectRef) };
+    return { record: (tx) => this.recordRemoval(tx, projectRef) };
   }
 }
 
-/** What the audit log says of a project. */
+/** Common fields of the audit entries of a project. */
 function aboutProject({ id, name }: Pick<ProjectRow, "id" | "name">, what: string) {
   return { summary: `Project ${name} ${what}`, target: { type: "project", id }, projectId: id };
 }
@@ -151,21 +150,21 @@ export class ProjectService {
     private readonly deps: ProjectDeps,
     private readonly overviews: Overviews,
     private readonly removal: ProjectRemoval,
-    private readonly bound: TierLimit,
+    private readonly limit: TierLimit,
   ) {}
 
-  /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
+  /** Creates a project with a slug derived from its name. @throws ApiError `project_limit_exceeded` */
   create(tx: Tx, { account }: Caller, { name, description = null }: ProjectCreateBody): Project {
     const { directory } = this.deps;
-    this.bound.assertCapacity(account);
-    const slug = freeSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
+    this.limit.assertCapacity(account);
+    const slug = availableSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
     const project = { account_ref: account.ref, name, slug, description, is_default: 0 };
     const row = directory.create(tx, project);
     tx.audit({ ...aboutProject(row, "created"), before: null, after: { name, slug, description } });
     return projectView(row);
   }
 
-  /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a cursor of another list. */
+  /** A page of the projects that the caller can see, newest first. @throws ApiError `validation_error` for a cursor of another list. */
   list(caller: Caller, limit: number, cursor: string | undefined): ProjectPage {
     const before = pageStart(cursor);
     const { items, ...next } = pageOf(this.rowsBefore(caller, before, limit + 1), limit, ({ ref }) => [ref]);
@@ -177,7 +176,7 @@ export class ProjectService {
     return projectView(this.visible(caller, id));
   }
 
-  /** Changes what is given; with nothing given, nothing changes. @throws ApiError `not_found` */
+  /** Updates the given fields; without any, the project is unchanged. @throws ApiError `not_found` */
   update(tx: Tx, caller: Caller, id: string, change: ProjectUpdateBody): Project {
     const row = this.visible(caller, id);
     const { name = row.name, description = row.description } = change;
@@ -192,11 +191,11 @@ export class ProjectService {
   }
 
   /**
-   * Deletes a project: from now on nobody sees it or what is in it, and a job removes the rows. If it was the default
-   * one, the oldest of the others takes its place.
+   * Deletes a project: from now on it and its contents are not found, and a job removes the rows. If it was the default
+   * project, the oldest of the others becomes the default.
    *
-   * @throws ApiError `not_found`, `forbidden` when there is no other, or when a key of the account without the scope `*`
-   *   would move all of the account's keys to another project.
+   * @throws ApiError `not_found`, `forbidden` when the default project is the only one, or when a key of the account
+   *   without the scope `*` would move all of the account's keys to another project.
    */
   delete(tx: Tx, caller: Caller, id: string): ProjectDeleted {
     const row = this.visible(caller, id);
@@ -204,7 +203,7 @@ export class ProjectService {
     if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) {
       throw new ApiError(
         "forbidden",
-        "Without this project all keys of the account would work in another one. That takes a key with the scope *.",
+        "This is the default project. Deleting it moves all keys of the account to another project, which requires a key with the scope *.",
       );
     }
     const successor = row.is_default === 0 ? null : this.successorOf(row);
@@ -222,21 +221,21 @@ export class ProjectService {
     return { success: true, deleted_at: isoTime(tx.now) };
   }
 
-  /** What is in a project, at most five minutes old. @throws ApiError `not_found` */
+  /** The number of resources in a project, at most five minutes old. @throws ApiError `not_found` */
   overview(caller: Caller, id: string): ProjectOverview {
     return this.overviews.of(this.visible(caller, id));
   }
 
   private successorOf(row: ProjectRow): CallerProject {
-    const successor = this.deps.directory.store.oldestBeside(row.account_ref, row.ref);
+    const successor = this.deps.directory.store.oldestExcept(row.account_ref, row.ref);
     if (successor !== null) return successor;
     throw new ApiError(
       "forbidden",
-      "This is the default project and there is no other that could take its place. Create another one first.",
+      "This is the default project, and the account has no other. Create another project first.",
     );
   }
 
-  /** The project of an id, if the caller may see it: a key of one project sees only that one. */
+  /** The project with an id, if the caller can see it: a key of one project can see only that one. */
   private visible(caller: Caller, id: string): ProjectRow {
     const row = this.deps.directory.store.find(caller.account.ref, id);
     if (row !== null && (!caller.projectBound || row.ref === caller.project.ref)) return row;

@@ -2,7 +2,6 @@ import type { CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { References } from "../../kernel/storage/references.ts";
 
-/** A row of `projects`. */
 export type ProjectRow = {
   readonly ref: number;
   readonly id: string;
@@ -19,11 +18,11 @@ const COLUMNS = "ref, id, account_ref, name, slug, description, is_default, crea
 
 export type ProjectStore = ReturnType<typeof projectStore>;
 
-/** All SQL of projects. */
+/** The SQL statements of projects. */
 export function projectStore(db: Database) {
   const references = new References(db, "projects", "projects_highest_removed");
   return {
-    /** The largest reference given so far, also to projects that are gone; 0 when there was none. */
+    /** The largest reference so far, including removed projects; 0 if there was none. */
     highestRef: references.highest,
     insert: db.change<[ProjectRow]>(
       `INSERT INTO projects (${COLUMNS}) VALUES ($ref, $id, $account_ref, $name, $slug, $description, $is_default, $created_at, $updated_at)`,
@@ -35,7 +34,7 @@ export function projectStore(db: Database) {
     find: db.one<ProjectRow, [accountRef: number, id: string]>(
       `SELECT ${COLUMNS} FROM projects WHERE account_ref = ? AND id = ? AND deleted_at IS NULL`,
     ),
-    /** Also one that is deleted and not yet removed. */
+    /** Includes a project that is deleted and not yet removed. */
     withRef: db.one<ProjectRow, [ref: number]>(`SELECT ${COLUMNS} FROM projects WHERE ref = ?`),
     /** Newest first. */
     listBefore: db.all<ProjectRow, [accountRef: number, ref: number, limit: number]>(
@@ -45,7 +44,7 @@ export function projectStore(db: Database) {
     refOfSlug: db.number<[accountRef: number, slug: string]>(
       "SELECT ref AS n FROM projects WHERE account_ref = ? AND slug = ? AND deleted_at IS NULL",
     ),
-    oldestBeside: db.one<CallerProject, [accountRef: number, ref: number]>(
+    oldestExcept: db.one<CallerProject, [accountRef: number, ref: number]>(
       "SELECT ref, id FROM projects WHERE account_ref = ? AND ref <> ? AND deleted_at IS NULL ORDER BY ref LIMIT 1",
     ),
     countOfAccount: db.number<[accountRef: number]>(

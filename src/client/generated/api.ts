@@ -57,17 +57,17 @@ export interface AuditPage {
 export interface AuditEntry {
   sequence: string;
   at: string;
-  /** The operation's name. */
+  /** Name of the operation. */
   action: string;
   summary: string;
   actor: AuditActor;
   project_id: string | null;
   target: AuditTarget;
-  /** Changed fields before the change; unchanged fields are left out. Null for a creation. */
+  /** Changed fields before the change. Null for a creation. */
   before: Record<string, unknown> | null;
-  /** Changed fields after the change; unchanged fields are left out. Null for a deletion. */
+  /** Changed fields after the change. Null for a deletion. */
   after: Record<string, unknown> | null;
-  /** `before` or `after` was shortened: it was too large, or the account had used up its tier's bytes for the day. */
+  /** True if `before` or `after` was shortened: it was too large, or the account had used its daily bytes. */
   truncated?: true;
   ip: string | null;
   user_agent: string | null;
@@ -77,7 +77,7 @@ export interface AuditEntry {
 /** What `GET /v1/admin/audit` answers, `entries`, `[]`, `actor`. */
 export interface AuditActor {
   type: "key" | "session" | "cli" | "system" | "public";
-  /** Null for a platform key. */
+  /** Id of the managed key. Null for a platform key. */
   key_id: string | null;
   key_name: string | null;
   user_id: string | null;
@@ -2292,10 +2292,10 @@ export interface ProjectPage {
 
 /** What `GET /v1/projects` answers, `projects`, `[]`. */
 export interface ProjectItem {
-  /** `proj_` and 20 letters and digits. */
+  /** Id of the project: `proj_` and 20 letters and digits. */
   id: string;
   name: string;
-  /** URL-safe, derived from the name; it never changes. */
+  /** URL-safe name, derived from `name`. It never changes. */
   slug: string;
   description: string | null;
   created_at: string;
@@ -2305,7 +2305,7 @@ export interface ProjectItem {
 export interface ProjectOverview {
   project_id: string;
   project_name: string;
-  /** Keys that are not revoked, relays still to be delivered, locks held, and all of the others. */
+  /** Number of resources by kind: keys that are not revoked, pending relays, held locks, and all of the other kinds. */
   resources: {
     flags: number;
     monitors: number;
@@ -2319,7 +2319,7 @@ export interface ProjectOverview {
   usage: {
     /** The account's credit balance. */
     meter_balance: number;
-    /** The last change in the project. */
+    /** Time of the last change in the project. Null if there was none. */
     last_activity: string | null;
   };
 }
@@ -3144,12 +3144,12 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** Entries of this account, and of what was done to it. */
+      /** Id of an account: its own changes, and changes of the account by the operator. */
       user_id?: string | undefined;
       format?: "jsonl" | "csv" | undefined;
-      /** RFC 3339: entries of this moment and later. */
+      /** Start of the range, inclusive (RFC 3339). */
       from?: string | undefined;
-      /** RFC 3339: entries before this moment. */
+      /** End of the range, exclusive (RFC 3339). */
       to?: string | undefined;
     }
   >,
@@ -3157,21 +3157,21 @@ export const OPERATIONS = {
     AuditPage,
     never,
     {
-      /** Entries of this account, and of what was done to it. */
+      /** Id of an account: its own changes, and changes of the account by the operator. */
       user_id?: string | undefined;
-      /** An operation such as `gate.save`, or all of an area: `gate.*`. */
+      /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** A key's id, a `user_id`, or `key`, `session`, `cli`, `system`, `public`. */
+      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`. */
       actor?: string | undefined;
-      /** Such as `flag`. */
+      /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
-      /** Such as `new-checkout`. */
+      /** Id of the changed object, such as `new-checkout`. */
       target_id?: string | undefined;
-      /** What was changed in this project. */
+      /** Id of the project of the changes. */
       project_id?: string | undefined;
-      /** RFC 3339: entries of this moment and later. */
+      /** Start of the range, inclusive (RFC 3339). */
       from?: string | undefined;
-      /** RFC 3339: entries before this moment. */
+      /** End of the range, exclusive (RFC 3339). */
       to?: string | undefined;
     }
   >,
@@ -3188,9 +3188,9 @@ export const OPERATIONS = {
     undefined,
     {
       format?: "jsonl" | "csv" | undefined;
-      /** RFC 3339: entries of this moment and later. */
+      /** Start of the range, inclusive (RFC 3339). */
       from?: string | undefined;
-      /** RFC 3339: entries before this moment. */
+      /** End of the range, exclusive (RFC 3339). */
       to?: string | undefined;
     }
   >,
@@ -3198,19 +3198,19 @@ export const OPERATIONS = {
     AuditPage,
     never,
     {
-      /** An operation such as `gate.save`, or all of an area: `gate.*`. */
+      /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** A key's id, a `user_id`, or `key`, `session`, `cli`, `system`, `public`. */
+      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`. */
       actor?: string | undefined;
-      /** Such as `flag`. */
+      /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
-      /** Such as `new-checkout`. */
+      /** Id of the changed object, such as `new-checkout`. */
       target_id?: string | undefined;
-      /** What was changed in this project. */
+      /** Id of the project of the changes. */
       project_id?: string | undefined;
-      /** RFC 3339: entries of this moment and later. */
+      /** Start of the range, inclusive (RFC 3339). */
       from?: string | undefined;
-      /** RFC 3339: entries before this moment. */
+      /** End of the range, exclusive (RFC 3339). */
       to?: string | undefined;
     }
   >,

@@ -17,7 +17,7 @@ afterAll(() => server.stop());
 
 const LARGE = { type: "string", variants: { a: "x".repeat(3_500) }, default: { variant: "a" } };
 
-test("beyond its account's budget of a day entries are shortened, and none is dropped", async () => {
+test("above the daily budget of an account, entries are shortened, and none is dropped", async () => {
   const client = await server.account({ tier: "free" });
   const other = await server.account({ tier: "free" });
   const agent = { headers: { "user-agent": "a".repeat(300) } };
@@ -44,7 +44,7 @@ test("beyond its account's budget of a day entries are shortened, and none is dr
   expect(await newestOf(other)).toMatchObject({ after: LARGE });
 });
 
-test("the budget is counted across a restart, and begins again at 00:00 UTC", async () => {
+test("the budget is counted across a restart and starts again at 00:00 UTC", async () => {
   const client = await server.account({ tier: "free" });
   const save = (flag_key: string) => client.post("/v1/gate", { flag_key, enabled: true, ...LARGE });
   for (let at = 0; at < 7; at += 1) await save(`f${at}`);

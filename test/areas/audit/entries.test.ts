@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { WALKED_ROWS_MAX } from "../../../src/areas/audit/domain.ts";
+import { SCANNED_ROWS_MAX } from "../../../src/areas/audit/domain.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
@@ -42,7 +42,7 @@ describe("GET /v1/audit", () => {
     },
     { name: "nothing yet", status: 200, request: ["GET", "/v1/audit"], body: { entries: [] } },
     {
-      name: "a moment that is none",
+      name: "an invalid time",
       status: 400,
       code: "validation_error",
       request: ["GET", "/v1/audit?from=yesterday"],
@@ -58,7 +58,7 @@ describe("GET /v1/audit", () => {
 });
 
 describe("an entry", () => {
-  test("says who, from where and by which request", async () => {
+  test("contains the actor, the address and the request", async () => {
     const account = await server.account();
     const client = await managedKey(account, ["gate:*", "audit:read"]);
     const headers = { "user-agent": "curl/8.5", "x-forwarded-for": "203.0.113.7" };
@@ -76,7 +76,7 @@ describe("an entry", () => {
     expect(entry.request_id).toBe(answer.headers.get("x-request-id"));
   });
 
-  test("of another project or of the account is not shown to a key of the account without *", async () => {
+  test("of another project or of the account is not visible to a key of the account without *", async () => {
     const account = await server.account();
     const reader = await managedKey(account, ["audit:read", "keys:read"]);
     const before = (await entriesOf(account)).length;
@@ -99,7 +99,7 @@ describe("an entry", () => {
     expect(exported).toContain('"mine"');
   });
 
-  test("has the fields alone that changed", async () => {
+  test("contains only the changed fields", async () => {
     const account = await server.account();
     await switchFlag(account, "beta", false);
     await switchFlag(account, "beta", true);
@@ -112,7 +112,7 @@ describe("an entry", () => {
     expect(await newestOf(account)).toMatchObject({ before: { enabled: true }, after: null });
   });
 
-  test("is not written where nothing changed", async () => {
+  test("is not written if no field changed", async () => {
     const account = await server.account();
     await switchFlag(account, "beta", true);
     const project = await account.post("/v1/projects", { name: "Shop" });
@@ -124,7 +124,7 @@ describe("an entry", () => {
     expect(await entriesOf(account)).toHaveLength(count + 1);
   });
 
-  test("has no secret, wherever one stands", async () => {
+  test("contains no secrets", async () => {
     const account = await server.account();
     const target_url = "https://user:pass-word@example.com/hook?token=hidden-1#hidden-2";
     const bucket = await account.post("/v1/catch/buckets", {
@@ -159,7 +159,7 @@ describe("an entry", () => {
     expect(text).not.toContain(String(account.key));
   });
 
-  test("is read by its sequence, and by nobody else", async () => {
+  test("can be read by its sequence, only by its account", async () => {
     const account = await server.account();
     await switchFlag(account, "beta", true);
     const entry = await newestOf(account);
@@ -172,8 +172,8 @@ describe("an entry", () => {
   });
 });
 
-describe("whose entries", () => {
-  test("a key of one project reads those of that project", async () => {
+describe("access to entries", () => {
+  test("a key of one project reads the entries of that project", async () => {
     const account = await server.account();
     const project = await account.post("/v1/projects", { name: "Shop" });
     await switchFlag(account, "elsewhere", true);
@@ -195,7 +195,7 @@ describe("whose entries", () => {
     expect(await entriesOf(stranger, `?project_id=${project.body.id}`)).toEqual([]);
   });
 
-  test("the operator reads all, and by account what it did and what was done to it", async () => {
+  test("the operator reads all, and for an account its own changes and changes of it", async () => {
     const account = await server.account();
     await switchFlag(account, "beta", true);
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "pro" });
@@ -254,7 +254,7 @@ describe("filters", () => {
     expect(pages).toEqual((await entriesOf(account)).map(({ sequence }) => sequence));
   });
 
-  test(`a page looks at ${WALKED_ROWS_MAX} entries at most, then hands out a cursor`, async () => {
+  test(`a page scans ${SCANNED_ROWS_MAX} entries at most, then returns a cursor`, async () => {
     const account = await server.account();
     await switchFlag(account, "first", true);
     const { kernel } = server.server;
@@ -263,7 +263,7 @@ describe("filters", () => {
       "INSERT INTO audit_log (at, account_ref, action, summary, actor_type, target_type, target_id, truncated) SELECT at, account_ref, 'other', summary, actor_type, target_type, target_id, 0 FROM audit_log, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n) WHERE sequence = ?",
     );
     // The first one is the last that is looked at.
-    await kernel.writer.submit((tx) => void copy(tx, WALKED_ROWS_MAX - 1, own.sequence));
+    await kernel.writer.submit((tx) => void copy(tx, SCANNED_ROWS_MAX - 1, own.sequence));
     const at = await account.get("/v1/audit?action=gate.save");
     expect(entriesIn(at)).toHaveLength(1);
     expect(at.body.cursor).toBeDefined();
@@ -277,7 +277,7 @@ describe("filters", () => {
     expect(entriesIn(next)).toHaveLength(1);
   });
 
-  test("are found by an index", () => {
+  test("use an index", () => {
     using db = new Database(server.server.kernel.db.path, { readonly: true });
     const plan = (where: string) =>
       JSON.stringify(

@@ -50,7 +50,7 @@ describe("GET /v1/audit/export", () => {
   endpoint(() => server, "GET /v1/audit/export", [
     { name: "nothing yet", status: 200, request: ["GET", "/v1/audit/export"], body: {} },
     {
-      name: "a format that is none",
+      name: "an unknown format",
       status: 400,
       code: "validation_error",
       request: ["GET", "/v1/audit/export?format=xml"],
@@ -87,7 +87,7 @@ describe("GET /v1/audit/export", () => {
     expect((await account.get("/v1/audit/export")).text).toBe(answer.text);
   });
 
-  test("a time, of a key of one project only what is in it", async () => {
+  test("a range of times; for a key of one project only its entries", async () => {
     const account = await server.account();
     await switchFlag(account, "outside", true);
     const project = await account.post("/v1/projects", { name: "Shop" });
@@ -126,7 +126,7 @@ describe("GET /v1/audit/export", () => {
     expect(exportLine("csv", { ...entry, user_agent: "a=b" })).toContain(",a=b,");
   });
 
-  test("a client that goes away lets the next one begin; HEAD begins none", async () => {
+  test("after a client disconnects, the next export can start; HEAD starts none", async () => {
     const account = await server.account();
     const reader = await unreadExport(account);
     expect((await account.get("/v1/audit/export")).status).toBe(409);

@@ -6,8 +6,8 @@ import { entriesIn, entriesOf, newestOf, switchFlag } from "./support.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-describe("how long entries are kept", () => {
-  test("the oldest go once a day, sequences go on", async () => {
+describe("retention of entries", () => {
+  test("the oldest are removed, and sequences continue", async () => {
     const server = await startTestServer({ manualClock: true, args: ["--audit-retention-days", "2"] });
     try {
       await switchFlag(server.operator, "beta", true);
@@ -28,7 +28,7 @@ describe("how long entries are kept", () => {
     }
   });
 
-  test("0: for ever", async () => {
+  test("0: entries are stored forever", async () => {
     const server = await startTestServer({ manualClock: true, args: ["--audit-retention-days", "0"] });
     try {
       await switchFlag(server.operator, "beta", true);
@@ -40,8 +40,8 @@ describe("how long entries are kept", () => {
   });
 });
 
-describe("what is kept of a change", () => {
-  test(`a side of ${SIDE_BYTES_MAX} bytes is whole, a longer one is cut`, () => {
+describe("the stored sides of a change", () => {
+  test(`a side of ${SIDE_BYTES_MAX} bytes is stored completely, a longer one is shortened`, () => {
     const whole = { name: "n", text: "x".repeat(SIDE_BYTES_MAX - '{"name":"n","text":""}'.length) };
     expect(storedSide(whole)).toEqual({ text: JSON.stringify(whole), truncated: false });
     const long = { name: "n", text: `${whole.text}x` };
@@ -56,7 +56,7 @@ describe("what is kept of a change", () => {
     expect(Object.keys(JSON.parse(kept.text)).length).toBeGreaterThan(10);
   });
 
-  test("secrets are named by their field, at any depth, set or not", () => {
+  test("secrets are detected by the name of their field, at any depth, set or not", () => {
     const fields = {
       secret: null,
       Token: "a",
@@ -95,12 +95,12 @@ describe("addresses", () => {
   });
   afterAll(() => server.stop());
 
-  test("are left out where they are not wanted", async () => {
+  test("are not stored with --audit-ip off", async () => {
     await switchFlag(server.operator, "beta", true);
     expect(await newestOf(server.operator)).toMatchObject({ ip: null, request_id: expect.any(String) });
   });
 
-  test(`of a user agent ${USER_AGENT_LENGTH_MAX} characters are kept`, async () => {
+  test(`${USER_AGENT_LENGTH_MAX} characters of a user agent are stored`, async () => {
     for (const [length, kept] of [
       [USER_AGENT_LENGTH_MAX, USER_AGENT_LENGTH_MAX],
       [USER_AGENT_LENGTH_MAX + 1, USER_AGENT_LENGTH_MAX],
@@ -112,7 +112,7 @@ describe("addresses", () => {
   });
 });
 
-test("a deleted project's removal is an entry of its account", async () => {
+test("the removal of a deleted project is an entry of its account", async () => {
   const server = await startTestServer({ manualClock: true });
   try {
     const account = await server.account();

@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const audited = () => routes.filter(({ operation }) => operation.audit !== "no");
 
-test("every change is audited, but for those that have a record of their own", () => {
+test("every change is audited, except those with another record", () => {
   const changes = routes.filter(({ method }) => method !== "GET");
   const without = changes
     .filter(({ operation }) => operation.audit === "no")
@@ -151,7 +151,7 @@ async function carryOut(route: DeclaredRoute, headers: Record<string, string>) {
 }
 
 describe("exactly one entry", () => {
-  test("per operation that is audited, none for its repeat under an Idempotency-Key", async () => {
+  test("per audited operation, none for its repeat under an Idempotency-Key", async () => {
     expect(audited().length).toBeGreaterThan(20);
     for (const [index, route] of audited().entries()) {
       const { name } = route.operation;
@@ -174,7 +174,7 @@ describe("exactly one entry", () => {
     }
   });
 
-  test("and none for one that is refused", async () => {
+  test("and none for a rejected operation", async () => {
     const poor = await server.account({ balance: 0 });
     const [newest] = await entries();
     for (const route of audited()) {

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("a page ends where it has as many bytes as a step, and its cursor leads to all entries", async () => {
+test("a page ends at the size of a step, and its cursor leads to all entries", async () => {
   const sequences: number[] = [];
   let cursor: string | undefined;
   do {
@@ -47,7 +47,7 @@ test("a page ends where it has as many bytes as a step, and its cursor leads to 
   expect(sequences.length).toBeGreaterThanOrEqual(LARGE_ENTRIES + 2);
 });
 
-test("an export is made in steps of bytes, not of entries alone", () => {
+test("an export is made in steps limited by bytes, not only by entries", () => {
   const { db } = server.server.kernel;
   const service = new AuditService(auditStore(db), { refOfUser: () => 0 });
   const account = { ref: accountRef };

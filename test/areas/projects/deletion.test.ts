@@ -64,7 +64,7 @@ async function fillEveryArea(client: Client): Promise<void> {
   await client.post("/v1/latch/l/acquire", { ttl: 900_000 });
 }
 
-test("a deleted project is gone at once, its keys get 403 and verify says deleted", async () => {
+test("a deleted project is not found immediately, its keys get 403 and verify reports deleted", async () => {
   const project = await makeProject(account);
   const client = await makeKey(project);
   const acme = await makeKey(project, "acme");
@@ -105,7 +105,7 @@ test("a deleted project is gone at once, its keys get 403 and verify says delete
   expect(left?.count).toBe(0);
 });
 
-test("its rows are removed for good, in every area, and nobody else's", async () => {
+test("its rows are removed in every area, and no other rows", async () => {
   const [project, kept] = [await makeProject(account, "A"), await makeProject(account, "B")];
   const [ref, keptRef] = [refOf(project), refOf(kept)];
   await fillEveryArea(await makeKey(project));
@@ -125,7 +125,7 @@ test("its rows are removed for good, in every area, and nobody else's", async ()
   expect(refOf(next)).toBeGreaterThan(keptRef);
 });
 
-test("a removal that a restart interrupts goes on after it; meanwhile everyone else is served", async () => {
+test("a removal continues after a restart; other requests are served meanwhile", async () => {
   const project = await makeProject(account);
   const ref = refOf(project);
   await fill(ref, 20_000);
@@ -152,7 +152,7 @@ test("a removal that a restart interrupts goes on after it; meanwhile everyone e
   expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
 }, 20_000);
 
-test("requests that meet the deletion work before it or are refused: nothing is left of them", async () => {
+test("concurrent requests complete before the deletion or are rejected, and leave no rows", async () => {
   for (let round = 0; round < 5; round += 1) {
     const project = await makeProject(account, `Round ${round}`);
     const ref = refOf(project);
@@ -176,7 +176,7 @@ test("requests that meet the deletion work before it or are refused: nothing is 
 });
 
 describe("the default project", () => {
-  test("is deleted when there is another: the oldest of them takes its place", async () => {
+  test("can be deleted if there is another: the oldest becomes the default", async () => {
     const first = await defaultProjectOf(account);
     const [second, third] = [await makeProject(account, "Second"), await makeProject(account, "Third")];
     const managed = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["*"] });
@@ -197,7 +197,7 @@ describe("the default project", () => {
     expect((await client.get("/v1/gate")).body).toEqual({ flags: ["second"] });
   });
 
-  test("and the only other, deleted at once: one of them stays", async () => {
+  test("and the only other, deleted concurrently: one of them stays", async () => {
     for (let round = 0; round < 5; round += 1) {
       const other = await server.account();
       const ids = [await defaultProjectOf(other), await makeProject(other)];
@@ -210,7 +210,7 @@ describe("the default project", () => {
     }
   });
 
-  test("is deleted by its own key, which gets 403 from then on", async () => {
+  test("can be deleted by its own key, which gets 403 from then on", async () => {
     const project = await makeProject(account);
     const client = await makeKey(project);
     expect((await client.delete(`/v1/projects/${project}`)).status).toBe(200);
@@ -218,7 +218,7 @@ describe("the default project", () => {
   });
 });
 
-test("a key of one project sees that project alone and makes no others", async () => {
+test("a key of one project sees only that project and cannot create others", async () => {
   const [project, other] = [await makeProject(account, "A"), await makeProject(account, "B")];
   const client = await makeKey(project);
   expect((await client.get("/v1/projects")).body).toEqual({ projects: [(await projectsOf(account))[1]] });

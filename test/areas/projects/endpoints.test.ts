@@ -310,8 +310,8 @@ describe("PATCH /v1/projects/{id}", () => {
     ...BAD_DESCRIPTIONS.map((description) =>
       badChange({ description }, { description: [DESCRIPTION_MESSAGE] }),
     ),
-    badChange({ slug: "new" }, { slug: ["cannot be changed: leave it out"] }),
-    badChange({ name: "New", slug: "shop" }, { slug: ["cannot be changed: leave it out"] }),
+    badChange({ slug: "new" }, { slug: ["cannot be changed: omit it"] }),
+    badChange({ name: "New", slug: "shop" }, { slug: ["cannot be changed: omit it"] }),
     conflicting("PATCH", { name: "New" }),
     ...common("PATCH", "", { name: "New" }),
   ]);

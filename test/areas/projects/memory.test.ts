@@ -5,10 +5,10 @@ import {
   Activity,
   openProjectDirectory,
   type ProjectDirectory,
-  REMOVED_REMEMBERED_MAX,
+  REMOVED_IN_MEMORY_MAX,
 } from "../../../src/areas/projects/directory.ts";
 import {
-  OVERVIEW_KEPT_MS,
+  OVERVIEW_TTL_MS,
   OVERVIEWS_IN_MEMORY_MAX,
   Overviews,
   ProjectRemoval,
@@ -75,7 +75,7 @@ describe("overviews in memory", () => {
     };
   }
 
-  test(`are ${OVERVIEWS_IN_MEMORY_MAX} at most; one that had to go is counted anew`, () => {
+  test(`are at most ${OVERVIEWS_IN_MEMORY_MAX}; one that was dropped is counted again`, () => {
     for (let ref = 1; ref <= OVERVIEWS_IN_MEMORY_MAX; ref += 1) overviews.of(rowOf(ref));
     overviews.of(rowOf(1));
     expect(counted).toHaveLength(OVERVIEWS_IN_MEMORY_MAX);
@@ -84,8 +84,8 @@ describe("overviews in memory", () => {
     expect(counted.slice(-2)).toEqual([OVERVIEWS_IN_MEMORY_MAX + 1, 1]);
   });
 
-  test("are counted anew by a clock that was set back", async () => {
-    await bench.clock.advance(OVERVIEW_KEPT_MS);
+  test("are counted again after the clock was set back", async () => {
+    await bench.clock.advance(OVERVIEW_TTL_MS);
     expect(overviews.of(rowOf(1)).resources["flags"]).toBe(1);
     expect(overviews.of(rowOf(1)).resources["flags"]).toBe(1);
     Reflect.set(bench.clock, "current", TEST_START_MS);
@@ -110,7 +110,7 @@ describe("the last activity of projects", () => {
     return { store: { ...store, lastActivity }, looked };
   }
 
-  test("is kept in memory for so many projects; the others come back from their rows", async () => {
+  test("is in memory for a limited number of projects; the others are read from their rows", async () => {
     const refs = await Promise.all(Array.from({ length: 40 }, (_, index) => make(`p${index}`))).then((made) =>
       made.map(({ ref }) => ref),
     );
@@ -120,12 +120,13 @@ describe("the last activity of projects", () => {
       await bench.clock.advance(1);
       await changed(activity, ref);
     }
-    for (const [index, ref] of refs.entries()) expect(activity.lastOf(ref)).toBe(TEST_START_MS + 1 + index);
+    for (const [index, ref] of refs.entries())
+      expect(activity.lastActivityOf(ref)).toBe(TEST_START_MS + 1 + index);
     // What is asked for over and over stays, as long as there is room for all of it.
     const lookUps = (projects: number): number => {
       for (let pass = 1; pass <= 5; pass += 1) {
         looked.up = 0;
-        for (const ref of refs.slice(0, projects)) activity.lastOf(ref);
+        for (const ref of refs.slice(0, projects)) activity.lastActivityOf(ref);
       }
       return looked.up;
     };
@@ -133,21 +134,21 @@ describe("the last activity of projects", () => {
     expect(lookUps(11)).toBeGreaterThan(0);
   });
 
-  test("is kept for as many as documented unless said otherwise", () => {
+  test("has the documented default limit", () => {
     const { store, looked } = counting();
     const activity = new Activity(store, bench.kernel.writer);
-    for (let ref = 1; ref <= ACTIVITIES_IN_MEMORY_MAX; ref += 1) activity.lastOf(ref);
-    activity.lastOf(1);
+    for (let ref = 1; ref <= ACTIVITIES_IN_MEMORY_MAX; ref += 1) activity.lastActivityOf(ref);
+    activity.lastActivityOf(1);
     expect(looked.up).toBe(ACTIVITIES_IN_MEMORY_MAX);
     // One more takes the place of the first that was not asked for again.
-    activity.lastOf(ACTIVITIES_IN_MEMORY_MAX + 1);
-    activity.lastOf(1);
+    activity.lastActivityOf(ACTIVITIES_IN_MEMORY_MAX + 1);
+    activity.lastActivityOf(1);
     expect(looked.up).toBe(ACTIVITIES_IN_MEMORY_MAX + 1);
-    activity.lastOf(2);
+    activity.lastActivityOf(2);
     expect(looked.up).toBe(ACTIVITIES_IN_MEMORY_MAX + 2);
   });
 
-  test(`is written at once after a quiet time, and else once in ${ACTIVITY_WRITE_INTERVAL_MS} ms`, async () => {
+  test(`is written immediately after a pause, otherwise once in ${ACTIVITY_WRITE_INTERVAL_MS} ms`, async () => {
     const { ref } = await make("busy");
     const { activity, store } = directory;
     await changed(activity, ref);
@@ -159,14 +160,14 @@ describe("the last activity of projects", () => {
     await bench.clock.advance(999);
     await changed(activity, ref);
     expect(store.lastActivity(ref)).toBe(TEST_START_MS);
-    expect(activity.lastOf(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
+    expect(activity.lastActivityOf(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
     // It waits since the second change, and goes with the next batch, whoever's it is.
     await bench.clock.advance(1_001);
     await bench.kernel.writer.submit(() => {});
     expect(store.lastActivity(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
   });
 
-  test("is written down at the end, and taken back with the unit that failed", async () => {
+  test("is written at shutdown, and rolled back with a failed unit", async () => {
     const { ref } = await make("busy");
     const { activity, store } = directory;
     await changed(activity, ref);
@@ -178,14 +179,14 @@ describe("the last activity of projects", () => {
       throw new ApiError("conflict", "Refused by this test, after the change.");
     });
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
-    expect(activity.lastOf(ref)).toBe(TEST_START_MS + 5);
+    expect(activity.lastActivityOf(ref)).toBe(TEST_START_MS + 5);
     await activity.finish();
     expect(store.lastActivity(ref)).toBe(TEST_START_MS + 5);
   });
 });
 
 describe("deleted projects", () => {
-  test(`are remembered after their removal, the last ${REMOVED_REMEMBERED_MAX / 2} at least`, async () => {
+  test(`are in memory after their removal, at least the last ${REMOVED_IN_MEMORY_MAX / 2}`, async () => {
     const remove = (from: number, to: number) =>
       bench.kernel.writer.submit((tx) => {
         for (let ref = from; ref <= to; ref += 1) {
@@ -193,14 +194,14 @@ describe("deleted projects", () => {
           directory.remove(tx, ref);
         }
       });
-    await remove(1, REMOVED_REMEMBERED_MAX);
+    await remove(1, REMOVED_IN_MEMORY_MAX);
     expect(directory.isDeleted(1)).toBe(true);
-    const last = REMOVED_REMEMBERED_MAX + 1;
+    const last = REMOVED_IN_MEMORY_MAX + 1;
     await remove(last, last);
-    const known = [1, REMOVED_REMEMBERED_MAX / 2, REMOVED_REMEMBERED_MAX / 2 + 1, last];
+    const known = [1, REMOVED_IN_MEMORY_MAX / 2, REMOVED_IN_MEMORY_MAX / 2 + 1, last];
     expect(known.map((ref) => directory.isDeleted(ref))).toEqual([false, false, true, true]);
     const remembered = Array.from({ length: last }, (_, index) => directory.isDeleted(index + 1));
-    expect(remembered.filter(Boolean)).toHaveLength(REMOVED_REMEMBERED_MAX / 2 + 1);
+    expect(remembered.filter(Boolean)).toHaveLength(REMOVED_IN_MEMORY_MAX / 2 + 1);
     // A reference is never given twice, also not by the next start.
     expect((await make("next", 2)).ref).toBe(1);
     expect((await make("later", 2, openProjectDirectory(bench.kernel))).ref).toBe(last + 1);

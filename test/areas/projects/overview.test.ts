@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ProjectOverview } from "../../../src/areas/projects/schema.ts";
-import { OVERVIEW_KEPT_MS } from "../../../src/areas/projects/service.ts";
+import { OVERVIEW_TTL_MS } from "../../../src/areas/projects/service.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject } from "./support.ts";
 
@@ -26,7 +26,7 @@ async function overview(id: string): Promise<ProjectOverview> {
 
 /** The overview past its five minutes. */
 async function fresh(id: string): Promise<ProjectOverview> {
-  await server.clock.advance(OVERVIEW_KEPT_MS);
+  await server.clock.advance(OVERVIEW_TTL_MS);
   return overview(id);
 }
 
@@ -38,7 +38,7 @@ async function makeKey(path: string, prefix = "sm") {
   return { id: String(body.key_id), client: server.client(String(body.secret)) };
 }
 
-test("counts what is in the project, and the account's balance", async () => {
+test("contains the number of resources and the account's balance", async () => {
   await account.post("/v1/gate", { flag_key: "a", enabled: true });
   await account.post("/v1/gate", { flag_key: "b", enabled: true });
   await account.post("/v1/meter/m/reset", { balance: 5 });
@@ -60,7 +60,7 @@ test("counts what is in the project, and the account's balance", async () => {
   expect((await overview(project)).resources.locks).toBe(0);
 });
 
-test("keys of the account count in the default project alone, those of a project in their own", async () => {
+test("keys of the account count only in the default project, keys of a project in that project", async () => {
   const other = await makeProject(account);
   await makeKey("/v1/keys");
   const { client } = await makeKey(`/v1/projects/${other}/keys`);
@@ -73,11 +73,11 @@ test("keys of the account count in the default project alone, those of a project
 });
 
 describe("for five minutes", () => {
-  test("the answer is the same to its last character, then it is counted anew", async () => {
+  test("the response is identical, then the resources are counted again", async () => {
     const first = await account.get(`/v1/projects/${project}/overview`);
     await account.post("/v1/gate", { flag_key: "a", enabled: true });
     await account.post("/v1/meter/refill", { amount: 5 });
-    await server.clock.advance(OVERVIEW_KEPT_MS - 1);
+    await server.clock.advance(OVERVIEW_TTL_MS - 1);
     expect((await account.get(`/v1/projects/${project}/overview`)).text).toBe(first.text);
     await server.clock.advance(1);
     const { resources, usage } = await overview(project);
@@ -85,7 +85,7 @@ describe("for five minutes", () => {
     expect(usage.meter_balance).toBe(1_005);
   });
 
-  test("but a project's own change shows at once", async () => {
+  test("except that a change of the project itself is visible immediately", async () => {
     await overview(project);
     await account.post("/v1/gate", { flag_key: "a", enabled: true });
     await account.patch(`/v1/projects/${project}`, { name: "Renamed" });
@@ -94,16 +94,16 @@ describe("for five minutes", () => {
 });
 
 describe("last_activity", () => {
-  const lastOf = async (id: string) => (await fresh(id)).usage.last_activity;
+  const lastActivityOf = async (id: string) => (await fresh(id)).usage.last_activity;
 
-  test("is null until something changes; reading is no change", async () => {
+  test("is null until a change; a read is no change", async () => {
     await account.get("/v1/meter/balance");
     await account.get("/v1/gate/config");
     await account.post("/v1/meter/refill", { amount: 1 });
-    expect(await lastOf(project)).toBe(null);
+    expect(await lastActivityOf(project)).toBe(null);
   });
 
-  test("is the last change in any area, also of the project itself and of its keys", async () => {
+  test("is the last change in any area, of the project and of its keys", async () => {
     const other = await makeProject(account);
     const { id, client } = await makeKey(`/v1/projects/${other}/keys`);
     const changes: (() => Promise<{ status: number; text: string }>)[] = [
@@ -121,15 +121,15 @@ describe("last_activity", () => {
       const at = isoNow();
       const { status, text } = await change();
       expect(status, text).toBeLessThan(300);
-      expect(await lastOf(other)).toBe(at);
-      expect(await lastOf(project)).toBe(null);
+      expect(await lastActivityOf(other)).toBe(at);
+      expect(await lastActivityOf(project)).toBe(null);
     }
   });
 
-  test("does not move for what was refused", async () => {
+  test("is not affected by rejected requests", async () => {
     await account.delete("/v1/gate/absent");
     await account.post("/v1/meter/m/deduct", { amount: 5 });
-    expect(await lastOf(project)).toBe(null);
+    expect(await lastActivityOf(project)).toBe(null);
   });
 
   test("survives a restart", async () => {

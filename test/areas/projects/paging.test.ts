@@ -28,7 +28,7 @@ async function happen(account: Client, changes: readonly Change[], seen: readonl
   }
 }
 
-test("pages hold every project once, newest first, while others come and go between them", async () => {
+test("pages contain every project once, newest first, while others are created and deleted", async () => {
   const between = fc.array(fc.constantFrom<Change>("add", "delete-last-seen", "delete-first-seen"), {
     maxLength: 3,
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { freeSlug, SLUG_LENGTH_MAX, slugOf } from "../../../src/areas/projects/domain.ts";
+import { availableSlug, SLUG_LENGTH_MAX, slugOf } from "../../../src/areas/projects/domain.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { makeProject, projectsOf } from "./support.ts";
 
@@ -43,30 +43,30 @@ describe("the slug of a name", () => {
   });
 });
 
-describe("a free slug among those taken", () => {
-  test("has the lowest number that is free, from 2", () => {
+describe("an available slug", () => {
+  test("has the lowest available number, from 2", () => {
     const taken = new Set<string>();
     for (const expected of ["shop", "shop-2", "shop-3", "shop-4"]) {
-      const slug = freeSlug("Shop", (one) => taken.has(one));
+      const slug = availableSlug("Shop", (one) => taken.has(one));
       expect(slug).toBe(expected);
       taken.add(slug);
     }
     taken.delete("shop-3");
-    expect(freeSlug("Shop", (one) => taken.has(one))).toBe("shop-3");
+    expect(availableSlug("Shop", (one) => taken.has(one))).toBe("shop-3");
   });
 
-  test(`has at most ${SLUG_LENGTH_MAX} characters, its number included`, () => {
+  test(`has at most ${SLUG_LENGTH_MAX} characters, including its number`, () => {
     const taken = new Set([LONG]);
-    const second = freeSlug(LONG, (one) => taken.has(one));
+    const second = availableSlug(LONG, (one) => taken.has(one));
     expect(second).toBe(`${LONG.slice(2)}-2`);
     for (let number = 2; number < 10; number += 1) taken.add(`${LONG.slice(2)}-${number}`);
-    expect(freeSlug(LONG, (one) => taken.has(one))).toBe(`${LONG.slice(3)}-10`);
+    expect(availableSlug(LONG, (one) => taken.has(one))).toBe(`${LONG.slice(3)}-10`);
     // Where the cut would leave a dash, it goes too.
     const dashed = `${"a".repeat(SLUG_LENGTH_MAX - 3)}-bb`;
-    expect(freeSlug(dashed, (one) => one === dashed)).toBe(`${"a".repeat(SLUG_LENGTH_MAX - 3)}-2`);
+    expect(availableSlug(dashed, (one) => one === dashed)).toBe(`${"a".repeat(SLUG_LENGTH_MAX - 3)}-2`);
   });
 
-  test("is free, whatever is taken, and costs few looks also among many", () => {
+  test("is available and found with few lookups, also among many", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 100_000 }),
@@ -79,7 +79,7 @@ describe("a free slug among those taken", () => {
             const number = slug === "shop" ? 1 : Number(slug.slice("shop-".length));
             return number <= run && !free.has(slug);
           };
-          const slug = freeSlug("Shop", isTaken);
+          const slug = availableSlug("Shop", isTaken);
           expect(looks).toBeLessThan(100);
           expect(isTaken(slug)).toBe(false);
           expect(slug).toMatch(/^shop(-([2-9]|[1-9]\d+))?$/);
@@ -96,7 +96,7 @@ describe("over the API", () => {
   });
   afterAll(() => server.stop());
 
-  test("names that collide get numbers, also when they come at once; every account has its own", async () => {
+  test("equal names get numbers, also in concurrent requests; every account has its own slugs", async () => {
     const account = await server.account();
     const ids = await Promise.all(Array.from({ length: 12 }, () => makeProject(account, "Größe")));
     expect(new Set(ids).size).toBe(12);
@@ -110,7 +110,7 @@ describe("over the API", () => {
     expect((await projectsOf(other))[0]?.slug).toBe("gro-e");
   });
 
-  test("the slug of a deleted project is free again", async () => {
+  test("the slug of a deleted project is available again", async () => {
     const account = await server.account();
     const first = await makeProject(account, "Shop");
     await makeProject(account, "Shop");

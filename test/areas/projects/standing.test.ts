@@ -51,7 +51,7 @@ test("a managed key of the operator without * does not become the operator", asy
   expect((await weak.client.post("/v1/keys/rotate")).status).toBe(403);
 });
 
-test("a lock asked for behind the deletion of the default project is one of its successor", async () => {
+test("a lock requested after the deletion of the default project belongs to the new default project", async () => {
   const { account, defaultId } = await withTwoProjects();
   const deleted = handIn(account.key, "DELETE", `/v1/projects/${defaultId}`);
   const acquired = handIn(account.key, "POST", "/v1/latch/job/acquire", { ttl: 60_000 });
@@ -59,7 +59,7 @@ test("a lock asked for behind the deletion of the default project is one of its 
   expect((await account.get("/v1/latch/job")).body["locked"]).toBe(true);
 });
 
-test("a log behind the deletion of the default project goes to the chain of its successor", async () => {
+test("a receipt after the deletion of the default project belongs to the chain of the new default project", async () => {
   const { account, defaultId } = await withTwoProjects();
   await account.post("/v1/witness/sys/init");
   const deleted = handIn(account.key, "DELETE", `/v1/projects/${defaultId}`);
@@ -68,7 +68,7 @@ test("a log behind the deletion of the default project goes to the chain of its 
   expect([(await deleted).status, (await logged).status]).toEqual([200, 409]);
 });
 
-test.each([false, true])("a revoked key is refused in the same batch, run again: %p", async (again) => {
+test.each([false, true])("a revoked key is rejected in the same batch, run again: %p", async (again) => {
   const account = await server.account();
   const key = await managedKey(account, ["gate:*"]);
   expect((await key.client.post("/v1/gate", { flag_key: "flag", enabled: true })).status).toBe(201);
@@ -85,7 +85,7 @@ test.each([false, true])("a revoked key is refused in the same batch, run again:
   expect((await account.get("/v1/gate/flag")).status).toBe(200);
 });
 
-test("a waiter whose key was revoked, or account suspended, does not get the lock: it passes on", async () => {
+test("a waiter with a revoked key or suspended account does not get the lock: the next one does", async () => {
   const account = await server.account();
   const key = await managedKey(account, ["latch:*"]);
   const held = await account.post("/v1/latch/x/acquire", { ttl: 60_000 });
@@ -99,7 +99,7 @@ test("a waiter whose key was revoked, or account suspended, does not get the loc
   expect((await next).status).toBe(200);
 });
 
-test("a list ends its page early rather than pass over very many keys of a deleted project", async () => {
+test("a page of keys ends early instead of skipping very many keys of a deleted project", async () => {
   const account = await server.account();
   const made = await account.post("/v1/keys", { prefix: "acme", name: "old", scopes: ["a"] });
   const project = String((await account.post("/v1/projects", { name: "Leaving" })).body["id"]);
