@@ -41,7 +41,7 @@ const FLAGS = [
   {
     flag_key: "new-checkout",
     enabled: true,
-    description: "The checkout in one step",
+    description: "Checkout in one step",
     tags: ["team:checkout"],
     rules: [
       {

@@ -63,5 +63,5 @@ async function openRefusedEvent(page: Page): Promise<void> {
   await page.getByRole("link", { name: "Shop payments" }).click();
   await page.locator("main a.row").nth(1).click();
   await page.getByRole("button", { name: "Attempts" }).click();
-  await page.locator(".tries > li", { hasText: "forward" }).getByText("What it answered").click();
+  await page.locator(".tries > li", { hasText: "forward" }).getByText("Response").click();
 }

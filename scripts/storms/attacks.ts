@@ -233,13 +233,13 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: "batch of 100 repeats to 1,000 endpoints",
+    name: "batch of 10 repeats to 1,000 endpoints",
     statuses: [200, 201],
     clients: 2,
     async prepare(operator, scale) {
       const account = await operator.newAccount();
       await endpoints(account, scale);
-      const body = batch(100, { message_id: "repeated", payload: {} });
+      const body = batch(10, { message_id: "repeated", payload: {} });
       return () => account.send("POST", "/v1/relay/messages/batch", body);
     },
   },

@@ -6,10 +6,10 @@ import { pageHeaders } from "./headers.ts";
 
 const PAGE = "index.html";
 
-/** Forms are sent by script; nothing may make markup of a text, which webhooks and logs bring from strangers. */
+/** Forms are sent by script only. Trusted Types: no script may turn text from webhooks or logs into markup. */
 const HEADERS = pageHeaders(
   "form-action 'self'",
-  // A status page is looked at beside its settings.
+  // For the preview of a status page next to its settings.
   "frame-src 'self'",
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
@@ -21,7 +21,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
 };
 
-/** The console: its page at `/dashboard/`, and its files, whose names change with their content. */
+/** The console: its page at `/dashboard/` and its files. A file's name changes with its content. */
 export function dashboardPages(http: Http): void {
   for (const file of FILES) {
     if (file.name !== PAGE) http.page(`/dashboard/${file.name}`, asset(sourceOf(file)));
@@ -31,13 +31,13 @@ export function dashboardPages(http: Http): void {
 }
 
 /**
- * Leads to the address with the slash, by which the page's own addresses go. The runtime takes one address for the other,
- * so that the request itself has to say which it was.
+ * Redirects to the address with a trailing slash, on which the page's relative addresses depend. The runtime routes
+ * both addresses to the same handler, so the URL of the request decides.
  */
 function behindSlash(page: PageHandler): PageHandler {
   return (call) => {
     if (pathOf(call.request.url).endsWith("/")) return page(call);
-    // Relative, so that it also holds behind a proxy that adds a prefix.
+    // Relative, so that it also works behind a proxy that adds a prefix.
     return { status: 302, text: "", headers: { location: "dashboard/" } };
   };
 }

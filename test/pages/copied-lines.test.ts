@@ -57,6 +57,6 @@ describe("a path of the console", () => {
   });
 
   test.each(["", ".", ".."])("does not take %j as an id", (key) => {
-    expect(() => filledPath("/v1/latch/{key}", { key })).toThrow("is not an id");
+    expect(() => filledPath("/v1/latch/{key}", { key })).toThrow("is not a valid id");
   });
 });

@@ -10,7 +10,7 @@ test(
     const visit = await Console.enter(server);
     const { page } = visit;
     await visit.go("catch?new=1");
-    await page.getByLabel("Send events on to").fill(server.url);
+    await page.getByLabel("Target URL").fill(server.url);
     await page.getByLabel("Provider").selectOption("meta");
     await page.getByLabel("Verify token").waitFor();
     await page.getByLabel("Provider").selectOption("custom");
@@ -19,11 +19,11 @@ test(
 
     await page.getByRole("button", { name: "Settings…" }).click();
     await page.getByLabel("GET", { exact: true }).check();
-    await page.getByLabel("Notice repeats for hours").fill("24");
-    await page.getByLabel("are answered", { exact: true }).selectOption("401");
-    await page.getByLabel("Secret before this one").fill("an-older-secret");
+    await page.getByLabel("Deduplication window (hours)").fill("24");
+    await page.getByLabel("Response to them").selectOption("401");
+    await page.getByLabel("Previous secret").fill("an-older-secret");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("The bucket is changed").waitFor();
+    await page.getByText("Bucket updated").waitFor();
     const { body } = await server.operator.get("/v1/catch/buckets");
     expect((body["buckets"] as object[])[0]).toMatchObject({
       provider: "custom",
@@ -36,15 +36,15 @@ test(
       previous_expires_at: expect.stringContaining("T"),
     });
 
-    await page.getByRole("button", { name: "Send a test event…" }).click();
+    await page.getByRole("button", { name: "Send test event…" }).click();
     await page.getByLabel("Method").selectOption("PUT");
-    await page.getByLabel("Path below the bucket's").fill("orders?shop=1");
+    await page.getByLabel("Path after the bucket's URL").fill("orders?shop=1");
     await page
       .getByRole("textbox", { name: "Headers", exact: true })
       .fill("Content-Type: text/plain\nX-Two: 2");
     await page.getByRole("textbox", { name: "Body", exact: true }).fill("hello");
     await page.getByRole("button", { name: "Send", exact: true }).click();
-    await page.getByText("The bucket answered 401: accepted, signature invalid").waitFor();
+    await page.getByText("The bucket returned 401: accepted, signature invalid").waitFor();
 
     await page.locator("main a.row").first().click();
     await page.getByRole("button", { name: "Headers", exact: true }).click();

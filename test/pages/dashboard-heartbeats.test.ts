@@ -15,7 +15,7 @@ test(
     await page.getByLabel("Name", { exact: true }).fill("Mail queue");
     await page.getByLabel("Slug").fill("mail-queue");
     await page.getByLabel("Minutes between pings").fill("90");
-    await page.getByLabel("Minutes of grace").fill("5");
+    await page.getByLabel("Grace period (minutes)").fill("5");
     await page.getByRole("button", { name: "Create heartbeat" }).click();
     await page.getByRole("heading", { name: "Mail queue", level: 1 }).waitFor();
     const found = async () => {
@@ -24,7 +24,7 @@ test(
     };
     const made = await found();
     expect(made).toMatchObject({ type: "heartbeat", period_ms: 5_400_000, grace_ms: 300_000 });
-    await page.getByText("None yet.").waitFor();
+    await page.getByText("No pings yet.").waitFor();
     const line = `curl --globoff -fsS -m 10 --retry 5 ${made["ping_url"]}`;
     expect(await page.locator(".code pre").first().innerText()).toBe(line);
     const nobody = new Client(server.url, null);
@@ -35,11 +35,11 @@ test(
     await page.getByText("12 sent").first().click();
     await page.getByText("<b>none</b> left").waitFor();
     expect(await page.getByRole("button", { name: "Check now" }).count()).toBe(0);
-    await page.getByRole("button", { name: "Make the project's ping key" }).click();
+    await page.getByRole("button", { name: "Create the project's ping key" }).click();
     await page.getByText(/\/ping\/[0-9A-Za-z]{22}\/mail-queue/).waitFor();
-    await page.getByRole("button", { name: "Change…" }).click();
-    await page.getByLabel("Pings come").selectOption("schedule");
-    await page.getByLabel("Times").fill("0 6 * * MON");
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByLabel("Pings are expected").selectOption("schedule");
+    await page.getByLabel("Schedule").fill("0 6 * * MON");
     await page.getByLabel("Time zone").fill("Europe/Berlin");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("at 0 6 * * MON, Europe/Berlin").waitFor();

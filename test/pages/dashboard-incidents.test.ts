@@ -26,20 +26,20 @@ test(
     await page.getByRole("button", { name: "New channel" }).click();
     await page.getByLabel("Name", { exact: true }).fill("Ops phone");
     await page.getByLabel("Kind").selectOption("gotify");
-    await page.getByLabel("Address").fill(sink.url("/gotify"));
+    await page.getByLabel("URL").fill(sink.url("/gotify"));
     await page.getByLabel("Token").fill("s3cret");
-    await page.getByLabel("is taken care of").check();
-    await page.getByLabel("For monitors that name no channels").uncheck();
+    await page.getByLabel("is acknowledged").check();
+    await page.getByLabel("Default for monitors without channels").uncheck();
     await page.getByRole("button", { name: "Create channel" }).click();
-    await page.getByText("The channel is made: test it").waitFor();
+    await page.getByText("Channel created. Send a test.").waitFor();
     await page.getByRole("button", { name: "Test Ops phone" }).click();
-    await page.getByText("A test is sent to Ops phone").waitFor();
+    await page.getByText("Test sent to Ops phone").waitFor();
     expect(sink.take().map(({ path }) => path)).toEqual(["/gotify/message"]);
-    await page.getByRole("button", { name: "Change Ops phone" }).click();
+    await page.getByRole("button", { name: "Edit Ops phone" }).click();
     await page.getByLabel("Name", { exact: true }).fill("Ops");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Test Ops" }).click();
-    await page.getByText("A test is sent to Ops", { exact: true }).waitFor();
+    await page.getByText("Test sent to Ops", { exact: true }).waitFor();
     expect(sink.take()[0]?.headers.get("x-gotify-key")).toBe("s3cret");
     const [channel] = (await server.operator.get("/v1/pulse/channels")).body["channels"] as { id: string }[];
     expect(channel).toMatchObject({ name: "Ops", kind: "gotify", default: false });
@@ -48,11 +48,11 @@ test(
     const monitor = { url: sink.url("/site"), interval: 300_000, name: "Shop" };
     const { body: made } = await server.operator.post("/v1/pulse", monitor);
     await visit.go(`monitors/${made["id"]}`);
-    await page.getByRole("button", { name: "Change…" }).click();
-    await page.getByLabel("The project's default ones").uncheck();
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByLabel("The project's default channels").uncheck();
     await page.getByLabel("Ops", { exact: true }).check();
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("The monitor is changed").waitFor();
+    await page.getByText("Monitor updated").waitFor();
     const { body: chosen } = await server.operator.get(`/v1/pulse/${made["id"]}`);
     expect(chosen["channels"]).toEqual([channel?.id]);
 
@@ -79,7 +79,7 @@ test(
     const inspector = page.locator(".inspector");
     await inspector.getByText("the target answered 500").waitFor();
     await inspector.getByRole("button", { name: "Acknowledge" }).click();
-    await page.getByText("Its alert is not repeated any more").waitFor();
+    await page.getByText("Acknowledged. The alert will not be repeated.").waitFor();
     await inspector.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" });
 
     await page.getByRole("button", { name: "New incident" }).click();
@@ -91,9 +91,9 @@ test(
     await inspector.getByRole("button", { name: "Hide" }).waitFor();
     await inspector.getByLabel("State").selectOption("resolved");
     await inspector.getByLabel("Message").fill("All is well.");
-    await inspector.getByRole("button", { name: "Say so" }).click();
+    await inspector.getByRole("button", { name: "Post update" }).click();
     await inspector.getByRole("table", { name: "Updates" }).getByText("All is well.").waitFor();
-    await inspector.getByRole("button", { name: "Say so" }).waitFor({ state: "detached" });
+    await inspector.getByRole("button", { name: "Post update" }).waitFor({ state: "detached" });
     const { body } = await server.operator.get("/v1/pulse/incidents?status=resolved");
     expect(body["incidents"]).toMatchObject([{ title: "Payments fail", public: true }]);
     await visit.expectClean();

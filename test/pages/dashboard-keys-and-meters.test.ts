@@ -23,8 +23,8 @@ describe("keys", () => {
         403,
       );
       await page.keyboard.press("Escape");
-      expect(await page.locator("dialog").innerText()).toContain("without having kept the secret?");
-      await page.getByRole("button", { name: "I have kept it" }).click();
+      expect(await page.locator("dialog").innerText()).toContain("Close without saving the secret?");
+      await page.getByRole("button", { name: "I have saved it" }).click();
       await page.getByRole("link", { name: "Till" }).waitFor();
       expect(await visit.text()).not.toContain(secret);
       await visit.expectClean();
@@ -33,7 +33,7 @@ describe("keys", () => {
   );
 
   test(
-    "a browser key evaluates flags, and reads nothing else",
+    "a browser key evaluates flags, and through OpenFeature and nothing else",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -41,12 +41,12 @@ describe("keys", () => {
       await page.getByRole("button", { name: "New key" }).click();
       await page.getByLabel("Name", { exact: true }).fill("Shop");
       await page.getByRole("button", { name: "Browser key" }).click();
-      await page.getByText("reads nothing else").waitFor();
+      await page.getByText("through OpenFeature and nothing else").waitFor();
       await page.getByRole("button", { name: "Create key" }).click();
       const client = server.client(await page.locator("[data-secret]").innerText());
       expect((await client.post("/ofrep/v1/evaluate/flags", {})).status).toBe(200);
       expect((await client.get("/v1/gate/config")).status).toBe(403);
-      await page.getByRole("button", { name: "I have kept it" }).click();
+      await page.getByRole("button", { name: "I have saved it" }).click();
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -62,14 +62,14 @@ describe("keys", () => {
       await page.getByLabel("Prefix").fill("till_live");
       await page.getByLabel("Scopes").fill("orders:read, items:*");
       await page.getByLabel("Owner").fill("acme-7");
-      await page.getByLabel("Works from").fill("203.0.113.0/24 2001:db8::1");
+      await page.getByLabel("Allowed IP addresses").fill("203.0.113.0/24 2001:db8::1");
       await page.getByLabel("Rate limits").fill("requests 2 60\nexports 5 3600 named owner");
       await page.getByLabel("Uses left").fill("9");
-      await page.getByLabel("Refilled").selectOption("month");
-      await page.getByLabel("Up to").fill("500");
+      await page.getByLabel("Refill interval").selectOption("month");
+      await page.getByLabel("Refill amount").fill("500");
       await page.getByRole("button", { name: "Create key" }).click();
       const secret = await page.locator("[data-secret]").innerText();
-      await page.getByRole("button", { name: "I have kept it" }).click();
+      await page.getByRole("button", { name: "I have saved it" }).click();
       const ask = { secret, require: ["items:read"], meta: { ip: "203.0.113.9" } };
       const verify = async () => (await server.operator.post("/v1/keys/verify", ask)).body;
       for (const left of [8, 7]) expect(await verify()).toMatchObject({ valid: true, uses_remaining: left });
@@ -77,10 +77,10 @@ describe("keys", () => {
       const row = page.locator("tr", { hasText: "Customer" });
       await row.getByText("acme-7").waitFor();
       await page.getByRole("link", { name: "Customer" }).click();
-      await page.getByRole("img", { name: "3 uses in 24 hours, 1 refused" }).waitFor();
+      await page.getByRole("img", { name: "3 uses in 24 hours, 1 rejected" }).waitFor();
       await page.getByRole("button", { name: "14 days" }).click();
-      await page.getByRole("img", { name: "3 uses in 14 days, 1 refused" }).waitFor();
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("img", { name: "3 uses in 14 days, 1 rejected" }).waitFor();
+      await page.getByRole("button", { name: "Edit…" }).click();
       expect(await page.getByLabel("Rate limits").inputValue()).toBe(
         "requests 2 60\nexports 5 3600 named owner",
       );
@@ -89,9 +89,9 @@ describe("keys", () => {
       await page.getByText("requests: 200 in 1 min").waitFor();
       await page.getByText("7, 500 every month").waitFor();
       await page.getByRole("button", { name: "Pause" }).click();
-      await page.getByRole("button", { name: "Go on" }).waitFor();
+      await page.getByRole("button", { name: "Resume" }).waitFor();
       expect(await verify()).toMatchObject({ error: "disabled" });
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Resume" }).click();
       await page.getByRole("button", { name: "Pause" }).waitFor();
       await visit.expectClean();
     },
@@ -124,8 +124,8 @@ describe("trying a check", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("check");
-      await page.getByLabel("The customer’s key").fill(secret);
-      await page.getByLabel("Scopes that it needs").fill("orders:read, orders:write");
+      await page.getByLabel("Customer’s key").fill(secret);
+      await page.getByLabel("Required scopes").fill("orders:read, orders:write");
       await page.getByLabel("Credits", { exact: true }).fill("5");
       await page.getByLabel("Flags").fill("new-checkout nowhere");
       const submit = page.getByRole("button", { name: "Check", exact: true });
@@ -137,7 +137,7 @@ describe("trying a check", () => {
       await submit.click();
       await answer.getByText("denied", { exact: true }).waitFor();
       expect(await answer.innerText()).toContain("insufficient_balance");
-      await page.getByLabel("Credits are").selectOption("hold");
+      await page.getByLabel("Charge").selectOption("hold");
       await page.getByLabel("Credits", { exact: true }).fill("3");
       await submit.click();
       await answer.getByText("0 of meter tried").waitFor();
@@ -183,25 +183,25 @@ describe("what a meter has beside its balance", () => {
       await page.getByRole("img", { name: /^Used in 30 days/ }).waitFor();
       const row = page.getByRole("row", { name: /customer-43-call-2/ });
       await row.getByRole("button", { name: "Release…" }).click();
-      await page.locator("dialog").getByRole("button", { name: "Free the credits" }).click();
+      await page.locator("dialog").getByRole("button", { name: "Release" }).click();
       await page.getByText("held 120").waitFor();
       expect((await read("holds/customer-43-call-2")).body["status"]).toBe("released");
 
       await page.getByText("Raised to 5,000 every month").waitFor();
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       const dialog = page.locator("dialog");
       await dialog.getByLabel("Amount").fill("700");
-      await dialog.getByLabel("How often").selectOption("week");
-      await dialog.getByLabel("What it does").selectOption("add");
+      await dialog.getByLabel("Interval").selectOption("week");
+      await dialog.getByLabel("Mode").selectOption("add");
       await dialog.getByLabel("Day of the week").fill("7");
-      await dialog.getByLabel("Keep at most").fill("50");
-      await dialog.getByRole("button", { name: "Set the plan" }).click();
-      await page.getByText("700 added every week, of what is left at most 50 kept").waitFor();
+      await dialog.getByLabel("Carry over at most").fill("50");
+      await dialog.getByRole("button", { name: "Save plan" }).click();
+      await page.getByText("700 added every week, carrying over at most 50").waitFor();
       const plan = { amount: 700, every: "week", mode: "add", day: 7, carry_max: 50 };
       expect((await read("plan")).body).toMatchObject(plan);
-      await page.getByRole("button", { name: "Change…" }).click();
-      await dialog.getByRole("button", { name: "Take the plan away" }).click();
-      await page.getByText("It is refilled by hand.").waitFor();
+      await page.getByRole("button", { name: "Edit…" }).click();
+      await dialog.getByRole("button", { name: "Delete plan" }).click();
+      await page.getByText("No refill plan.").waitFor();
       expect((await read("plan")).status).toBe(404);
       await visit.expectClean();
     },

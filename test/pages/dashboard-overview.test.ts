@@ -52,8 +52,8 @@ test(
       expect(await card("Notary").locator(".status.warn").count()).toBe(1);
       await page.clock.install({ time: Date.now() + 12 * MINUTE_MS });
       for (const name of ["Relay", "Catch"]) await card(name).getByText("late", { exact: true }).waitFor();
-      expect(await card("Relay").innerText()).toContain("tried again for 1");
-      expect(await card("Catch").innerText()).toContain("the oldest for 1");
+      expect(await card("Relay").innerText()).toContain("retrying for 1");
+      expect(await card("Catch").innerText()).toContain("oldest for 1");
       expect(await card("Notary").locator(".status.bad").count()).toBe(1);
       expect(await card("Notary").innerText()).toContain("1 waiting for storage for 1");
       await account.post("/v1/meter/deduct", { amount: 1_000 });
@@ -75,10 +75,10 @@ test(
     const { page } = visit;
     await visit.go("overview");
     await page.getByRole("link", { name: "a monitor" }).click();
-    await page.getByLabel("Address").waitFor();
+    await page.getByLabel("URL").waitFor();
     await account.post("/v1/gate", { flag_key: "one", enabled: true });
     await visit.go("overview");
-    await page.getByText("Nothing here yet").waitFor({ state: "detached" });
+    await page.getByText("Get started").waitFor({ state: "detached" });
     await visit.expectClean();
   },
   TIMEOUT_MS,

@@ -43,7 +43,7 @@ test(
     const { page } = visit;
     await visit.go(`relay/${first}`);
     const inspector = page.locator(".inspector");
-    await inspector.getByRole("heading", { name: "Answer 404" }).waitFor();
+    await inspector.getByRole("heading", { name: "Response 404" }).waitFor();
     const text = await inspector.innerText();
     for (const shown of [`webhook-id: ${first}`, "X-A: [secret]", "x-trace: abc", "<b>no such hook</b>"])
       expect(text).toContain(shown);
@@ -51,17 +51,17 @@ test(
 
     sink.answersBy(() => 200);
     await inspector.getByRole("button", { name: "Resend" }).click();
-    await inspector.getByRole("heading", { name: "Answer 200" }).waitFor();
+    await inspector.getByRole("heading", { name: "Response 200" }).waitFor();
     await inspector.getByRole("button", { name: "#1" }).click();
-    await inspector.getByRole("heading", { name: "Answer 404" }).waitFor();
+    await inspector.getByRole("heading", { name: "Response 404" }).waitFor();
     expect(await inspector.getByRole("button", { name: "Resend" }).isDisabled()).toBe(true);
 
     await visit.go("relay?status=failed");
     await page.getByRole("button", { name: "Resend failed" }).click();
     const dialog = page.locator("dialog");
-    await dialog.getByText("2 failed, 10 a second").waitFor();
-    await dialog.getByRole("button", { name: "Send again" }).click();
-    await page.getByText("2 deliveries are sent again").waitFor();
+    await dialog.getByText("2 failed deliveries are resent at 10 per second").waitFor();
+    await dialog.getByRole("button", { name: "Resend" }).click();
+    await page.getByText("Resending 2 deliveries").waitFor();
     await page.getByText("No deliveries here").waitFor();
     expect(sink.received).toHaveLength(6);
     await visit.expectClean();
@@ -80,7 +80,7 @@ test(
     const secret = await shown.innerText();
     expect(secret).toBe(String((await server.operator.post("/v1/relay/secret")).body["secret"]));
     await page.getByRole("button", { name: "Rotate" }).click();
-    await page.getByText("An older one signs as well").waitFor();
+    await page.getByText("Deliveries are also signed with the previous secret until").waitFor();
     const next = await shown.innerText();
     expect(next).toBe(String((await server.operator.post("/v1/relay/secret")).body["secret"]));
     expect(next).not.toBe(secret);
@@ -99,12 +99,12 @@ test(
     const { page } = visit;
     await visit.go("relay");
     await page.getByRole("button", { name: "Schedules" }).click();
-    await page.getByText("No schedules here").waitFor();
+    await page.getByText("No schedules yet").waitFor();
     await page.getByRole("button", { name: "New schedule" }).click();
     await page.getByLabel("Name").fill("nightly");
     await page.getByLabel("Time zone").fill("Europe/Berlin");
-    await page.getByLabel("Where to").fill(sink.url("/cron"));
-    await page.getByLabel("Times", { exact: true }).fill("30 2 * * *");
+    await page.getByLabel("URL").fill(sink.url("/cron"));
+    await page.getByLabel("Schedule", { exact: true }).fill("30 2 * * *");
     await page.getByRole("button", { name: "Create schedule" }).click();
     const inspector = page.locator(".inspector");
     const next = inspector.getByRole("table", { name: "Next runs" }).locator("tbody tr");
@@ -117,7 +117,7 @@ test(
     expect(await next.count()).toBe(0);
     await inspector.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("button", { name: "Delete schedule" }).click();
-    await page.getByText("No schedules here").waitFor();
+    await page.getByText("No schedules yet").waitFor();
     expect((await server.operator.get("/v1/relay/schedules")).body).toEqual({ schedules: [] });
     await visit.expectClean();
   },
@@ -133,12 +133,12 @@ test(
     const { page } = visit;
     await visit.go("relay/endpoints");
     await page.getByRole("button", { name: "New endpoint" }).click();
-    await page.getByLabel("Where to").fill(sink.url("/endpoint"));
+    await page.getByLabel("URL").fill(sink.url("/endpoint"));
     await page.getByLabel("Name").fill("Bookkeeping");
-    await page.getByLabel("Types of messages").fill("order.*, invoice.paid");
+    await page.getByLabel("Event types").fill("order.*, invoice.paid");
     await page.getByRole("button", { name: "Create endpoint" }).click();
     expect(await page.locator("[data-secret]").innerText()).toMatch(/^whsec_/);
-    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("button", { name: "I have saved it" }).click();
     const inspector = page.locator(".inspector");
     await inspector.getByRole("heading", { name: "Bookkeeping" }).waitFor();
     expect(await inspector.innerText()).toContain("order.*, invoice.paid");
@@ -157,8 +157,8 @@ test(
 
     await visit.go("relay/endpoints");
     await page.getByRole("link", { name: "Bookkeeping" }).click();
-    await inspector.getByRole("button", { name: "Send a test" }).click();
-    await inspector.getByRole("heading", { name: "Answer 200" }).waitFor();
+    await inspector.getByRole("button", { name: "Send test event" }).click();
+    await inspector.getByRole("heading", { name: "Response 200" }).waitFor();
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -175,28 +175,33 @@ test(
     const more = form.getByText("More", { exact: true });
     await visit.go("relay/endpoints");
     await page.getByRole("button", { name: "New endpoint" }).click();
-    await form.getByLabel("Where to").fill(sink.url("/all"));
+    await form.getByLabel("URL").fill(sink.url("/all"));
     await form.getByLabel("Name").fill("All of it");
     await more.click();
     const typed = {
       Channels: "eu, us",
       Filter: '{"amount":{"$gte":5}}',
       Headers: "X-Api-Key: one\nAccept-Language: de",
-      "Waits before": "none",
-      Milliseconds: "2000",
-      "Attempts at once": "3",
-      "in a second": "7",
-      "Disabled after": "0",
+      "Retry schedule": "none",
+      Timeout: "2000",
+      "Concurrent attempts": "3",
+      "Attempts per second": "7",
+      "Disable after": "0",
       Description: "Everything",
       "Signing secret": `whsec_${btoa("k".repeat(24))}`,
     };
     for (const [label, text] of Object.entries(typed)) await form.getByLabel(label).fill(text);
-    const chosen = { Body: "raw", "E-mail when": "no", "Keep what": "no", Begins: "paused" };
+    const chosen = {
+      Body: "raw",
+      "Send e-mail when": "no",
+      "Store responses": "no",
+      "Initial state": "paused",
+    };
     for (const [label, value] of Object.entries(chosen)) await form.getByLabel(label).selectOption(value);
     expect(await visit.violations()).toEqual([]);
     await page.getByRole("button", { name: "Create endpoint" }).click();
     expect(await page.locator("[data-secret]").innerText()).toBe(typed["Signing secret"]);
-    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("button", { name: "I have saved it" }).click();
     const inspector = page.locator(".inspector");
     await inspector.getByRole("heading", { name: "All of it" }).waitFor();
     const read = async () =>
@@ -222,16 +227,16 @@ test(
 
     await inspector.getByRole("button", { name: "Settings…" }).click();
     await more.click();
-    expect(await form.getByLabel("Waits before").inputValue()).toBe("none");
+    expect(await form.getByLabel("Retry schedule").inputValue()).toBe("none");
     // What is wrong under More is shown, though it was folded.
-    await form.getByLabel("Attempts at once").fill("1.5");
+    await form.getByLabel("Concurrent attempts").fill("1.5");
     await more.click();
     await page.getByRole("button", { name: "Save" }).click();
-    await form.getByLabel("Attempts at once").fill("4");
-    await form.getByLabel("in a second").fill("");
-    await form.getByLabel("Waits before").fill("5s, 2h");
+    await form.getByLabel("Concurrent attempts").fill("4");
+    await form.getByLabel("Attempts per second").fill("");
+    await form.getByLabel("Retry schedule").fill("5s, 2h");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("The endpoint is changed").waitFor();
+    await page.getByText("Endpoint updated").waitFor();
     const changed = { ...made, max_concurrency: 4, max_per_second: null, retry_schedule: ["5s", "2h"] };
     expect(await read()).toMatchObject([changed]);
 
@@ -239,14 +244,14 @@ test(
     await more.click();
     await form.getByLabel("Headers").fill("X-Api-Key: [secret]\nAccept-Language: fr");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("Enter the header X-Api-Key anew").waitFor();
+    await page.getByText("Enter the value of the header X-Api-Key again").waitFor();
     await form.getByLabel("Filter").fill('{"amount":');
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("The filter:").waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await inspector.getByRole("button", { name: "Enable" }).click();
-    await inspector.getByRole("button", { name: "Send a test" }).click();
-    await inspector.getByRole("heading", { name: "Answer 200" }).waitFor();
+    await inspector.getByRole("button", { name: "Send test event" }).click();
+    await inspector.getByRole("heading", { name: "Response 200" }).waitFor();
     const [sent] = sink.take();
     expect([sent?.headers.get("x-api-key"), sent?.headers.get("accept-language")]).toEqual(["one", "de"]);
     await visit.expectClean();

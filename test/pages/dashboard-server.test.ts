@@ -28,7 +28,7 @@ test(
     expect(await card.innerText()).toContain("none");
     await visit.go("backups");
     await page.getByRole("button", { name: "Back up now" }).click();
-    await page.getByText("A backup is being made").waitFor();
+    await page.getByText("Backup started").waitFor();
     const row = page.getByRole("table", { name: "Backups" }).locator("tbody tr");
     await row.waitFor();
     const [name = ""] = readdirSync(folder).filter((file) => file.endsWith(".db"));
@@ -61,7 +61,7 @@ test(
     await page.getByRole("img", { name: "Requests per second" }).waitFor();
     expect(await page.locator(".line-chart svg").count()).toBe(4);
     expect(await page.locator("main").innerText()).toContain("ninefold_http_requests_total");
-    expect(await page.getByRole("link", { name: "All of them" }).getAttribute("href")).toBe(
+    expect(await page.getByRole("link", { name: "All metrics" }).getAttribute("href")).toBe(
       `${server.url}/metrics`,
     );
     await visit.go("overview");
@@ -71,7 +71,7 @@ test(
     const options = page.getByRole("table", { name: "Server options" });
     expect(await options.innerText()).toContain(folder);
     expect(await options.innerText()).not.toContain("signup");
-    await page.getByLabel("Those at their defaults, too").check();
+    await page.getByLabel("Show defaults").check();
     await options.getByText("signup", { exact: true }).waitFor();
     await visit.expectClean();
   },

@@ -22,7 +22,7 @@ describe("a bucket's events", () => {
       await rows.click();
       expect(await page.locator(".inspector pre").innerText()).toContain('"in_3"');
       await page.getByLabel("Search headers and bodies").fill("nowhere");
-      await page.getByText("No event has this text").waitFor();
+      await page.getByText("No matching events").waitFor();
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -40,12 +40,12 @@ describe("a bucket's events", () => {
       const tries = page.locator(".tries > li");
       expect(await tries.first().innerText()).toContain("200");
       const refused = tries.filter({ hasText: "404" }).first();
-      await refused.getByText("What it answered").click();
+      await refused.getByText("Response").click();
       expect(await refused.locator("pre").innerText()).toContain("not_found");
       const before = await tries.count();
-      await page.getByRole("button", { name: "Go live" }).click();
+      await page.getByRole("button", { name: "Resume" }).click();
       await page.getByRole("button", { name: "Replay", exact: true }).click();
-      await page.getByText("Replayed: the target answered 200").waitFor();
+      await page.getByText("Replayed: the target returned 200").waitFor();
       await tries.nth(before).waitFor();
       await page.getByRole("button", { name: "Pause" }).click();
       await visit.expectClean();
@@ -65,17 +65,17 @@ describe("a bucket's events", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`catch/${id}`);
-      await page.getByText(`waits for ninefold listen ${id}`).waitFor();
-      await page.getByRole("button", { name: "Replay many…" }).click();
-      await page.getByText("0 match, 10 a second").waitFor();
+      await page.getByText(`forwarded by ninefold listen ${id}`).waitFor();
+      await page.getByRole("button", { name: "Replay events…" }).click();
+      await page.getByText("0 matching events").waitFor();
       await page.getByRole("dialog").getByLabel("State").selectOption("pending");
-      await page.getByText("3 match, 10 a second").waitFor();
+      await page.getByText("3 matching events are replayed at 10 per second").waitFor();
       await page.getByRole("button", { name: "Replay", exact: true }).click();
-      await page.getByText("3 events are replayed").waitFor();
-      await page.getByRole("button", { name: "Change…" }).click();
-      await page.getByLabel("Send events on to").fill("");
+      await page.getByText("Replaying 3 events").waitFor();
+      await page.getByRole("button", { name: "Edit…" }).click();
+      await page.getByLabel("Target URL").fill("");
       await page.getByRole("button", { name: "Save" }).click();
-      await page.getByText("The bucket is changed").waitFor();
+      await page.getByText("Bucket updated").waitFor();
       expect((await server.operator.get(`/v1/catch/buckets/${id}`)).body).toMatchObject({
         target_url: null,
         delivery: "pull",
@@ -93,7 +93,7 @@ describe("a bucket's events", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`catch/${body["id"]}`);
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Name", { exact: true }).fill("Returns");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByRole("heading", { name: "Returns", level: 1 }).waitFor();
@@ -114,16 +114,16 @@ describe("monitors", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("monitors?new=1");
-      await page.getByLabel("Address").fill(`${server.url}/v1/ping`);
+      await page.getByLabel("URL").fill(`${server.url}/v1/ping`);
       await page.getByLabel("Name", { exact: true }).fill("Till");
-      await page.getByLabel("Seconds to answer in").fill("2.5");
+      await page.getByLabel("Timeout (seconds)").fill("2.5");
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByRole("heading", { name: "Till", level: 1 }).waitFor();
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Method").selectOption("POST");
       await page.getByLabel("Body").fill('{"a":1}');
-      await page.getByLabel("Failures until it is down").fill("3");
-      await page.getByLabel("Tell of recovery too").check();
+      await page.getByLabel("Failures until down").fill("3");
+      await page.getByLabel("Also notify on recovery").check();
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("3 failed checks").waitFor();
       await page.getByRole("button", { name: "Pause" }).click();
@@ -141,7 +141,7 @@ describe("monitors", () => {
           active: false,
         },
       ]);
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Resume" }).click();
       await page.getByRole("button", { name: "Pause" }).waitFor();
       expect(await found()).toMatchObject([{ active: true }]);
       await visit.expectClean();
@@ -150,7 +150,7 @@ describe("monitors", () => {
   );
 });
 
-describe("planned work", () => {
+describe("maintenance", () => {
   test(
     "is made for once and for again and again, is shown beside its monitors, and goes",
     async () => {
@@ -162,30 +162,30 @@ describe("planned work", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("monitors");
-      await page.getByRole("button", { name: "Planned work" }).click();
-      await page.getByRole("button", { name: "Plan work" }).click();
+      await page.getByRole("button", { name: "Maintenance" }).click();
+      await page.getByRole("button", { name: "New window" }).click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("What is done").fill("New shelves");
-      await dialog.getByLabel("From").fill("2020-01-01T00:00");
-      await dialog.getByLabel("Until").fill("2099-01-01T00:00");
+      await dialog.getByLabel("Title").fill("New shelves");
+      await dialog.getByLabel("Start").fill("2020-01-01T00:00");
+      await dialog.getByLabel("End").fill("2099-01-01T00:00");
       await dialog.getByLabel("Stock").check();
-      await dialog.getByRole("button", { name: "Plan work" }).click();
-      await page.getByText("The work is planned").waitFor();
+      await dialog.getByRole("button", { name: "Create window" }).click();
+      await page.getByText("Maintenance window created").waitFor();
       const row = page.getByRole("row").filter({ hasText: "New shelves" });
       await row.getByText("1 monitor").waitFor();
       await row.getByText("active").waitFor();
-      await page.getByRole("button", { name: "Plan work" }).click();
-      await dialog.getByLabel("What is done").fill("Night");
-      await dialog.getByRole("button", { name: "Again and again" }).click();
-      await dialog.getByLabel("Begins at").fill("30 2 * * *");
+      await page.getByRole("button", { name: "New window" }).click();
+      await dialog.getByLabel("Title").fill("Night");
+      await dialog.getByRole("button", { name: "Recurring" }).click();
+      await dialog.getByLabel("Schedule").fill("30 2 * * *");
       await dialog.getByLabel("Time zone").fill("Europe/Berlin");
-      await dialog.getByRole("button", { name: "Plan work" }).click();
+      await dialog.getByRole("button", { name: "Create window" }).click();
       await page.getByText("30 2 * * *, Europe/Berlin, for 1 h").waitFor();
       await visit.go("monitors");
-      await page.getByRole("row").filter({ hasText: "Stock" }).getByText("planned work").waitFor();
+      await page.getByRole("row").filter({ hasText: "Stock" }).getByText("maintenance").waitFor();
       await visit.go("monitors/maintenance");
       await page.getByRole("button", { name: "Delete New shelves" }).click();
-      await page.getByRole("button", { name: "Delete planned work" }).click();
+      await page.getByRole("button", { name: "Delete window" }).click();
       await row.waitFor({ state: "detached" });
       expect((await server.operator.get(`/v1/pulse/${body["id"]}`)).body).toMatchObject({
         maintenance: false,
@@ -205,7 +205,7 @@ describe("planned work", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`monitors/${child["id"]}`);
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Depends on").selectOption("Line");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByRole("link", { name: String(parent["id"]) }).waitFor();
@@ -225,19 +225,19 @@ describe("what an answer must be like", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("monitors?new=1");
-      await page.getByLabel("Address").fill(`${server.url}/v1/ping`);
+      await page.getByLabel("URL").fill(`${server.url}/v1/ping`);
       await page.getByLabel("Name", { exact: true }).fill("Particular");
       await page.getByText("More", { exact: true }).click();
       await page.getByLabel("Group").fill("shop");
-      await page.getByLabel("Statuses that are up").fill("200, 300-399");
-      await page.getByLabel("The answer contains").fill("ok");
-      await page.getByLabel("In a JSON answer").fill("$.status");
-      await page.getByLabel("Compared with").fill("5");
-      await page.getByLabel("Seconds between checks once one failed").fill("7.5");
-      await page.getByLabel("Successes until it is up again").fill("2");
-      await page.getByLabel("Milliseconds above which it is slow").fill("900");
-      await page.getByLabel("Days before its certificate ends").fill("30");
-      await page.getByLabel("Tell channels when it is slow").check();
+      await page.getByLabel("Accepted statuses").fill("200, 300-399");
+      await page.getByLabel("Response contains").fill("ok");
+      await page.getByLabel("JSON path").fill("$.status");
+      await page.getByLabel("Expected value").fill("5");
+      await page.getByLabel("Interval after a failed check (seconds)").fill("7.5");
+      await page.getByLabel("Successes until up").fill("2");
+      await page.getByLabel("Slow above (milliseconds)").fill("900");
+      await page.getByLabel("Certificate warning").fill("30");
+      await page.getByLabel("Notify when slow").check();
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByText("$.status == 5").waitFor();
       const given = {
@@ -256,19 +256,19 @@ describe("what an answer must be like", () => {
       };
       const found = async () => (await server.operator.get("/v1/pulse?name=Particular")).body["monitors"];
       expect(await found()).toMatchObject([given]);
-      await page.getByRole("button", { name: "Change…" }).click();
-      await page.getByLabel("Failures until it is down").fill("4");
+      await page.getByRole("button", { name: "Edit…" }).click();
+      await page.getByLabel("Failures until down").fill("4");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("4 failed checks").waitFor();
       expect(await found()).toMatchObject([{ ...given, consecutive_threshold: 4 }]);
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByText("More", { exact: true }).click();
-      await page.getByLabel("Compared with").fill('"5"');
-      await page.getByLabel("The answer contains").fill("");
+      await page.getByLabel("Expected value").fill('"5"');
+      await page.getByLabel("Response contains").fill("");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText('$.status == "5"').waitFor();
       expect(await found()).toMatchObject([{ json_value: "5", keyword: null }]);
-      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Method").selectOption("HEAD");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("$.status").waitFor({ state: "detached" });
@@ -294,7 +294,7 @@ describe("the audit log", () => {
       await page.getByRole("heading", { name: "Flag flag-0 created, on" }).waitFor();
       expect(await page.locator("main table").first().innerText()).not.toContain("flag-0 ");
       await visit.go("audit/999999999999");
-      await page.getByText("No such entry").waitFor();
+      await page.getByText("Entry not found").waitFor();
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("404")]);
       await visit.expectClean();
@@ -316,7 +316,7 @@ describe("the audit log", () => {
       };
       expect(await saved()).toContain('"gate.save"');
       await page.getByLabel("From").fill("2999-01-01T00:00");
-      await page.getByText("No such change").waitFor();
+      await page.getByText("No entries").waitFor();
       expect(new URL(page.url()).hash).toContain("from=2");
       expect(await saved()).toBe("");
       await visit.expectClean();

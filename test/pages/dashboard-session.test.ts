@@ -91,7 +91,7 @@ describe("an open page", () => {
       const { page } = visit;
       expect((await server.operator.delete(`/v1/keys/${body["key_id"]}`)).status).toBe(200);
       await page.getByRole("link", { name: "Flags", exact: true }).click();
-      await page.getByText("Your session has ended.").waitFor();
+      await page.getByText("Your session has expired.").waitFor();
       expect(visit.faults.splice(0).every((fault) => fault.includes("401"))).toBe(true);
       await visit.expectClean();
     },

@@ -40,7 +40,7 @@ describe("a key that may only read", () => {
       await visit.go("flags");
       const add = page.getByRole("button", { name: "New flag" });
       expect(await add.isDisabled()).toBe(true);
-      expect(await add.getAttribute("title")).toBe("Needs the scope gate:write");
+      expect(await add.getAttribute("title")).toBe("Requires the scope gate:write");
       expect(await page.getByRole("switch", { name: "new-checkout" }).isDisabled()).toBe(true);
       const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
       expect(pages).toEqual([
@@ -54,7 +54,7 @@ describe("a key that may only read", () => {
         "Settings",
       ]);
       await visit.go("meters");
-      expect(await page.locator("main").innerText()).toContain("no page that your key may see");
+      expect(await page.locator("main").innerText()).toContain("This page does not exist");
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -113,11 +113,11 @@ describe("a webhook's body", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`catch/${id}`);
-      await page.getByRole("button", { name: "Delete the bucket" }).click();
-      const deed = page.getByRole("button", { name: "Delete bucket" });
-      expect(await deed.isDisabled()).toBe(true);
+      await page.getByRole("button", { name: "Delete…" }).click();
+      const confirm = page.getByRole("button", { name: "Delete bucket" });
+      expect(await confirm.isDisabled()).toBe(true);
       await page.getByLabel(`Type ${id} to confirm`).fill(id);
-      await deed.click();
+      await confirm.click();
       await page.getByRole("heading", { name: "Catch", level: 1 }).waitFor();
       expect((await server.operator.get(`/v1/catch/buckets/${id}`)).status).toBe(404);
       await visit.expectClean();
@@ -133,8 +133,8 @@ describe("the notary's receipts", () => {
   test.each([
     ["one", lines[0] ?? "", "The receipt is valid"],
     ["one that was changed", (lines[0] ?? "").replace("paid", "lost"), "The receipt is not valid"],
-    ["a chain", lines.join("\n"), "2 receipts, 1 to 2, are one whole chain"],
-    ["a chain out of order", lines.toReversed().join("\n"), "Not a whole chain"],
+    ["a chain", lines.join("\n"), "2 receipts, 1 to 2, form a complete chain"],
+    ["a chain out of order", lines.toReversed().join("\n"), "Not a complete chain"],
     ["no receipt", "hello", "The receipt is not valid"],
   ])(
     "are checked in the browser: %s",
@@ -179,7 +179,7 @@ describe("the keyboard", () => {
       await page.keyboard.press("f");
       await page.getByRole("heading", { name: "Flags", level: 1 }).waitFor();
       await visit.go("settings");
-      await page.getByLabel("Single keys as shortcuts").uncheck();
+      await page.getByLabel("Single-key shortcuts").uncheck();
       await page.keyboard.press("Tab");
       await page.keyboard.press("g");
       await page.keyboard.press("k");

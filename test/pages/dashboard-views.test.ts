@@ -73,7 +73,7 @@ async function walkEvent(walk: Walk): Promise<string[]> {
     await visit.page.getByRole("button", { name: tab, exact: true }).click();
     found.push(...(await troubles(walk, `an event, ${tab}`)));
   }
-  await visit.page.getByText("What it answered").first().click();
+  await visit.page.getByText("Response").first().click();
   return [...found, ...(await troubles(walk, "an event, an answer"))];
 }
 
@@ -84,7 +84,7 @@ async function walkSettings(walk: Walk): Promise<string[]> {
   await visit.page.getByRole("link", { name: SET_BUCKET }).click();
   await visit.page.getByRole("button", { name: "Settings…" }).click();
   const form = visit.page.locator("dialog");
-  expect(await form.getByLabel("and body").inputValue()).toContain("thanks");
+  expect(await form.getByLabel("Body").inputValue()).toContain("thanks");
   const found = await troubles(walk, "a bucket's settings");
   await form.getByRole("button", { name: "Cancel" }).click();
   return found;

@@ -1,4 +1,4 @@
-/** One bar: how high, of 1, and how good. */
+/** A bar: its height, at most 1, and its state. */
 export interface Bar {
   readonly height: number;
   readonly tone: "good" | "warn" | "bad" | "idle" | "none";
@@ -8,13 +8,16 @@ export interface Bar {
 const WIDTH = 4;
 const GAP = 2;
 const HEIGHT = 24;
-/** What is there is seen, however small. */
+/** Smallest visible height. */
 const LEAST = 0.08;
 
-/** A row of bars. Height tells the state too: colour is not the only sign. `label` says the whole in words. */
+/**
+ * A row of bars. The height also shows the state, so that colour is not the only sign. `label` describes the chart
+ * in words.
+ */
 export function Bars({ bars, places, label }: { bars: readonly Bar[]; places: number; label: string }) {
-  const shown = bars.slice(-places);
-  const offset = places - shown.length;
+  const visible = bars.slice(-places);
+  const offset = places - visible.length;
   return (
     <svg
       class="bars"
@@ -24,7 +27,7 @@ export function Bars({ bars, places, label }: { bars: readonly Bar[]; places: nu
       aria-label={label}
     >
       {Array.from({ length: places }, (_, at) => {
-        const bar = shown[at - offset];
+        const bar = visible[at - offset];
         const height = bar === undefined ? HEIGHT : Math.max(LEAST, Math.min(1, bar.height)) * HEIGHT;
         return (
           <rect

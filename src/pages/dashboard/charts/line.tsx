@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { figure } from "../core/format.ts";
+import { formatNumber } from "../core/format.ts";
 
-/** A value at a moment, epoch milliseconds; null breaks the line. */
+/** A value at a time in epoch milliseconds; null interrupts the line. */
 export interface Point {
   readonly at: number;
   readonly value: number | null;
@@ -11,12 +11,12 @@ interface LineProps {
   readonly title: string;
   readonly points: readonly Point[];
   readonly unit?: string;
-  /** Draws steps: the value holds until the next. */
+  /** Draws steps: each value holds until the next one. */
   readonly steps?: boolean;
 }
 
 const WIDTH = 720;
-/** On a telephone: drawn smaller, its words could not be read. */
+/** On a phone the chart is drawn smaller, otherwise its labels would be too small to read. */
 const NARROW_WIDTH = 360;
 const NARROW_SCREEN = "(max-width: 46rem)";
 const HEIGHT = 180;
@@ -24,12 +24,12 @@ const LEFT = 52;
 const RIGHT = 8;
 const TOP = 8;
 const BOTTOM = 22;
-/** More points than this are drawn on top of each other. */
+/** Most points that are drawn: more would overlap. */
 const POINTS_MAX = 500;
 const TICKS = 4;
 const TABLE_ROWS = 50;
 
-/** A line over time, with its axes, and a table of the same for those who cannot see it. */
+/** A line chart over time with axes, and the same values as a table for screen readers. */
 export function LineChart({ title, points: all, unit = "", steps = false }: LineProps) {
   const points = all.slice(-POINTS_MAX);
   const [near, setNear] = useState<Point | null>(null);
@@ -38,7 +38,7 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
     return (
       <figure class="line-chart">
         <figcaption>{title}</figcaption>
-        <p class="quiet">Too few values for a line yet.</p>
+        <p class="quiet">Not enough data yet.</p>
       </figure>
     );
   const width = matchMedia(NARROW_SCREEN).matches ? NARROW_WIDTH : WIDTH;
@@ -62,7 +62,7 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
         <span class="quiet" aria-hidden="true">
           {near?.value === undefined || near.value === null
             ? ""
-            : ` · ${figure(near.value)} ${unit} at ${new Date(near.at).toLocaleString("en-GB")}`}
+            : ` · ${formatNumber(near.value)} ${unit} at ${new Date(near.at).toLocaleString("en-GB")}`}
         </span>
       </figcaption>
       <svg
@@ -76,7 +76,7 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
           <g key={tick}>
             <line class="grid" x1={LEFT} x2={width - RIGHT} y1={scale.y(tick)} y2={scale.y(tick)} />
             <text class="axis end" x={LEFT - 8} y={scale.y(tick) + 4}>
-              {figure(tick)}
+              {formatNumber(tick)}
             </text>
           </g>
         ))}
@@ -180,7 +180,7 @@ function pathOf(points: readonly Point[], { x, y }: Scale, steps: boolean): stri
 }
 
 const DAY_MS = 86_400_000;
-/** Over less time than this, both ends may stand in one minute. */
+/** Below this duration both ends could show the same minute, so seconds are shown. */
 const SHORT_MS = 600_000;
 
 function clock(at: number, range: number): string {

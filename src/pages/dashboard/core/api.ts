@@ -2,7 +2,7 @@ import type { AnswerOf, InputOf as InputOfClient, OperationName, QueryOf } from 
 import { OPERATIONS } from "../../../client/generated/api.ts";
 import { filledPath } from "./paths.ts";
 
-/** What an operation takes: whichever of path, query and body it has. */
+/** Parameters of an operation: its path parameters, query and body. */
 export type InputOf<N extends OperationName> = Omit<InputOfClient<N>, "query"> & {
   readonly query?: QueryOf<N>;
 };
@@ -13,20 +13,20 @@ interface AnyInput {
   readonly body?: unknown;
 }
 
-/** A request in words: what is sent, and what "Copy as curl" gives. */
+/** A request as shown to the user: what is sent and what "Copy as curl" copies. */
 export interface Request {
   readonly method: string;
-  /** From `/v1` on, with its query. */
+  /** From `/v1`, with the query. */
   readonly path: string;
   readonly body: unknown;
 }
 
 const ROUTES: Readonly<Record<string, string>> = OPERATIONS;
 
-/** An answer that is no success, or none at all. */
+/** A response that is not a success, or no response. */
 export class Failure extends Error {
   constructor(
-    /** 0 when there was no answer. */
+    /** 0 without a response. */
     readonly status: number,
     readonly code: string,
     message: string,
@@ -36,31 +36,33 @@ export class Failure extends Error {
   }
 }
 
-/** What goes along with each request; the session's part of the application sets it. */
+/** Settings for all requests, set by the session. */
 export const surroundings: {
-  /** The project that requests work in, unless it is the session's own. */
+  /** Project of the requests; null for the session's default project. */
   projectId: string | null;
-  /** Called when the server says that nobody is logged in. */
+  /** Called when the server responds that the session is not valid. */
   loggedOut: () => void;
 } = { projectId: null, loggedOut: () => undefined };
 
-/** Where the server is: the console lies one level below. */
+/** Address of the server: the console is one level below it. */
 export const BASE_URL = new URL("..", document.baseURI).href.replace(/\/$/, "");
 
-/** The headers that make the cookie count; a page of another origin cannot send them. */
+/** Headers without which the server ignores the session cookie. Pages of other origins cannot send them. */
 export function sessionHeaders(): Record<string, string> {
   const { projectId } = surroundings;
   return { "X-Ninefold-Session": "1", ...(projectId === null ? {} : { "X-Ninefold-Project": projectId }) };
 }
 
-/** An operation as the request that it is. */
+/** The request of an operation. */
 export function requestOf<N extends OperationName>(name: N, input: InputOf<N>): Request {
   const [method = "", template = ""] = (ROUTES[name] ?? "").split(" ");
   const { params = {}, query = {}, body } = input as AnyInput;
   const path = filledPath(template, params);
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-  const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]));
-  return { method, path: given.length === 0 ? path : `${path}?${search}`, body };
+  const parameters = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  const search = new URLSearchParams(
+    parameters.map(([key, value]): [string, string] => [key, String(value)]),
+  );
+  return { method, path: parameters.length === 0 ? path : `${path}?${search}`, body };
 }
 
 /** Calls an operation. @throws Failure */
@@ -81,14 +83,14 @@ export async function call<N extends OperationName>(
   return (text === "" ? undefined : JSON.parse(text)) as AnswerOf<N>;
 }
 
-/** Sends a request to this server. @throws Failure for anything but a success. */
+/** Sends a request to this server. @throws Failure for any response but a success. */
 export async function send(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(BASE_URL + path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
-    throw new Failure(0, "unreachable", "The server does not answer. Is it running?", null);
+    throw new Failure(0, "unreachable", "The server did not respond. Check that it is running.", null);
   }
   if (response.ok) return response;
   const failure = await failureOf(response);
@@ -107,11 +109,11 @@ async function failureOf(response: Response): Promise<Failure> {
   try {
     body = JSON.parse(text);
   } catch {
-    // Not of this server: a proxy in between has its own pages.
+    // Not a response of this server: a proxy responded.
   }
   const {
     code = "error",
-    message = `The server answered ${response.status}.`,
+    message = `The server returned status ${response.status}.`,
     request_id,
   } = body.error ?? {};
   return new Failure(response.status, code, message, request_id ?? response.headers.get("x-request-id"));

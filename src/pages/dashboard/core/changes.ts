@@ -2,33 +2,33 @@ import { effect, signal } from "@preact/signals";
 import { send, sessionHeaders } from "./api.ts";
 import { projectId, session } from "./session.ts";
 
-/** Whether changes by others are seen at once, or only every few seconds. */
+/** Whether changes are pushed by the server; otherwise pages reload every few seconds. */
 export const isLive = signal(false);
 
 type Listener = { readonly areas: readonly string[]; readonly call: () => void };
 const listeners = new Set<Listener>();
 
-/** Calls back when something in one of the areas has changed on the server. Returns how to stop it. */
+/** Calls back when something in one of the areas has changed on the server. Returns a function that stops it. */
 export function onChange(areas: readonly string[], call: () => void): () => void {
   const listener = { areas, call };
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Failures in a row after which the page is read every few seconds instead. */
+/** Consecutive failures after which pages reload every few seconds instead. */
 const FAILURES_MAX = 3;
 const POLL_MS = 10_000;
 const RETRY_MS = 2_000;
 
-function tell(areas: readonly string[] | null): void {
-  for (const { areas: wanted, call } of [...listeners]) {
-    if (areas === null || wanted.some((area) => areas.includes(area))) call();
+function notify(areas: readonly string[] | null): void {
+  for (const { areas: watched, call } of [...listeners]) {
+    if (areas === null || watched.some((area) => areas.includes(area))) call();
   }
 }
 
 let connection: AbortController | null = null;
 
-/** Listens while somebody is logged in and looks: a hidden page holds no connection and asks nothing. */
+/** Listens while a user is logged in and the page is visible. A hidden page keeps no connection open. */
 export function followChanges(): void {
   const follow = (): void => {
     connection?.abort();
@@ -40,11 +40,11 @@ export function followChanges(): void {
   };
   document.addEventListener("visibilitychange", () => {
     follow();
-    // What changed meanwhile was not told.
-    if (!document.hidden && session.peek()) tell(null);
+    // Changes in the meantime were missed.
+    if (!document.hidden && session.peek()) notify(null);
   });
   effect(() => {
-    // Both decide what is listened to.
+    // Both values decide which stream is opened.
     void session.value?.user_id;
     void projectId.value;
     follow();
@@ -55,19 +55,19 @@ async function listen(signal: AbortSignal): Promise<void> {
   for (let failures = 0; !signal.aborted; ) {
     try {
       const response = await send("/v1/changes", { headers: sessionHeaders(), signal });
-      // After a break nobody knows what was missed.
-      if (failures > 0) tell(null);
+      // Changes during the interruption were missed.
+      if (failures > 0) notify(null);
       failures = 0;
       isLive.value = true;
       await readStream(response, signal);
     } catch {
-      // Told by what follows.
+      // The stream's first event triggers the reload.
     }
     if (signal.aborted) return;
     isLive.value = false;
     failures += 1;
     await pause(failures > FAILURES_MAX ? POLL_MS : RETRY_MS, signal);
-    if (failures > FAILURES_MAX && !signal.aborted) tell(null);
+    if (failures > FAILURES_MAX && !signal.aborted) notify(null);
   }
 }
 
@@ -88,7 +88,7 @@ function readEvent(event: string): void {
   const data = event.split("\n").find((line) => line.startsWith("data:"));
   if (data === undefined) return;
   const { areas = {} } = JSON.parse(data.slice("data:".length)) as { areas?: Record<string, unknown> };
-  tell(Object.keys(areas));
+  notify(Object.keys(areas));
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

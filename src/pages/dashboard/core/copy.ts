@@ -1,9 +1,9 @@
 import { toast } from "./toasts.ts";
 
-/** Copies a text. Over plain HTTP from another machine browsers have no clipboard: there it goes by a selection. */
+/** Copies text to the clipboard. Over plain HTTP browsers offer no clipboard API; there it copies a selection. */
 export async function copyText(text: string, what: string): Promise<void> {
   const done = await byClipboard(text).catch(() => bySelection(text));
-  toast(done ? `${what} copied` : `${what} could not be copied: select it and copy it by hand`);
+  toast(done ? `${what} copied` : `Could not copy ${what}. Select it and copy it manually.`);
 }
 
 async function byClipboard(text: string): Promise<boolean> {
@@ -16,7 +16,7 @@ function bySelection(text: string): boolean {
   area.value = text;
   area.className = "unseen";
   const focused = document.activeElement;
-  // Inside the open dialog: what is outside cannot be selected.
+  // Inside the open dialog, since elements outside it cannot be selected.
   (document.querySelector("dialog[open]") ?? document.body).append(area);
   area.select();
   const done = document.execCommand("copy");

@@ -1,6 +1,6 @@
 import { send, sessionHeaders } from "./api.ts";
 
-/** Gives the reader a file of the server: a plain link would not say who asks. @throws Failure */
+/** Downloads a file of the server with the session; a plain link would send no credentials. @throws Failure */
 export async function download(path: string, name: string): Promise<void> {
   const response = await send(path, { headers: sessionHeaders() });
   const url = URL.createObjectURL(await response.blob());

@@ -3,14 +3,14 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Milliseconds since the epoch of what the API gives: RFC 3339, or a number of seconds or milliseconds. */
+/** Epoch milliseconds of a value of the API: RFC 3339, or a number of seconds or milliseconds. */
 export function instant(at: string | number): number {
   if (typeof at === "string") return Date.parse(at);
-  // Seconds reach this figure in the year 5138, milliseconds had it in 1973.
+  // As seconds this value is in the year 5138, as milliseconds in 1973.
   return at < 100_000_000_000 ? at * SECOND : at;
 }
 
-/** A length of time in one unit: `3 min`. */
+/** A duration in one unit: `3 min`. */
 export function span(ms: number): string {
   const length = Math.abs(ms);
   if (length < SECOND) return `${Math.round(length)} ms`;
@@ -20,7 +20,7 @@ export function span(ms: number): string {
   return `${Math.floor(length / DAY)} d`;
 }
 
-/** How long ago, or in how long: `3 min ago`, `in 2 h`. */
+/** A time relative to now: `3 min ago`, `in 2 h`. */
 export function ago(at: number, now: number): string {
   const past = now - at;
   if (Math.abs(past) < 2 * SECOND) return "just now";
@@ -28,25 +28,25 @@ export function ago(at: number, now: number): string {
 }
 
 const numbers = new Intl.NumberFormat("en");
-/** A number with its thousands apart. */
-export function figure(value: number): string {
+/** A number with thousands separators. */
+export function formatNumber(value: number): string {
   return numbers.format(value);
 }
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-/** A size, in the largest unit that it fills: `1.9 MiB`. */
+/** A size in its largest unit: `1.9 MiB`. */
 export function bytes(size: number): string {
   const at = Math.min(UNITS.length - 1, size < 1 ? 0 : Math.floor(Math.log2(size) / 10));
   const value = size / 1024 ** at;
-  return `${figure(at === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)} ${UNITS[at]}`;
+  return `${formatNumber(at === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)} ${UNITS[at]}`;
 }
 
 /** A number of things: `1 key`, `3 keys`. */
 export function count(value: number, one: string, many = `${one}s`): string {
-  return `${figure(value)} ${value === 1 ? one : many}`;
+  return `${formatNumber(value)} ${value === 1 ? one : many}`;
 }
 
-/** A share in percent, exact near 100. */
+/** A percentage, with two decimals unless it is 0 or 100. */
 export function percent(value: number | null): string {
   if (value === null) return "–";
   return `${value === 100 || value === 0 ? value : value.toFixed(2)} %`;

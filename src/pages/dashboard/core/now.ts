@@ -3,12 +3,12 @@ import { computed, signal } from "@preact/signals";
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 
-/** The time, to the second: what shows an age reads it and is drawn again. It stands still while nobody looks. */
+/** The current time, updated every second while the page is visible. Components that show an age read it. */
 export const now = signal(Date.now());
 
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, TICK_MS);
 
-/** The minute's beginning: for what need not be drawn every second. */
+/** Start of the current minute, for what does not change every second. */
 export const minute = computed(() => Math.floor(now.value / MINUTE_MS) * MINUTE_MS);

@@ -1,6 +1,6 @@
 /**
  * The path of an operation with its ids.
- * @throws Error for an id that is empty or consists of dots: it would lead to another operation
+ * @throws Error for an id that is empty or consists of dots: it would address another operation
  */
 export function filledPath(template: string, params: Readonly<Record<string, string>>): string {
   return template
@@ -10,6 +10,6 @@ export function filledPath(template: string, params: Readonly<Record<string, str
 }
 
 function segment(id = ""): string {
-  if (/^\.{0,2}$/.test(id)) throw new Error(`"${id}" is not an id.`);
+  if (/^\.{0,2}$/.test(id)) throw new Error(`"${id}" is not a valid id.`);
   return encodeURIComponent(id);
 }

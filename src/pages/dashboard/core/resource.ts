@@ -3,32 +3,32 @@ import { Failure } from "./api.ts";
 import { onChange } from "./changes.ts";
 import { messageOf, projectId } from "./session.ts";
 
-/** Something read from the server, and read again when it changes there. */
+/** Data read from the server, read again when it changes there. */
 export interface Resource<T> {
-  /** Null until it has been read. */
+  /** Null until the first read is complete. */
   readonly data: T | null;
-  /** Why the last reading failed. */
+  /** Error of the last read. */
   readonly failure: Failure | null;
   readonly reload: () => void;
 }
 
-/** What pages showed last, so that going back is at once. Cleared with the project. */
-const kept = new Map<string, unknown>();
-const KEPT_MAX = 200;
+/** Last data of each page, so that going back shows it immediately. Cleared when the project changes. */
+const cached = new Map<string, unknown>();
+const CACHED_MAX = 200;
 
-/** Forgets what was shown: another project or person is next. */
+/** Clears the cached data, for another project or user. */
 export function clearKept(): void {
-  kept.clear();
+  cached.clear();
 }
 
-function keep(key: string, value: unknown): void {
-  if (kept.size >= KEPT_MAX) kept.clear();
-  kept.set(key, value);
+function addToCache(key: string, value: unknown): void {
+  if (cached.size >= CACHED_MAX) cached.clear();
+  cached.set(key, value);
 }
 
 /**
- * Reads something, and again whenever one of the areas changes, or `version` does. `key` says what is read: with another
- * key it is read anew, and null reads nothing.
+ * Reads data, and reads it again whenever one of the areas or `version` changes. `key` identifies the data; null
+ * reads nothing.
  */
 export function useResource<T>(
   key: string | null,
@@ -46,7 +46,7 @@ export function useResource<T>(
   if (state.current.key !== full) {
     state.current = {
       key: full,
-      data: (full === null ? null : (kept.get(full) ?? null)) as T | null,
+      data: (full === null ? null : (cached.get(full) ?? null)) as T | null,
       failure: null,
     };
   }
@@ -65,7 +65,7 @@ export function useResource<T>(
         data: data ?? (failure?.status === 404 ? null : state.current.data),
         failure,
       };
-      if (data !== null) keep(full, data);
+      if (data !== null) addToCache(full, data);
       redraw((count) => count + 1);
     };
     reading.current(abort.signal).then(
@@ -88,32 +88,32 @@ export function useResource<T>(
 export interface Part<T> {
   readonly items: readonly T[];
   readonly cursor: string | null;
-  /** What comes after it has not been looked at: a search ended early. */
+  /** The search ended before the end of the list: later rows may match. */
   readonly isPartial?: boolean;
 }
 
 /** A list that is read page by page. */
 export interface List<T> extends Resource<readonly T[]> {
-  /** Reads the next page; null when there is none. */
+  /** Reads the next page; null on the last page. */
   readonly more: (() => void) | null;
-  /** Whether more may be found by looking further. */
+  /** Whether searching further may find more. */
   readonly isPartial: boolean;
 }
 
 const PAGE = 50;
 const PAGE_MAX = 100;
 
-/** Reads a list; a change reads it again, as far as the reader has gone, within one page's limit. */
+/** Reads a list. A change reads all pages that are shown again, up to the maximum of one request. */
 export function useList<T>(
   key: string | null,
   areas: readonly string[],
   read: (query: { limit: number; cursor?: string }, signal: AbortSignal) => Promise<Part<T>>,
 ): List<T> {
-  const shown = useRef(PAGE);
+  const loadedCount = useRef(PAGE);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [added, setAdded] = useState<{ after: unknown; part: Part<T> } | null>(null);
   const first = useResource(key, areas, (signal) =>
-    read({ limit: Math.min(shown.current, PAGE_MAX) }, signal),
+    read({ limit: Math.min(loadedCount.current, PAGE_MAX) }, signal),
   );
   const next = added !== null && added.after === first.data ? added.part : null;
   const cursor = next === null ? (first.data?.cursor ?? null) : next.cursor;
@@ -121,7 +121,7 @@ export function useList<T>(
     read({ limit: PAGE, cursor: cursor ?? "" }, new AbortController().signal).then(
       (part) => {
         const items = [...(next?.items ?? []), ...part.items];
-        shown.current = (first.data?.items.length ?? 0) + items.length;
+        loadedCount.current = (first.data?.items.length ?? 0) + items.length;
         setAdded({ after: first.data, part: { ...part, items } });
       },
       (error: unknown) => setFailure(asFailure(error)),

@@ -1,10 +1,10 @@
 import { computed, signal } from "@preact/signals";
 
-/** Where the reader is: `#/catch/brave-otter-314159/evt_1?tab=raw`. */
+/** The current route: `#/catch/brave-otter-314159/evt_1?tab=raw`. */
 export interface Place {
-  /** The first part: the page. */
+  /** First segment: the page. */
   readonly page: string;
-  /** What follows it. */
+  /** The other segments. */
   readonly rest: readonly string[];
   readonly query: URLSearchParams;
 }
@@ -14,7 +14,7 @@ addEventListener("hashchange", () => {
   hash.value = location.hash;
 });
 
-/** The place that the address names. */
+/** The route of the current address. */
 export const place = computed((): Place => {
   const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split("?", 2);
   const [page = "", ...rest] = path.split("/").map(decoded);
@@ -35,24 +35,24 @@ function decoded(part: string): string {
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-/** The address of a place. */
+/** The address of a route. */
 export function href(segments: readonly string[], query: Query = {}): string {
   const search = searchOf(new URLSearchParams(), query);
   return `#/${segments.map(encodeURIComponent).join("/")}${search}`;
 }
 
-/** Goes to a place. */
+/** Navigates to a route. */
 export function go(segments: readonly string[], query: Query = {}): void {
   location.hash = href(segments, query);
 }
 
-/** Changes the query of the place, without a step in the browser's history. */
+/** Changes the query without a new entry in the browser's history. */
 export function setQuery(changes: Query): void {
   const { page, rest, query } = place.value;
   replacePlace(href([page, ...rest]) + searchOf(query, changes));
 }
 
-/** Puts another place into the address, without a step in the browser's history, which raises no event. */
+/** Replaces the address without a new entry in the browser's history. Browsers send no event for it. */
 export function replacePlace(to: string): void {
   history.replaceState(null, "", to);
   hash.value = to;

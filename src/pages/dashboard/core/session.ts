@@ -3,26 +3,26 @@ import type { ProjectItem, Session } from "../../../client/generated/api.ts";
 import { call, Failure, surroundings } from "./api.ts";
 import { place, replacePlace } from "./route.ts";
 
-/** Who is logged in; null for nobody, undefined until the server has said. */
+/** The session; null when logged out, undefined until the server has responded. */
 export const session = signal<Session | null | undefined>(undefined);
-/** Why nobody is logged in, where there is something to say. */
+/** Why the user is logged out, if there is a message. */
 export const logInNote = signal<string | null>(null);
-/** The projects that the reader can work in. */
+/** Projects that the user can open. */
 export const projects = signal<readonly ProjectItem[]>([]);
-/** The project that is worked in; null for the account's default one. */
+/** The current project; null for the account's default project. */
 export const projectId = signal<string | null>(null);
 
-const KEPT_PROJECT = "ninefold.project";
+const STORED_PROJECT = "ninefold.project";
 
 surroundings.loggedOut = () => {
-  if (session.value) logInNote.value = "Your session has ended. Log in again.";
+  if (session.value) logInNote.value = "Your session has expired. Log in again.";
   session.value = null;
 };
 effect(() => {
   surroundings.projectId = projectId.value;
 });
 
-/** Asks who is logged in; a set-up link in the address is exchanged first, and leaves it. */
+/** Reads the session. A set-up link in the address is exchanged first and removed from the address. */
 export async function openSession(): Promise<void> {
   const { page, rest } = place.value;
   const [link] = rest;
@@ -56,7 +56,7 @@ export async function logOut(): Promise<void> {
   forget();
 }
 
-/** Forgets who was logged in, once the server has. */
+/** Clears the session after the server has ended it. */
 export function forget(): void {
   logInNote.value = null;
   projectId.value = null;
@@ -64,11 +64,11 @@ export function forget(): void {
   session.value = null;
 }
 
-/** Works in another project from now on. */
+/** Switches to another project. */
 export function chooseProject(id: string | null): void {
   projectId.value = id;
-  if (id === null) localStorage.removeItem(KEPT_PROJECT);
-  else localStorage.setItem(KEPT_PROJECT, id);
+  if (id === null) localStorage.removeItem(STORED_PROJECT);
+  else localStorage.setItem(STORED_PROJECT, id);
 }
 
 /** Whether the session has a scope. */
@@ -78,7 +78,9 @@ export function may(scope: string): boolean {
   return scopes.some((one) => one === "*" || one === scope || one === `${area}:*`);
 }
 
-/** Whether the session can work in any project of its account: others work in the project of their key only. */
+/**
+ * Whether the session can open every project of its account; other sessions are limited to the project of their key.
+ */
 export function mayChooseProject(): boolean {
   return session.value?.project_id === null && session.value.scopes.includes("*");
 }
@@ -91,14 +93,14 @@ export async function readProjects(): Promise<void> {
 
 async function begin(found: Session): Promise<void> {
   logInNote.value = null;
-  const kept = localStorage.getItem(KEPT_PROJECT);
+  const stored = localStorage.getItem(STORED_PROJECT);
   session.value = found;
   await readProjects().catch(() => undefined);
-  const isThere = projects.value.some(({ id }) => id === kept);
-  projectId.value = mayChooseProject() && isThere ? kept : null;
+  const isThere = projects.value.some(({ id }) => id === stored);
+  projectId.value = mayChooseProject() && isThere ? stored : null;
 }
 
-/** What to say of an error. */
+/** The message for an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Failure || error instanceof Error ? error.message : String(error);
 }

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** After a pause of this length nobody types any more. */
+/** Pause after which typing counts as finished. */
 const PAUSE_MS = 250;
 
-/** A text once it stands still: what is asked of the server with each letter would be thrown away with the next. */
+/** A text after the user has stopped typing, so that not every letter sends a request. */
 export function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

@@ -1,15 +1,18 @@
-/** Characters that a terminal acts on when they are pasted: controls, and those that change the order of text. */
+/**
+ * Characters that a terminal interprets when they are pasted: control characters, and those that change the text
+ * direction.
+ */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
-/** The same, and what `$'…'` itself gives a meaning. */
+/** The same, and characters with a meaning within `$'…'`. */
 const ESCAPED = /[\p{Cc}\p{Cf}\u2028\u2029\\']/gu;
 
-/** A text as one word for a shell. With control characters, it is written with escapes: `$'…'`. */
+/** A text as one shell word. Control characters are escaped: `$'…'`. */
 export function quoted(text: string): string {
   if (!ACTS.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
   return `$'${text.replace(ESCAPED, escaped)}'`;
 }
 
-/** The same, where the text is plain as it is. */
+/** The same, without quotes where none are needed. */
 export function quotedIfNeeded(text: string): string {
   return /^[\w:/.%-]+$/.test(text) ? text : quoted(text);
 }
@@ -31,7 +34,7 @@ function escaped(character: string): string {
     .join("");
 }
 
-/** Brackets and braces in a URL are what they are. */
+/** `--globoff`: brackets and braces in a URL are literal. */
 const CURL = "curl --globoff";
 
 /** A request to this server. */
@@ -41,19 +44,19 @@ interface Sent {
   readonly body: unknown;
 }
 
-/** A request as a line for a terminal. The key is the variable that the command line reads: the console does not know it. */
+/** A request as a curl command. The key is the variable that the command line reads: the console does not have it. */
 export function curlLine(baseUrl: string, { method, path, body }: Sent): string {
   const parts = [CURL];
   const implied = body === undefined ? "GET" : "POST";
   if (method !== implied) parts.push(`-X ${method}`);
   parts.push('-H "Authorization: Bearer $NINEFOLD_API_KEY"');
-  // With plain `-d`, a text that begins with @ would be the name of a file.
+  // With `-d`, a text that starts with @ would be read as a file name.
   if (body !== undefined) parts.push(`--data-raw ${quoted(JSON.stringify(body))}`);
   parts.push(quotedIfNeeded(baseUrl + path));
   return parts.join(" ");
 }
 
-/** Any request, to any address: what a delivery sends. */
+/** A request to any address: what a delivery sends. */
 export function curlTo(
   method: string,
   url: string,
@@ -67,7 +70,7 @@ export function curlTo(
   return lines.join(" \\\n  ");
 }
 
-/** The ping of a heartbeat, as a line for a crontab. */
+/** The ping of a heartbeat, as a command for a crontab. */
 export function pingLine(url: string): string {
   return `${CURL} -fsS -m 10 --retry 5 ${quotedIfNeeded(url)}`;
 }

@@ -1,17 +1,17 @@
 import { effect, signal } from "@preact/signals";
 
-/** How the console is drawn: as the system says, or always one way. */
+/** Colour theme: that of the system, or always the same. */
 export type Theme = "system" | "light" | "dark";
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
 const KEPT_THEME = "ninefold.theme";
 const KEPT_SHORTCUTS = "ninefold.shortcuts";
 
-/** Kept in this browser. */
+/** Stored in this browser. */
 export const theme = signal<Theme>(
   THEMES.find((one) => one === localStorage.getItem(KEPT_THEME)) ?? "system",
 );
-/** Whether single keys do something outside of fields. */
+/** Whether single-key shortcuts are enabled. */
 export const shortcutsOn = signal(localStorage.getItem(KEPT_SHORTCUTS) !== "off");
 
 effect(() => {

@@ -4,19 +4,19 @@ import { signal } from "@preact/signals";
 export interface Toast {
   readonly id: number;
   readonly text: string;
-  /** Takes back what the message tells of. */
+  /** Undoes the change that the message describes. */
   readonly undo?: (() => void) | undefined;
 }
 
 const SHOWN_MS = 4_000;
-/** Long enough to read, and to change one's mind. */
+/** Enough time to read the message and to undo. */
 const UNDO_MS = 8_000;
 
-/** What is shown. */
+/** The visible messages. */
 export const toasts = signal<readonly Toast[]>([]);
 let last = 0;
 
-/** Shows a message for some seconds. */
+/** Shows a message for a few seconds. */
 export function toast(text: string, undo?: () => void): void {
   last += 1;
   const id = last;
@@ -24,7 +24,7 @@ export function toast(text: string, undo?: () => void): void {
   setTimeout(() => closeToast(id), undo === undefined ? SHOWN_MS : UNDO_MS);
 }
 
-/** Takes a message away. */
+/** Removes a message. */
 export function closeToast(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }

@@ -12,7 +12,7 @@ import { Page, Panel } from "../ui/page.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 
-/** The locks that are held now. */
+/** The locks that are held. */
 export function LocksPage() {
   const [forced, setForced] = useState<HeldLock | null>(null);
   const list = useList("locks", ["latch"], async (query, signal) => {
@@ -20,11 +20,7 @@ export function LocksPage() {
     return { items: page.locks, cursor: page.cursor ?? null };
   });
   return (
-    <Page
-      title="Locks"
-      lead="Held now. A lock that is free leaves nothing behind."
-      request={requestOf("latch.list", {})}
-    >
+    <Page title="Locks" lead="Locks that are currently held." request={requestOf("latch.list", {})}>
       <Loaded of={list} missing={<NoLocks />}>
         {(locks) =>
           locks.length === 0 ? (
@@ -50,8 +46,8 @@ function NoLocks() {
     body: { ttl: 30_000, timeout: 10_000 },
   });
   return (
-    <Empty icon="locks" title="No lock is held" request={request}>
-      A lock lets one program at a time do something; the others wait for their turn.
+    <Empty icon="locks" title="No locks held" request={request}>
+      A lock lets one program at a time work on something while the others wait.
     </Empty>
   );
 }
@@ -64,13 +60,13 @@ function LockTable({ locks, onForce }: { locks: readonly HeldLock[]; onForce: (l
       keyOf={({ key }) => key}
       columns={[
         { head: "Key", cell: ({ key }) => <strong>{key}</strong> },
-        { head: "Fencing token", cell: ({ fencing_token }) => fencing_token, look: "end wide" },
-        { head: "Held since", cell: ({ acquired_at }) => <Ago at={acquired_at} />, look: "wide" },
-        { head: "Ends", cell: (lock) => <TimeLeft of={lock} />, look: "fit" },
-        { head: "Waiting", cell: ({ queue_depth }) => queue_depth, look: "end wide" },
+        { head: "Fencing token", cell: ({ fencing_token }) => fencing_token, layout: "end wide" },
+        { head: "Held since", cell: ({ acquired_at }) => <Ago at={acquired_at} />, layout: "wide" },
+        { head: "Expires", cell: (lock) => <TimeLeft of={lock} />, layout: "fit" },
+        { head: "Waiting", cell: ({ queue_depth }) => queue_depth, layout: "end wide" },
         {
           head: "Action",
-          look: "fit",
+          layout: "fit",
           cell: (lock) => (
             <Button scope="latch:write" onClick={() => onForce(lock)}>
               Release…
@@ -107,17 +103,17 @@ function ForceRelease({
   return (
     <Confirm
       title={`Release ${key}?`}
-      deed="Take it away"
+      action="Release"
       onClose={onClose}
       onConfirm={async () => {
         await call("latch.force", { params: { key }, body: { fencing_token } });
-        toast(`${key} is released`);
+        toast(`${key} released`);
         onDone();
       }}
     >
       <p>
-        The program that holds <strong>{key}</strong> is not told and goes on working. What it writes is only
-        safe where the fencing token {fencing_token} is checked.
+        The program that holds <strong>{key}</strong> is not notified and continues. Its writes are safe only
+        where the fencing token {fencing_token} is checked.
       </p>
     </Confirm>
   );

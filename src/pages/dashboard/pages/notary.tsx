@@ -11,7 +11,7 @@ import { Choice } from "../ui/field.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
-import { Ago, Moment } from "../ui/time.tsx";
+import { Ago, DateTime } from "../ui/time.tsx";
 import { VerifyPanel } from "./keys/verify.tsx";
 
 const VIEWS = [
@@ -19,7 +19,7 @@ const VIEWS = [
   ["verify", "Verify"],
 ] as const;
 
-/** The chain of receipts, and how to check some. */
+/** The chain of receipts, and the verification of receipts. */
 export function NotaryPage() {
   const { query } = place.value;
   const view = VIEWS.find(([name]) => name === query.get("view"))?.[0] ?? "receipts";
@@ -37,17 +37,17 @@ const EXAMPLE = { log: { event: "invoice.paid", invoice: 42 } };
 
 async function beginChain(): Promise<void> {
   const { chain_id } = await call("witness.init", {});
-  toast(`The chain ${chain_id} is there`);
+  toast(`Chain ${chain_id} created`);
 }
 
 function NoReceipts() {
   return (
     <Empty icon="notary" title="No receipts yet" request={requestOf("witness.log", { body: EXAMPLE })}>
-      The notary signs what you log and chains it to what came before: nobody can change it later unseen.
-      Begin a chain, then log:
+      The notary signs each log and links it to the one before, so that later changes are detected. Create a
+      chain, then log:
       <p class="more">
         <Button scope="witness:write" onClick={beginChain}>
-          Begin a chain
+          Create chain
         </Button>
       </p>
     </Empty>
@@ -63,7 +63,7 @@ function Receipts() {
   return (
     <Loaded of={list} missing={<NoReceipts />}>
       {(receipts) => {
-        const shown = receipts.find(({ sequence_id }) => sequence_id === sequence);
+        const selected = receipts.find(({ sequence_id }) => sequence_id === sequence);
         const [head] = receipts;
         if (head === undefined) return <NoReceipts />;
         return (
@@ -88,14 +88,14 @@ function Receipts() {
                 ]}
               />
             </Panel>
-            {/* Where there is no storage receipts say nothing of it, and there is nothing to ask for. */}
+            {/* Without storage there is no state to read. */}
             {head.storage_status === undefined ? null : <Storage />}
-            <div class={shown === undefined ? "" : "panes"}>
+            <div class={selected === undefined ? "" : "panes"}>
               <Panel flush>
                 <ReceiptTable of={receipts} selected={sequence} />
                 <More of={list} />
               </Panel>
-              {shown === undefined ? null : <ReceiptView of={shown} />}
+              {selected === undefined ? null : <ReceiptView of={selected} />}
             </div>
           </div>
         );
@@ -124,18 +124,18 @@ function ReceiptTable({ of: receipts, selected }: { of: readonly Receipt[]; sele
             </>
           ),
         },
-        { head: "Signed", cell: ({ timestamp }) => <Ago at={timestamp} />, look: "fit wide" },
+        { head: "Signed", cell: ({ timestamp }) => <Ago at={timestamp} />, layout: "fit wide" },
         {
           head: "Storage",
           cell: ({ storage_status }) => <Status state={storage_status ?? "here"} />,
-          look: "fit",
+          layout: "fit",
         },
       ]}
     />
   );
 }
 
-/** Where copies of the receipts go, and how far they have come. */
+/** The storage that receipts are copied to, and its state. */
 function Storage() {
   const { data } = useResource("witness storage", ["witness"], (signal) =>
     call("witness.config.read", {}, signal),
@@ -165,7 +165,7 @@ function shortened(text: string): string {
 function ReceiptView({ of: receipt }: { of: Receipt }) {
   return (
     <div class="inspector stack">
-      <Panel title={`Receipt ${receipt.sequence_id}`} actions={<Moment at={receipt.timestamp} />}>
+      <Panel title={`Receipt ${receipt.sequence_id}`} actions={<DateTime at={receipt.timestamp} />}>
         <Code what="Receipt" text={pretty(receipt)} />
       </Panel>
     </div>

@@ -42,12 +42,12 @@ export function OpenIncidents({ open }: { open: number }) {
 const MINUTE_MS = 60_000;
 const PLACES = 30;
 const PLACE_MS = 2 * MINUTE_MS;
-/** Monitors whose checks are read for it: more requests than these would be much for one picture. */
+/** Most monitors whose checks are read: each is a request. */
 const MONITORS_MAX = 10;
 const CHECKS_MAX = 100;
 const LEAST_HEIGHT = 0.3;
 
-/** The checks of the last hour, of all monitors together. Read once a minute. */
+/** The checks of the last hour of all monitors. Read once a minute. */
 export function LastHour() {
   const { data } = useResource("last hour", [], lastChecks, minute.value);
   if (data === null) return null;
@@ -56,7 +56,7 @@ export function LastHour() {
   const made = bars.filter(({ tone }) => tone !== "none").length;
   const down = checks.filter(({ status }) => status === "down").length;
   return (
-    <Panel title="Last hour of checks">
+    <Panel title="Checks in the last hour">
       <Bars
         bars={bars}
         places={PLACES}
@@ -66,7 +66,7 @@ export function LastHour() {
       />
       <p class="quiet small">
         {checks.length === 0
-          ? "None yet."
+          ? "No checks yet."
           : `${count(checks.length, "check")} of ${count(monitors, "monitor")}, ${down} failed`}
       </p>
     </Panel>
@@ -90,7 +90,7 @@ async function lastChecks(signal: AbortSignal) {
   return { checks, monitors: monitors.length };
 }
 
-/** One bar for every two minutes: the more of its checks failed, the shorter. */
+/** One bar for every two minutes: the more checks failed, the shorter the bar. */
 function hourOf(checks: readonly MonitorCheck[], end: number): Bar[] {
   return Array.from({ length: PLACES }, (_, at) => {
     const from = end - (PLACES - at) * PLACE_MS;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Overview } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
-import { count, figure, instant, span } from "../core/format.ts";
+import { count, formatNumber, instant, span } from "../core/format.ts";
 import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { session } from "../core/session.ts";
@@ -15,7 +15,7 @@ import { AuditList } from "./server/audit-list.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
 
-/** Everything at a glance. */
+/** The overview of all services. */
 export function OverviewPage() {
   const overview = useResource("overview", AREAS, (signal) => call("overview.read", {}, signal));
   return (
@@ -36,7 +36,7 @@ export function OverviewPage() {
               </div>
             )}
             {data.recent.length === 0 ? null : (
-              <Panel title="Latest changes" actions={<a href="#/audit">All of them</a>}>
+              <Panel title="Latest changes" actions={<a href="#/audit">View all</a>}>
                 <AuditList entries={data.recent} />
               </Panel>
             )}
@@ -50,22 +50,22 @@ export function OverviewPage() {
 function NoOverview() {
   return (
     <Empty icon="overview" title={`Welcome${session.value?.email ? `, ${session.value.email}` : ""}`}>
-      Choose a service at the side.
+      Choose a service in the sidebar.
     </Empty>
   );
 }
 
-/** Whether the session may read what most people begin with, and there is nothing of it. */
+/** Whether the services that most users start with are readable and empty. */
 function isUntouched({ keys, gate, pulse, meter }: Overview): boolean {
   return keys?.total === 0 && gate?.total === 0 && pulse?.total === 0 && meter?.meters === 0;
 }
 
 function FirstSteps() {
   return (
-    <Empty icon="overview" title="Nothing here yet">
-      Begin with <a href="#/keys?new=1">a key</a> for your program, <a href="#/flags?new=1">a flag</a>,{" "}
-      <a href="#/monitors?new=1">a monitor</a> of an address, or <a href="#/catch?new=1">a bucket</a> that
-      takes in webhooks.
+    <Empty icon="overview" title="Get started">
+      Create <a href="#/keys?new=1">a key</a> for your program, <a href="#/flags?new=1">a flag</a>,{" "}
+      <a href="#/monitors?new=1">a monitor</a> for a URL, or <a href="#/catch?new=1">a bucket</a> that
+      receives webhooks.
     </Empty>
   );
 }
@@ -74,13 +74,13 @@ interface Card {
   readonly path: string;
   readonly title: string;
   readonly icon: IconName;
-  readonly figure: ComponentChildren;
+  readonly value: ComponentChildren;
   readonly line: string;
-  /** The worst that there is. */
+  /** The worst of several states. */
   readonly state: readonly [word: string, tone: Tone];
 }
 
-function CardView({ path, title, icon, figure: value, line, state: [word, tone] }: Card) {
+function CardView({ path, title, icon, value, line, state: [word, tone] }: Card) {
   return (
     <a class="card" href={`#/${path}`}>
       <Icon name={icon} />
@@ -94,18 +94,18 @@ function CardView({ path, title, icon, figure: value, line, state: [word, tone] 
 
 const FINE = ["fine", "good"] as const;
 const LONG_QUEUE = 10;
-/** What waits longer than this does not get through. */
+/** Age above which a waiting item counts as stuck. */
 const LATE_MS = 10 * 60 * 1000;
-/** Of what a month grants: below this share credits are low. */
+/** Credits below this share of the monthly credits are low. */
 const LOW_SHARE = 0.1;
 
-/** For how long something has waited; null while that is nothing to speak of. */
+/** Time that the oldest item has been waiting; null below the threshold. */
 function lateBy(since: string | null): string | null {
   const waited = since === null ? 0 : minute.value - instant(since);
   return waited > LATE_MS ? span(waited) : null;
 }
 
-/** The cards of the areas that the session may read. */
+/** The cards of the services that the session can read. */
 function cardsOf(all: Overview): Card[] {
   return [...accountCards(all), ...stateCards(all), ...trafficCards(all), ...serverCards(all)];
 }
@@ -120,10 +120,10 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
       path: "meters",
       title: "Meters",
       icon: "meters",
-      figure: figure(hasNoEnd ? meters : balance),
+      value: formatNumber(hasNoEnd ? meters : balance),
       line: hasNoEnd
         ? "meters · credits unlimited"
-        : `credits${isLow ? ` of ${figure(monthly_credits)} a month` : ""} · ${count(meters, "meter")}`,
+        : `credits${isLow ? ` of ${formatNumber(monthly_credits)} a month` : ""} · ${count(meters, "meter")}`,
       state: isLow ? ["low", "warn"] : FINE,
     });
   }
@@ -132,7 +132,7 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
       path: "projects",
       title: "Projects",
       icon: "projects",
-      figure: figure(projects.total),
+      value: formatNumber(projects.total),
       line: projects.total === 1 ? "project" : "projects",
       state: FINE,
     });
@@ -141,9 +141,11 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
       path: "keys",
       title: "Keys",
       icon: "keys",
-      figure: figure(keys.total),
+      value: formatNumber(keys.total),
       line:
-        keys.ending_soon > 0 ? `active · ${count(keys.ending_soon, "ends", "end")} within 7 days` : "active",
+        keys.ending_soon > 0
+          ? `active · ${count(keys.ending_soon, "expires", "expire")} within 7 days`
+          : "active",
       state: keys.ending_soon > 0 ? ["ending", "warn"] : FINE,
     });
   if (gate)
@@ -151,8 +153,8 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
       path: "flags",
       title: "Flags",
       icon: "flags",
-      figure: figure(gate.on),
-      line: `on · ${figure(gate.total)} in all`,
+      value: formatNumber(gate.on),
+      line: `on · ${formatNumber(gate.total)} in total`,
       state: FINE,
     });
   return cards;
@@ -165,8 +167,8 @@ function stateCards({ latch, pulse, incidents_open }: Overview): Card[] {
       path: "locks",
       title: "Locks",
       icon: "locks",
-      figure: figure(latch.held),
-      line: `held · ${figure(latch.waiting)} waiting`,
+      value: formatNumber(latch.held),
+      line: `held · ${formatNumber(latch.waiting)} waiting`,
       state: latch.waiting > LONG_QUEUE ? ["queueing", "warn"] : FINE,
     });
   if (pulse)
@@ -174,9 +176,9 @@ function stateCards({ latch, pulse, incidents_open }: Overview): Card[] {
       path: "monitors",
       title: "Monitors",
       icon: "monitors",
-      figure: (
+      value: (
         <>
-          {figure(pulse.up)} <small>/ {figure(pulse.total)}</small>
+          {formatNumber(pulse.up)} <small>/ {formatNumber(pulse.total)}</small>
         </>
       ),
       line: incidents_open > 0 ? `up · ${count(incidents_open, "open incident")}` : "up",
@@ -193,8 +195,12 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
       path: "relay",
       title: "Relay",
       icon: "relay",
-      figure: figure(relay.scheduled),
-      line: lineOf("scheduled", late && `tried again for ${late}`, `${figure(relay.failed)} failed in 24 h`),
+      value: formatNumber(relay.scheduled),
+      line: lineOf(
+        "scheduled",
+        late && `retrying for ${late}`,
+        `${formatNumber(relay.failed)} failed in 24 h`,
+      ),
       state: stateOf(relay.failed, late),
     });
   }
@@ -205,19 +211,19 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
       path: "catch",
       title: "Catch",
       icon: "catch",
-      figure: figure(inbox.pending),
-      line: lineOf("pending", late && `the oldest for ${late}`, `${figure(failed)} failed in 24 h`),
+      value: formatNumber(inbox.pending),
+      line: lineOf("pending", late && `oldest for ${late}`, `${formatNumber(failed)} failed in 24 h`),
       state: stateOf(failed, late),
     });
   }
   if (witness) {
     const late = lateBy(witness.buffered_since);
-    const waiting = witness.buffered > 0 && `${figure(witness.buffered)} waiting for storage`;
+    const waiting = witness.buffered > 0 && `${formatNumber(witness.buffered)} waiting for storage`;
     cards.push({
       path: "notary",
       title: "Notary",
       icon: "notary",
-      figure: figure(witness.receipts),
+      value: formatNumber(witness.receipts),
       line: lineOf("receipts", waiting && (late === null ? waiting : `${waiting} for ${late}`)),
       state: waiting ? ["buffered", late === null ? "warn" : "bad"] : FINE,
     });
@@ -242,8 +248,8 @@ function serverCards({ backups }: Overview): Card[] {
       path: "backups",
       title: "Backups",
       icon: "backups",
-      figure: <Ago at={last_at} never="none" />,
-      line: scheduled ? "the last one" : "no folder for them",
+      value: <Ago at={last_at} never="none" />,
+      line: scheduled ? "last backup" : "no backup folder",
       state: overdue ? ["overdue", "warn"] : scheduled ? FINE : ["off", "idle"],
     },
   ];

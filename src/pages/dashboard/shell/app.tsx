@@ -11,7 +11,7 @@ import { Nav } from "./nav.tsx";
 import { visiblePages } from "./pages.ts";
 import { Help, Palette } from "./palette.tsx";
 
-/** The whole of the console. */
+/** The console. */
 export function App() {
   const who = session.value;
   if (who === undefined)
@@ -43,10 +43,10 @@ function Frame() {
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        Skip to the page
+        Skip to content
       </button>
       <Nav />
-      {/* What is drawn belongs to one project. */}
+      {/* The content belongs to one project. */}
       <main id="main" tabIndex={-1} ref={main} key={projectId.value ?? ""}>
         {found === undefined ? <NoPage /> : <found.View />}
       </main>
@@ -58,9 +58,9 @@ function Frame() {
 
 function NoPage() {
   return (
-    <Empty icon="search" title="There is nothing here">
-      <h1 class="unseen">Nothing here</h1>
-      The address names no page that your key may see. <a href="#/overview">Go to the overview</a>.
+    <Empty icon="search" title="Page not found">
+      <h1 class="unseen">Page not found</h1>
+      This page does not exist, or your key cannot view it. <a href="#/overview">Go to the overview</a>.
     </Empty>
   );
 }
@@ -82,7 +82,7 @@ function Toasts() {
               Undo
             </Button>
           )}
-          <Button icon="close" kind="quiet" label="Close the message" onClick={() => closeToast(id)}>
+          <Button icon="close" kind="quiet" label="Dismiss" onClick={() => closeToast(id)}>
             {null}
           </Button>
         </div>

@@ -5,16 +5,16 @@ import { THEMES, theme } from "../core/theme.ts";
 import type { IconName } from "../ui/icon.tsx";
 import { visiblePages } from "./pages.ts";
 
-/** Whether the list of commands is open. */
+/** Whether the command palette is open. */
 export const paletteOpen = signal(false);
-/** Whether the list of keys is open. */
+/** Whether the list of shortcuts is open. */
 export const helpOpen = signal(false);
 
-/** Something that can be done from anywhere. */
+/** A command of the palette. */
 export interface Command {
   readonly title: string;
   readonly icon: IconName;
-  /** The keys that do the same. */
+  /** Its keyboard shortcut. */
   readonly keys?: string;
   readonly run: () => unknown;
 }
@@ -28,7 +28,7 @@ const CREATE: readonly (readonly [path: string, title: string, scope: string])[]
   ["projects", "New project", "projects:write"],
 ];
 
-/** Every command that the session may give. */
+/** All commands that the session can run. */
 export function commands(): readonly Command[] {
   return [
     ...visiblePages().map(
@@ -44,14 +44,14 @@ export function commands(): readonly Command[] {
     ),
     ...(mayChooseProject() ? projects.value : []).map(
       ({ id, name }): Command => ({
-        title: `Work in project ${name}`,
+        title: `Open project ${name}`,
         icon: "projects",
         run: () => chooseProject(id),
       }),
     ),
     ...THEMES.map(
       (one): Command => ({
-        title: one === "system" ? "Theme: as the system" : `Theme: ${one}`,
+        title: one === "system" ? "Theme: system" : `Theme: ${one}`,
         icon: one,
         run: () => {
           theme.value = one;
@@ -66,12 +66,12 @@ export function commands(): readonly Command[] {
         helpOpen.value = true;
       },
     },
-    { title: "API description", icon: "link", run: () => location.assign("../docs") },
+    { title: "API reference", icon: "link", run: () => location.assign("../docs") },
     { title: "Log out", icon: "logout", run: logOut },
   ];
 }
 
-/** Those whose title holds every word. */
+/** The commands whose title contains every word. */
 export function matching(all: readonly Command[], text: string): readonly Command[] {
   const words = text
     .toLowerCase()

@@ -3,16 +3,14 @@ import { Form } from "../ui/dialog.tsx";
 import { TextField, textOf } from "../ui/field.tsx";
 import { Mark } from "./nav.tsx";
 
-/** What is shown to somebody who is not logged in. */
+/** The login page. */
 export function LogIn() {
   return (
     <main class="log-in">
       <div class="panel">
         <Mark />
         <h1>Ninefold</h1>
-        <p class="quiet">
-          Log in with an API key. The browser gets a cookie instead of it and keeps the key nowhere.
-        </p>
+        <p class="quiet">Log in with an API key. The browser stores a session cookie, not the key.</p>
         {logInNote.value === null ? null : (
           <p class="note" role="status">
             {logInNote.value}
@@ -22,7 +20,7 @@ export function LogIn() {
           <TextField name="key" label="API key" type="password" placeholder="sm_…" required mono />
         </Form>
         <p class="quiet small">
-          No key at hand? <code>ninefold dashboard</code> on the server prints a link that logs you in once.
+          No key? <code>ninefold dashboard</code> on the server prints a one-time login link.
         </p>
       </div>
     </main>

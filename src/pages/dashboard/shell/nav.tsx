@@ -9,7 +9,7 @@ import { type PageEntry, visiblePages } from "./pages.ts";
 
 const GROUPS = ["", "Services", "Server"] as const;
 
-/** The side of the page: which project, where to go, who is logged in. On narrow screens a bar of pictures. */
+/** The sidebar: project, pages and session. On narrow screens a bar of icons. */
 export function Nav() {
   const pages = visiblePages();
   const { page } = place.value;
@@ -26,7 +26,7 @@ export function Nav() {
         </a>
         <span
           class={`live ${isLive.value ? "on" : ""}`}
-          title={isLive.value ? "Changes show at once" : "Changes show every few seconds"}
+          title={isLive.value ? "Live: changes appear immediately" : "Changes appear every few seconds"}
         >
           {isLive.value ? "live" : "polling"}
         </span>
@@ -101,7 +101,7 @@ function Person() {
         <strong>{who.key_name ?? who.email}</strong>
         <span class="quiet">{who.operator ? "operator" : `${who.tier} tier`}</span>
       </div>
-      <a class="button quiet" href="../docs" title="API description" aria-label="API description">
+      <a class="button quiet" href="../docs" title="API reference" aria-label="API reference">
         <Icon name="link" />
       </a>
       <Button icon="logout" kind="quiet" label="Log out" onClick={logOut}>
@@ -111,7 +111,7 @@ function Person() {
   );
 }
 
-/** Nine squares. */
+/** The logo: nine squares. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 30 30" aria-hidden="true">

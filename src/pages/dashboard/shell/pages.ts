@@ -13,14 +13,14 @@ import { lazy } from "./lazy.tsx";
 
 /** A page of the console. */
 export interface PageEntry {
-  /** The first part of its address. */
+  /** First segment of its address. */
   readonly path: string;
   readonly title: string;
   readonly icon: IconName;
-  /** After `g` it leads there. */
+  /** Opens the page after `g`. */
   readonly letter: string;
   readonly group: "" | "Services" | "Server";
-  /** What the session needs to see it. */
+  /** The scope that the session needs; `operator` for the operator's pages. */
   readonly needs: string | null;
   readonly View: ComponentType;
 }
@@ -55,7 +55,7 @@ const ALL: readonly PageEntry[] = [
   },
   {
     path: "check",
-    title: "Try a check",
+    title: "Test a check",
     icon: "check",
     letter: "y",
     group: "Services",
@@ -163,7 +163,7 @@ const ALL: readonly PageEntry[] = [
   },
 ];
 
-/** The pages that the session may see. */
+/** The pages that the session can view. */
 export function visiblePages(): readonly PageEntry[] {
   const isOperator = session.value?.operator === true;
   return ALL.filter(({ needs }) => needs === null || (needs === "operator" ? isOperator : may(needs)));

@@ -4,7 +4,7 @@ import { Icon } from "../ui/icon.tsx";
 import { type Command, commands, helpOpen, matching, paletteOpen } from "./commands.ts";
 import { shortcuts } from "./shortcuts.ts";
 
-/** The list of commands, which Ctrl K opens. */
+/** The command palette, opened with Ctrl K. */
 export function Palette() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
@@ -41,7 +41,7 @@ export function Palette() {
         aria-controls={id}
         aria-activedescendant={found.length === 0 ? undefined : `${id}-${at}`}
         aria-label="Command"
-        placeholder="What do you want to do?"
+        placeholder="Search commands"
         value={text}
         onKeyDown={onKeyDown}
         onInput={(event) => {
@@ -51,7 +51,7 @@ export function Palette() {
       />
       <div class="commands" role="listbox" aria-label="Commands" id={id} ref={list}>
         {found.map((command, index) => (
-          // The field above has the keys: the choice is made from there.
+          // The input handles the keys of the list.
           // biome-ignore lint/a11y/useKeyWithClickEvents: see above
           // biome-ignore lint/a11y/useFocusableInteractive: see above
           <div
@@ -68,12 +68,12 @@ export function Palette() {
           </div>
         ))}
       </div>
-      {found.length === 0 ? <p class="quiet nothing">Nothing of that name.</p> : null}
+      {found.length === 0 ? <p class="quiet nothing">No matching commands.</p> : null}
     </Dialog>
   );
 }
 
-/** The list of keys, which `?` opens. */
+/** The list of shortcuts, opened with `?`. */
 export function Help() {
   return (
     <Dialog
@@ -94,7 +94,7 @@ export function Help() {
           </div>
         ))}
       </dl>
-      <p class="quiet small">Single keys do nothing while you type; Settings switches them off.</p>
+      <p class="quiet small">Single-key shortcuts are inactive while you type. Turn them off in Settings.</p>
     </Dialog>
   );
 }

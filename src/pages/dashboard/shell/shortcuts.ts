@@ -4,24 +4,24 @@ import { shortcutsOn } from "../core/theme.ts";
 import { helpOpen, paletteOpen } from "./commands.ts";
 import { visiblePages } from "./pages.ts";
 
-/** After `g` the letter of a page must come within this time. */
+/** Time in which the letter of a page must follow `g`. */
 const SEQUENCE_MS = 1_200;
 let goUntil = 0;
 
-/** Every key and what it does. */
+/** All shortcuts and their actions. */
 export function shortcuts(): readonly (readonly [keys: string, what: string])[] {
   return [
     ["Ctrl K", "commands"],
     ["/", "search"],
     ["j", "next row"],
     ["k", "previous row"],
-    ["Enter", "open the row"],
-    ["?", "this list"],
+    ["Enter", "open row"],
+    ["?", "show shortcuts"],
     ...visiblePages().map(({ letter, title }): readonly [string, string] => [`g ${letter}`, title]),
   ];
 }
 
-/** Listens to the keyboard. */
+/** Listens for shortcuts. */
 export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (!session.value) return;
@@ -69,7 +69,7 @@ function pressed(key: string): boolean {
   }
 }
 
-/** Moves the focus among the rows of the page. */
+/** Moves the focus between the rows of the page. */
 function moveRow(step: number): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
   const at = rows.indexOf(document.activeElement as HTMLElement);

@@ -12,20 +12,20 @@ interface ButtonProps {
   readonly onClick?: (() => unknown) | undefined;
   readonly icon?: IconName | undefined;
   readonly kind?: "primary" | "danger" | "quiet" | undefined;
-  /** What the session needs for it: without it the button is disabled and says so. */
+  /** The scope that the session needs: without it the button is disabled. */
   readonly scope?: string | undefined;
   readonly disabled?: boolean | undefined;
   readonly submit?: boolean | undefined;
-  /** What it is called where its children are a picture only. */
+  /** Accessible name of a button that shows only an icon. */
   readonly label?: string | undefined;
   readonly pressed?: boolean | undefined;
 }
 
-/** A button. While what it does is under way it is disabled; what fails is shown as a message. */
+/** A button. It is disabled while its action runs; an error is shown as a toast. */
 export function Button(props: ButtonProps) {
   const { children, onClick, icon, kind, scope, disabled = false, submit = false, label, pressed } = props;
   const [busy, setBusy] = useState(false);
-  const lacks = scope !== undefined && !may(scope);
+  const lacksScope = scope !== undefined && !may(scope);
   const run = async (): Promise<void> => {
     const outcome = onClick?.();
     if (!(outcome instanceof Promise)) return;
@@ -44,11 +44,11 @@ export function Button(props: ButtonProps) {
     <button
       type={submit ? "submit" : "button"}
       class={`button ${kind ?? ""}`}
-      disabled={disabled || busy || lacks}
+      disabled={disabled || busy || lacksScope}
       aria-busy={busy}
       aria-label={label}
       aria-pressed={pressed}
-      title={lacks ? `Needs the scope ${scope}` : label}
+      title={lacksScope ? `Requires the scope ${scope}` : label}
       onClick={submit ? undefined : () => void run()}
     >
       {icon === undefined ? null : <Icon name={icon} />}
@@ -79,10 +79,10 @@ export function CopyButton({
   );
 }
 
-/** Copies a request as a line for a terminal. */
+/** Copies a request as a curl command. */
 export function CurlButton({ request }: { request: Request }) {
   return (
-    <Button icon="curl" onClick={() => copyText(curlOf(request), "curl line")}>
+    <Button icon="curl" onClick={() => copyText(curlOf(request), "curl command")}>
       <span class="wide">Copy as curl</span>
       <span class="narrow">curl</span>
     </Button>

@@ -1,9 +1,9 @@
 import { CopyButton } from "./button.tsx";
 
-/** What is shown of a long text; the rest can be downloaded. */
+/** Most characters of a text that are shown; the rest can be downloaded. */
 const SHOWN_MAX = 256 * 1024;
 
-/** A text as it is. It is a text node, whatever stands in it. */
+/** A text, rendered as a text node whatever it contains. */
 export function Code({ text, what }: { text: string; what: string }) {
   const long = text.length > SHOWN_MAX;
   return (
@@ -11,12 +11,12 @@ export function Code({ text, what }: { text: string; what: string }) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
       <pre tabIndex={0}>{long ? text.slice(0, SHOWN_MAX) : text}</pre>
       <CopyButton text={text} what={what} />
-      {long ? <p class="quiet small">The first 256 KiB. Download it to see all of it.</p> : null}
+      {long ? <p class="quiet small">First 256 KiB. Download the body to see all of it.</p> : null}
     </div>
   );
 }
 
-/** A value as JSON that people can read. */
+/** A value as formatted JSON. */
 export function pretty(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

@@ -7,20 +7,20 @@ import { Problem } from "./feedback.tsx";
 
 interface DialogProps {
   readonly title: string;
-  /** Called for Escape and the cross. */
+  /** Called on Escape and by the close button. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A dialog over the page, which keeps the focus until it is closed. */
+/** A modal dialog that keeps the focus until it is closed. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Before it is painted: what is typed next belongs into it.
+  // Before the first paint, so that what the user types goes into the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
-    // Not the cross, which comes first; without a field it is the right one.
+    // The first field, else the close button.
     box.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => {
       if (before instanceof HTMLElement) before.focus();
@@ -47,18 +47,18 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 }
 
 interface FormProps {
-  /** What the button says. */
+  /** Label of the submit button. */
   readonly submit: string;
   readonly kind?: "primary" | "danger";
   readonly disabled?: boolean;
   readonly scope?: string;
-  /** Sends what was entered. What it throws is shown above the button. */
+  /** Submits the form. Its error is shown above the button. */
   readonly onSubmit: (data: FormData) => Promise<void>;
   readonly onCancel?: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A form that shows what went wrong where it was sent. */
+/** A form that shows its own errors. */
 export function Form(props: FormProps) {
   const { submit, kind = "primary", disabled = false, scope, onSubmit, onCancel, children } = props;
   const [busy, setBusy] = useState(false);
@@ -95,23 +95,23 @@ export function Form(props: FormProps) {
 
 interface ConfirmProps {
   readonly title: string;
-  /** What the button says: the deed itself. */
-  readonly deed: string;
+  /** Label of the confirm button: the action. */
+  readonly action: string;
   readonly children: ComponentChildren;
-  /** A name that must be typed, for what cannot be got back. */
+  /** A name that must be typed to confirm an irreversible action. */
   readonly typed?: string;
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }
 
-/** Asks before something that cannot be taken back. */
-export function Confirm({ title, deed, children, typed, onConfirm, onClose }: ConfirmProps) {
+/** Asks for confirmation before an irreversible action. */
+export function Confirm({ title, action, children, typed, onConfirm, onClose }: ConfirmProps) {
   const [text, setText] = useState("");
   const id = useId();
   return (
     <Dialog title={title} onClose={onClose}>
       <Form
-        submit={deed}
+        submit={action}
         kind="danger"
         disabled={typed !== undefined && text !== typed}
         onCancel={onClose}

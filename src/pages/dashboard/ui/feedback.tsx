@@ -5,7 +5,7 @@ import type { List, Resource } from "../core/resource.ts";
 import { Button, CopyButton } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** What went wrong, with the request's id, by which the server's log has it. */
+/** An error with the request's id, which the server's log contains. */
 export function Problem({ failure, retry }: { failure: Failure; retry?: (() => void) | undefined }) {
   return (
     <div class="problem" role="alert">
@@ -27,7 +27,7 @@ export function Problem({ failure, retry }: { failure: Failure; retry?: (() => v
   );
 }
 
-/** Nothing there yet: what it is for, and the line that makes the first one. */
+/** An empty state: what the page is for, and a command that creates the first item. */
 export function Empty(props: {
   icon: IconName;
   title: string;
@@ -46,14 +46,14 @@ export function Empty(props: {
       {line === null ? null : (
         <div class="curl">
           <pre>{line}</pre>
-          <CopyButton text={line} what="Line" />
+          <CopyButton text={line} what="Command" />
         </div>
       )}
     </div>
   );
 }
 
-/** Grey bars where text will be. */
+/** A placeholder while data is loading. */
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (
     <div class="loading" role="status">
@@ -67,10 +67,10 @@ export function Loading({ rows = 4 }: { rows?: number }) {
 
 const NOT_FOUND = 404;
 
-/** Draws what was read; before that, or where that failed, what is to be said instead. */
+/** Renders data; before that the loading or error state. */
 export function Loaded<T>(props: {
   of: Resource<T>;
-  /** Instead of an error, where the server has no such thing. */
+  /** Rendered instead of an error when the resource does not exist. */
   missing?: ComponentChildren;
   children: (data: T) => ComponentChildren;
 }) {
@@ -85,13 +85,13 @@ export function Loaded<T>(props: {
   );
 }
 
-/** The way to the next page of a list. */
+/** The button for the next page of a list. */
 export function More<T>({ of }: { of: List<T> }) {
   const { more } = of;
   if (more === null) return null;
   return (
     <div class="more">
-      <Button onClick={more}>{of.isPartial ? "Search older ones" : "Show more"}</Button>
+      <Button onClick={more}>{of.isPartial ? "Search older items" : "Load more"}</Button>
     </div>
   );
 }

@@ -14,16 +14,16 @@ interface TextProps extends FieldProps {
   readonly placeholder?: string;
   readonly min?: number;
   readonly max?: number;
-  /** `any`: a number need not be whole. */
+  /** `any` allows decimals. */
   readonly step?: "any";
   readonly pattern?: string;
-  /** More than one line. */
+  /** A multi-line field. */
   readonly rows?: number;
   readonly mono?: boolean;
   readonly onInput?: (text: string) => void;
 }
 
-/** A field for a text. */
+/** A text field. */
 export function TextField(props: TextProps) {
   const {
     name,
@@ -69,7 +69,7 @@ interface SelectProps extends FieldProps {
   readonly onChange?: (value: string) => void;
 }
 
-/** A field with the values that there are. */
+/** A select field. */
 export function SelectField({ name, label, hint, value, options, onChange }: SelectProps) {
   const id = useId();
   return (
@@ -100,7 +100,7 @@ interface CheckProps {
   readonly onChange?: (checked: boolean) => void;
 }
 
-/** A box to tick. */
+/** A checkbox. */
 export function CheckField({ name, label, checked = false, value, onChange }: CheckProps) {
   return (
     <label class="check">
@@ -122,7 +122,7 @@ export function textOf(data: FormData, name: string): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
-/** The search above a list; `/` leads to it. */
+/** The search field above a list; `/` focuses it. */
 export function SearchField(props: { label: string; value: string; onInput: (text: string) => void }) {
   const { label, value, onInput } = props;
   return (
@@ -138,7 +138,7 @@ export function SearchField(props: { label: string; value: string; onInput: (tex
   );
 }
 
-/** One of a few: which part of a list is shown. */
+/** A choice between a few options, such as the state filter of a list. */
 export function Choice<T extends string>(props: {
   label: string;
   options: readonly (readonly [value: T, label: string])[];

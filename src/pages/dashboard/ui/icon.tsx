@@ -70,10 +70,10 @@ const ICONS = {
   undo: RotateCcw,
 } satisfies Record<string, IconNode>;
 
-/** The name of a picture. */
+/** Name of an icon. */
 export type IconName = keyof typeof ICONS;
 
-/** A picture that says nothing to a screen reader: the words beside it do. */
+/** An icon. Screen readers skip it: it always comes with text. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">

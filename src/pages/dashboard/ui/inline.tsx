@@ -1,7 +1,7 @@
 import { useId } from "preact/hooks";
 
 interface InlineProps {
-  /** What it is called by screen readers, where no label stands beside it. */
+  /** Accessible name of a field without a visible label. */
   readonly label: string;
   readonly value: string;
   readonly onInput: (text: string) => void;
@@ -11,13 +11,13 @@ interface InlineTextProps extends InlineProps {
   readonly placeholder?: string | undefined;
   readonly type?: "text" | "number";
   readonly mono?: boolean;
-  /** More than one line. */
+  /** A multi-line field. */
   readonly rows?: number | undefined;
-  /** What is offered while it is typed. */
+  /** Suggestions. */
   readonly offers?: readonly string[] | undefined;
 }
 
-/** A field for a text within a row of others. */
+/** A text field within a row of fields. */
 export function InlineText({
   label,
   value,
@@ -53,7 +53,7 @@ export function InlineText({
   );
 }
 
-/** One of a few values within a row. */
+/** A select field within a row of fields. */
 export function InlineSelect(
   props: InlineProps & { readonly options: readonly (readonly [value: string, label: string])[] },
 ) {

@@ -6,26 +6,26 @@ import { type Column, Table } from "./table.tsx";
 
 interface ListPaneProps<T> {
   readonly list: List<T>;
-  /** What it lists. */
+  /** Accessible name of the list. */
   readonly label: string;
-  /** In the place of the table, where there is nothing to list. */
+  /** Rendered instead of an empty table. */
   readonly empty: ComponentChildren;
   readonly keyOf: (row: T) => string;
-  /** Where a row leads. */
+  /** Link of a row. */
   readonly href: (row: T) => string;
   readonly columns: readonly Column<T>[];
-  /** The heads of the columns that are left beside one thing. */
+  /** Headings of the columns that stay next to the details. */
   readonly narrow: readonly string[];
-  /** The thing that the address names. */
+  /** The selected item. */
   readonly selected: string | undefined;
-  /** What is shown of it beside the list. */
+  /** Details of the selected item. */
   readonly detail: (selected: string) => ComponentChildren;
 }
 
-/** A list as a table, and beside it one of what it lists. */
+/** A list as a table, with details of the selected item. */
 export function ListPane<T>(props: ListPaneProps<T>) {
   const { list, label, empty, keyOf, href, columns, narrow, selected, detail } = props;
-  const shown = selected === undefined ? columns : columns.filter(({ head }) => narrow.includes(head));
+  const visible = selected === undefined ? columns : columns.filter(({ head }) => narrow.includes(head));
   return (
     <div class={selected === undefined ? "" : "panes"}>
       <Panel flush>
@@ -41,7 +41,7 @@ export function ListPane<T>(props: ListPaneProps<T>) {
                   keyOf={keyOf}
                   href={href}
                   selected={selected}
-                  columns={shown}
+                  columns={visible}
                 />
                 <More of={list} />
               </>

@@ -6,19 +6,19 @@ import { Icon } from "./icon.tsx";
 
 interface PageProps {
   readonly title: string;
-  /** Beside the title. */
+  /** Next to the title. */
   readonly status?: ComponentChildren;
-  /** Below it, one line. */
+  /** One line below the title. */
   readonly lead?: ComponentChildren;
-  /** The page above: its address and name. */
+  /** Address and title of the parent page. */
   readonly up?: readonly [href: string, name: string];
-  /** The request that gives what the page shows. */
+  /** The request that returns the data of the page. */
   readonly request?: Request;
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** A page: its title with state and actions, and what it shows. */
+/** A page: title, state, actions and content. */
 export function Page({ title, status, lead, up, request, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Ninefold`;
@@ -47,7 +47,7 @@ export function Page({ title, status, lead, up, request, actions, children }: Pa
   );
 }
 
-/** A framed part of a page. */
+/** A framed section of a page. */
 export function Panel(props: {
   title?: string;
   actions?: ComponentChildren;
@@ -68,7 +68,7 @@ export function Panel(props: {
   );
 }
 
-/** Names with what they stand for. */
+/** A list of names and values. */
 export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   return (
     <dl class="facts">

@@ -1,4 +1,4 @@
-/** How good it is. */
+/** Severity of a state. */
 export type Tone = "good" | "warn" | "bad" | "idle" | "busy";
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -22,7 +22,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   suspended: "bad",
 };
 
-/** A state: a dot, whose shape differs too, and the word. */
+/** A state: a word and a dot. The dot's shape differs too. */
 export function Status({ state, tone }: { state: string; tone?: Tone }) {
   return <span class={`status ${tone ?? TONES[state] ?? "idle"}`}>{state}</span>;
 }

@@ -4,19 +4,19 @@ import type { ComponentChildren } from "preact";
 export interface Column<T> {
   readonly head: string;
   readonly cell: (row: T) => ComponentChildren;
-  /** `wide`: left out on narrow screens; `end`: figures, to the right; `fit`: as narrow as can be. */
-  readonly look?: string;
+  /** `wide`: hidden on narrow screens; `end`: numbers, aligned right; `fit`: as narrow as its content. */
+  readonly layout?: string;
 }
 
 interface TableProps<T> {
-  /** What it lists. */
+  /** Accessible name of the table. */
   readonly label: string;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
-  /** Where a row leads: its first column is the link, the whole row takes the click. */
+  /** Link of a row, in its first column; a click anywhere in the row follows it. */
   readonly href?: (row: T) => string;
-  /** The row that is shown beside the table. */
+  /** The row whose details are shown. */
   readonly selected?: string | undefined;
 }
 
@@ -28,8 +28,8 @@ export function Table<T>({ label, rows, columns, keyOf, href, selected }: TableP
         <caption class="unseen">{label}</caption>
         <thead>
           <tr>
-            {columns.map(({ head, look }) => (
-              <th key={head} scope="col" class={look}>
+            {columns.map(({ head, layout }) => (
+              <th key={head} scope="col" class={layout}>
                 {head}
               </th>
             ))}
@@ -43,7 +43,7 @@ export function Table<T>({ label, rows, columns, keyOf, href, selected }: TableP
               aria-current={keyOf(row) === selected ? "true" : undefined}
             >
               {columns.map((column, at) => (
-                <td key={column.head} class={column.look}>
+                <td key={column.head} class={column.layout}>
                   {at === leadColumn(columns) && href !== undefined ? (
                     <a class="row" data-row href={href(row)}>
                       {column.cell(row)}
@@ -61,7 +61,7 @@ export function Table<T>({ label, rows, columns, keyOf, href, selected }: TableP
   );
 }
 
-/** The first column with a heading that is no box to tick. */
+/** The first column that is not a checkbox. */
 function leadColumn<T>(columns: readonly Column<T>[]): number {
-  return columns.findIndex(({ look }) => look !== "tick");
+  return columns.findIndex(({ layout }) => layout !== "tick");
 }

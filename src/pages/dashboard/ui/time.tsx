@@ -1,7 +1,7 @@
 import { ago, instant } from "../core/format.ts";
 import { now } from "../core/now.ts";
 
-/** A moment by its distance; the exact one on hovering. */
+/** A relative time, with the exact time as a tooltip. */
 export function Ago({ at, never = "never" }: { at: string | number | null | undefined; never?: string }) {
   if (at === null || at === undefined) return <span class="quiet">{never}</span>;
   const moment = instant(at);
@@ -13,8 +13,8 @@ export function Ago({ at, never = "never" }: { at: string | number | null | unde
   );
 }
 
-/** A moment exactly, in the reader's own time. */
-export function Moment({ at }: { at: string | number | null | undefined }) {
+/** An exact time in the user's time zone. */
+export function DateTime({ at }: { at: string | number | null | undefined }) {
   if (at === null || at === undefined) return <span class="quiet">–</span>;
   const date = new Date(instant(at));
   return (

@@ -24,17 +24,17 @@ const STATES = [
   ["failed", "Failed"],
 ] as const;
 
-/** The events of a bucket; beside them one of them. */
+/** A bucket's events, with details of the selected event. */
 export function BucketEvents({ id }: { id: string }) {
   const { query, rest } = place.value;
   const [, event] = rest;
   const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
   const q = useSettled(query.get("q") ?? "");
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-  // A search is work for the server: it is not made again with each event that comes in.
+  // Each search costs the server work, so a new event does not repeat it.
   const list = useList(`events ${id} ${status} ${q}`, q === "" ? ["catch"] : [], async (page, signal) => {
-    const wanted = { ...page, ...(status === "" ? {} : { status }), ...(q === "" ? {} : { q }) };
-    const found = await call("catch.events.list", { params: { bucket_id: id }, query: wanted }, signal);
+    const filters = { ...page, ...(status === "" ? {} : { status }), ...(q === "" ? {} : { q }) };
+    const found = await call("catch.events.list", { params: { bucket_id: id }, query: filters }, signal);
     return { items: found.events, cursor: found.cursor, isPartial: found.partial === true };
   });
   const replay = async (): Promise<void> => {
@@ -67,7 +67,7 @@ export function BucketEvents({ id }: { id: string }) {
         keyOf={(one) => one.id}
         href={(one) => href(["catch", id, one.id], Object.fromEntries(query))}
         columns={[tickColumn(ticked, setTicked), ...COLUMNS]}
-        narrow={["Pick", "Event", "State"]}
+        narrow={["Select", "Event", "State"]}
         selected={event}
         detail={(one) => <EventView key={one} bucket={id} id={one} onReplayed={list.reload} />}
       />
@@ -82,7 +82,7 @@ function Replays({ ticked, onTicked }: { ticked: number; onTicked: () => Promise
   return (
     <div class="actions">
       <Button scope="catch:write" onClick={() => setQuery({ replay: "1" })}>
-        Replay many…
+        Replay events…
       </Button>
       <Button scope="catch:write" icon="reload" disabled={ticked === 0} onClick={onTicked}>
         Replay {ticked === 0 ? "ticked" : ticked}
@@ -94,19 +94,19 @@ function Replays({ ticked, onTicked }: { ticked: number; onTicked: () => Promise
 function NoEvents({ id, isSearch, more }: { id: string; isSearch: boolean; more: ComponentChildren }) {
   if (isSearch)
     return (
-      <Empty icon="search" title="No event has this text">
-        Bodies are searched as they came, and headers as <code>name: value</code>.{more}
+      <Empty icon="search" title="No matching events">
+        Searches bodies as received, and headers in the form <code>name: value</code>.{more}
       </Empty>
     );
   const request = { method: "POST", path: `/v1/catch/${id}`, body: { hello: "world" } };
   return (
     <Empty icon="catch" title="No events here" request={request}>
-      Events appear the moment that they arrive. Send one:
+      Events appear here as they arrive. Send one:
     </Empty>
   );
 }
 
-/** Boxes to pick events by. */
+/** Checkboxes that select events. */
 function tickColumn(
   ticked: ReadonlySet<string>,
   onTick: (ticked: ReadonlySet<string>) => void,
@@ -118,12 +118,12 @@ function tickColumn(
     onTick(next);
   };
   return {
-    head: "Pick",
-    look: "tick",
+    head: "Select",
+    layout: "tick",
     cell: ({ id }) => (
       <input
         type="checkbox"
-        aria-label={`Pick ${id}`}
+        aria-label={`Select ${id}`}
         checked={ticked.has(id)}
         onChange={(event) => tick(id, event.currentTarget.checked)}
       />
@@ -144,22 +144,22 @@ const COLUMNS: readonly Column<EventItem>[] = [
       </>
     ),
   },
-  { head: "Signature", cell: ({ verification }) => <Status state={verification} />, look: "wide" },
-  { head: "Answer", cell: ({ response_status, error }) => response_status ?? error ?? "–", look: "wide" },
-  { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+  { head: "Signature", cell: ({ verification }) => <Status state={verification} />, layout: "wide" },
+  { head: "Response", cell: ({ response_status, error }) => response_status ?? error ?? "–", layout: "wide" },
+  { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
 ];
 
-/** One after another: what each came to is told at the end. */
+/** Replays one event after another and shows the result at the end. */
 async function replayAll(bucket: string, ids: readonly string[]): Promise<void> {
   let arrived = 0;
-  let trouble = "";
+  let problem = "";
   for (const event_id of ids) {
     try {
       const { status } = await call("catch.events.replay", { params: { bucket_id: bucket, event_id } });
       if (status === "replayed") arrived += 1;
     } catch (error) {
-      trouble = `: ${messageOf(error)}`;
+      problem = `: ${messageOf(error)}`;
     }
   }
-  toast(`${arrived} of ${ids.length} replayed${trouble}`);
+  toast(`${arrived} of ${ids.length} replayed${problem}`);
 }

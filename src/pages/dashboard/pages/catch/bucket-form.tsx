@@ -7,13 +7,13 @@ import { Dialog, Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 
 const PROVIDERS = [
-  ["", "whatever the headers show"],
+  ["", "Detect from headers"],
   ["stripe", "Stripe"],
   ["github", "GitHub"],
   ["shopify", "Shopify"],
   ["svix", "Svix"],
   ["standard", "Standard Webhooks"],
-  ["custom", "custom: a recipe"],
+  ["custom", "Custom"],
   ...[
     ...[
       "bitbucket",
@@ -32,10 +32,10 @@ const PROVIDERS = [
 ] as const;
 
 const DELIVERIES = [
-  ["push", "events are sent on"],
-  ["pull", "events wait until they are fetched"],
+  ["push", "Push to a URL"],
+  ["pull", "Pull: consumers fetch events"],
 ] as const;
-/** They ask with a token that was entered there. */
+/** Providers that verify the URL with a token that the user enters there. */
 const WITH_TOKEN = ["meta", "strava", "websub"];
 const RECIPE = JSON.stringify(
   { header: "X-Signature", algorithm: "hmac-sha256", template: "{body}" },
@@ -44,13 +44,13 @@ const RECIPE = JSON.stringify(
 );
 
 interface BucketFormProps {
-  /** Undefined for a new one. */
+  /** Undefined for a new bucket. */
   readonly of?: Bucket;
   readonly onDone?: () => void;
   readonly onClose: () => void;
 }
 
-/** Makes a bucket, and goes to it. */
+/** The form of a new bucket; opens the bucket afterwards. */
 async function create(body: BucketCreateBody, data: FormData): Promise<void> {
   const provider = textOf(data, "provider");
   const recipe = textOf(data, "signature");
@@ -66,7 +66,7 @@ async function create(body: BucketCreateBody, data: FormData): Promise<void> {
   go(["catch", made.id]);
 }
 
-/** Makes a bucket, or changes one. */
+/** The form of a new or existing bucket. */
 export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
   const [delivery, setDelivery] = useState<string>(bucket?.delivery ?? "push");
   const [provider, setProvider] = useState("");
@@ -78,19 +78,19 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
     const body = { target_url, delivery, name, ...(secret === undefined ? {} : { signing_secret: secret }) };
     if (bucket === undefined) return create(body, data);
     await call("catch.buckets.update", { params: { bucket_id: bucket.id }, body });
-    toast("The bucket is changed");
+    toast("Bucket updated");
     onDone?.();
     onClose();
   };
   return (
     <Dialog
-      title={bucket === undefined ? "New bucket" : `Change ${bucket.name ?? bucket.id}`}
+      title={bucket === undefined ? "New bucket" : `Edit ${bucket.name ?? bucket.id}`}
       onClose={onClose}
     >
       <Form submit={bucket === undefined ? "Create bucket" : "Save"} onCancel={onClose} onSubmit={submit}>
         <TextField
           name="target_url"
-          label="Send events on to"
+          label="Target URL"
           type="url"
           value={bucket?.target_url ?? undefined}
           placeholder="https://example.com/webhooks"
@@ -103,9 +103,7 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
           options={DELIVERIES}
           onChange={setDelivery}
           hint={
-            delivery === "pull"
-              ? "For ninefold listen, which brings them to a machine without an address."
-              : undefined
+            delivery === "pull" ? "For ninefold listen, which forwards events to a local server." : undefined
           }
         />
         <TextField name="name" label="Name" value={bucket?.name ?? undefined} />
@@ -124,14 +122,16 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
             label="Signing secret"
             type="password"
             mono
-            {...(bucket?.has_signing_secret === true ? { hint: "There is one; kept unless entered." } : {})}
+            {...(bucket?.has_signing_secret === true
+              ? { hint: "Leave empty to keep the current secret." }
+              : {})}
           />
         </div>
         {provider === "custom" ? (
-          <TextField name="signature" label="Recipe of its signature" rows={5} mono required value={RECIPE} />
+          <TextField name="signature" label="Signature scheme" rows={5} mono required value={RECIPE} />
         ) : null}
         {WITH_TOKEN.includes(provider) ? (
-          <TextField name="token" label="Verify token" mono hint="The one that you entered there." />
+          <TextField name="token" label="Verify token" mono hint="The token that you set at the provider." />
         ) : null}
       </Form>
     </Dialog>

@@ -7,8 +7,8 @@ import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
 
 const METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"] as const;
 const MODES = [
-  ["mark", "kept, never sent on"],
-  ["reject", "not kept"],
+  ["mark", "stored, not forwarded"],
+  ["reject", "rejected"],
 ] as const;
 const INVALID = [
   ["200", "200"],
@@ -17,16 +17,16 @@ const INVALID = [
   ["403", "403"],
 ] as const;
 const OVERLOAD = [
-  ["200", "200: it is lost"],
-  ["429", "429: the sender may try again"],
-  ["503", "503: the sender may try again"],
+  ["200", "200: the event is lost"],
+  ["429", "429: the sender can retry"],
+  ["503", "503: the sender can retry"],
 ] as const;
 const TYPES = ["text/plain", "application/json", "application/xml", "text/xml"].map(
   (type) => [type, type] as const,
 );
 const HOUR_MS = 3_600_000;
 
-/** What a bucket takes in, keeps, and answers. */
+/** A bucket's settings: accepted requests, retention and responses. */
 export function BucketSettings({
   of: bucket,
   onDone,
@@ -36,11 +36,11 @@ export function BucketSettings({
   onDone: () => void;
   onClose: () => void;
 }) {
-  // Kept here: an event that comes in meanwhile draws the page anew.
+  // Form state: an incoming event re-renders the page.
   const [methods, setMethods] = useState<Bucket["methods"]>(bucket.methods);
   const submit = async (data: FormData): Promise<void> => {
     await call("catch.buckets.update", { params: { bucket_id: bucket.id }, body: changesIn(data, bucket) });
-    toast("The bucket is changed");
+    toast("Bucket updated");
     onDone();
     onClose();
   };
@@ -48,7 +48,7 @@ export function BucketSettings({
     <Dialog title={`Settings of ${bucket.name ?? bucket.id}`} onClose={onClose}>
       <Form submit="Save" onCancel={onClose} onSubmit={submit}>
         <fieldset class="checks">
-          <legend>Methods that are kept</legend>
+          <legend>Accepted methods</legend>
           {METHODS.map((method) => (
             <CheckField
               key={method}
@@ -62,13 +62,13 @@ export function BucketSettings({
           ))}
         </fieldset>
         <Signatures of={bucket} />
-        <Answers of={bucket} />
+        <Retention of={bucket} />
       </Form>
     </Dialog>
   );
 }
 
-/** What becomes of signatures that do not hold, and which secrets do. */
+/** Handling of invalid signatures, and the signing secrets. */
 function Signatures({ of: bucket }: { of: Bucket }) {
   return (
     <>
@@ -81,7 +81,7 @@ function Signatures({ of: bucket }: { of: Bucket }) {
         />
         <SelectField
           name="invalid"
-          label="are answered"
+          label="Response to them"
           value={String(bucket.invalid_status)}
           options={INVALID}
         />
@@ -89,34 +89,43 @@ function Signatures({ of: bucket }: { of: Bucket }) {
       <div class="two">
         <TextField
           name="previous"
-          label="Secret before this one"
+          label="Previous secret"
           type="password"
           mono
           hint={
-            bucket.previous_expires_at === null ? undefined : `One holds until ${bucket.previous_expires_at}.`
+            bucket.previous_expires_at === null
+              ? undefined
+              : `The previous secret is valid until ${bucket.previous_expires_at}.`
           }
         />
-        <TextField name="previous_hours" label="holds for hours" type="number" min={1} max={720} value="24" />
+        <TextField
+          name="previous_hours"
+          label="Valid for (hours)"
+          type="number"
+          min={1}
+          max={720}
+          value="24"
+        />
       </div>
     </>
   );
 }
 
-/** How long events are kept, and what is answered. */
-function Answers({ of: bucket }: { of: Bucket }) {
+/** Retention and responses. */
+function Retention({ of: bucket }: { of: Bucket }) {
   const { response } = bucket;
   return (
     <>
       <SelectField
         name="overload"
-        label="What there is no room for is answered"
+        label="Response when over the limit"
         value={String(bucket.overload_status)}
         options={OVERLOAD}
       />
       <div class="two">
         <TextField
           name="deduplicate"
-          label="Notice repeats for hours"
+          label="Deduplication window (hours)"
           type="number"
           min={0}
           max={168}
@@ -124,31 +133,31 @@ function Answers({ of: bucket }: { of: Bucket }) {
         />
         <TextField
           name="retention"
-          label="Keep events for hours"
+          label="Retention (hours)"
           type="number"
           min={1}
           value={bucket.retention_hours === null ? undefined : String(bucket.retention_hours)}
-          hint="Empty: as long as the tier has it."
+          hint="Leave empty for the maximum of the tier."
         />
       </div>
       <div class="two">
         <TextField
           name="status"
-          label="Answer with status"
+          label="Response status"
           type="number"
           min={200}
           max={299}
           value={response === null ? undefined : String(response.status ?? 200)}
-          hint="Empty: our JSON."
+          hint="Leave empty for the default JSON response."
         />
         <SelectField
           name="type"
-          label="of type"
+          label="Content type"
           value={response?.content_type ?? "text/plain"}
           options={TYPES}
         />
       </div>
-      <TextField name="body" label="and body" rows={2} mono value={response?.body ?? undefined} />
+      <TextField name="body" label="Body" rows={2} mono value={response?.body ?? undefined} />
     </>
   );
 }

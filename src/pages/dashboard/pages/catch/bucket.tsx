@@ -16,7 +16,7 @@ import { TestEvent } from "./test-event.tsx";
 
 type Open = "change" | "settings" | "test" | "delete" | null;
 
-/** A bucket and its events; beside them one of them. */
+/** A bucket and its events, with details of the selected event. */
 export function BucketPage({ id }: { id: string }) {
   const params = { bucket_id: id };
   const [open, setOpen] = useState<Open>(null);
@@ -45,22 +45,22 @@ export function BucketPage({ id }: { id: string }) {
             kind={isLive ? undefined : "primary"}
             onClick={setState}
           >
-            {isLive ? "Pause" : "Go live"}
+            {isLive ? "Pause" : "Resume"}
           </Button>
           <Button scope="catch:write" disabled={data === null} onClick={() => setOpen("change")}>
-            Change…
+            Edit…
           </Button>
           <Button scope="catch:write" disabled={data === null} onClick={() => setOpen("settings")}>
             Settings…
           </Button>
           <Button disabled={data === null} onClick={() => setOpen("test")}>
-            Send a test event…
+            Send test event…
           </Button>
           <Button
             kind="danger"
             icon="delete"
             scope="catch:write"
-            label="Delete the bucket"
+            label="Delete…"
             disabled={data === null}
             onClick={() => setOpen("delete")}
           >
@@ -85,7 +85,7 @@ interface DialogsProps {
   readonly onClose: () => void;
 }
 
-/** What is open above the page. */
+/** Dialogs of the page. */
 function Dialogs({ of: bucket, open, onDone, onClose }: DialogsProps) {
   return (
     <>
@@ -95,7 +95,7 @@ function Dialogs({ of: bucket, open, onDone, onClose }: DialogsProps) {
       {open === "delete" ? (
         <Confirm
           title="Delete this bucket?"
-          deed="Delete bucket"
+          action="Delete bucket"
           typed={bucket.name ?? bucket.id}
           onClose={onClose}
           onConfirm={async () => {
@@ -103,7 +103,7 @@ function Dialogs({ of: bucket, open, onDone, onClose }: DialogsProps) {
             go(["catch"]);
           }}
         >
-          <p>All of its events go with it, and what is sent to its address from now on is thrown away.</p>
+          <p>All of its events are deleted, and requests to its URL are discarded.</p>
         </Confirm>
       ) : null}
     </>
@@ -111,18 +111,18 @@ function Dialogs({ of: bucket, open, onDone, onClose }: DialogsProps) {
 }
 
 function Addresses({ of: { id, ingest_url, target_url, delivery } }: { of: Bucket }) {
-  // Its path alone: this page knows better where the server is.
+  // The path only: the console knows the server's address.
   const url = BASE_URL + ingest_url.slice(ingest_url.indexOf("/v1/"));
   return (
     <>
       <code>{url}</code> <CopyButton text={url} what="Address" />{" "}
       {delivery === "pull" ? (
         <>
-          waits for <code>ninefold listen {id}</code>
+          forwarded by <code>ninefold listen {id}</code>
         </>
       ) : (
         <>
-          sends on to <code>{target_url}</code>
+          forwards to <code>{target_url}</code>
         </>
       )}
     </>

@@ -1,6 +1,6 @@
 import type { Bucket } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,7 +11,7 @@ import { Table } from "../../ui/table.tsx";
 import { BucketPage } from "./bucket.tsx";
 import { BucketForm } from "./bucket-form.tsx";
 
-/** The buckets, or one of them with its events. */
+/** The list of buckets, or one bucket with its events. */
 export function CatchPage() {
   const [id] = place.value.rest;
   return id === undefined ? <BucketList /> : <BucketPage key={id} id={id} />;
@@ -40,8 +40,8 @@ function BucketList() {
                 title="No buckets yet"
                 request={requestOf("catch.buckets.create", { body: EXAMPLE })}
               >
-                A bucket has an address for webhooks. It keeps each one exactly as it came, checks its
-                signature, sends it on, and again if need be.
+                A bucket receives webhooks at its own URL. It stores each request unchanged, verifies its
+                signature and forwards it, with retries.
               </Empty>
             ) : (
               <Buckets of={data.buckets} />
@@ -69,16 +69,16 @@ function Buckets({ of: buckets }: { of: readonly Bucket[] }) {
               {name ?? id}
               <span class="sub">
                 {name === null ? "" : `${id} `}
-                {delivery === "pull" ? "waits to be fetched" : `to ${target_url}`}
+                {delivery === "pull" ? "pull" : `to ${target_url}`}
               </span>
             </>
           ),
         },
-        { head: "Provider", cell: ({ provider }) => provider ?? "any", look: "wide" },
-        { head: "Pending", cell: ({ events }) => figure(events.pending), look: "end wide" },
-        { head: "Delivered", cell: ({ events }) => figure(events.delivered), look: "end wide" },
-        { head: "Failed", cell: ({ events }) => figure(events.failed), look: "end wide" },
-        { head: "State", cell: ({ state }) => <Status state={state} />, look: "fit" },
+        { head: "Provider", cell: ({ provider }) => provider ?? "any", layout: "wide" },
+        { head: "Pending", cell: ({ events }) => formatNumber(events.pending), layout: "end wide" },
+        { head: "Delivered", cell: ({ events }) => formatNumber(events.delivered), layout: "end wide" },
+        { head: "Failed", cell: ({ events }) => formatNumber(events.failed), layout: "end wide" },
+        { head: "State", cell: ({ state }) => <Status state={state} />, layout: "fit" },
       ]}
     />
   );

@@ -2,22 +2,22 @@ import type { CaughtEvent, EventAttempt } from "../../../../client/generated/api
 import { count, span } from "../../core/format.ts";
 import { Facts } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 
-/** What became of an event, and each try to deliver it, the last one first. */
+/** An event's state and its delivery attempts, newest first. */
 export function EventAttempts({ of: event }: { of: CaughtEvent }) {
   return (
     <div class="stack">
       <Facts
         of={[
           ["State", <Status key="s" state={event.status} />],
-          ["Received", <Moment key="r" at={event.received_at} />],
-          ["Delivered", <Moment key="d" at={event.delivered_at} />],
+          ["Received", <DateTime key="r" at={event.received_at} />],
+          ["Delivered", <DateTime key="d" at={event.delivered_at} />],
           ["Error", event.error ?? "–"],
         ]}
       />
       {event.attempt_log.length === 0 ? (
-        <p class="quiet">It has not been sent on yet.</p>
+        <p class="quiet">No attempts yet.</p>
       ) : (
         <ol class="tries" aria-label={count(event.attempt_log.length, "try", "tries")}>
           {event.attempt_log.toReversed().map((attempt, at) => (
@@ -38,18 +38,18 @@ function Attempt({
     <li>
       <p>
         <Status
-          state={response_status === null ? "no answer" : String(response_status)}
+          state={response_status === null ? "no response" : String(response_status)}
           tone={error === null ? "good" : "bad"}
         />
         <span>{kind}</span>
         <span class="quiet small">
-          <Moment at={at} /> · {span(duration_ms)}
+          <DateTime at={at} /> · {span(duration_ms)}
         </span>
       </p>
       {response_status === null ? <p class="small">{error}</p> : null}
       {response_body === null || response_body === "" ? null : (
         <details>
-          <summary>What it answered</summary>
+          <summary>Response</summary>
           <pre>{response_body}</pre>
         </details>
       )}

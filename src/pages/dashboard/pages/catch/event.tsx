@@ -20,7 +20,7 @@ const TABS = [
   ["attempts", "Attempts"],
 ] as const;
 
-/** One event: its body as JSON, its exact bytes, its headers, and what became of it. */
+/** An event: its body as JSON, its raw bytes, its headers and its attempts. */
 export function EventView({
   bucket,
   id,
@@ -40,8 +40,8 @@ export function EventView({
       const { status, response_status } = await call("catch.events.replay", { params });
       toast(
         status === "replayed"
-          ? `Replayed: the target answered ${response_status}`
-          : `The target answered ${response_status}`,
+          ? `Replayed: the target returned ${response_status}`
+          : `The target returned ${response_status}`,
       );
     } finally {
       event.reload();
@@ -56,7 +56,7 @@ export function EventView({
             title={id}
             actions={
               <div class="actions">
-                <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl line")}>
+                <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl command")}>
                   curl
                 </Button>
                 <Button
@@ -106,15 +106,15 @@ function Tab({ name, of: event }: { name: (typeof TABS)[number][0]; of: CaughtEv
   }
 }
 
-/** How the request came in, and its headers in their order. */
+/** The request line and the headers in their order. */
 function AsItCame({ of: event }: { of: CaughtEvent }) {
   const { method, path, query, remote_address, event_type, provider_event_id, duplicates } = event;
   const facts: readonly (readonly [string, string | null])[] = [
     ["Request", `${method} ${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`],
     ...[["From", remote_address] as const, ["Event type", event_type] as const],
     ...[
-      ["Sender's id", provider_event_id] as const,
-      ["Repeats", duplicates === 0 ? null : String(duplicates)] as const,
+      ["Provider's event id", provider_event_id] as const,
+      ["Duplicates", duplicates === 0 ? null : String(duplicates)] as const,
     ],
     ...event.headers_list.map(([name = "", value = ""]) => [name, value] as const),
   ];
@@ -155,7 +155,7 @@ function textOf(bytes: Uint8Array<ArrayBuffer>): string | null {
 }
 
 const ROW = 16;
-/** What is shown of bytes that are no text. */
+/** Bytes that are shown as a hex dump. */
 const ROWS_MAX = 4096;
 
 function hexOf(bytes: Uint8Array<ArrayBuffer>): string {
@@ -163,20 +163,20 @@ function hexOf(bytes: Uint8Array<ArrayBuffer>): string {
   for (let at = 0; at < bytes.length && rows.length < ROWS_MAX; at += ROW) {
     const row = [...bytes.subarray(at, at + ROW)];
     const hex = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
-    const shown = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("");
-    rows.push(`${at.toString(16).padStart(6, "0")}  ${hex.padEnd(ROW * 3)} ${shown}`);
+    const text = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("");
+    rows.push(`${at.toString(16).padStart(6, "0")}  ${hex.padEnd(ROW * 3)} ${text}`);
   }
   return rows.join("\n");
 }
 
-/** Headers that the next hop makes itself. */
-const OF_THE_HOP = ["host", "content-length", "connection", "transfer-encoding", "accept-encoding"];
+/** Headers that the next hop sets itself. */
+const HOP_HEADERS = ["host", "content-length", "connection", "transfer-encoding", "accept-encoding"];
 
-/** The same request again, to the same bucket. */
+/** The same request to the same bucket. */
 function curlOfEvent({ bucket_id, method, path, query, headers, payload_base64 }: CaughtEvent): string {
-  const kept = Object.entries(headers).filter(([name]) => !OF_THE_HOP.includes(name.toLowerCase()));
+  const stored = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
   const body = textOf(bytesOf(payload_base64)) ?? "";
   const isPlain = method === "POST" && path === "";
   const target = `/v1/${isPlain ? "catch" : "in"}/${bucket_id}${path}${query === "" ? "" : `?${query}`}`;
-  return curlTo(method, BASE_URL + target, Object.fromEntries(kept), body);
+  return curlTo(method, BASE_URL + target, Object.fromEntries(stored), body);
 }

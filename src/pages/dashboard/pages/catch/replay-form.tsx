@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { call } from "../../core/api.ts";
+import { count } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
@@ -24,28 +25,28 @@ interface ReplayFormProps {
   readonly onDone: () => void;
 }
 
-/** Replays many events of a bucket; says first how many they are. */
+/** Replays many events of a bucket; shows first how many match. */
 export function ReplayForm({ bucket: bucket_id, onClose, onDone }: ReplayFormProps) {
   const [hours, setHours] = useState<string>("24");
   const [which, setWhich] = useState<string>("failed");
-  // Of the dialog's beginning: what is counted is what is sent.
+  // The time when the dialog was opened, so that the events counted are the events sent.
   const [openedAt] = useState(() => Date.now());
   const since = new Date(openedAt - Number(hours) * HOUR_MS).toISOString();
   const status = WHICH.find(([one]) => one === which)?.[0] ?? "failed";
   const params = { bucket_id };
-  const count = useResource(`replay ${bucket_id} ${since} ${status}`, [], (signal) =>
+  const matching = useResource(`replay ${bucket_id} ${since} ${status}`, [], (signal) =>
     call("catch.replays.start", { params, body: { since, status, dry_run: true } }, signal),
   );
   return (
-    <Dialog title="Replay many" onClose={onClose}>
+    <Dialog title="Replay events" onClose={onClose}>
       <Form
         submit="Replay"
-        disabled={count.data === null || count.data.matched === 0}
+        disabled={matching.data === null || matching.data.matched === 0}
         scope="catch:write"
         onCancel={onClose}
         onSubmit={async () => {
           const { matched } = await call("catch.replays.start", { params, body: { since, status } });
-          toast(`${matched} ${matched === 1 ? "event is" : "events are"} replayed`);
+          toast(`Replaying ${count(matched, "event")}`);
           onDone();
           onClose();
         }}
@@ -53,13 +54,13 @@ export function ReplayForm({ bucket: bucket_id, onClose, onDone }: ReplayFormPro
         <div class="stack">
           <div class="two">
             <SelectField name="status" label="State" options={WHICH} value={which} onChange={setWhich} />
-            <SelectField name="hours" label="Received in" options={SINCE} value={hours} onChange={setHours} />
+            <SelectField name="hours" label="Received" options={SINCE} value={hours} onChange={setHours} />
           </div>
-          <Loaded of={count}>
+          <Loaded of={matching}>
             {({ matched, more }) => (
               <p>
-                {more === true ? `The oldest ${matched}` : matched} match, 10 a second, 1 credit for each that
-                the target takes. The bucket must be live.
+                {more === true ? `The oldest ${matched}` : matched} matching events are replayed at 10 per
+                second. Each successful delivery costs 1 credit. The bucket must be live.
               </p>
             )}
           </Loaded>

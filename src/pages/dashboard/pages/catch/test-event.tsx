@@ -6,7 +6,7 @@ import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 const METHODS = ["POST", "PUT", "PATCH", "DELETE", "GET"].map((method) => [method, method] as const);
 const BODY = JSON.stringify({ type: "test", hello: "world" }, null, 2);
 
-/** Sends a request to a bucket's public path, as a sender does: without the session. */
+/** Sends a request to a bucket's public URL as a sender does, without the session. */
 export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => void; onClose: () => void }) {
   const submit = async (data: FormData): Promise<void> => {
     const method = textOf(data, "method") ?? "POST";
@@ -19,16 +19,16 @@ export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => v
       headers: headersOf(textOf(data, "headers") ?? ""),
       ...(method === "GET" ? {} : { body: typeof body === "string" ? body : "" }),
     });
-    toast(`The bucket answered ${response.status}: ${meaningOf(await response.text())}`);
+    toast(`The bucket returned ${response.status}: ${meaningOf(await response.text())}`);
     onSent();
     onClose();
   };
   return (
-    <Dialog title="Send a test event" onClose={onClose}>
+    <Dialog title="Send test event" onClose={onClose}>
       <Form submit="Send" onCancel={onClose} onSubmit={submit}>
         <div class="two">
           <SelectField name="method" label="Method" value="POST" options={METHODS} />
-          <TextField name="below" label="Path below the bucket's" placeholder="/orders?shop=1" mono />
+          <TextField name="below" label="Path after the bucket's URL" placeholder="/orders?shop=1" mono />
         </div>
         <TextField
           name="headers"
@@ -36,7 +36,7 @@ export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => v
           rows={3}
           mono
           value="Content-Type: application/json"
-          hint="One a line."
+          hint="One per line."
         />
         <TextField name="body" label="Body" rows={8} mono value={BODY} />
       </Form>
@@ -44,25 +44,25 @@ export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => v
   );
 }
 
-/** @throws Error for a line that is no header */
+/** @throws Error for a line that is not a header */
 function headersOf(text: string): Record<string, string> {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   return Object.fromEntries(
     lines.map((line) => {
       const colon = line.indexOf(":");
-      if (colon < 1) throw new Error(`"${line}" is no header: it must be Name: value`);
+      if (colon < 1) throw new Error(`"${line}" is not a header. Use the form Name: value.`);
       return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
     }),
   );
 }
 
-/** What became of it, where the bucket has no answer of its own. */
+/** The event's status, unless the bucket sends a custom response. */
 function meaningOf(text: string): string {
   try {
     const { status, verification } = JSON.parse(text) as { status?: string; verification?: string };
     if (status !== undefined) return `${status}, signature ${verification ?? "none"}`;
   } catch {
-    // An answer of the bucket's own.
+    // A custom response of the bucket.
   }
   return text.slice(0, 100);
 }

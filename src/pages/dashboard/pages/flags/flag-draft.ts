@@ -1,26 +1,26 @@
 import type { FlagBody, FlagCondition, FlagDefinition, FlagServe } from "../../../../client/generated/api.ts";
 
-/** What the values of a flag can be. */
+/** Types of a flag's values. */
 export type FlagType = FlagDefinition["type"];
 
-/** What stands in a list of a draft: it is known by its number, wherever it is moved. */
+/** An item of a list in a draft. Its number identifies it wherever it is moved. */
 export interface Item {
   readonly id: number;
 }
 
-/** A variant with its value as it is typed. */
+/** A variant with its value as entered. */
 export interface VariantDraft extends Item {
   readonly name: string;
   readonly text: string;
 }
 
-/** A share of a split; an empty variant goes on with the next rule. */
+/** A share of a split; an empty variant continues with the next rule. */
 export interface ShareDraft extends Item {
   readonly variant: string;
   readonly weight: string;
 }
 
-/** What is served: `variant`, or the split where it has shares. */
+/** What is served: `variant`, or the split if it has shares. */
 export interface ServeDraft {
   readonly variant: string;
   readonly split: readonly ShareDraft[];
@@ -28,7 +28,7 @@ export interface ServeDraft {
   readonly seed: string | undefined;
 }
 
-/** A condition with its values as they are typed, one a line. */
+/** A condition with its values as entered, one per line. */
 export interface ConditionDraft extends Item {
   readonly attribute: string;
   readonly op: FlagCondition["op"];
@@ -44,7 +44,7 @@ export interface RuleDraft extends Item {
   readonly serve: ServeDraft;
 }
 
-/** A definition as it is edited. */
+/** A definition while it is edited. */
 export interface FlagDraft {
   readonly description: string;
   readonly type: FlagType;
@@ -60,13 +60,13 @@ export interface FlagDraft {
 
 let items = 0;
 
-/** A new number for what joins a list. */
+/** A new number for an item of a list. */
 export function numbered<T extends object>(fields: T): T & Item {
   items += 1;
   return { ...fields, id: items };
 }
 
-/** A definition, ready to be edited. */
+/** The draft of a definition. */
 export function draftOf(flag: FlagDefinition): FlagDraft {
   return {
     description: flag.description ?? "",
@@ -85,7 +85,7 @@ export function draftOf(flag: FlagDefinition): FlagDraft {
   };
 }
 
-/** Whether two states of a flag differ in nothing that is edited. */
+/** Whether two states of a flag have the same editable fields. */
 export function isSameDefinition(one: FlagDefinition, other: FlagDefinition): boolean {
   return JSON.stringify(editedOf(one)) === JSON.stringify(editedOf(other));
 }
@@ -106,7 +106,7 @@ function serveDraft({ variant = "", split = [], by = "", seed }: FlagServe): Ser
   return { variant, split: shares, by, seed };
 }
 
-/** The fields of a save that differ between two drafts: what nobody touched stays as it was sent. @throws Error */
+/** The fields that differ between two drafts; unchanged fields are not sent. @throws Error */
 export function changesOf(before: FlagDraft, after: FlagDraft): Omit<FlagBody, "flag_key" | "enabled"> {
   const differs = (...names: (keyof FlagDraft)[]): boolean =>
     names.some((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
@@ -114,7 +114,8 @@ export function changesOf(before: FlagDraft, after: FlagDraft): Omit<FlagBody, "
     ...(differs("description") ? { description: after.description.trim() || null } : {}),
     ...(differs("type") ? { type: after.type } : {}),
     ...(differs("type", "variants") ? { variants: variantsOf(after) } : {}),
-    // With variants of its own a flag has no value to fall back on while it is off, unless it is said.
+    // Clears the server's default: a flag with variants serves no value while it is off unless `off_variant` is
+    // set.
     ...(differs("off", "type", "variants") ? { off_variant: after.off === "" ? null : after.off } : {}),
     ...(differs("rules") ? { rules: after.rules.map(ruleOf) } : {}),
     ...(differs("fallback", "type", "variants") ? { default: serveOf(after.fallback) } : {}),
@@ -138,7 +139,7 @@ function jsonOf(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`${what} is no JSON.`);
+    throw new Error(`${what} is not valid JSON.`);
   }
 }
 
@@ -180,17 +181,17 @@ function serveOf({ variant, split, by, seed }: ServeDraft): FlagServe {
   };
 }
 
-/** The same list with one item in another state. */
+/** The list with one item replaced. */
 export function replaced<T extends Item>(list: readonly T[], item: T, change: Partial<T>): T[] {
   return list.map((one) => (one.id === item.id ? { ...one, ...change } : one));
 }
 
-/** The same list without an item. */
+/** The list without an item. */
 export function without<T extends Item>(list: readonly T[], item: T): T[] {
   return list.filter(({ id }) => id !== item.id);
 }
 
-/** The same list with an item one place further up or down. */
+/** The list with an item moved up or down by one. */
 export function moved<T>(list: readonly T[], from: number, to: number): T[] {
   const item = list[from];
   return item === undefined || to < 0 || to >= list.length

@@ -12,7 +12,7 @@ import { Rules } from "./flag-rules.tsx";
 import { Serve } from "./flag-serve.tsx";
 import { Variants } from "./flag-variants.tsx";
 
-/** A flag's definition, to be changed. What somebody else changes meanwhile is taken in, unless it would cost what was typed. */
+/** Edits a flag's definition. Changes by others are loaded, unless that would discard unsaved changes. */
 export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
   const [base, setBase] = useState(() => ({ flag, draft: draftOf(flag) }));
   const [draft, setDraft] = useState(base.draft);
@@ -45,9 +45,9 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
     <Panel>
       {isBehind && !isSame && isTouched ? (
         <div class="line" role="status">
-          <span>Somebody else has changed this flag meanwhile.</span>
+          <span>This flag was changed by someone else.</span>
           <Button icon="reload" onClick={load}>
-            Drop what I typed
+            Discard my changes
           </Button>
         </div>
       ) : null}
@@ -77,23 +77,23 @@ function Fields({ draft, onChange }: { draft: FlagDraft; onChange: (fields: Part
       <Variants draft={draft} onChange={onChange} />
       <Rules rules={draft.rules} variants={draft.variants} onChange={(rules) => onChange({ rules })} />
       <fieldset class="group">
-        <legend>Everybody else</legend>
+        <legend>Everyone else</legend>
         <Serve
           serve={draft.fallback}
           variants={draft.variants}
-          otherwise="as while the flag is off"
+          otherwise="same as when the flag is off"
           onChange={(fallback) => onChange({ fallback })}
         />
       </fieldset>
       <Labelled
-        label="Metadata as JSON: they go out with every evaluation"
+        label="Metadata (JSON), returned with every evaluation"
         placeholder='{"owner": "checkout"}'
         mono
         value={draft.metadata}
         onInput={(metadata) => onChange({ metadata })}
       />
       <CheckField
-        label="For servers alone: hidden from keys without gate:read, such as those in browsers"
+        label="Server only: hidden from keys without gate:read, such as browser keys"
         checked={draft.serverOnly}
         onChange={(serverOnly) => onChange({ serverOnly })}
       />

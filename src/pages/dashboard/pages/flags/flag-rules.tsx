@@ -23,17 +23,17 @@ const OPS: readonly (readonly [ConditionDraft["op"], string])[] = [
   ["lte", "≤"],
   ["before", "is before"],
   ["after", "is after"],
-  ["semver_eq", "is version"],
-  ["semver_gt", "is above version"],
-  ["semver_gte", "is version or above"],
-  ["semver_lt", "is below version"],
-  ["semver_lte", "is version or below"],
-  ["exists", "is there"],
+  ["semver_eq", "is the version"],
+  ["semver_gt", "is above the version"],
+  ["semver_gte", "is the version or above"],
+  ["semver_lt", "is below the version"],
+  ["semver_lte", "is the version or below"],
+  ["exists", "exists"],
 ];
-/** What can be written in either case. */
+/** Operators that can ignore case. */
 const TEXTS: ReadonlySet<string> = new Set(["in", "starts_with", "ends_with", "contains"]);
 const ATTRIBUTES = ["targetingKey", "email", "plan", "country", "app.version", "$now"];
-/** Lines of a field for values. */
+/** Visible lines of the field for values. */
 const VALUE_ROWS_MAX = 6;
 
 interface RulesProps {
@@ -42,7 +42,7 @@ interface RulesProps {
   readonly onChange: (rules: readonly RuleDraft[]) => void;
 }
 
-/** The rules in their order: the first one that matches decides. */
+/** The rules in order: the first one that matches decides. */
 export function Rules({ rules, variants, onChange }: RulesProps) {
   const add = (): void => {
     const serve = { variant: variants[0]?.name ?? "", split: [], by: "", seed: undefined };
@@ -51,7 +51,7 @@ export function Rules({ rules, variants, onChange }: RulesProps) {
   return (
     <fieldset class="group">
       <legend>Rules</legend>
-      {rules.length === 0 ? <p class="quiet">None: everybody gets what stands below.</p> : null}
+      {rules.length === 0 ? <p class="quiet">No rules: everyone gets the variant below.</p> : null}
       {rules.map((rule, at) => (
         <section key={rule.id} class="rule" aria-label={`Rule ${at + 1}`}>
           <div class="line">
@@ -91,14 +91,14 @@ export function Rules({ rules, variants, onChange }: RulesProps) {
           <Serve
             serve={rule.serve}
             variants={variants}
-            otherwise="on with the next rule"
+            otherwise="continue with the next rule"
             onChange={(serve) => onChange(replaced(rules, rule, { serve }))}
           />
         </section>
       ))}
       <div class="line">
         <Button icon="new" onClick={add}>
-          Add a rule
+          Add rule
         </Button>
       </div>
     </fieldset>
@@ -127,7 +127,7 @@ function Conditions({ when, onChange }: ConditionsProps) {
           <Button
             icon="delete"
             kind="quiet"
-            label="Remove the condition"
+            label="Remove condition"
             disabled={when.length === 1}
             onClick={() => onChange(without(when, condition))}
           >
@@ -137,7 +137,7 @@ function Conditions({ when, onChange }: ConditionsProps) {
       ))}
       <div class="line">
         <Button icon="new" kind="quiet" onClick={() => onChange([...when, newCondition()])}>
-          Add a condition
+          Add condition
         </Button>
       </div>
     </>
@@ -170,9 +170,9 @@ function ConditionFields(props: {
       />
       {op === "exists" ? null : (
         <InlineText
-          label={isText ? "Values, one a line" : "Value"}
+          label={isText ? "Values, one per line" : "Value"}
           mono
-          placeholder={isText ? "one a line" : undefined}
+          placeholder={isText ? "one per line" : undefined}
           rows={isText ? Math.min(VALUE_ROWS_MAX, lines.split("\n").length) : undefined}
           value={lines}
           onInput={(text) => onChange({ lines: text })}
@@ -180,7 +180,7 @@ function ConditionFields(props: {
       )}
       {isText ? (
         <CheckField
-          label="in any case"
+          label="ignore case"
           checked={ignoreCase}
           onChange={(ignores) => onChange({ ignoreCase: ignores })}
         />

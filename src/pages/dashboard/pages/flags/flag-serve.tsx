@@ -15,12 +15,12 @@ const SPLIT = " split";
 interface ServeProps {
   readonly serve: ServeDraft;
   readonly variants: readonly VariantDraft[];
-  /** What a share without a variant does. */
+  /** Effect of a share without a variant. */
   readonly otherwise: string;
   readonly onChange: (serve: ServeDraft) => void;
 }
 
-/** What is served: one variant, or a split by shares. */
+/** The choice of what is served: one variant, or a split by shares. */
 export function Serve({ serve, variants, otherwise, onChange }: ServeProps) {
   const { split } = serve;
   const choose = (choice: string): void => {
@@ -35,7 +35,7 @@ export function Serve({ serve, variants, otherwise, onChange }: ServeProps) {
           label="Serve"
           value={split.length === 0 ? serve.variant : SPLIT}
           onInput={choose}
-          options={[...variants.map(nameOption), [SPLIT, "a split by shares"]]}
+          options={[...variants.map(nameOption), [SPLIT, "a split"]]}
         />
         {split.length === 0 ? null : (
           <>
@@ -67,7 +67,7 @@ export function Serve({ serve, variants, otherwise, onChange }: ServeProps) {
             kind="quiet"
             onClick={() => onChange({ ...serve, split: [...split, numbered({ variant: "", weight: "0" })] })}
           >
-            Add a share
+            Add share
           </Button>
         </div>
       )}
@@ -103,7 +103,7 @@ function Share({ share, split, variants, otherwise, onChange }: ShareProps) {
       <Button
         icon="delete"
         kind="quiet"
-        label="Remove the share"
+        label="Remove share"
         disabled={split.length === 1}
         onClick={() => onChange(without(split, share))}
       >

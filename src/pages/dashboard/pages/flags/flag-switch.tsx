@@ -11,22 +11,22 @@ async function save(flag: Switched, enabled: boolean, onChanged: () => void): Pr
   onChanged();
 }
 
-/** Switches a flag at once; the message that says so can take it back. */
+/** Switches a flag immediately; the message offers to undo it. */
 export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () => void }) {
-  const [wanted, setWanted] = useState<boolean | null>(null);
-  const isOn = wanted ?? flag.enabled;
+  const [pending, setPending] = useState<boolean | null>(null);
+  const isOn = pending ?? flag.enabled;
   const back = (): void => {
     save(flag, flag.enabled, onChanged).catch((error: unknown) => toast(messageOf(error)));
   };
   const change = async (): Promise<void> => {
-    setWanted(!flag.enabled);
+    setPending(!flag.enabled);
     try {
       await save(flag, !flag.enabled, onChanged);
       toast(`${flag.flag_key} is ${flag.enabled ? "off" : "on"}`, back);
     } catch (error) {
       toast(messageOf(error));
     } finally {
-      setWanted(null);
+      setPending(null);
     }
   };
   const allowed = may("gate:write");
@@ -37,7 +37,7 @@ export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () 
       class="switch"
       aria-checked={isOn}
       aria-label={flag.flag_key}
-      disabled={!allowed || wanted !== null}
+      disabled={!allowed || pending !== null}
       title={allowed ? undefined : "Needs the scope gate:write"}
       onClick={() => void change()}
     >

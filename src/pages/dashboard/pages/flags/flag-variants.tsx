@@ -19,14 +19,14 @@ const TRUE_OR_FALSE = [
   ["true", "true"],
   ["false", "false"],
 ] as const;
-/** What a new variant is at first. */
+/** Value of a new variant. */
 const BLANK: Readonly<Record<FlagType, string>> = { boolean: "true", string: "", number: "0", object: "{}" };
 
-/** What a flag can be: its type, and its values by name. */
+/** The flag's type and its values by name. */
 export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<FlagDraft>) => void }) {
   const { draft, onChange } = props;
   const { type, variants, off } = draft;
-  const retyped = (text: string): void => {
+  const changeType = (text: string): void => {
     const next = TYPES.find(([one]) => one === text)?.[0] ?? "boolean";
     onChange({ type: next, variants: variants.map((one) => ({ ...one, text: BLANK[next] })) });
   };
@@ -35,19 +35,19 @@ export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<F
       <legend>Variants</legend>
       <div class="line">
         <span>Values are</span>
-        <InlineSelect label="Type of the values" value={type} onInput={retyped} options={TYPES} />
-        <span>and while the flag is off,</span>
+        <InlineSelect label="Value type" value={type} onInput={changeType} options={TYPES} />
+        <span>while the flag is off,</span>
         <InlineSelect
           label="While the flag is off"
           value={off}
           onInput={(name) => onChange({ off: name })}
-          options={[["", "no value: the program's own default"], ...variants.map(nameOption)]}
+          options={[["", "no value (the caller's default)"], ...variants.map(nameOption)]}
         />
       </div>
       {variants.map((variant) => (
         <div key={variant.id} class="line variant">
           <InlineText
-            label="Name of the variant"
+            label="Variant name"
             mono
             value={variant.name}
             onInput={(name) => onChange(renamed(draft, variant, name))}
@@ -60,7 +60,7 @@ export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<F
           <Button
             icon="delete"
             kind="quiet"
-            label={`Remove the variant ${variant.name}`}
+            label={`Remove variant ${variant.name}`}
             disabled={variants.length === 1}
             onClick={() => onChange({ variants: without(variants, variant) })}
           >
@@ -73,14 +73,14 @@ export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<F
           icon="new"
           onClick={() => onChange({ variants: [...variants, numbered({ name: "", text: BLANK[type] })] })}
         >
-          Add a variant
+          Add variant
         </Button>
       </div>
     </fieldset>
   );
 }
 
-/** A variant as a choice. */
+/** The variants as options. */
 export function nameOption({ name }: VariantDraft): readonly [string, string] {
   return [name, name];
 }
@@ -94,7 +94,7 @@ function ValueField(props: { type: FlagType; variant: VariantDraft; onInput: (te
   return <InlineText label={label} mono value={variant.text} onInput={onInput} rows={rows} />;
 }
 
-/** Whatever serves a variant goes on serving it under its new name. */
+/** Keeps references to a renamed variant. */
 function renamed(draft: FlagDraft, variant: VariantDraft, name: string): Partial<FlagDraft> {
   const follow = (one: string): string => (one === variant.name && one !== "" ? name : one);
   const serve = (one: FlagDraft["fallback"]): FlagDraft["fallback"] => ({

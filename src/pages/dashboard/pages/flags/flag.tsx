@@ -14,9 +14,9 @@ import { Ago } from "../../ui/time.tsx";
 import { History } from "../server/audit-list.tsx";
 import { FlagEditor } from "./flag-editor.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
-import { FlagTrial } from "./flag-trial.tsx";
+import { FlagTest } from "./flag-test.tsx";
 
-/** One flag. */
+/** A flag. */
 export function FlagPage({ id }: { id: string }) {
   const params = { flagKey: id };
   const definition = useResource(`flag ${id}`, ["gate"], (signal) =>
@@ -43,7 +43,7 @@ export function FlagPage({ id }: { id: string }) {
         <Loaded
           of={definition}
           missing={
-            <Empty icon="flags" title="There is no such flag">
+            <Empty icon="flags" title="Flag not found">
               It may have been deleted.
             </Empty>
           }
@@ -52,7 +52,7 @@ export function FlagPage({ id }: { id: string }) {
             <>
               <State of={known} />
               <FlagEditor flag={known} onChanged={reload} />
-              {known.archived ? null : <FlagTrial flag={known} />}
+              {known.archived ? null : <FlagTest flag={known} />}
             </>
           )}
         </Loaded>
@@ -66,9 +66,9 @@ export function FlagPage({ id }: { id: string }) {
 function State({ of: flag }: { of: FlagDefinition }) {
   const { version, created_at, updated_at, last_evaluated_at, stale, archived } = flag;
   const state = archived
-    ? "archived: no evaluation finds it"
+    ? "archived: excluded from evaluations"
     : stale
-      ? "stale: it may be time to remove it"
+      ? "stale: consider removing it"
       : "in use";
   return (
     <Panel>
@@ -77,7 +77,7 @@ function State({ of: flag }: { of: FlagDefinition }) {
           ["State", state],
           ["Version", version],
           ["Created", created_at === null ? "–" : <Ago at={created_at} />],
-          ["Changed", <Ago key="changed" at={updated_at} />],
+          ["Updated", <Ago key="changed" at={updated_at} />],
           ["Last evaluated", <LastEvaluated key="e" at={last_evaluated_at} />],
         ]}
       />
@@ -87,22 +87,22 @@ function State({ of: flag }: { of: FlagDefinition }) {
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** The server keeps the hour alone: an age in minutes would be one of the clock. */
+/** The server stores the hour only, so an age in minutes would be wrong. */
 function LastEvaluated({ at }: { at: string | null }) {
-  if (at === null) return "never by itself";
-  return minute.value - instant(at) < HOUR_MS ? "in this hour" : <Ago at={at} />;
+  if (at === null) return "never individually";
+  return minute.value - instant(at) < HOUR_MS ? "in the last hour" : <Ago at={at} />;
 }
 
 function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
   const { flag_key, enabled, archived } = flag;
   const change = async (): Promise<void> => {
     await call("gate.save", { body: { flag_key, enabled, archived: !archived } });
-    toast(archived ? `${flag_key} is back` : `${flag_key} is archived`);
+    toast(archived ? `${flag_key} restored` : `${flag_key} archived`);
     onChanged();
   };
   return (
     <Button scope="gate:write" onClick={change}>
-      {archived ? "Take out of the archive" : "Archive"}
+      {archived ? "Restore" : "Archive"}
     </Button>
   );
 }
@@ -111,17 +111,17 @@ function Deletion({ id, onClose }: { id: string; onClose: () => void }) {
   return (
     <Confirm
       title={`Delete ${id}?`}
-      deed="Delete flag"
+      action="Delete flag"
       onClose={onClose}
       onConfirm={async () => {
         await call("gate.delete", { params: { flagKey: id } });
-        toast(`${id} is deleted`);
+        toast(`${id} deleted`);
         go(["flags"]);
       }}
     >
       <p>
-        Programs that ask for <strong>{id}</strong> are told from now on that there is no such flag. To keep
-        what is set of it, archive it.
+        Evaluations of <strong>{id}</strong> will return “not found”. To keep its definition, archive it
+        instead.
       </p>
     </Confirm>
   );

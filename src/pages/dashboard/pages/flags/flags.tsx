@@ -15,7 +15,7 @@ import { actorOf } from "../server/audit-list.tsx";
 import { FlagPage } from "./flag.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
 
-/** The flags, or one of them. */
+/** The list of flags, or one flag. */
 export function FlagsPage() {
   const [key] = place.value.rest;
   return key === undefined ? <FlagList /> : <FlagPage key={key} id={key} />;
@@ -29,7 +29,7 @@ const PARTS: readonly (readonly [Part, string])[] = [
   ["archived", "Archived"],
 ];
 
-/** Whether a flag stands in a part of the list. */
+/** Whether a flag belongs to a tab of the list. */
 const IS_IN: Readonly<Record<Part, (flag: FlagDefinition) => boolean>> = {
   live: ({ archived }) => !archived,
   stale: ({ stale }) => stale,
@@ -61,12 +61,7 @@ function FlagList() {
     >
       <div class="toolbar">
         <SearchField label="Search flags" value={query.get("q") ?? ""} onInput={(q) => setQuery({ q })} />
-        <Choice
-          label="Which flags"
-          options={PARTS}
-          value={part}
-          onChange={(one) => setQuery({ part: one })}
-        />
+        <Choice label="Filter" options={PARTS} value={part} onChange={(one) => setQuery({ part: one })} />
       </div>
       <Loaded of={flags}>
         {(data) => (
@@ -85,7 +80,7 @@ function FlagList() {
   );
 }
 
-const EXAMPLE = { flag_key: "new-checkout", enabled: true, description: "The checkout in one step" };
+const EXAMPLE = { flag_key: "new-checkout", enabled: true, description: "Checkout in one step" };
 
 function Flags(props: {
   part: Part;
@@ -98,7 +93,7 @@ function Flags(props: {
   if (flags.length === 0)
     return (
       <Empty icon="flags" title="No flags here" request={requestOf("gate.save", { body: EXAMPLE })}>
-        A flag switches something on and off in programs that are running, for all or for some.
+        A flag turns a feature on or off in running programs, for everyone or for some users.
       </Empty>
     );
   return (
@@ -118,22 +113,22 @@ function Flags(props: {
               </>
             ),
           },
-          { head: "Who gets it", look: "wide", cell: (flag) => <span class="quiet">{whoGets(flag)}</span> },
+          { head: "Served", layout: "wide", cell: (flag) => <span class="quiet">{servedText(flag)}</span> },
           {
             head: "Last change",
-            look: "wide",
+            layout: "wide",
             cell: (flag) => <LastChange of={entries.find(({ target }) => target?.id === flag.flag_key)} />,
           },
-          { head: "State", look: "fit", cell: (flag) => <FlagSwitch flag={flag} onChanged={onChanged} /> },
+          { head: "State", layout: "fit", cell: (flag) => <FlagSwitch flag={flag} onChanged={onChanged} /> },
         ]}
       />
     </Panel>
   );
 }
 
-function whoGets({ enabled, rules, default: fallback }: FlagDefinition): string {
+function servedText({ enabled, rules, default: fallback }: FlagDefinition): string {
   if (!enabled) return "nobody";
-  const others = fallback.split === undefined ? (fallback.variant ?? "") : "a split";
+  const others = fallback.split === undefined ? (fallback.variant ?? "") : "split";
   if (rules.length === 0) return `all: ${others}`;
   return `${rules.length} ${rules.length === 1 ? "rule" : "rules"}, others: ${others}`;
 }
@@ -170,10 +165,10 @@ function NewFlag({ onDone, onClose }: { onDone: () => void; onClose: () => void 
           placeholder="new-checkout"
           required
           mono
-          hint="What programs ask for."
+          hint="The key that programs evaluate."
         />
         <TextField name="description" label="Description" />
-        <CheckField label="On from the start" checked={enabled} onChange={setEnabled} />
+        <CheckField label="Enabled" checked={enabled} onChange={setEnabled} />
       </Form>
     </Dialog>
   );

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { CheckAnswer, CheckBody } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { Code, pretty } from "../../ui/code.tsx";
 import { Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
@@ -10,32 +10,32 @@ import { Status } from "../../ui/status.tsx";
 
 const EXAMPLE: CheckBody = { secret: "acme_live_…", require: ["orders:read"], deduct: { amount: 1 } };
 
-/** What a request of a customer would be told. It is no rehearsal: what is allowed is taken. */
+/** Sends a check for a customer's key. It is not a dry run: uses and credits are taken. */
 export function CheckPage() {
-  const [asked, setAsked] = useState<CheckBody>(EXAMPLE);
-  const [answer, setAnswer] = useState<CheckAnswer | null>(null);
+  const [request, setRequest] = useState<CheckBody>(EXAMPLE);
+  const [outcome, setOutcome] = useState<CheckAnswer | null>(null);
   return (
     <Page
       title="Try a check"
-      lead="Lets a customer’s request in, as your API would ask. What is allowed is taken, and a check costs 1 credit."
-      // Nobody copies a secret by copying the line.
-      request={requestOf("check", { body: { ...asked, secret: EXAMPLE.secret } })}
+      lead="Checks a customer’s request as your API would. Uses and credits are really taken, and a check costs 1 credit."
+      // The secret is left out, so that copying the command does not reveal it.
+      request={requestOf("check", { body: { ...request, secret: EXAMPLE.secret } })}
     >
-      <Panel title="The request">
+      <Panel title="Request">
         <Form
           submit="Check"
           scope="check:write"
           onSubmit={async (data) => {
             const body = bodyOf(data);
-            setAsked(body);
-            setAnswer(null);
-            setAnswer(await call("check", { body }));
+            setRequest(body);
+            setOutcome(null);
+            setOutcome(await call("check", { body }));
           }}
         >
           <Fields />
         </Form>
       </Panel>
-      {answer === null ? null : <Answer of={answer} />}
+      {outcome === null ? null : <Outcome of={outcome} />}
     </Page>
   );
 }
@@ -43,44 +43,44 @@ export function CheckPage() {
 function Fields() {
   return (
     <div class="stack">
-      <TextField name="secret" label="The customer’s key" type="password" required />
+      <TextField name="secret" label="Customer’s key" type="password" required />
       <div class="two">
         <TextField
           name="require"
-          label="Scopes that it needs"
+          label="Required scopes"
           placeholder="orders:read"
-          hint="With spaces between them."
+          hint="Separated by spaces."
         />
-        <TextField name="ip" label="Address it comes from" placeholder="203.0.113.7" />
+        <TextField name="ip" label="Client IP address" placeholder="203.0.113.7" />
       </div>
       <div class="two">
         <SelectField
           name="kind"
-          label="Credits are"
+          label="Charge"
           value="deduct"
           options={[
             ["deduct", "deducted"],
             ["hold", "held"],
           ]}
         />
-        <TextField name="amount" label="Credits" type="number" min={1} hint="Empty: none." />
+        <TextField name="amount" label="Credits" type="number" min={1} hint="Leave empty for none." />
       </div>
       <div class="two">
-        <TextField name="meter" label="Meter" hint="Empty: the key’s, or its owner’s." />
-        <TextField name="flags" label="Flags" placeholder="new-checkout" hint="With spaces between them." />
+        <TextField name="meter" label="Meter" hint="Leave empty for the meter of the key or its owner." />
+        <TextField name="flags" label="Flags" placeholder="new-checkout" hint="Separated by spaces." />
       </div>
     </div>
   );
 }
 
-function Answer({ of: answer }: { of: CheckAnswer }) {
-  const { allowed, code, status, retry_after_seconds: wait, owner_id, meter, flags, ratelimits } = answer;
+function Outcome({ of: outcome }: { of: CheckAnswer }) {
+  const { allowed, code, status, retry_after_seconds: wait, owner_id, meter, flags, ratelimits } = outcome;
   const limits = (ratelimits ?? []).map(({ name, remaining, limit }) => `${name}: ${remaining} of ${limit}`);
   const variants = Object.entries(flags ?? {}).map(
     ([key, { variant, error }]) => `${key}: ${variant ?? error ?? "–"}`,
   );
   return (
-    <Panel title="The answer">
+    <Panel title="Result">
       <div role="status" class="stack">
         <p>
           <Status state={allowed ? "allowed" : "denied"} tone={allowed ? "good" : "bad"} />
@@ -88,16 +88,19 @@ function Answer({ of: answer }: { of: CheckAnswer }) {
         <Facts
           of={[
             ["Code", <code key="code">{code}</code>],
-            ["Status for the customer", String(status)],
+            ["HTTP status for the customer", String(status)],
             ["Owner", owner_id ?? "–"],
-            ["Worth another try", wait === null ? "–" : `in ${wait} s`],
-            ["Credits left", meter === null ? "–" : `${figure(meter.available)} of meter ${meter.meter_id}`],
-            ["Uses left", answer.uses_remaining === null ? "–" : figure(answer.uses_remaining)],
+            ["Retry", wait === null ? "–" : `in ${wait} s`],
+            [
+              "Credits left",
+              meter === null ? "–" : `${formatNumber(meter.available)} of meter ${meter.meter_id}`,
+            ],
+            ["Uses left", outcome.uses_remaining === null ? "–" : formatNumber(outcome.uses_remaining)],
             ["Rate limits", limits.join(", ") || "–"],
             ["Flags", variants.join(", ") || "–"],
           ]}
         />
-        <Code text={pretty(answer)} what="Answer" />
+        <Code text={pretty(outcome)} what="Response" />
       </div>
     </Panel>
   );

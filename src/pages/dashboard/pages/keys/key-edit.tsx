@@ -5,12 +5,12 @@ import { Dialog, Form } from "../../ui/dialog.tsx";
 import { TextField, textOf } from "../../ui/field.tsx";
 import { BEARER_PREFIX, LimitFields, limitsOf, wordsOf } from "./key-limits.tsx";
 
-/** Changes a key; its secret stays. */
+/** Edits a key; its secret stays the same. */
 export function EditKey(props: { of: KeyItem; onDone: () => void; onClose: () => void }) {
   const { of: key, onDone, onClose } = props;
   const isBearer = key.prefix === BEARER_PREFIX;
   return (
-    <Dialog title={`Change ${key.name}`} onClose={onClose}>
+    <Dialog title={`Edit ${key.name}`} onClose={onClose}>
       <Form
         submit="Save"
         onCancel={onClose}
@@ -22,11 +22,11 @@ export function EditKey(props: { of: KeyItem; onDone: () => void; onClose: () =>
             scopes,
             environment: textOf(data, "environment") ?? null,
             ...limits,
-            // Left out where nothing was entered anew: the key may have been used since.
-            ...(saysTheSame(data, key) ? {} : { uses }),
+            // Unchanged uses are not sent: the key may have been used since the form was opened.
+            ...(hasSameUses(data, key) ? {} : { uses }),
           };
           await call("keys.patch", { params: { id: key.id }, body });
-          toast(`${key.name} is changed`);
+          toast(`${key.name} updated`);
           onDone();
           onClose();
         }}
@@ -39,7 +39,7 @@ export function EditKey(props: { of: KeyItem; onDone: () => void; onClose: () =>
           rows={2}
           value={key.scopes.join("\n")}
           required
-          hint="One to a line."
+          hint="One per line."
         />
         <LimitFields of={key} isBearer={isBearer} />
         <TextField name="environment" label="Environment" value={key.environment ?? ""} placeholder="live" />
@@ -48,15 +48,15 @@ export function EditKey(props: { of: KeyItem; onDone: () => void; onClose: () =>
   );
 }
 
-/** Whether the fields of the uses say what they said when the form was opened. */
-function saysTheSame(data: FormData, { uses }: KeyItem): boolean {
+/** Whether the fields for uses are unchanged since the form was opened. */
+function hasSameUses(data: FormData, { uses }: KeyItem): boolean {
   const { refill } = uses ?? {};
-  const said = { remaining: uses?.remaining, every: refill?.every, amount: refill?.amount };
-  return Object.entries(said).every(([name, value]) => textOf(data, name) === value?.toString());
+  const before = { remaining: uses?.remaining, every: refill?.every, amount: refill?.amount };
+  return Object.entries(before).every(([name, value]) => textOf(data, name) === value?.toString());
 }
 
-/** Pauses a key, or lets it go on. */
+/** Pauses or resumes a key. */
 export async function setEnabled({ id, name }: KeyItem, enabled: boolean): Promise<void> {
   await call("keys.patch", { params: { id }, body: { enabled } });
-  toast(enabled ? `${name} works again` : `${name} is paused`);
+  toast(enabled ? `${name} resumed` : `${name} paused`);
 }

@@ -6,7 +6,7 @@ import { CheckField, Choice, SelectField, TextField, textOf } from "../../ui/fie
 import { BEARER_PREFIX, LimitFields, limitsOf, wordsOf } from "./key-limits.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
-/** What there is nothing to write of. */
+/** Scopes that have only one access level. */
 const READ_AREAS = ["ofrep", "audit"];
 const READ_ONLY = [...AREAS, ...READ_AREAS].map((area) => `${area}:read`);
 const ALL = [
@@ -14,7 +14,7 @@ const ALL = [
   "check:write",
   ...READ_AREAS.map((area) => `${area}:read`),
 ];
-/** What everybody may see who looks into a page. */
+/** Scopes of a key that anyone can read in a web page. */
 const BROWSER = ["ofrep:read"];
 
 type Access = "all" | "read" | "browser" | "some";
@@ -26,7 +26,7 @@ const ACCESS: readonly (readonly [Access, string])[] = [
   ["some", "Chosen scopes"],
 ];
 
-/** Makes a key. `onCreated` gets the secret, which nobody can show again. */
+/** Creates a key. `onCreated` receives the secret, which is not shown again. */
 export function KeyForm({
   onCreated,
   onClose,
@@ -73,7 +73,7 @@ export function KeyForm({
           mono
           required
           onInput={setPrefix}
-          hint="sm opens this API. Anything else marks the keys that you give to your own customers."
+          hint="Keys with sm call this API. Any other prefix is for keys that you issue to your customers."
         />
         {isBearer ? (
           <AccessFields access={access} onAccess={setAccess} chosen={chosen} onChosen={setChosen} />
@@ -84,7 +84,7 @@ export function KeyForm({
             mono
             required
             placeholder="orders:read, orders:items:*"
-            hint="Your own words; verify compares them with what a request requires."
+            hint="Scopes of your API; verification compares them with the scopes that a request requires."
           />
         )}
         <PlaceFields />
@@ -94,19 +94,19 @@ export function KeyForm({
   );
 }
 
-/** Where a key works, and until when. */
+/** The key's project and expiry. */
 function PlaceFields() {
   return (
     <div class="two">
       <SelectField
         name="project"
-        label="Works in"
+        label="Project"
         options={[
           ...(session.value?.project_id === null ? [["", "All projects"] as const] : []),
           ...projects.value.map(({ id, name }) => [id, name] as const),
         ]}
       />
-      <TextField name="expires_at" label="Ends" type="datetime-local" />
+      <TextField name="expires_at" label="Expires" type="datetime-local" />
     </div>
   );
 }
@@ -132,8 +132,7 @@ function AccessFields(props: {
         />
         {access === "browser" ? (
           <small class="quiet">
-            For pages and apps in other people's hands: it evaluates flags by OpenFeature, and reads nothing
-            else.
+            For web pages and apps: the key can evaluate flags through OpenFeature and nothing else.
           </small>
         ) : null}
       </div>

@@ -1,21 +1,21 @@
 import type { KeyItem, KeyPatchBody } from "../../../../client/generated/api.ts";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 
-/** What makes a key a credential of this API. */
+/** Prefix of keys that are credentials of this API. */
 export const BEARER_PREFIX = "sm";
 
-/** What these fields say of a key. */
+/** The fields of a key that these inputs edit. */
 type Limits = Pick<KeyPatchBody, "owner_id" | "meter_id" | "ratelimits" | "uses" | "allowed_ips">;
 type Shown = Pick<KeyItem, "owner_id" | "meter_id" | "ratelimits" | "uses" | "allowed_ips">;
 
 const SECOND_MS = 1_000;
 const REFILLS = [
   ["", "never"],
-  ["day", "every day"],
-  ["month", "every month"],
+  ["day", "daily"],
+  ["month", "monthly"],
 ] as const;
 
-/** Whose a key is, how often it is used, and from where. `of`: what it says now. */
+/** A key's owner, uses and allowed addresses. `of`: the current values. */
 export function LimitFields({ of: key, isBearer }: { of?: Shown; isBearer: boolean }) {
   const refill = key?.uses?.refill;
   return (
@@ -24,11 +24,11 @@ export function LimitFields({ of: key, isBearer }: { of?: Shown; isBearer: boole
         <TextField name="owner_id" label="Owner" mono value={key?.owner_id ?? ""} placeholder="acme" />
         <TextField
           name="allowed_ips"
-          label="Works from"
+          label="Allowed IP addresses"
           mono
           value={key?.allowed_ips.join(", ") ?? ""}
           placeholder="any address"
-          hint="Addresses and ranges, such as 203.0.113.0/24."
+          hint="IP addresses and ranges, such as 203.0.113.0/24."
         />
       </div>
       {isBearer ? null : (
@@ -40,7 +40,7 @@ export function LimitFields({ of: key, isBearer }: { of?: Shown; isBearer: boole
             rows={2}
             value={key?.ratelimits.map(lineOf).join("\n") ?? ""}
             placeholder="requests 100 60"
-            hint="One to a line: name, tokens, seconds in which they come back. Then “named” for one that counts only where it is named, “owner” for one that the owner’s keys share."
+            hint="One per line: name, number of requests, seconds. Add “named” for a limit that counts only where a request names it, “owner” for one that all keys of the owner share."
           />
           <div class="two">
             <TextField
@@ -49,18 +49,18 @@ export function LimitFields({ of: key, isBearer }: { of?: Shown; isBearer: boole
               type="number"
               min={0}
               value={key?.uses?.remaining.toString() ?? ""}
-              placeholder="any number"
+              placeholder="unlimited"
             />
-            <SelectField name="every" label="Refilled" value={refill?.every ?? ""} options={REFILLS} />
+            <SelectField name="every" label="Refill interval" value={refill?.every ?? ""} options={REFILLS} />
             <TextField
               name="amount"
-              label="Up to"
+              label="Refill amount"
               type="number"
               min={1}
               value={refill?.amount.toString() ?? ""}
               placeholder="10000"
             />
-            <TextField name="meter_id" label="Paid from meter" mono value={key?.meter_id ?? ""} />
+            <TextField name="meter_id" label="Meter" mono value={key?.meter_id ?? ""} />
           </div>
         </>
       )}
@@ -68,7 +68,7 @@ export function LimitFields({ of: key, isBearer }: { of?: Shown; isBearer: boole
   );
 }
 
-/** What was entered. An empty field clears what it stands for. */
+/** The values entered. An empty field clears its setting. */
 export function limitsOf(data: FormData, isBearer: boolean): Limits {
   const owner_id = textOf(data, "owner_id") ?? null;
   const allowed_ips = wordsOf(textOf(data, "allowed_ips") ?? "");
@@ -93,7 +93,7 @@ function usesOf(data: FormData): NonNullable<Limits["uses"]> | null {
   return { remaining: Number(remaining), refill: { every: every === "day" ? "day" : "month", amount } };
 }
 
-/** A limit as its line says it; what is wrong with it is the server's to say. */
+/** A rate limit from its line; the server validates it. */
 function limitIn(line: string): NonNullable<Limits["ratelimits"]>[number] {
   const [name = "", limit, seconds, ...marks] = wordsOf(line);
   return {
@@ -105,13 +105,13 @@ function limitIn(line: string): NonNullable<Limits["ratelimits"]>[number] {
   };
 }
 
-/** The line of a limit. */
+/** A rate limit as a line. */
 function lineOf({ name, limit, duration_ms, auto, shared }: KeyItem["ratelimits"][number]): string {
   const marks = [...(auto ? [] : ["named"]), ...(shared === "owner" ? ["owner"] : [])];
   return [name, limit, duration_ms / SECOND_MS, ...marks].join(" ");
 }
 
-/** Words that blanks or commas part. */
+/** Words separated by spaces or commas. */
 export function wordsOf(text: string): string[] {
   return text.split(/[\s,]/).filter((word) => word !== "");
 }

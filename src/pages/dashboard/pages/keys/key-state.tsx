@@ -5,7 +5,7 @@ import { Ago } from "../../ui/time.tsx";
 
 const SOON_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Whether a key works, and how long. */
+/** Whether a key is active, and when it expires. */
 export function KeyState({
   of: { revoked_at, expires_at, enabled },
 }: {

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { KeyUsage } from "../../../../client/generated/api.ts";
 import { type Bar, Bars } from "../../charts/bars.tsx";
 import { call } from "../../core/api.ts";
-import { count, figure } from "../../core/format.ts";
+import { count, formatNumber } from "../../core/format.ts";
 import { now } from "../../core/now.ts";
 import { useResource } from "../../core/resource.ts";
 import { Loaded } from "../../ui/feedback.tsx";
@@ -20,7 +20,7 @@ const CHOICES: readonly (readonly [Span, string])[] = [
   ["days", "14 days"],
 ];
 
-/** How often a key was used, and how often it was refused. */
+/** Uses of a key, and rejected verifications. */
 export function Usage({ id }: { id: string }) {
   const [span, setSpan] = useState<Span>("hours");
   const { granularity, stepMs, places, words } = SPANS[span];
@@ -33,12 +33,14 @@ export function Usage({ id }: { id: string }) {
       <Loaded of={usage}>
         {({ data }) => {
           const total = data.reduce((sum, one) => sum + one.total, 0);
-          const refused = total - data.reduce((sum, one) => sum + one.valid, 0);
-          const label = `${count(total, "use")} in ${words}, ${figure(refused)} refused`;
+          const rejected = total - data.reduce((sum, one) => sum + one.valid, 0);
+          const label = `${count(total, "use")} in ${words}, ${formatNumber(rejected)} rejected`;
           return (
             <>
               <Bars bars={barsOf(data, stepMs, places)} places={places} label={label} />
-              <Facts of={[["Uses", figure(total)], ["Refused", figure(refused)], ...reasonsOf(data)]} />
+              <Facts
+                of={[["Uses", formatNumber(total)], ["Rejected", formatNumber(rejected)], ...reasonsOf(data)]}
+              />
             </>
           );
         }}
@@ -47,7 +49,7 @@ export function Usage({ id }: { id: string }) {
   );
 }
 
-/** Where the first of the places begins: the last one is that of now. */
+/** Start of the first bar; the last one contains now. */
 function firstOf(stepMs: number, places: number): number {
   return (Math.floor(now.value / stepMs) - places + 1) * stepMs;
 }
@@ -61,16 +63,20 @@ function barsOf(data: KeyUsage["data"], stepMs: number, places: number): Bar[] {
     const { total = 0, valid = 0 } = byBegin.get(begin) ?? {};
     const when = new Date(begin).toLocaleString("en-GB");
     const tone = total === 0 ? "idle" : valid === total ? "good" : valid === 0 ? "bad" : "warn";
-    return { height: total / most, tone, title: `${when}: ${count(total, "use")}, ${total - valid} refused` };
+    return {
+      height: total / most,
+      tone,
+      title: `${when}: ${count(total, "use")}, ${total - valid} rejected`,
+    };
   });
 }
 
-/** Why it was refused, the most frequent reason first. */
+/** Reasons for rejections, most frequent first. */
 function reasonsOf(data: KeyUsage["data"]): (readonly [string, string])[] {
   const sums = new Map<string, number>();
   for (const [reason, times] of data.flatMap(({ errors }) => Object.entries(errors)))
     sums.set(reason, (sums.get(reason) ?? 0) + times);
   return [...sums]
     .sort(([, a], [, b]) => b - a)
-    .map(([reason, times]) => [`Refused: ${reason.replaceAll("_", " ")}`, figure(times)]);
+    .map(([reason, times]) => [`Refused: ${reason.replaceAll("_", " ")}`, formatNumber(times)]);
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { figure, span } from "../../core/format.ts";
+import { formatNumber, span } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { go } from "../../core/route.ts";
 import { projects } from "../../core/session.ts";
@@ -11,7 +11,7 @@ import { Confirm, Dialog, Form } from "../../ui/dialog.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { TextField, textOf } from "../../ui/field.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../server/audit-list.tsx";
 import { EditKey, setEnabled } from "./key-edit.tsx";
 import { BEARER_PREFIX } from "./key-limits.tsx";
@@ -19,13 +19,13 @@ import { KeyState } from "./key-state.tsx";
 import { Usage } from "./key-usage.tsx";
 import { Secret } from "./secret.tsx";
 
-/** One key. */
+/** A key. */
 export function KeyPage({ id }: { id: string }) {
   const key = useResource(`key ${id}`, ["keys"], (signal) => call("keys.get", { params: { id } }, signal));
   const [open, setOpen] = useState<"edit" | "rotate" | "revoke" | null>(null);
   const [secret, setSecret] = useState<{ id: string; text: string } | null>(null);
   const { data } = key;
-  const gone = data === null || data.revoked_at !== null;
+  const isRevoked = data === null || data.revoked_at !== null;
   return (
     <Page
       title={data?.name ?? "Key"}
@@ -34,24 +34,24 @@ export function KeyPage({ id }: { id: string }) {
       request={requestOf("keys.get", { params: { id } })}
       actions={
         <>
-          <Button scope="keys:write" disabled={gone} onClick={() => setOpen("edit")}>
-            Change…
+          <Button scope="keys:write" disabled={isRevoked} onClick={() => setOpen("edit")}>
+            Edit…
           </Button>
           <Button
             scope="keys:write"
-            disabled={gone}
+            disabled={isRevoked}
             onClick={async () => {
               if (data === null) return;
               await setEnabled(data, !data.enabled);
               key.reload();
             }}
           >
-            {data?.enabled === false ? "Go on" : "Pause"}
+            {data?.enabled === false ? "Resume" : "Pause"}
           </Button>
-          <Button icon="reload" scope="keys:write" disabled={gone} onClick={() => setOpen("rotate")}>
+          <Button icon="reload" scope="keys:write" disabled={isRevoked} onClick={() => setOpen("rotate")}>
             Rotate…
           </Button>
-          <Button kind="danger" scope="keys:write" disabled={gone} onClick={() => setOpen("revoke")}>
+          <Button kind="danger" scope="keys:write" disabled={isRevoked} onClick={() => setOpen("revoke")}>
             Revoke…
           </Button>
         </>
@@ -83,7 +83,7 @@ export function KeyPage({ id }: { id: string }) {
         )}
       </Loaded>
       {secret === null ? null : (
-        <Secret title="The new secret" secret={secret.text} onKept={() => go(["keys", secret.id])} />
+        <Secret title="New secret" secret={secret.text} onSaved={() => go(["keys", secret.id])} />
       )}
     </Page>
   );
@@ -95,7 +95,7 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
     <Facts
       of={[
         ["Secret", <code key="s">{key.masked_secret}</code>],
-        ["Works in", project ?? "all projects"],
+        ["Project", project ?? "all projects"],
         [
           "Scopes",
           key.scopes.map((scope) => (
@@ -104,17 +104,17 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
             </span>
           )),
         ],
-        ["Created", <Moment key="c" at={key.created_at} />],
-        ["Ends", key.expires_at === null ? "never" : <Moment key="e" at={key.expires_at} />],
+        ["Created", <DateTime key="c" at={key.created_at} />],
+        ["Expires", key.expires_at === null ? "never" : <DateTime key="e" at={key.expires_at} />],
         ["Last used", <Ago key="u" at={key.last_used_at} />],
-        ["Last address", key.last_used_ip ?? "–"],
-        ["Last program", key.last_used_ua ?? "–"],
+        ["Last IP address", key.last_used_ip ?? "–"],
+        ["Last user agent", key.last_used_ua ?? "–"],
         ["Environment", key.environment ?? "–"],
         ["Owner", key.owner_id ?? "–"],
         ...(key.prefix === BEARER_PREFIX ? [] : limitFacts(key)),
-        ["Works from", key.allowed_ips.length === 0 ? "any address" : key.allowed_ips.join(", ")],
+        ["Allowed IP addresses", key.allowed_ips.length === 0 ? "any address" : key.allowed_ips.join(", ")],
         [
-          "Id",
+          "ID",
           <code key="i" class="long">
             {key.id}
           </code>,
@@ -126,18 +126,18 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
 
 function limitFacts({ ratelimits, uses, meter_id }: KeyItem): (readonly [string, string])[] {
   const limits = ratelimits.map(
-    ({ name, limit, duration_ms }) => `${name}: ${figure(limit)} in ${span(duration_ms)}`,
+    ({ name, limit, duration_ms }) => `${name}: ${formatNumber(limit)} in ${span(duration_ms)}`,
   );
   const refill = uses?.refill;
-  const comesBack = refill === undefined ? "" : `, ${figure(refill.amount)} every ${refill.every}`;
+  const refillText = refill === undefined ? "" : `, ${formatNumber(refill.amount)} every ${refill.every}`;
   return [
     ["Rate limits", limits.length === 0 ? "none" : limits.join(", ")],
-    ["Uses left", uses === null ? "any number" : figure(uses.remaining) + comesBack],
-    ["Paid from meter", meter_id ?? "–"],
+    ["Uses left", uses === null ? "unlimited" : formatNumber(uses.remaining) + refillText],
+    ["Meter", meter_id ?? "–"],
   ];
 }
 
-/** Asks, and revokes a key. */
+/** Revokes a key after a confirmation. */
 export function RevokeKey({
   of: { id, name },
   onDone,
@@ -150,16 +150,16 @@ export function RevokeKey({
   return (
     <Confirm
       title={`Revoke ${name}?`}
-      deed="Revoke key"
+      action="Revoke key"
       onClose={onClose}
       onConfirm={async () => {
         await call("keys.revoke", { params: { id } });
-        toast(`${name} is revoked`);
+        toast(`${name} revoked`);
         onDone();
       }}
     >
       <p>
-        Programs that use <strong>{name}</strong> are refused from now on. This cannot be taken back.
+        Requests with <strong>{name}</strong> will be rejected. This cannot be undone.
       </p>
     </Confirm>
   );
@@ -185,12 +185,12 @@ function RotateKey(props: {
         }}
       >
         <p>
-          A new key with the same scopes takes its place. The old one goes on working for a while, so that
-          programs can change over.
+          Creates a new key with the same scopes. The old key continues to work for the time below, so that
+          you can replace it.
         </p>
         <TextField
           name="grace_hours"
-          label="Hours that the old key still works"
+          label="Grace period (hours)"
           type="number"
           min={0}
           max={720}

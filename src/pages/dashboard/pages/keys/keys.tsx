@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { Button } from "../../ui/button.tsx";
@@ -15,7 +15,7 @@ import { KeyForm } from "./key-form.tsx";
 import { KeyState } from "./key-state.tsx";
 import { Secret } from "./secret.tsx";
 
-/** A list of keys, or one of them. */
+/** The list of keys, or one key. */
 export function KeysPage() {
   const [id] = place.value.rest;
   return id === undefined ? <KeyList /> : <KeyPage key={id} id={id} />;
@@ -64,9 +64,7 @@ function KeyList() {
           }}
         />
       ) : null}
-      {secret === null ? null : (
-        <Secret title="The key’s secret" secret={secret} onKept={() => setSecret(null)} />
-      )}
+      {secret === null ? null : <Secret title="Key secret" secret={secret} onSaved={() => setSecret(null)} />}
       {revoking === null ? null : (
         <RevokeKey of={revoking} onDone={list.reload} onClose={() => setRevoking(null)} />
       )}
@@ -85,7 +83,7 @@ function Keys(props: {
   if (keys.length === 0)
     return (
       <Empty icon="keys" title="No keys here" request={requestOf("keys.create", { body: EXAMPLE })}>
-        A key opens the API for a program, with the scopes that it needs. Give each program its own.
+        A key gives a program access to the API with the scopes that it needs. Create one key per program.
       </Empty>
     );
   return (
@@ -97,19 +95,19 @@ function Keys(props: {
         href={({ id }) => href(["keys", id])}
         columns={[
           { head: "Name", cell: ({ name }) => name },
-          { head: "Secret", cell: ({ masked_secret }) => <code>{masked_secret}</code>, look: "wide" },
-          { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, look: "wide" },
-          { head: "Owner", cell: ({ owner_id }) => owner_id ?? "–", look: "wide" },
+          { head: "Secret", cell: ({ masked_secret }) => <code>{masked_secret}</code>, layout: "wide" },
+          { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, layout: "wide" },
+          { head: "Owner", cell: ({ owner_id }) => owner_id ?? "–", layout: "wide" },
           {
             head: "Uses left",
-            cell: ({ uses }) => (uses === null ? "–" : figure(uses.remaining)),
-            look: "fit wide",
+            cell: ({ uses }) => (uses === null ? "–" : formatNumber(uses.remaining)),
+            layout: "fit wide",
           },
-          { head: "Last used", cell: ({ last_used_at }) => <Ago at={last_used_at} />, look: "wide" },
-          { head: "State", cell: (key) => <KeyState of={key} />, look: "fit" },
+          { head: "Last used", cell: ({ last_used_at }) => <Ago at={last_used_at} />, layout: "wide" },
+          { head: "State", cell: (key) => <KeyState of={key} />, layout: "fit" },
           {
             head: "Actions",
-            look: "fit",
+            layout: "fit",
             cell: (key) => (
               <Button
                 icon="delete"
@@ -132,7 +130,7 @@ function Keys(props: {
 
 const SHOWN_SCOPES = 3;
 
-/** Scopes, the first few of them. */
+/** The first few scopes. */
 function Scopes({ of: scopes }: { of: readonly string[] }) {
   return (
     <>

@@ -3,16 +3,16 @@ import { copyText } from "../../core/copy.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 
-/** A secret, shown this once. Escape asks whether it has been kept. */
-export function Secret({ title, secret, onKept }: { title: string; secret: string; onKept: () => void }) {
-  const [asks, setAsks] = useState(false);
+/** Shows a secret once. Escape asks for confirmation if the secret has not been saved. */
+export function Secret({ title, secret, onSaved }: { title: string; secret: string; onSaved: () => void }) {
+  const [isConfirming, setConfirming] = useState(false);
   return (
-    <Dialog title={title} onClose={() => (asks ? onKept() : setAsks(true))}>
+    <Dialog title={title} onClose={() => (isConfirming ? onSaved() : setConfirming(true))}>
       <div class="secret">
         <p class="note">
-          {asks
-            ? "Close it without having kept the secret? Nobody can show it again. Press Escape again to close."
-            : "This is the only time that it is shown. Keep it now, in a password manager or a secret store."}
+          {isConfirming
+            ? "Close without saving the secret? It cannot be shown again. Press Escape again to close."
+            : "This secret is shown only once. Save it now in a password manager or secret store."}
         </p>
         <div class="code">
           <pre data-secret>{secret}</pre>
@@ -21,8 +21,8 @@ export function Secret({ title, secret, onKept }: { title: string; secret: strin
           <Button icon="copy" onClick={() => copyText(secret, "Secret")}>
             Copy
           </Button>
-          <Button kind="primary" onClick={onKept}>
-            I have kept it
+          <Button kind="primary" onClick={onSaved}>
+            I have saved it
           </Button>
         </div>
       </div>

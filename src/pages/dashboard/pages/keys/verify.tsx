@@ -4,7 +4,7 @@ import { Button } from "../../ui/button.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 
-/** What checking came to, in words. */
+/** Result of a verification, in words. */
 interface Outcome {
   readonly valid: boolean;
   readonly title: string;
@@ -13,13 +13,13 @@ interface Outcome {
 
 const LINES_MAX = 50;
 
-/** Checks receipts here in the browser, by the code of `ninefold verify`: the server is not asked. */
+/** Verifies receipts in the browser with the code of `ninefold verify`, without a request. */
 export function VerifyPanel() {
   const [text, setText] = useState("");
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [isOver, setOver] = useState(false);
-  const check = async (given: string): Promise<void> => {
-    setOutcome(await judge(given));
+  const check = async (text: string): Promise<void> => {
+    setOutcome(await verify(text));
   };
   const take = async (file: File | undefined): Promise<void> => {
     setOver(false);
@@ -44,8 +44,8 @@ export function VerifyPanel() {
         }}
       >
         <p class="quiet">
-          Paste a receipt, or several as JSON lines in ascending order, or drop a file. All of it stays in
-          this browser.
+          Paste one receipt, several as JSON lines in ascending order, or drop a file. Nothing leaves this
+          browser.
         </p>
         <p class="field">
           <label for="receipts">Receipts</label>
@@ -63,7 +63,7 @@ export function VerifyPanel() {
           </Button>
           <input
             type="file"
-            aria-label="File of receipts"
+            aria-label="Receipts file"
             accept=".json,.jsonl"
             onChange={(event) => void take(event.currentTarget.files?.[0])}
           />
@@ -83,8 +83,8 @@ export function VerifyPanel() {
   );
 }
 
-/** The verifier is loaded when it is first needed. */
-async function judge(text: string): Promise<Outcome> {
+/** The verifier is loaded on first use. */
+async function verify(text: string): Promise<Outcome> {
   try {
     const { verifyChain, verifyReceipt } = await import("../../../../verify/index.ts");
     const receipts = receiptsIn(text);
@@ -95,14 +95,16 @@ async function judge(text: string): Promise<Outcome> {
     }
     const { valid, count, first, last, publicKey, found } = verifyChain(receipts);
     const lines = found.map(({ sequence, problems }) => `${sequence ?? "?"}: ${problems.join(", ")}`);
-    const title = valid ? `${count} receipts, ${first} to ${last}, are one whole chain` : "Not a whole chain";
+    const title = valid
+      ? `${count} receipts, ${first} to ${last}, form a complete chain`
+      : "Not a complete chain";
     return { valid, title, lines: valid ? [`Signed by ${publicKey}`] : lines };
   } catch (error) {
-    return { valid: false, title: "It cannot be read", lines: [messageOf(error)] };
+    return { valid: false, title: "The receipts could not be read", lines: [messageOf(error)] };
   }
 }
 
-/** One receipt over several lines, or one a line. */
+/** One receipt over several lines, or one per line. */
 function receiptsIn(text: string): string[] {
   try {
     JSON.parse(text);

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { MeterHold } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -9,9 +9,9 @@ import { Confirm } from "../../ui/dialog.tsx";
 import { More } from "../../ui/feedback.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 
-/** The open holds of a meter, each of which can be released; nothing where there is none. */
+/** A meter's open holds with a button to release each; empty without holds. */
 export function OpenHolds({ id, onChange }: { id: string; onChange: () => void }) {
   const [released, setReleased] = useState<MeterHold | null>(null);
   const list = useList(`holds ${id}`, ["meter"], async (page, signal) => {
@@ -28,18 +28,18 @@ export function OpenHolds({ id, onChange }: { id: string; onChange: () => void }
       {released === null ? null : (
         <Confirm
           title={`Release ${released.hold_id}?`}
-          deed="Free the credits"
+          action="Release"
           onClose={() => setReleased(null)}
           onConfirm={async () => {
             const params = { meterId: id, hold_id: released.hold_id };
             const { available } = await call("meter.holds.release", { params });
-            toast(`${figure(available)} is available`);
+            toast(`${formatNumber(available)} available`);
             list.reload();
             onChange();
           }}
         >
           <p>
-            {figure(released.amount)} will be available again. Whoever holds it cannot capture it any more.
+            {formatNumber(released.amount)} becomes available again, and the hold can no longer be captured.
           </p>
         </Confirm>
       )}
@@ -55,13 +55,13 @@ function HoldTable({ of, onRelease }: { of: readonly MeterHold[]; onRelease: (ho
       keyOf={({ hold_id }) => hold_id}
       columns={[
         { head: "Hold", cell: ({ hold_id }) => <code>{hold_id}</code> },
-        { head: "Held since", cell: ({ created_at }) => <Ago at={created_at} />, look: "wide" },
-        { head: "Expires", cell: ({ expires_at }) => <Moment at={expires_at} />, look: "wide" },
-        { head: "Captured", cell: ({ captured }) => figure(captured), look: "end wide" },
-        { head: "Held", cell: ({ amount }) => figure(amount), look: "end" },
+        { head: "Held since", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
+        { head: "Expires", cell: ({ expires_at }) => <DateTime at={expires_at} />, layout: "wide" },
+        { head: "Captured", cell: ({ captured }) => formatNumber(captured), layout: "end wide" },
+        { head: "Held", cell: ({ amount }) => formatNumber(amount), layout: "end" },
         {
           head: "Action",
-          look: "fit",
+          layout: "fit",
           cell: (hold) => (
             <Button scope="meter:write" onClick={() => onRelease(hold)}>
               Release…

@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import type { MeterPlan, MeterState } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 
 const EVERY = [
   ["day", "Every day"],
@@ -16,8 +16,8 @@ const EVERY = [
   ["month", "Every month"],
 ] as const;
 const MODES = [
-  ["raise", "Raise the balance to it"],
-  ["add", "Add it to the balance"],
+  ["raise", "Raise the balance to the amount"],
+  ["add", "Add the amount to the balance"],
 ] as const;
 type Every = MeterPlan["every"];
 type Mode = MeterPlan["mode"];
@@ -42,11 +42,11 @@ export function RefillPlan({ id, meter, onChange }: RefillPlanProps) {
       title="Refill plan"
       actions={
         <Button scope="meter:write" onClick={() => setOpen(true)}>
-          {plan.data === null ? "Set a plan…" : "Change…"}
+          {plan.data === null ? "Set plan…" : "Edit…"}
         </Button>
       }
     >
-      {plan.data === null ? <p class="quiet">It is refilled by hand.</p> : <PlanText of={plan.data} />}
+      {plan.data === null ? <p class="quiet">No refill plan.</p> : <PlanText of={plan.data} />}
       {open ? <PlanForm id={id} of={plan.data} onDone={onChange} onClose={() => setOpen(false)} /> : null}
     </Panel>
   );
@@ -55,9 +55,9 @@ export function RefillPlan({ id, meter, onChange }: RefillPlanProps) {
 function PlanText({ of: { amount, every, mode, carry_max, next_at } }: { of: MeterPlan }) {
   return (
     <p>
-      {mode === "raise" ? `Raised to ${figure(amount)}` : `${figure(amount)} added`} every {every}
-      {carry_max === null ? "" : `, of what is left at most ${figure(carry_max)} kept`}; next{" "}
-      <Moment at={next_at} />
+      {mode === "raise" ? `Raised to ${formatNumber(amount)}` : `${formatNumber(amount)} added`} every {every}
+      {carry_max === null ? "" : `, carrying over at most ${formatNumber(carry_max)}`}; next{" "}
+      <DateTime at={next_at} />
     </p>
   );
 }
@@ -91,13 +91,13 @@ function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
   };
   const remove = async (): Promise<void> => {
     await call("meter.plan.delete", { params });
-    toast(`${id} has no refill plan any more`);
+    toast(`Refill plan of ${id} deleted`);
     onDone();
     onClose();
   };
   return (
     <Dialog title={`Refill plan of ${id}`} onClose={onClose}>
-      <Form submit="Set the plan" onSubmit={submit} onCancel={onClose}>
+      <Form submit="Save plan" onSubmit={submit} onCancel={onClose}>
         <div class="two">
           <TextField
             name="amount"
@@ -109,7 +109,7 @@ function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
           />
           <SelectField
             name="every"
-            label="How often"
+            label="Interval"
             value={every}
             options={EVERY}
             onChange={(value) => setEvery(value as Every)}
@@ -119,7 +119,7 @@ function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
         <div class="two">
           <SelectField
             name="mode"
-            label="What it does"
+            label="Mode"
             value={mode}
             options={MODES}
             onChange={(value) => setMode(value as Mode)}
@@ -127,10 +127,10 @@ function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
           {every === "day" ? null : <DayField every={every} value={of?.day ?? 1} />}
         </div>
         {mode === "raise" ? null : <CarryField value={of?.carry_max ?? null} />}
-        <CheckField label="Refill at once, too" checked={startsNow} onChange={setStartsNow} />
+        <CheckField label="Also refill now" checked={startsNow} onChange={setStartsNow} />
         {of === null ? null : (
           <Button kind="danger" scope="meter:write" onClick={remove}>
-            Take the plan away
+            Delete plan
           </Button>
         )}
       </Form>
@@ -147,7 +147,7 @@ function DayField({ every, value }: { every: "week" | "month"; value: number }) 
       min={1}
       max={every === "week" ? 7 : 31}
       value={String(value)}
-      hint={every === "week" ? "1 is Monday." : "The last day where a month has no such day."}
+      hint={every === "week" ? "1 is Monday." : "Shorter months use their last day."}
     />
   );
 }
@@ -156,11 +156,11 @@ function CarryField({ value }: { value: number | null }) {
   return (
     <TextField
       name="carry"
-      label="Keep at most"
+      label="Carry over at most"
       type="number"
       min={0}
       value={value === null ? "" : String(value)}
-      hint="Of what is left before; empty keeps all."
+      hint="Remaining credits to keep; leave empty to keep all."
     />
   );
 }

@@ -1,13 +1,13 @@
 import { Bars } from "../../charts/bars.tsx";
 import { call } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { Panel } from "../../ui/page.tsx";
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** What a meter used on each of the last days; nothing before it has used anything. */
+/** A meter's usage over the last days; hidden for a meter without usage. */
 export function MeterUsage({ id }: { id: string }) {
   const usage = useResource(`usage ${id}`, ["meter"], (signal) =>
     call("meter.usage", { params: { meterId: id } }, signal),
@@ -21,18 +21,18 @@ export function MeterUsage({ id }: { id: string }) {
     const day = last - (DAYS - 1 - at) * DAY_MS;
     const used = byDay.get(day) ?? 0;
     const date = new Date(day).toISOString().slice(0, 10);
-    return { height: used / most, tone: "idle", title: `${date}: ${figure(used)}` } as const;
+    return { height: used / most, tone: "idle", title: `${date}: ${formatNumber(used)}` } as const;
   });
   const total = [...byDay.values()].reduce((sum, used) => sum + used, 0);
   return (
-    <Panel title="Used by day">
+    <Panel title="Usage by day">
       <Bars
         bars={bars}
         places={DAYS}
-        label={`Used in ${DAYS} days: ${figure(total)}, at most ${figure(most)} on a day`}
+        label={`Used in ${DAYS} days: ${formatNumber(total)}, at most ${formatNumber(most)} on a day`}
       />
       <p class="quiet">
-        {figure(total)} in {DAYS} days, at most {figure(most)} on a day
+        {formatNumber(total)} in {DAYS} days, at most {formatNumber(most)} on a day
       </p>
     </Panel>
   );

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { LedgerEntry } from "../../../../client/generated/api.ts";
 import { LineChart } from "../../charts/line.tsx";
 import { call, requestOf } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useList, useResource } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -16,17 +16,17 @@ import { OpenHolds } from "./meter-holds.tsx";
 import { RefillPlan } from "./meter-plan.tsx";
 import { MeterUsage } from "./meter-usage.tsx";
 
-type Deed = "refill" | "deduct" | "reset";
-const DEEDS: readonly (readonly [Deed, string])[] = [
+type Action = "refill" | "deduct" | "reset";
+const ACTIONS: readonly (readonly [Action, string])[] = [
   ["refill", "Refill"],
   ["deduct", "Deduct"],
   ["reset", "Reset"],
 ];
 
-/** One meter: its balance, its line, its ledger. */
+/** A meter: its balance, chart and ledger. */
 export function MeterPage({ id }: { id: string }) {
   const params = { meterId: id };
-  const [deed, setDeed] = useState<Deed | null>(null);
+  const [action, setDeed] = useState<Action | null>(null);
   const balance = useResource(`meter ${id}`, ["meter"], (signal) =>
     call("meter.balance", { params }, signal),
   );
@@ -46,13 +46,13 @@ export function MeterPage({ id }: { id: string }) {
       status={
         balance.data === null ? null : (
           <span class="quiet">
-            balance {figure(now)}
-            {held === 0 ? "" : ` · available ${figure(available)} · held ${figure(held)}`}
+            balance {formatNumber(now)}
+            {held === 0 ? "" : ` · available ${formatNumber(available)} · held ${formatNumber(held)}`}
           </span>
         )
       }
       request={requestOf("meter.history", { params })}
-      actions={DEEDS.map(([name, label]) => (
+      actions={ACTIONS.map(([name, label]) => (
         <Button
           key={name}
           kind={name === "refill" ? "primary" : undefined}
@@ -81,8 +81,8 @@ export function MeterPage({ id }: { id: string }) {
           )
         }
       </Loaded>
-      {deed === null ? null : (
-        <ChangeMeter id={id} deed={deed} balance={now} onClose={() => setDeed(null)} onDone={reload} />
+      {action === null ? null : (
+        <ChangeMeter id={id} action={action} balance={now} onClose={() => setDeed(null)} onDone={reload} />
       )}
     </Page>
   );
@@ -100,8 +100,8 @@ function BalanceLine({ of: entries }: { of: readonly LedgerEntry[] }) {
 function NoEntries({ id }: { id: string }) {
   const first = { params: { meterId: id }, body: { amount: 100 } };
   return (
-    <Empty icon="meters" title="This meter has no entries" request={requestOf("meter.refill", first)}>
-      A meter is there from its first refill on.
+    <Empty icon="meters" title="No ledger entries" request={requestOf("meter.refill", first)}>
+      A meter is created by its first refill.
     </Empty>
   );
 }
@@ -114,7 +114,7 @@ function Ledger({ of: entries }: { of: readonly LedgerEntry[] }) {
       keyOf={({ sequence }) => String(sequence)}
       columns={[
         {
-          head: "What",
+          head: "Type",
           cell: ({ kind, at }) => (
             <>
               {kind}
@@ -126,10 +126,14 @@ function Ledger({ of: entries }: { of: readonly LedgerEntry[] }) {
             </>
           ),
         },
-        { head: "When", cell: ({ at }) => <Ago at={at} />, look: "wide" },
-        { head: "Request", cell: ({ request_id }) => <code>{request_id}</code>, look: "wide" },
-        { head: "Amount", cell: ({ amount }) => `${amount > 0 ? "+" : ""}${figure(amount)}`, look: "end" },
-        { head: "Balance after", cell: ({ balance_after }) => figure(balance_after), look: "end" },
+        { head: "Time", cell: ({ at }) => <Ago at={at} />, layout: "wide" },
+        { head: "Request", cell: ({ request_id }) => <code>{request_id}</code>, layout: "wide" },
+        {
+          head: "Amount",
+          cell: ({ amount }) => `${amount > 0 ? "+" : ""}${formatNumber(amount)}`,
+          layout: "end",
+        },
+        { head: "Balance after", cell: ({ balance_after }) => formatNumber(balance_after), layout: "end" },
       ]}
     />
   );
@@ -139,42 +143,42 @@ const FIRST_AMOUNT = "100";
 
 interface ChangeProps {
   readonly id: string;
-  readonly deed: Deed;
+  readonly action: Action;
   readonly balance: number;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-function ChangeMeter({ id, deed, balance, onDone, onClose }: ChangeProps) {
+function ChangeMeter({ id, action, balance, onDone, onClose }: ChangeProps) {
   const [amount, setAmount] = useState(FIRST_AMOUNT);
   const value = Number(amount);
-  const after = { refill: balance + value, deduct: balance - value, reset: value }[deed];
+  const after = { refill: balance + value, deduct: balance - value, reset: value }[action];
   const submit = async (): Promise<void> => {
     const params = { meterId: id };
     const { balance: left } =
-      deed === "reset"
+      action === "reset"
         ? await call("meter.reset", { params, body: { balance: value } })
-        : await call(deed === "refill" ? "meter.refill" : "meter.deduct", {
+        : await call(action === "refill" ? "meter.refill" : "meter.deduct", {
             params,
             body: { amount: value },
           });
-    toast(`The balance is ${figure(left)}`);
+    toast(`The balance is ${formatNumber(left)}`);
     onDone();
     onClose();
   };
-  const [, label = ""] = DEEDS.find(([name]) => name === deed) ?? [];
+  const [, label = ""] = ACTIONS.find(([name]) => name === action) ?? [];
   return (
     <Dialog title={`${label} ${id}`} onClose={onClose}>
       <Form submit={label} onSubmit={submit} onCancel={onClose}>
         <TextField
           name="amount"
-          label={deed === "reset" ? "New balance" : "Amount"}
+          label={action === "reset" ? "New balance" : "Amount"}
           type="number"
-          min={deed === "reset" ? 0 : 1}
+          min={action === "reset" ? 0 : 1}
           required
           value={FIRST_AMOUNT}
           onInput={setAmount}
-          hint={`The balance will be ${figure(after)}.`}
+          hint={`The balance will be ${formatNumber(after)}.`}
         />
       </Form>
     </Dialog>

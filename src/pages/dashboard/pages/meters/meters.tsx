@@ -1,6 +1,6 @@
 import type { MeterItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { Button } from "../../ui/button.tsx";
@@ -12,7 +12,7 @@ import { Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { MeterPage } from "./meter.tsx";
 
-/** The tenant meters of the project, or one of them. */
+/** The meters of the project, or one meter. */
 export function MetersPage() {
   const [id] = place.value.rest;
   return id === undefined ? <MeterList /> : <MeterPage key={id} id={id} />;
@@ -31,12 +31,12 @@ function MeterList() {
       request={requestOf("meter.list", { query: { prefix } })}
       actions={
         <Button kind="primary" icon="new" scope="meter:write" onClick={() => setQuery({ new: "1" })}>
-          Fill a meter
+          Refill a meter
         </Button>
       }
     >
       <div class="toolbar">
-        <SearchField label="Begins with" value={prefix} onInput={(text) => setQuery({ prefix: text })} />
+        <SearchField label="Prefix" value={prefix} onInput={(text) => setQuery({ prefix: text })} />
       </div>
       <Loaded of={list} missing={<NoMeters />}>
         {(meters) =>
@@ -62,7 +62,7 @@ function NoMeters() {
       title="No meters here"
       request={requestOf("meter.refill", { params: { meterId: "customer-42" }, body: { amount: 1000 } })}
     >
-      A meter counts what one of your customers has left. It begins with its first refill.
+      A meter is the balance of one of your customers. Its first refill creates it.
     </Empty>
   );
 }
@@ -76,9 +76,9 @@ function MeterTable({ of: meters }: { of: readonly MeterItem[] }) {
       href={({ meter_id }) => href(["meters", meter_id])}
       columns={[
         { head: "Meter", cell: ({ meter_id }) => meter_id },
-        { head: "Changed", cell: ({ updated_at }) => <Ago at={updated_at} />, look: "wide" },
-        { head: "Available", cell: ({ available }) => figure(available), look: "end fit wide" },
-        { head: "Balance", cell: ({ balance }) => figure(balance), look: "end fit" },
+        { head: "Updated", cell: ({ updated_at }) => <Ago at={updated_at} />, layout: "wide" },
+        { head: "Available", cell: ({ available }) => formatNumber(available), layout: "end fit wide" },
+        { head: "Balance", cell: ({ balance }) => formatNumber(balance), layout: "end fit" },
       ]}
     />
   );
@@ -87,7 +87,7 @@ function MeterTable({ of: meters }: { of: readonly MeterItem[] }) {
 function NewMeter({ onDone }: { onDone: () => void }) {
   const close = (): void => setQuery({ new: undefined });
   return (
-    <Dialog title="Fill a meter" onClose={close}>
+    <Dialog title="Refill a meter" onClose={close}>
       <Form
         submit="Refill"
         onCancel={close}
@@ -105,7 +105,7 @@ function NewMeter({ onDone }: { onDone: () => void }) {
             placeholder="customer-42"
             mono
             required
-            hint="It need not exist yet."
+            hint="Created if it does not exist."
           />
           <TextField name="amount" label="Amount" type="number" min={1} value="1000" required />
         </div>

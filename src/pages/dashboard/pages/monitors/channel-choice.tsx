@@ -2,38 +2,38 @@ import { call } from "../../core/api.ts";
 import { useResource } from "../../core/resource.ts";
 import { CheckField } from "../../ui/field.tsx";
 
-/** More than a project has. */
+/** More than a project can have. */
 const CHANNELS = 100;
 
 interface ChannelChoiceProps {
-  /** Null: the project's default ones. */
+  /** Null: the project's default channels. */
   readonly chosen: readonly string[] | null;
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
 
-/** Which channels a monitor tells; nothing where there is none. */
+/** The channels that a monitor notifies; hidden in a project without channels. */
 export function ChannelChoice({ chosen, onChange }: ChannelChoiceProps) {
   const list = useResource("channel choice", ["pulse"], (signal) =>
     call("monitors.channels.list", { query: { limit: CHANNELS } }, signal),
   );
   const channels = list.data?.channels ?? [];
   if (channels.length === 0) return null;
-  const isTold = (id: string, isDefault: boolean) => (chosen === null ? isDefault : chosen.includes(id));
-  const told = channels.filter((one) => isTold(one.id, one.default)).map(({ id }) => id);
+  const isNotified = (id: string, isDefault: boolean) => (chosen === null ? isDefault : chosen.includes(id));
+  const notified = channels.filter((one) => isNotified(one.id, one.default)).map(({ id }) => id);
   return (
     <fieldset>
       <legend>Channels</legend>
       <CheckField
-        label="The project's default ones"
+        label="The project's default channels"
         checked={chosen === null}
-        onChange={(is) => onChange(is ? null : told)}
+        onChange={(is) => onChange(is ? null : notified)}
       />
       {channels.map(({ id, name }) => (
         <CheckField
           key={id}
           label={name}
-          checked={told.includes(id)}
-          onChange={(is) => onChange(is ? [...told, id] : told.filter((one) => one !== id))}
+          checked={notified.includes(id)}
+          onChange={(is) => onChange(is ? [...notified, id] : notified.filter((one) => one !== id))}
         />
       ))}
     </fieldset>

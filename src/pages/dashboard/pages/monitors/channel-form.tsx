@@ -22,46 +22,46 @@ const KINDS: readonly (readonly [kind: Kind, label: string, fields: readonly Fie
 
 const EVENTS = [
   ["monitor.down", "goes down"],
-  ["monitor.up", "is up again"],
+  ["monitor.up", "recovers"],
   ["monitor.degraded", "becomes slow"],
-  ["monitor.recovered", "is quick again"],
-  ["monitor.certificate", "has a certificate that ends soon"],
-  ["monitor.flapping", "goes up and down all the time"],
-  ["monitor.acknowledged", "is taken care of"],
-  ["observer.offline", "could not be checked, since this server had no line"],
+  ["monitor.recovered", "is fast again"],
+  ["monitor.certificate", "has a certificate that expires soon"],
+  ["monitor.flapping", "is flapping"],
+  ["monitor.acknowledged", "is acknowledged"],
+  ["observer.offline", "could not be checked (the server was offline)"],
   ["maintenance.started", "is under maintenance"],
-  ["maintenance.ended", "is past its maintenance"],
+  ["maintenance.ended", "is out of maintenance"],
 ] as const;
 const USUAL: readonly string[] = ["monitor.down", "monitor.up", "monitor.certificate", "observer.offline"];
 
 interface ChannelFormProps {
-  /** Undefined for a new one. */
+  /** Undefined for a new channel. */
   readonly of?: Channel;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-/** Makes a channel, or changes one. */
+/** The form of a new or existing channel. */
 export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) {
   const [kind, setKind] = useState<Kind>(channel?.kind ?? "slack");
-  const told = channel?.events ?? USUAL;
+  const notified = channel?.events ?? USUAL;
   const submit = async (data: FormData): Promise<void> => {
     const config = configOf(data, kind);
     const events = EVENTS.map(([event]) => event).filter((event) => data.has(event));
     const body = { name: textOf(data, "name") ?? "", default: data.has("default"), events };
     if (channel === undefined) {
       await call("monitors.channels.create", { body: { ...body, kind, config } });
-      toast("The channel is made: test it");
+      toast("Channel created. Send a test.");
     } else {
       const changed = Object.keys(config).length === 0 ? body : { ...body, config };
       await call("monitors.channels.change", { params: { channel_id: channel.id }, body: changed });
-      toast("The channel is changed");
+      toast("Channel updated");
     }
     onDone();
     onClose();
   };
   return (
-    <Dialog title={channel === undefined ? "New channel" : `Change ${channel.name}`} onClose={onClose}>
+    <Dialog title={channel === undefined ? "New channel" : `Edit ${channel.name}`} onClose={onClose}>
       <Form submit={channel === undefined ? "Create channel" : "Save"} onCancel={onClose} onSubmit={submit}>
         <div class="two">
           <TextField name="name" label="Name" value={channel?.name} placeholder="Team chat" required />
@@ -77,12 +77,16 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
         </div>
         <ConfigFields key={kind} kind={kind} isNew={channel === undefined} />
         <fieldset>
-          <legend>Told when a target …</legend>
+          <legend>Notify when a target…</legend>
           {EVENTS.map(([event, label]) => (
-            <Tick key={event} name={event} label={label} checked={told.includes(event)} />
+            <Tick key={event} name={event} label={label} checked={notified.includes(event)} />
           ))}
         </fieldset>
-        <Tick name="default" label="For monitors that name no channels" checked={channel?.default ?? true} />
+        <Tick
+          name="default"
+          label="Default for monitors without channels"
+          checked={channel?.default ?? true}
+        />
       </Form>
     </Dialog>
   );
@@ -97,16 +101,16 @@ function fieldsOf(kind: Kind): readonly Field[] {
   return KINDS.find(([one]) => one === kind)?.[2] ?? [];
 }
 
-/** What a kind is configured by. What is there already is not shown: it is secret. */
+/** The settings of a kind. Stored values are secret and not shown. */
 function ConfigFields({ kind, isNew }: { kind: Kind; isNew: boolean }) {
   const fields = fieldsOf(kind);
-  const hint = isNew ? undefined : "Empty: all of it stays as it is.";
+  const hint = isNew ? undefined : "Leave empty to keep the current settings.";
   return (
     <>
       {fields.includes("url") ? (
         <TextField
           name="url"
-          label={kind === "ntfy" ? "Address, with the topic" : "Address"}
+          label={kind === "ntfy" ? "URL with the topic" : "URL"}
           type="url"
           placeholder="https://example.com/hooks"
           required={isNew}
@@ -123,20 +127,20 @@ function ConfigFields({ kind, isNew }: { kind: Kind; isNew: boolean }) {
         />
       ) : null}
       {fields.includes("chat_id") ? (
-        <TextField name="chat_id" label="Chat" placeholder="-1001234" required={isNew} hint={hint} />
+        <TextField name="chat_id" label="Chat ID" placeholder="-1001234" required={isNew} hint={hint} />
       ) : null}
       {fields.includes("to") ? (
-        <TextField name="to" label="Addresses" rows={2} required={isNew} hint={hint ?? "One a line."} />
+        <TextField name="to" label="Addresses" rows={2} required={isNew} hint={hint ?? "One per line."} />
       ) : null}
     </>
   );
 }
 
 function configOf(data: FormData, kind: Kind): Config {
-  const given = fieldsOf(kind).flatMap((field): [string, unknown][] => {
+  const fields = fieldsOf(kind).flatMap((field): [string, unknown][] => {
     const text = textOf(data, field);
     if (text === undefined) return [];
     return [[field, field === "to" ? text.split(/\s+/) : text]];
   });
-  return Object.fromEntries(given);
+  return Object.fromEntries(fields);
 }

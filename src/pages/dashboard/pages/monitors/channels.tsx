@@ -20,7 +20,7 @@ const EXAMPLE = {
 
 type Open = { readonly what: "change" | "delete"; readonly channel: Channel };
 
-/** The channels through which people are told. */
+/** Notification channels. */
 export function ChannelsPage() {
   const { query } = place.value;
   const [open, setOpen] = useState<Open | null>(null);
@@ -49,7 +49,7 @@ export function ChannelsPage() {
                 title="No channels here"
                 request={requestOf("monitors.channels.create", { body: EXAMPLE })}
               >
-                A channel tells people in Slack, Telegram, ntfy and others when a target goes down.
+                A channel sends alerts to Slack, Telegram, ntfy and others when a target goes down.
               </Empty>
             ) : (
               <>
@@ -92,12 +92,12 @@ function ChannelTable({ of: channels, onOpen }: { of: readonly Channel[]; onOpen
           ),
         },
         {
-          head: "Told of",
+          head: "Events",
           cell: ({ events }) => events.map((event) => event.replace("monitor.", "")).join(", "),
-          look: "wide",
+          layout: "wide",
         },
-        { head: "Default", cell: ({ default: is }) => (is ? "yes" : "no"), look: "fit wide" },
-        { head: "Actions", cell: (channel) => <RowActions of={channel} onOpen={onOpen} />, look: "fit" },
+        { head: "Default", cell: ({ default: is }) => (is ? "yes" : "no"), layout: "fit wide" },
+        { head: "Actions", cell: (channel) => <RowActions of={channel} onOpen={onOpen} />, layout: "fit" },
       ]}
     />
   );
@@ -106,7 +106,7 @@ function ChannelTable({ of: channels, onOpen }: { of: readonly Channel[]; onOpen
 function RowActions({ of: channel, onOpen }: { of: Channel; onOpen: (open: Open) => void }) {
   const test = async (): Promise<void> => {
     const { status, error } = await call("monitors.channels.test", { params: { channel_id: channel.id } });
-    toast(status === "sent" ? `A test is sent to ${channel.name}` : `${channel.name}: ${error}`);
+    toast(status === "sent" ? `Test sent to ${channel.name}` : `${channel.name}: ${error}`);
   };
   return (
     <div class="actions">
@@ -115,10 +115,10 @@ function RowActions({ of: channel, onOpen }: { of: Channel; onOpen: (open: Open)
       </Button>
       <Button
         scope="pulse:write"
-        label={`Change ${channel.name}`}
+        label={`Edit ${channel.name}`}
         onClick={() => onOpen({ what: "change", channel })}
       >
-        Change…
+        Edit…
       </Button>
       <Button
         kind="danger"
@@ -143,7 +143,7 @@ function DeleteChannel({ of: { id, name }, onClose, onDone }: DeleteProps) {
   return (
     <Confirm
       title={`Delete ${name}?`}
-      deed="Delete channel"
+      action="Delete channel"
       onClose={onClose}
       onConfirm={async () => {
         await call("monitors.channels.delete", { params: { channel_id: id } });
@@ -151,7 +151,7 @@ function DeleteChannel({ of: { id, name }, onClose, onDone }: DeleteProps) {
       }}
     >
       <p>
-        Nobody is told through <strong>{name}</strong> any more.
+        No more notifications are sent to <strong>{name}</strong>.
       </p>
     </Confirm>
   );

@@ -1,18 +1,18 @@
 import type { MonitorCheck } from "../../../../client/generated/api.ts";
 import type { Bar } from "../../charts/bars.tsx";
 
-/** Slower than this many times the usual is drawn as slow. */
+/** Checks with more than this multiple of the median latency are drawn as slow. */
 const SLOW = 3;
 const SLOW_HEIGHT = 0.6;
 const DOWN_HEIGHT = 0.3;
 
-/** Checks, newest first as the API gives them, as bars: the worse, the shorter. */
+/** Checks, newest first as the API returns them, as bars: a worse state is a shorter bar. */
 export function barsOf(checks: readonly MonitorCheck[]): Bar[] {
   const usual = median(checks.filter(({ status }) => status === "up").map(({ latency_ms }) => latency_ms));
   return checks.toReversed().map(({ status, latency_ms, error, checked_at }) => {
     const when = new Date(checked_at * 1000).toLocaleString("en-GB");
     if (status === "down")
-      return { height: DOWN_HEIGHT, tone: "bad", title: `${when}: down, ${error ?? "no answer"}` };
+      return { height: DOWN_HEIGHT, tone: "bad", title: `${when}: down, ${error ?? "no response"}` };
     const isSlow = latency_ms > usual * SLOW;
     return {
       height: isSlow ? SLOW_HEIGHT : 1,

@@ -9,19 +9,19 @@ import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
 const MINUTE = 60_000;
 const YEAR_MINUTES = 365 * 24 * 60;
 const WAYS = [
-  ["period", "every so many minutes"],
-  ["schedule", "at times of a schedule"],
+  ["period", "at an interval"],
+  ["schedule", "on a cron schedule"],
 ] as const;
 type Way = (typeof WAYS)[number][0];
 
 interface HeartbeatFormProps {
-  /** Undefined for a new one. */
+  /** Undefined for a new heartbeat. */
   readonly of?: MonitorStatus;
   readonly onDone?: () => void;
   readonly onClose: () => void;
 }
 
-/** Makes a heartbeat, or changes one. */
+/** The form of a new or existing heartbeat. */
 export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps) {
   const [way, setWay] = useState<Way>(beat?.schedule ? "schedule" : "period");
   const [email_alert, setEmailAlert] = useState(beat?.email_alert ?? false);
@@ -30,24 +30,24 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
     const [name, slug, webhook] = ["name", "slug", "webhook_url"].map((field) => textOf(data, field));
     const common = { ...timingOf(data, way), email_alert, notify_recovery };
     if (beat === undefined) {
-      const given = {
+      const fields = {
         ...(name && { name }),
         ...(slug && { slug }),
         ...(webhook && { webhook_url: webhook }),
       };
-      const body: MonitorCreateBody = { type: "heartbeat", ...common, ...given };
+      const body: MonitorCreateBody = { type: "heartbeat", ...common, ...fields };
       go(["monitors", (await call("monitors.create", { body })).id]);
       return;
     }
-    const given = { name: name ?? null, slug: slug ?? null, webhook_url: webhook ?? null };
+    const fields = { name: name ?? null, slug: slug ?? null, webhook_url: webhook ?? null };
     const params = { monitorId: beat.monitor_id };
-    await call("monitors.update", { params, body: { ...common, ...given } });
-    toast("The heartbeat is changed");
+    await call("monitors.update", { params, body: { ...common, ...fields } });
+    toast("Heartbeat updated");
     onDone?.();
     onClose();
   };
   return (
-    <Dialog title={beat === undefined ? "New heartbeat" : `Change ${beat.name}`} onClose={onClose}>
+    <Dialog title={beat === undefined ? "New heartbeat" : `Edit ${beat.name}`} onClose={onClose}>
       <Form submit={beat === undefined ? "Create heartbeat" : "Save"} onCancel={onClose} onSubmit={submit}>
         <TextField
           name="name"
@@ -61,7 +61,7 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
           value={beat?.slug ?? undefined}
           mono
           pattern="[a-z0-9_\-]{1,64}"
-          hint="For ping URLs that people can read, or none."
+          hint="Optional; for readable ping URLs."
         />
         <TimingFields of={beat} way={way} onWay={setWay} />
         <TextField
@@ -71,8 +71,8 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
           value={beat?.webhook_url ?? undefined}
           placeholder="https://example.com/alerts"
         />
-        <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
-        <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
+        <CheckField label="Also send e-mail" checked={email_alert} onChange={setEmailAlert} />
+        <CheckField label="Also notify on recovery" checked={notify_recovery} onChange={setNotifyRecovery} />
       </Form>
     </Dialog>
   );
@@ -84,7 +84,7 @@ interface TimingProps {
   readonly onWay: (way: Way) => void;
 }
 
-/** When pings come, and when one is missing. */
+/** When pings are expected, and the grace period. */
 function TimingFields({ of: beat, way, onWay }: TimingProps) {
   const minutes = (name: string, label: string, ms: number) => (
     <TextField
@@ -101,7 +101,7 @@ function TimingFields({ of: beat, way, onWay }: TimingProps) {
     <div class="two">
       <SelectField
         name="way"
-        label="Pings come"
+        label="Pings are expected"
         value={way}
         options={WAYS}
         onChange={(value) => onWay(value === "schedule" ? "schedule" : "period")}
@@ -112,7 +112,7 @@ function TimingFields({ of: beat, way, onWay }: TimingProps) {
         <>
           <TextField
             name="schedule"
-            label="Times"
+            label="Schedule"
             value={beat?.schedule ?? "30 2 * * *"}
             mono
             required
@@ -126,7 +126,7 @@ function TimingFields({ of: beat, way, onWay }: TimingProps) {
           />
         </>
       )}
-      {minutes("grace", "Minutes of grace", beat?.grace_ms ?? 60 * MINUTE)}
+      {minutes("grace", "Grace period (minutes)", beat?.grace_ms ?? 60 * MINUTE)}
     </div>
   );
 }

@@ -8,9 +8,9 @@ import { Code } from "../../ui/code.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 
-/** What a heartbeat waits for, how it is pinged, and its last pings. */
+/** When a heartbeat expects pings, its ping URLs and its last pings. */
 export function HeartbeatPanels({ of: beat, onChanged }: { of: MonitorStatus; onChanged: () => void }) {
   const id = beat.monitor_id;
   const pings = useResource(`pings ${id}`, ["pulse"], (signal) =>
@@ -18,28 +18,30 @@ export function HeartbeatPanels({ of: beat, onChanged }: { of: MonitorStatus; on
   );
   return (
     <>
-      <Panel title="Ping it">
+      <Panel title="Ping URL">
         {beat.ping_url ? (
           <>
-            <Code text={pingLine(beat.ping_url)} what="Line" />
-            {beat.ping_slug_url ? <Code text={pingLine(beat.ping_slug_url)} what="Line by slug" /> : null}
+            <Code text={pingLine(beat.ping_url)} what="Command" />
+            {beat.ping_slug_url ? (
+              <Code text={pingLine(beat.ping_slug_url)} what="Command with the slug" />
+            ) : null}
             <p class="quiet small">
-              Behind the address: <code>/start</code>, <code>/fail</code>, <code>/log</code> or an exit
-              status. Who knows it may ping.
+              Append to the URL: <code>/start</code>, <code>/fail</code>, <code>/log</code> or an exit status.
+              Anyone who knows the URL can send pings.
             </p>
             {beat.slug && !beat.ping_slug_url ? <MakePingKey onMade={onChanged} /> : null}
           </>
         ) : (
-          <p class="quiet">Where its pings go is shown to keys that may change monitors.</p>
+          <p class="quiet">The ping URL is visible to keys with the scope to change monitors.</p>
         )}
       </Panel>
       <Panel>
         <Facts
           of={[
             ["Last ping", <Ago key="l" at={beat.last_ping_at} />],
-            ["Expected", <Ago key="e" at={beat.expected_at} never="after the first success" />],
-            ["Grace", span(beat.grace_ms ?? 0)],
-            ["Run under way since", <Ago key="s" at={beat.started_at} never="–" />],
+            ["Next expected", <Ago key="e" at={beat.expected_at} never="after the first success" />],
+            ["Grace period", span(beat.grace_ms ?? 0)],
+            ["Running since", <Ago key="s" at={beat.started_at} never="–" />],
             ["Last run took", beat.last_duration_ms ? span(beat.last_duration_ms) : "–"],
           ]}
         />
@@ -47,7 +49,7 @@ export function HeartbeatPanels({ of: beat, onChanged }: { of: MonitorStatus; on
       <Loaded of={pings}>
         {({ pings: rows }) => (
           <Panel title="Last pings" flush>
-            {rows.length === 0 ? <p class="quiet pad">None yet.</p> : <Pings of={rows} />}
+            {rows.length === 0 ? <p class="quiet pad">No pings yet.</p> : <Pings of={rows} />}
           </Panel>
         )}
       </Loaded>
@@ -64,19 +66,19 @@ function Pings({ of: pings }: { of: readonly Ping[] }) {
       rows={pings.map((ping, at) => ({ ...ping, number: pings.length - at }))}
       keyOf={({ at, number }) => `${at} ${number}`}
       columns={[
-        { head: "When", cell: ({ at }) => <Moment at={at} />, look: "fit" },
+        { head: "Time", cell: ({ at }) => <DateTime at={at} />, layout: "fit" },
         {
           head: "Ping",
           cell: ({ kind, exit }) => (exit === null ? kind : `${kind}, exit ${exit}`),
-          look: "fit",
+          layout: "fit",
         },
         {
-          head: "Took",
+          head: "Duration",
           cell: ({ duration_ms }) => (duration_ms === null ? "–" : span(duration_ms)),
-          look: "fit wide",
+          layout: "fit wide",
         },
-        { head: "From", cell: ({ ip }) => ip ?? "–", look: "fit wide" },
-        { head: "Said", cell: ({ body }) => (body === null ? "–" : <Said text={body} />) },
+        { head: "From", cell: ({ ip }) => ip ?? "–", layout: "fit wide" },
+        { head: "Output", cell: ({ body }) => (body === null ? "–" : <Output text={body} />) },
       ]}
     />
   );
@@ -84,8 +86,8 @@ function Pings({ of: pings }: { of: readonly Ping[] }) {
 
 const SHORT = 80;
 
-/** What a run said: its first line, and the rest once it is asked for. */
-function Said({ text }: { text: string }) {
+/** A run's output: its first line, and the rest on request. */
+function Output({ text }: { text: string }) {
   const [line = ""] = text.split("\n", 1);
   if (line.length <= SHORT && line.length === text.trimEnd().length) return <code>{line}</code>;
   return (
@@ -93,7 +95,7 @@ function Said({ text }: { text: string }) {
       <summary>
         <code>{line.slice(0, SHORT)}</code>
       </summary>
-      <Code text={text} what="Text" />
+      <Code text={text} what="Output" />
     </details>
   );
 }
@@ -107,7 +109,7 @@ function MakePingKey({ onMade }: { onMade: () => void }) {
         onMade();
       }}
     >
-      Make the project's ping key, to ping by slug
+      Create the project's ping key to use slugs
     </Button>
   );
 }

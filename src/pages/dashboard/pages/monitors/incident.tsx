@@ -10,12 +10,12 @@ import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 import { History } from "../server/audit-list.tsx";
 
 type Updated = Incident["status"];
 
-/** One incident: what was said of it, and the field to say more. */
+/** An incident: its updates, and the form for a new one. */
 export function IncidentView({ id }: { id: string }) {
   const params = { incident_id: id };
   const incident = useResource(`incident ${id}`, ["pulse"], (signal) =>
@@ -31,7 +31,7 @@ export function IncidentView({ id }: { id: string }) {
             </Panel>
             <Updates of={one} />
             {one.resolved_at === null ? (
-              <UpdateForm key={one.updates.length} of={one} onSaid={incident.reload} />
+              <UpdateForm key={one.updates.length} of={one} onPosted={incident.reload} />
             ) : null}
             <History type="incident" id={id} />
           </div>
@@ -43,7 +43,7 @@ export function IncidentView({ id }: { id: string }) {
 
 const TONES = { investigating: "bad", identified: "bad", monitoring: "warn", resolved: "good" } as const;
 
-/** How far people are with it. */
+/** Status of an incident. */
 export function IncidentState({ of: { status } }: { of: Pick<Incident, "status"> }) {
   return <Status state={status} tone={TONES[status]} />;
 }
@@ -58,7 +58,7 @@ function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }
         scope="pulse:write"
         onClick={async () => {
           await call("monitors.incidents.change", { params, body: { public: !one.public } });
-          toast(one.public ? "Status pages do not show it any more" : "Status pages show it");
+          toast(one.public ? "Hidden from status pages" : "Shown on status pages");
           onChanged();
         }}
       >
@@ -70,7 +70,7 @@ function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }
           scope="pulse:write"
           onClick={async () => {
             await call("monitors.incidents.acknowledge", { params });
-            toast("Its alert is not repeated any more");
+            toast("Acknowledged. The alert will not be repeated.");
             onChanged();
           }}
         >
@@ -92,20 +92,20 @@ function IncidentFacts({ of: one }: { of: Incident }) {
       of={[
         ["State", <IncidentState key="s" of={one} />],
         ["Impact", one.impact],
-        ["Found by", one.kind === "auto" ? "a monitor" : "people"],
-        ["Why", one.cause ?? "–"],
-        ["Began", <Moment key="b" at={one.started_at} />],
-        ["Resolved", one.resolved_at === null ? "–" : <Moment key="r" at={one.resolved_at} />],
+        ["Source", one.kind === "auto" ? "a monitor" : "people"],
+        ["Cause", one.cause ?? "–"],
+        ["Started", <DateTime key="b" at={one.started_at} />],
+        ["Resolved", one.resolved_at === null ? "–" : <DateTime key="r" at={one.resolved_at} />],
         ["Acknowledged by", one.acknowledged_by ?? "nobody"],
         ["On status pages", one.public ? "yes" : "no"],
-        ...(one.suppressed_by === null ? [] : [["Accounted for by", one.suppressed_by] as const]),
+        ...(one.suppressed_by === null ? [] : [["Suppressed by", one.suppressed_by] as const]),
         ["Monitors", monitors.length === 0 ? "–" : monitors],
       ]}
     />
   );
 }
 
-/** What people can say next: a monitor's incident is resolved by its check alone. */
+/** Statuses that can be posted next. Only a check resolves an incident that a monitor opened. */
 function statusesOf({ kind }: Incident): readonly (readonly [Updated, string])[] {
   const open = [
     ["investigating", "investigating"],
@@ -119,15 +119,15 @@ function Updates({ of: { updates } }: { of: Incident }) {
   return (
     <Panel title="Updates" flush>
       {updates.length === 0 ? (
-        <p class="more quiet">Nobody has said anything yet.</p>
+        <p class="more quiet">No updates yet.</p>
       ) : (
         <Table
           label="Updates"
           rows={updates.toReversed()}
           keyOf={({ at, message }) => at + message}
           columns={[
-            { head: "When", cell: ({ at }) => <Moment at={at} />, look: "fit wide" },
-            { head: "State", cell: (update) => <IncidentState of={update} />, look: "fit" },
+            { head: "Time", cell: ({ at }) => <DateTime at={at} />, layout: "fit wide" },
+            { head: "State", cell: (update) => <IncidentState of={update} />, layout: "fit" },
             { head: "Message", cell: ({ message }) => message },
           ]}
         />
@@ -136,17 +136,17 @@ function Updates({ of: { updates } }: { of: Incident }) {
   );
 }
 
-function UpdateForm({ of: one, onSaid }: { of: Incident; onSaid: () => void }) {
+function UpdateForm({ of: one, onPosted }: { of: Incident; onPosted: () => void }) {
   const statuses = statusesOf(one);
   const submit = async (data: FormData): Promise<void> => {
     const status = statuses.find(([status]) => status === data.get("status"))?.[0] ?? one.status;
     const body = { status, message: textOf(data, "message") ?? "" };
     await call("monitors.incidents.update", { params: { incident_id: one.id }, body });
-    onSaid();
+    onPosted();
   };
   return (
-    <Panel title="Say how far you are">
-      <Form submit="Say so" scope="pulse:write" onSubmit={submit}>
+    <Panel title="Post an update">
+      <Form submit="Post update" scope="pulse:write" onSubmit={submit}>
         <SelectField name="status" label="State" value={one.status} options={statuses} />
         <TextField name="message" label="Message" rows={3} required />
       </Form>

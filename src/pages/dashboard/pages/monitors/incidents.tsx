@@ -20,14 +20,14 @@ const STATES = [
 
 const EXAMPLE = { title: "Payments fail", message: "Our provider has an outage.", public: true };
 
-/** Incidents, and beside them one of them with what was said of it. */
+/** Incidents, with details of the selected incident. */
 export function IncidentsPage() {
   const { query, rest } = place.value;
   const [, id] = rest;
   const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
   const list = useList(`incidents ${status}`, ["pulse"], async (page, signal) => {
-    const narrowed = status === "" ? page : { ...page, status };
-    const { incidents, cursor = null } = await call("monitors.incidents.list", { query: narrowed }, signal);
+    const filtered = status === "" ? page : { ...page, status };
+    const { incidents, cursor = null } = await call("monitors.incidents.list", { query: filtered }, signal);
     return { items: incidents, cursor };
   });
   return (
@@ -54,7 +54,7 @@ export function IncidentsPage() {
                   title={status === "open" ? "No open incident" : "No incidents here"}
                   request={requestOf("monitors.incidents.create", { body: EXAMPLE })}
                 >
-                  Monitors open one when they find their target down, and resolve it when it is up again.
+                  Monitors open an incident when their target goes down and resolve it on recovery.
                 </Empty>
               ) : (
                 <>
@@ -79,7 +79,7 @@ export function IncidentsPage() {
   );
 }
 
-/** The columns that are left beside one incident. */
+/** Columns next to the details of an incident. */
 const NARROW = ["Incident", "State"];
 
 const COLUMNS: readonly Column<IncidentSummary>[] = [
@@ -92,18 +92,18 @@ const COLUMNS: readonly Column<IncidentSummary>[] = [
       </>
     ),
   },
-  { head: "Began", cell: ({ started_at }) => <Ago at={started_at} /> },
-  { head: "Resolved", cell: ({ resolved_at }) => <Ago at={resolved_at} never="–" />, look: "wide" },
-  { head: "Acknowledged by", cell: ({ acknowledged_by }) => acknowledged_by ?? "–", look: "wide" },
-  { head: "State", cell: (incident) => <IncidentState of={incident} />, look: "fit" },
+  { head: "Started", cell: ({ started_at }) => <Ago at={started_at} /> },
+  { head: "Resolved", cell: ({ resolved_at }) => <Ago at={resolved_at} never="–" />, layout: "wide" },
+  { head: "Acknowledged by", cell: ({ acknowledged_by }) => acknowledged_by ?? "–", layout: "wide" },
+  { head: "State", cell: (incident) => <IncidentState of={incident} />, layout: "fit" },
 ];
 
 const IMPACTS = [
-  ["outage", "something does not work"],
-  ["degraded", "something works badly"],
+  ["outage", "Outage"],
+  ["degraded", "Degraded"],
 ] as const;
 
-/** Tells of an incident. */
+/** The form of a new incident. */
 function IncidentForm({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New incident" onClose={onClose}>

@@ -8,35 +8,35 @@ import { CheckField, Choice, TextField, textOf } from "../../ui/field.tsx";
 
 const KINDS = [
   ["once", "Once"],
-  ["again", "Again and again"],
+  ["again", "Recurring"],
 ] as const;
 type Kind = (typeof KINDS)[number][0];
 
-/** As many as planned work can have. */
+/** Most monitors of a maintenance window. */
 const MONITORS_SHOWN = 100;
 const MINUTE_MS = 60_000;
 
-/** Plans work. */
+/** The form of a new maintenance window. */
 export function MaintenanceForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const [kind, setKind] = useState<Kind>("once");
   const [isPublic, setPublic] = useState(false);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   return (
-    <Dialog title="Plan work" onClose={onClose}>
+    <Dialog title="New maintenance window" onClose={onClose}>
       <Form
-        submit="Plan work"
+        submit="Create window"
         onCancel={onClose}
         onSubmit={async (data) => {
           const body = { ...bodyOf(data, kind), monitor_ids: [...chosen], public: isPublic };
           await call("monitors.maintenance.create", { body });
-          toast("The work is planned");
+          toast("Maintenance window created");
           onDone();
           onClose();
         }}
       >
-        <TextField name="title" label="What is done" placeholder="Move to a larger machine" required />
-        <TextField name="message" label="More of it" rows={2} />
-        <Choice<Kind> label="How often" options={KINDS} value={kind} onChange={setKind} />
+        <TextField name="title" label="Title" placeholder="Move to a larger machine" required />
+        <TextField name="message" label="Description" rows={2} />
+        <Choice<Kind> label="Repeat" options={KINDS} value={kind} onChange={setKind} />
         {kind === "once" ? <OnceFields /> : <AgainFields />}
         <MonitorBoxes chosen={chosen} onChange={setChosen} />
         <CheckField label="Shown on status pages" checked={isPublic} onChange={setPublic} />
@@ -48,8 +48,8 @@ export function MaintenanceForm({ onClose, onDone }: { onClose: () => void; onDo
 function OnceFields() {
   return (
     <div class="two">
-      <TextField name="starts_at" label="From" type="datetime-local" required />
-      <TextField name="ends_at" label="Until" type="datetime-local" required />
+      <TextField name="starts_at" label="Start" type="datetime-local" required />
+      <TextField name="ends_at" label="End" type="datetime-local" required />
     </div>
   );
 }
@@ -59,11 +59,11 @@ function AgainFields() {
     <>
       <TextField
         name="schedule"
-        label="Begins at"
+        label="Schedule"
         value="0 3 * * SUN"
         mono
         required
-        hint="Minute, hour, day, month, weekday; or @daily and the like."
+        hint="Minute, hour, day, month, weekday; or @daily and similar."
       />
       <div class="two">
         <TextField
@@ -72,7 +72,15 @@ function AgainFields() {
           value={Intl.DateTimeFormat().resolvedOptions().timeZone}
           required
         />
-        <TextField name="minutes" label="Minutes" type="number" min={1} max={10_080} value="60" required />
+        <TextField
+          name="minutes"
+          label="Duration (minutes)"
+          type="number"
+          min={1}
+          max={10_080}
+          value="60"
+          required
+        />
       </div>
     </>
   );
@@ -83,7 +91,7 @@ interface BoxesProps {
   readonly onChange: (chosen: readonly string[]) => void;
 }
 
-/** The monitors whose failures tell nobody meanwhile. */
+/** The monitors whose alerts are suppressed in the window. */
 function MonitorBoxes({ chosen, onChange }: BoxesProps) {
   const list = useResource("monitors to choose", [], (signal) =>
     call("monitors.list", { query: { limit: MONITORS_SHOWN } }, signal),
@@ -92,7 +100,7 @@ function MonitorBoxes({ chosen, onChange }: BoxesProps) {
   if (monitors.length === 0) return null;
   return (
     <fieldset class="field">
-      <legend>Monitors that tell nobody meanwhile</legend>
+      <legend>Monitors without alerts in this time</legend>
       {monitors.map(({ monitor_id, name }) => (
         <CheckField
           key={monitor_id}
@@ -119,7 +127,7 @@ function bodyOf(data: FormData, kind: Kind): MaintenanceCreateBody {
   };
 }
 
-/** What was entered on the clocks of this browser. */
+/** A local time as entered in the form, as RFC 3339. */
 function timestampOf(data: FormData, name: string): string {
   return new Date(textOf(data, name) ?? "").toISOString();
 }

@@ -10,7 +10,7 @@ import { Empty, Loaded, More } from "../../ui/feedback.tsx";
 import { Page, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 import { MaintenanceForm } from "./maintenance-form.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
 
@@ -20,7 +20,7 @@ const EXAMPLE = {
   ends_at: "2030-01-31T23:00:00Z",
 };
 
-/** Planned work: windows in which failures tell nobody. */
+/** Maintenance windows, in which alerts are suppressed. */
 export function MaintenancePage() {
   const { query } = place.value;
   const [deleting, setDeleting] = useState<Maintenance | null>(null);
@@ -30,11 +30,11 @@ export function MaintenancePage() {
   });
   return (
     <Page
-      title="Planned work"
+      title="Maintenance windows"
       request={requestOf("monitors.maintenance.list", {})}
       actions={
         <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
-          Plan work
+          New window
         </Button>
       }
     >
@@ -45,10 +45,10 @@ export function MaintenancePage() {
             all.length === 0 ? (
               <Empty
                 icon="monitors"
-                title="No work is planned"
+                title="No maintenance windows"
                 request={requestOf("monitors.maintenance.create", { body: EXAMPLE })}
               >
-                While planned work is under way, its monitors are checked on, and tell nobody.
+                During a maintenance window its monitors are still checked, but send no alerts.
               </Empty>
             ) : (
               <>
@@ -72,12 +72,12 @@ export function MaintenancePage() {
 function MaintenanceTable(props: { of: readonly Maintenance[]; onDelete: (one: Maintenance) => void }) {
   return (
     <Table
-      label="Planned work"
+      label="Maintenance windows"
       rows={props.of}
       keyOf={({ id }) => id}
       columns={[
         {
-          head: "Work",
+          head: "Window",
           cell: (one) => (
             <>
               {one.title}
@@ -85,10 +85,10 @@ function MaintenanceTable(props: { of: readonly Maintenance[]; onDelete: (one: M
             </>
           ),
         },
-        { head: "From", cell: ({ starts_at }) => <Moment at={starts_at} />, look: "wide" },
-        { head: "Until", cell: ({ ends_at }) => <Moment at={ends_at} />, look: "wide" },
-        { head: "For", cell: ({ monitor_ids }) => count(monitor_ids.length, "monitor"), look: "wide" },
-        { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+        { head: "Start", cell: ({ starts_at }) => <DateTime at={starts_at} />, layout: "wide" },
+        { head: "End", cell: ({ ends_at }) => <DateTime at={ends_at} />, layout: "wide" },
+        { head: "Monitors", cell: ({ monitor_ids }) => count(monitor_ids.length, "monitor"), layout: "wide" },
+        { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
         {
           head: "Delete",
           cell: (one) => (
@@ -102,7 +102,7 @@ function MaintenanceTable(props: { of: readonly Maintenance[]; onDelete: (one: M
               {null}
             </Button>
           ),
-          look: "fit",
+          layout: "fit",
         },
       ]}
     />
@@ -119,7 +119,7 @@ function DeleteMaintenance(props: { of: Maintenance; onClose: () => void; onDone
   return (
     <Confirm
       title={`Delete ${title}?`}
-      deed="Delete planned work"
+      action="Delete window"
       onClose={props.onClose}
       onConfirm={async () => {
         await call("monitors.maintenance.delete", { params: { maintenance_id: id } });
@@ -129,8 +129,8 @@ function DeleteMaintenance(props: { of: Maintenance; onClose: () => void; onDone
     >
       <p>
         {status === "active"
-          ? "It ends now: what is down is told of at once."
-          : "Its monitors tell of failures as ever."}
+          ? "The window ends now: alerts for targets that are down are sent immediately."
+          : "Its monitors send alerts as usual."}
       </p>
     </Confirm>
   );

@@ -4,12 +4,12 @@ import { LineChart } from "../../charts/line.tsx";
 import { count } from "../../core/format.ts";
 import { Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
 
 const PLACES = 50;
 
-/** The last checks of a monitor: as bars, as a line, and what failed. */
+/** The last checks of a monitor: as bars, as a chart, and the failed ones as a table. */
 export function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
   const failures = checks.filter(({ status }) => status === "down");
   const points = checks.toReversed().map(({ checked_at, latency_ms, status }) => ({
@@ -31,11 +31,15 @@ export function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
             rows={failures}
             keyOf={({ checked_at }) => String(checked_at)}
             columns={[
-              { head: "When", cell: ({ checked_at }) => <Moment at={checked_at} />, look: "fit" },
-              { head: "Answer", cell: ({ response_status }) => response_status ?? "none", look: "fit wide" },
-              { head: "Why", cell: ({ error }) => error ?? "–" },
-              { head: "By hand", cell: ({ manual }) => (manual ? "yes" : ""), look: "fit wide" },
-              { head: "Counts", cell: (check) => uncountedOf(check), look: "fit wide" },
+              { head: "Time", cell: ({ checked_at }) => <DateTime at={checked_at} />, layout: "fit" },
+              {
+                head: "Response",
+                cell: ({ response_status }) => response_status ?? "none",
+                layout: "fit wide",
+              },
+              { head: "Error", cell: ({ error }) => error ?? "–" },
+              { head: "Manual", cell: ({ manual }) => (manual ? "yes" : ""), layout: "fit wide" },
+              { head: "Counted", cell: (check) => uncountedOf(check), layout: "fit wide" },
             ]}
           />
         </Panel>
@@ -44,8 +48,8 @@ export function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
   );
 }
 
-/** Why a failure counts for nothing. */
+/** Why a failed check was not counted. */
 function uncountedOf({ observer_offline, maintenance }: MonitorCheck): string {
-  if (observer_offline) return "no: the server's own line was cut";
-  return maintenance ? "no: planned work" : "yes";
+  if (observer_offline) return "no: the server was offline";
+  return maintenance ? "no: maintenance" : "yes";
 }

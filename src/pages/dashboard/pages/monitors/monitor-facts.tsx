@@ -5,41 +5,43 @@ import { Status } from "../../ui/status.tsx";
 
 type Fact = readonly [label: string, value: ComponentChildren];
 
-/** A certificate that ends within so many days is looked at twice. */
+/** Days before expiry from which a certificate is highlighted. */
 const CERTIFICATE_DAYS = 14;
 
-/** What it says of its target; a monitor that is paused says nothing. */
+/** The state of the target; a paused monitor has none. */
 export function stateOf({ active, status, degraded }: MonitorStatus): string {
   if (!active) return "paused";
   return degraded ? "degraded" : status;
 }
 
-/** When a certificate ends, if that is soon. */
+/** The certificate's expiry, if it is soon. */
 export function certificateEnd({ certificate }: MonitorStatus): string | null {
   if (certificate === null || certificate.days_left > CERTIFICATE_DAYS) return null;
   const { days_left } = certificate;
-  return days_left < 0 ? "certificate has ended" : `certificate ends in ${count(days_left, "day")}`;
+  return days_left < 0 ? "certificate expired" : `certificate expires in ${count(days_left, "day")}`;
 }
 
-/** The certificate that a monitor has met. */
+/** The certificate that the last check received. */
 export function certificateFact(monitor: MonitorStatus): Fact[] {
   const { certificate } = monitor;
   if (certificate === null) return [];
   const end = certificateEnd(monitor);
-  const shown =
+  const expiry =
     end === null ? `${count(certificate.days_left, "day")} left` : <Status key="s" state={end} tone="warn" />;
-  return [[`Certificate by ${certificate.issuer}`, shown]];
+  return [[`Certificate by ${certificate.issuer}`, expiry]];
 }
 
-/** What its answer must be like, beyond what is so for all. */
+/** Conditions for a successful check, other than the defaults. */
 export function assertionFacts(monitor: MonitorStatus): Fact[] {
   const { accept_status, keyword, keyword_absent, json_path, json_op, json_value, degraded_ms } = monitor;
   const code = (text: string) => <code key={text}>{text}</code>;
   return [
-    ...(accept_status === null ? [] : [["Statuses that are up", accept_status.join(", ")] as const]),
-    ...(keyword === null ? [] : [["The answer contains", code(keyword)] as const]),
-    ...(keyword_absent === null ? [] : [["It does not contain", code(keyword_absent)] as const]),
-    ...(json_path === null ? [] : [["In its JSON", code(jsonText(json_path, json_op, json_value))] as const]),
+    ...(accept_status === null ? [] : [["Accepted statuses", accept_status.join(", ")] as const]),
+    ...(keyword === null ? [] : [["Response contains", code(keyword)] as const]),
+    ...(keyword_absent === null ? [] : [["Response does not contain", code(keyword_absent)] as const]),
+    ...(json_path === null
+      ? []
+      : [["JSON conditions", code(jsonText(json_path, json_op, json_value))] as const]),
     ...(degraded_ms === null ? [] : [["Slow above", `${degraded_ms} ms`] as const]),
   ];
 }

@@ -19,13 +19,13 @@ const METHODS = ["GET", "HEAD", "POST"] as const;
 type Method = (typeof METHODS)[number];
 
 interface MonitorFormProps {
-  /** Undefined for a new one. */
+  /** Undefined for a new monitor. */
   readonly of?: MonitorStatus;
   readonly onDone?: () => void;
   readonly onClose: () => void;
 }
 
-/** Makes a monitor, or changes one. */
+/** The form of a new or existing monitor. */
 export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) {
   const [method, setMethod] = useState<Method>(METHODS.find((one) => one === monitor?.method) ?? "GET");
   const [email_alert, setEmailAlert] = useState(monitor?.email_alert ?? false);
@@ -50,12 +50,12 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
     }
     const params = { monitorId: monitor.monitor_id };
     const { warning } = await call("monitors.update", { params, body: settings });
-    toast(warning ?? "The monitor is changed");
+    toast(warning ?? "Monitor updated");
     onDone?.();
     onClose();
   };
   return (
-    <Dialog title={monitor === undefined ? "New monitor" : `Change ${monitor.name}`} onClose={onClose}>
+    <Dialog title={monitor === undefined ? "New monitor" : `Edit ${monitor.name}`} onClose={onClose}>
       <Form submit={monitor === undefined ? "Create monitor" : "Save"} onCancel={onClose} onSubmit={submit}>
         <CheckFields of={monitor} method={method} onMethod={setMethod} />
         <TextField
@@ -66,8 +66,8 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
           placeholder="https://example.com/alerts"
         />
         <ParentField of={monitor} />
-        <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
-        <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
+        <CheckField label="Also send e-mail" checked={email_alert} onChange={setEmailAlert} />
+        <CheckField label="Also notify on recovery" checked={notify_recovery} onChange={setNotifyRecovery} />
         <ChannelChoice chosen={channels} onChange={setChannels} />
         <MoreFields of={monitor} method={method} notifies={notify_degraded} onNotifies={setNotifyDegraded} />
       </Form>
@@ -75,10 +75,10 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   );
 }
 
-/** Monitors that can be chosen from. */
+/** Most monitors in the list of options. */
 const PARENTS_SHOWN = 100;
 
-/** What it depends on. */
+/** The monitors that this one depends on. */
 function ParentField({ of: monitor }: { of: MonitorStatus | undefined }) {
   const list = useResource("monitors to depend on", [], (signal) =>
     call("monitors.list", { query: { limit: PARENTS_SHOWN } }, signal),
@@ -97,7 +97,7 @@ function ParentField({ of: monitor }: { of: MonitorStatus | undefined }) {
         ...(parent === "" || known ? [] : [[parent, parent] as const]),
         ...others.map(({ monitor_id, name }) => [monitor_id, name] as const),
       ]}
-      hint="While that has failed, this one fails silently."
+      hint="While the other monitor is down, this one sends no alerts."
     />
   );
 }
@@ -108,7 +108,7 @@ interface CheckFieldsProps {
   readonly onMethod: (method: Method) => void;
 }
 
-/** What is asked, how often, and what counts as down. */
+/** What is requested, how often, and what counts as down. */
 function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
   const interval = monitor?.interval ?? 60_000;
   const intervals = [...new Set([...INTERVALS, interval])].sort((a, b) => a - b);
@@ -117,18 +117,18 @@ function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
     <>
       <TextField
         name="url"
-        label="Address"
+        label="URL"
         type="url"
         value={monitor?.url}
         placeholder="https://example.com/health"
         required
-        hint="Up is what answers with a status below 400, unless More says otherwise."
+        hint="A status below 400 counts as up; change it under More."
       />
-      <TextField name="name" label="Name" value={givenName(monitor)} hint="Its host, unless entered." />
+      <TextField name="name" label="Name" value={givenName(monitor)} hint="Leave empty to use the host." />
       <div class="two">
         <SelectField
           name="interval"
-          label="Every"
+          label="Interval"
           value={String(interval)}
           options={intervals.map((ms) => [String(ms), span(ms)])}
         />
@@ -141,7 +141,7 @@ function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
         />
         <TextField
           name="timeout"
-          label="Seconds to answer in"
+          label="Timeout (seconds)"
           type="number"
           min={1}
           max={30}
@@ -151,7 +151,7 @@ function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
         />
         <TextField
           name="threshold"
-          label="Failures until it is down"
+          label="Failures until down"
           type="number"
           min={1}
           max={10}
@@ -166,7 +166,7 @@ function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
   );
 }
 
-/** The name that somebody gave it: without one it is called by its host. */
+/** The name that the user entered; a monitor without one is named after its host. */
 function givenName(monitor: MonitorStatus | undefined): string | undefined {
   if (monitor === undefined || new URL(monitor.url).host === monitor.name) return undefined;
   return monitor.name;

@@ -1,7 +1,7 @@
 import type { MonitorStatus, MonitorUpdateBody } from "../../../../client/generated/api.ts";
 import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
 
-/** Comparisons, and how they are read. */
+/** Comparison operators and their labels. */
 const OPS = [
   ["==", "is"],
   ["!=", "is not"],
@@ -10,7 +10,7 @@ const OPS = [
   [">", "is above"],
   [">=", "is at least"],
   ["contains", "contains"],
-  ["exists", "is there"],
+  ["exists", "exists"],
 ] as const;
 
 interface MoreFieldsProps {
@@ -20,7 +20,7 @@ interface MoreFieldsProps {
   readonly onNotifies: (notifies: boolean) => void;
 }
 
-/** What few monitors need, folded away. */
+/** Settings that few monitors need, collapsed by default. */
 export function MoreFields({ of: monitor, method, notifies, onNotifies }: MoreFieldsProps) {
   return (
     <details>
@@ -28,39 +28,43 @@ export function MoreFields({ of: monitor, method, notifies, onNotifies }: MoreFi
       <TextField name="group" label="Group" value={monitor?.group ?? undefined} />
       <AnswerFields of={monitor} hasBody={method !== "HEAD"} />
       <PaceFields of={monitor} />
-      <CheckField label="Tell channels when it is slow" checked={notifies} onChange={onNotifies} />
+      <CheckField label="Notify when slow" checked={notifies} onChange={onNotifies} />
     </details>
   );
 }
 
-/** What its answer must be like. */
+/** Conditions for a successful check. */
 function AnswerFields({ of: monitor, hasBody }: { of: MonitorStatus | undefined; hasBody: boolean }) {
   const { accept_status, keyword, keyword_absent, json_path, json_op } = monitor ?? {};
   return (
     <>
       <TextField
         name="accept_status"
-        label="Statuses that are up"
+        label="Accepted statuses"
         value={accept_status?.join(", ")}
         placeholder="200-299, 401"
-        hint="All below 400, unless entered."
+        hint="Leave empty for all below 400."
       />
       {hasBody ? (
         <>
-          <TextField name="keyword" label="The answer contains" value={keyword ?? undefined} />
-          <TextField name="keyword_absent" label="It does not contain" value={keyword_absent ?? undefined} />
+          <TextField name="keyword" label="Response contains" value={keyword ?? undefined} />
+          <TextField
+            name="keyword_absent"
+            label="Response does not contain"
+            value={keyword_absent ?? undefined}
+          />
           <TextField
             name="json_path"
-            label="In a JSON answer"
+            label="JSON path"
             value={json_path ?? undefined}
             placeholder="$.status"
             mono
           />
           <div class="two">
-            <SelectField name="json_op" label="The value" value={json_op ?? "=="} options={OPS} />
+            <SelectField name="json_op" label="Comparison" value={json_op ?? "=="} options={OPS} />
             <TextField
               name="json_value"
-              label="Compared with"
+              label="Expected value"
               value={literalOf(monitor)}
               placeholder="UP"
               mono
@@ -72,14 +76,14 @@ function AnswerFields({ of: monitor, hasBody }: { of: MonitorStatus | undefined;
   );
 }
 
-/** When it is asked again, what is slow, and when its certificate is spoken of. */
+/** Check intervals, latency threshold and certificate warning. */
 function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
   const { retry_interval, degraded_ms } = monitor ?? {};
   return (
     <div class="two">
       <TextField
         name="retry_interval"
-        label="Seconds between checks once one failed"
+        label="Interval after a failed check (seconds)"
         type="number"
         min={5}
         max={300}
@@ -87,11 +91,11 @@ function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
         value={
           retry_interval === null || retry_interval === undefined ? undefined : String(retry_interval / 1000)
         }
-        hint="As always, unless entered."
+        hint="Leave empty to keep the normal interval."
       />
       <TextField
         name="recovery_threshold"
-        label="Successes until it is up again"
+        label="Successes until up"
         type="number"
         min={1}
         max={10}
@@ -100,7 +104,7 @@ function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
       />
       <TextField
         name="degraded_ms"
-        label="Milliseconds above which it is slow"
+        label="Slow above (milliseconds)"
         type="number"
         min={1}
         max={30_000}
@@ -108,7 +112,7 @@ function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
       />
       <TextField
         name="tls_expiry_days"
-        label="Days before its certificate ends to tell channels"
+        label="Certificate warning (days before expiry)"
         type="number"
         min={0}
         max={90}
@@ -120,7 +124,7 @@ function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
   );
 }
 
-/** A value as it is typed: a text needs quotes only where it would be read as something else. */
+/** A value as entered: a string needs quotes only where it would be read as another type. */
 function literalOf(monitor: MonitorStatus | undefined): string | undefined {
   if (monitor === undefined || monitor.json_path === null || monitor.json_op === "exists") return undefined;
   const { json_value: value } = monitor;
@@ -139,7 +143,7 @@ function typedValue(typed: string): string | number | boolean | null {
 
 const orNull = (data: FormData, name: string): string | null => textOf(data, name) ?? null;
 
-/** What was entered. */
+/** The values entered. */
 export function moreOf(data: FormData) {
   const [statuses, retry, slow] = ["accept_status", "retry_interval", "degraded_ms"].map((name) =>
     orNull(data, name),

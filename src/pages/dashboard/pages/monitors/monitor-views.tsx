@@ -5,14 +5,14 @@ const VIEWS = [
   ["monitors", "Monitors"],
   ["incidents", "Incidents"],
   ["channels", "Channels"],
-  ["maintenance", "Planned work"],
+  ["maintenance", "Maintenance"],
   ["pages", "Status pages"],
 ] as const;
 
-/** One of the lists of the monitors. */
+/** A tab of the monitors page. */
 export type MonitorView = (typeof VIEWS)[number][0];
 
-/** Leads from one list of the monitors to another. */
+/** The tabs of the monitors page. */
 export function MonitorViews({ view }: { view: MonitorView }) {
   return (
     <div class="toolbar">

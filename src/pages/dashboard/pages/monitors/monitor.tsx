@@ -22,7 +22,7 @@ const HeartbeatForm = lazy(async () => (await import("./heartbeat-form.tsx")).He
 
 const CHECKS = 100;
 
-/** One monitor: its checks as bars and as a line, its uptime. */
+/** A monitor: its checks as bars and as a chart, and its uptime. */
 export function MonitorPage({ id }: { id: string }) {
   const params = { monitorId: id };
   const [open, setOpen] = useState<"change" | "delete" | null>(null);
@@ -43,7 +43,7 @@ export function MonitorPage({ id }: { id: string }) {
       actions={
         <Actions
           id={id}
-          isAsked={monitor.data?.type !== "heartbeat"}
+          isCheckable={monitor.data?.type !== "heartbeat"}
           active={monitor.data?.active ?? null}
           onChanged={() => {
             monitor.reload();
@@ -59,13 +59,17 @@ export function MonitorPage({ id }: { id: string }) {
             <Panel>
               <Facts
                 of={[
-                  ["Checked", <Ago key="c" at={one.last_checked_at} />],
+                  ["Last check", <Ago key="c" at={one.last_checked_at} />],
                   ["Latency", one.latency_ms === null ? "–" : `${one.latency_ms} ms`],
-                  ["Failures in a row", one.consecutive_failures],
+                  ["Consecutive failures", one.consecutive_failures],
                   ...certificateFact(one),
                   ...(one.incident_id === null ? [] : [incidentOf(one.incident_id)]),
-                  ...(one.flapping ? [["Flapping", "up and down: silent until it stays"] as const] : []),
-                  ...(one.maintenance ? [["Planned work", "under way: nobody is told"] as const] : []),
+                  ...(one.flapping
+                    ? [["Flapping", "yes: alerts are suppressed until it is stable"] as const]
+                    : []),
+                  ...(one.maintenance
+                    ? [["Maintenance", "in progress: alerts are suppressed"] as const]
+                    : []),
                   ...UPTIMES.map(
                     (range) => [`Uptime, ${range}`, percent(history.data?.uptime[range] ?? null)] as const,
                   ),
@@ -97,7 +101,7 @@ function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClos
   return (
     <Confirm
       title={`Delete ${name}?`}
-      deed="Delete monitor"
+      action="Delete monitor"
       onClose={onClose}
       onConfirm={async () => {
         await call("monitors.delete", { params: { monitorId: id } });
@@ -105,7 +109,7 @@ function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClos
       }}
     >
       <p>
-        <strong>{name}</strong> is no longer checked, and its history goes with it.
+        <strong>{name}</strong> will no longer be checked, and its history is deleted.
       </p>
     </Confirm>
   );
@@ -113,15 +117,15 @@ function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClos
 
 interface ActionsProps {
   readonly id: string;
-  /** Whether it asks, and can do so now. */
-  readonly isAsked: boolean;
-  /** Null until that is known. */
+  /** Whether it is active and can be checked now. */
+  readonly isCheckable: boolean;
+  /** Null until it is known. */
   readonly active: boolean | null;
   readonly onChanged: () => void;
   readonly onOpen: (what: "change" | "delete") => void;
 }
 
-function Actions({ id, isAsked, active, onChanged, onOpen }: ActionsProps) {
+function Actions({ id, isCheckable, active, onChanged, onOpen }: ActionsProps) {
   const params = { monitorId: id };
   const check = async (): Promise<void> => {
     const { status, latency_ms } = await call("monitors.check", { params });
@@ -130,27 +134,27 @@ function Actions({ id, isAsked, active, onChanged, onOpen }: ActionsProps) {
   };
   const pause = async (): Promise<void> => {
     await call("monitors.update", { params, body: { active: active === false } });
-    toast(active ? "Checks are paused" : "Checks go on");
+    toast(active ? "Checks paused" : "Checks resumed");
     onChanged();
   };
   return (
     <>
-      {isAsked ? (
+      {isCheckable ? (
         <Button icon="reload" scope="pulse:write" onClick={check}>
           Check now
         </Button>
       ) : null}
       <Button scope="pulse:write" disabled={active === null} onClick={pause}>
-        {active === false ? "Go on" : "Pause"}
+        {active === false ? "Resume" : "Pause"}
       </Button>
       <Button scope="pulse:write" disabled={active === null} onClick={() => onOpen("change")}>
-        Change…
+        Edit…
       </Button>
       <Button
         kind="danger"
         icon="delete"
         scope="pulse:write"
-        label="Delete the monitor"
+        label="Delete…"
         onClick={() => onOpen("delete")}
       >
         {null}
@@ -177,11 +181,11 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
     <Panel title="Settings">
       <Facts
         of={[
-          ...askedFacts(monitor),
+          ...checkSettings(monitor),
           ...assertionFacts(monitor),
           ["Down after", count(failures, "failed check")],
           ["Alerts to", alerts.length === 0 ? "nobody" : alerts.join(" and ")],
-          ["Told of recovery", monitor.notify_recovery ? "yes" : "no"],
+          ["Notify on recovery", monitor.notify_recovery ? "yes" : "no"],
           [
             "Depends on",
             monitor.depends_on === null ? (
@@ -192,12 +196,12 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
               </a>
             ),
           ],
-          ["Told again after", span(monitor.cooldown_ms)],
+          ["Reminder after", span(monitor.cooldown_ms)],
           ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
           ["Group", monitor.group ?? "–"],
           ["Created", <Ago key="c" at={monitor.created_at} />],
           [
-            "Id",
+            "ID",
             <code key="i" class="long">
               {monitor.monitor_id}
             </code>,
@@ -208,13 +212,13 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
   );
 }
 
-/** How the target is asked; a heartbeat asks nobody. */
-function askedFacts({ method, interval, timeout, schedule, tz, period_ms }: MonitorStatus) {
+/** How the target is checked; a heartbeat sends no requests. */
+function checkSettings({ method, interval, timeout, schedule, tz, period_ms }: MonitorStatus) {
   if (interval === null)
     return [["Pings", schedule ? `at ${schedule}, ${tz}` : `every ${span(period_ms ?? 0)}`] as const];
   return [
     ["Method", method],
-    ["Every", span(interval)],
-    ["Answers within", span(timeout)],
+    ["Interval", span(interval)],
+    ["Timeout", span(timeout)],
   ] as const;
 }

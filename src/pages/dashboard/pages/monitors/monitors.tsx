@@ -39,7 +39,7 @@ const LISTS: Readonly<Record<string, ComponentType>> = {
   maintenance: lazy(async () => (await import("./maintenance.tsx")).MaintenancePage),
 };
 
-/** The monitors, one of them, or what else there is of them. */
+/** The list of monitors, one monitor, or another tab. */
 export function MonitorsPage() {
   const [id] = place.value.rest;
   const List = LISTS[id ?? ""];
@@ -51,10 +51,10 @@ function MonitorList() {
   const { query } = place.value;
   const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
   const list = useList(`monitors ${status}`, ["pulse"], async (page, signal) => {
-    const narrowed = status === "" ? {} : status === "paused" ? { active: false } : { status };
+    const filtered = status === "" ? {} : status === "paused" ? { active: false } : { status };
     const { monitors, cursor = null } = await call(
       "monitors.list",
-      { query: { ...page, ...narrowed } },
+      { query: { ...page, ...filtered } },
       signal,
     );
     return { items: monitors, cursor, isPartial: cursor !== null && monitors.length < page.limit };
@@ -84,11 +84,11 @@ function MonitorList() {
             <>
               <Empty
                 icon="monitors"
-                title={status === "" ? "No monitors here" : "No monitor in this state"}
+                title={status === "" ? "No monitors yet" : "No monitor in this state"}
                 request={requestOf("monitors.create", { body: EXAMPLE })}
               >
-                A monitor asks an address at an interval, and tells you when it stops answering. A heartbeat
-                waits for the pings of a cron job or a backup, and tells you when one is missing:{" "}
+                A monitor requests a URL at a fixed interval and alerts you when it fails. A heartbeat expects
+                pings from a cron job or backup and alerts you when one is missing:{" "}
                 <code>curl -fsS -m 10 --retry 5 $URL/ping/&lt;uuid&gt;</code>
               </Empty>
               <More of={list} />
@@ -112,13 +112,13 @@ function NewMonitor({ what }: { what: string | null }) {
   return <Made onClose={() => setQuery({ new: undefined })} />;
 }
 
-/** What it does, in a line. */
+/** What it does, in one line. */
 function workOf({ method, url, interval, schedule, period_ms }: MonitorStatus): string {
   if (interval !== null) return `${method} ${url}, every ${span(interval)}`;
   return schedule ? `pinged at ${schedule}` : `pinged every ${span(period_ms ?? 0)}`;
 }
 
-/** A row reads its own checks; beyond this many rows nobody looks at the bars. */
+/** Each row reads its own checks; longer lists show no bars. */
 const ROWS_WITH_BARS = 30;
 
 function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
@@ -143,37 +143,37 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
         },
         {
           head: "Last checks",
-          look: "wide",
+          layout: "wide",
           cell: ({ monitor_id, last_checked_at }) =>
             withBars.has(monitor_id) ? <RecentChecks id={monitor_id} checkedAt={last_checked_at} /> : null,
         },
         {
           head: "Latency",
-          look: "end wide",
+          layout: "end wide",
           cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
         },
-        { head: "Checked", look: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
-        { head: "State", look: "fit", cell: (monitor) => <States of={monitor} /> },
+        { head: "Last check", layout: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
+        { head: "State", layout: "fit", cell: (monitor) => <States of={monitor} /> },
       ]}
     />
   );
 }
 
-/** Whether it is up, and why nobody may be told that it is not. */
+/** The monitor's state, and why its alerts are suppressed. */
 function States({ of: monitor }: { of: MonitorStatus }) {
-  const flags = [monitor.flapping ? "flapping" : null, monitor.maintenance ? "planned work" : null];
-  const shown = flags.filter((flag) => flag !== null);
+  const flags = [monitor.flapping ? "flapping" : null, monitor.maintenance ? "maintenance" : null];
+  const labels = flags.filter((flag) => flag !== null);
   return (
     <>
       <Status state={stateOf(monitor)} />
-      {shown.length === 0 ? null : <span class="sub">{shown.join(", ")}</span>}
+      {labels.length === 0 ? null : <span class="sub">{labels.join(", ")}</span>}
     </>
   );
 }
 
 const PLACES = 40;
 
-/** Read again when this monitor has been checked, and not whenever any has. */
+/** Read again after a check of this monitor only. */
 function RecentChecks({ id, checkedAt }: { id: string; checkedAt: number | null }) {
   const history = useResource(
     `checks ${id}`,

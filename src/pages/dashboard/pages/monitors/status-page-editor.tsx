@@ -12,15 +12,15 @@ type Flags = Pick<StatusPage, "published" | "show_latency" | "show_urls" | "inde
 
 const INCIDENTS = [
   ["none", "none"],
-  ["manual", "those that people publish"],
-  ["all", "those and what monitors find"],
+  ["manual", "published manually"],
+  ["all", "published manually and opened by monitors"],
 ] as const;
 
 const FLAGS = [
-  ["published", "Published: anybody sees it"],
-  ["show_latency", "Show latencies"],
-  ["show_urls", "Show addresses, and hosts where there is no name"],
-  ["index", "Search engines may list it"],
+  ["published", "Published: visible without a key"],
+  ["show_latency", "Show latency"],
+  ["show_urls", "Show URLs, and the host of monitors without a name"],
+  ["index", "Allow search engines to index it"],
 ] as const;
 
 /** The settings of a status page. */
@@ -42,13 +42,20 @@ export function StatusPageEditor({ of: page, onSaved }: { of: StatusPage; onSave
           groups: [...groups],
         };
         await call("monitors.pages.update", { params: { page_id: page.id }, body });
-        toast("The page is saved");
+        toast("Status page saved");
         onSaved();
       }}
     >
       <div class="two">
         <TextField name="title" label="Title" value={page.title} required />
-        <TextField name="slug" label="Address" value={page.slug} mono required hint="Behind /status/." />
+        <TextField
+          name="slug"
+          label="Slug"
+          value={page.slug}
+          mono
+          required
+          hint="The part of the URL after /status/."
+        />
       </div>
       <TextField name="description" label="Description" value={page.description} rows={2} />
       <Groups of={groups} onChange={setGroups} />
@@ -81,7 +88,7 @@ function textsOf(data: FormData) {
   };
 }
 
-/** Monitors that can be chosen here, the newest; others are put on a page over the API. */
+/** The newest monitors, as options; others can be added with the API. */
 const MONITORS = 100;
 
 interface GroupsProps {
@@ -89,7 +96,7 @@ interface GroupsProps {
   readonly onChange: (groups: readonly Group[]) => void;
 }
 
-/** What is shown, in its order. */
+/** The groups of monitors in their order. */
 function Groups({ of: groups, onChange }: GroupsProps) {
   const list = useResource("monitors for pages", ["pulse"], (signal) =>
     call("monitors.list", { query: { limit: MONITORS } }, signal),
@@ -100,7 +107,7 @@ function Groups({ of: groups, onChange }: GroupsProps) {
     <>
       {groups.map((group, at) => (
         <GroupFields
-          // A group has no name of its own but its place.
+          // A group has no id but its position.
           key={`${at} of ${groups.length}`}
           of={group}
           monitors={monitors}
@@ -110,7 +117,7 @@ function Groups({ of: groups, onChange }: GroupsProps) {
       ))}
       <p>
         <Button icon="new" onClick={() => onChange([...groups, { name: "", monitor_ids: [] }])}>
-          Add a group
+          Add group
         </Button>
       </p>
     </>
@@ -127,13 +134,13 @@ interface GroupProps {
 function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }: GroupProps) {
   const nameOf = (id: string): string => monitors.find(({ monitor_id }) => monitor_id === id)?.name ?? id;
   const left = monitors.filter(({ monitor_id }) => !monitor_ids.includes(monitor_id));
-  const called = name === "" ? "without a name" : name;
+  const label = name === "" ? "unnamed" : name;
   return (
     <fieldset class="field">
-      <legend>Group {called}</legend>
+      <legend>Group {label}</legend>
       <TextField
         name="group"
-        label="Name of the group"
+        label="Group name"
         value={name}
         onInput={(text) => onChange({ name: text.trim(), monitor_ids })}
       />
@@ -143,7 +150,7 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
           <Button
             kind="quiet"
             icon="close"
-            label={`Take ${nameOf(id)} off`}
+            label={`Remove ${nameOf(id)}`}
             onClick={() => onChange({ name, monitor_ids: monitor_ids.toSpliced(at, 1) })}
           >
             {null}
@@ -154,14 +161,14 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
         <SelectField
           key={monitor_ids.length}
           name="add"
-          label="Add a monitor"
+          label="Add monitor"
           value=""
           options={[["", "Choose…"], ...left.map((one) => [one.monitor_id, one.name] as const)]}
           onChange={(id) => onChange({ name, monitor_ids: [...monitor_ids, id] })}
         />
       )}
       <Button kind="danger" icon="delete" onClick={onRemove}>
-        Remove the group {called}
+        Remove group {label}
       </Button>
     </fieldset>
   );

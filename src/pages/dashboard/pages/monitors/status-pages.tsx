@@ -16,7 +16,7 @@ import { StatusPageEditor } from "./status-page-editor.tsx";
 
 const EXAMPLE = { slug: "acme", title: "Acme" };
 
-/** Status pages, and beside them one of them with its settings and how it looks. */
+/** Status pages, with the settings and preview of the selected page. */
 export function StatusPagesPage() {
   const { query, rest } = place.value;
   const [, id] = rest;
@@ -42,10 +42,10 @@ export function StatusPagesPage() {
               pages.length === 0 ? (
                 <Empty
                   icon="monitors"
-                  title="No status pages here"
+                  title="No status pages yet"
                   request={requestOf("monitors.pages.create", { body: EXAMPLE })}
                 >
-                  A status page shows anybody how your monitors are, without a key.
+                  A status page shows the state of your monitors to anyone, without a key.
                 </Empty>
               ) : (
                 <>
@@ -92,7 +92,7 @@ function PageTable({
           cell: ({ published }) => (
             <Status state={published ? "published" : "hidden"} tone={published ? "good" : "idle"} />
           ),
-          look: "fit",
+          layout: "fit",
         },
       ]}
     />
@@ -114,11 +114,11 @@ function NewPage({ onClose }: { onClose: () => void }) {
         <TextField name="title" label="Title" placeholder="Acme" required />
         <TextField
           name="slug"
-          label="Address"
+          label="Slug"
           placeholder="acme"
           mono
           required
-          hint="It is at /status/ and this: a to z, 0 to 9 and -."
+          hint="The part of the URL after /status/: a to z, 0 to 9 and -."
         />
       </Form>
     </Dialog>
@@ -147,14 +147,14 @@ function PageView({ id }: { id: string }) {
       {isDeleting ? (
         <Confirm
           title="Delete this status page?"
-          deed="Delete page"
+          action="Delete page"
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await call("monitors.pages.delete", { params });
             go(["monitors", "pages"]);
           }}
         >
-          <p>Nobody finds anything at its address any more, nor at those of its badges and its feed.</p>
+          <p>Its URL, badges and feed stop working.</p>
         </Confirm>
       ) : null}
     </div>
@@ -165,8 +165,8 @@ function PageActions({ of: { id, url }, onDelete }: { of: StatusPage; onDelete: 
   return (
     <div class="actions">
       <CurlButton request={requestOf("monitors.pages.read", { params: { page_id: id } })} />
-      <CopyButton text={url} what="Address">
-        Copy address
+      <CopyButton text={url} what="URL">
+        Copy URL
       </CopyButton>
       <Button kind="danger" icon="delete" scope="pulse:write" onClick={onDelete}>
         Delete…
@@ -175,12 +175,12 @@ function PageActions({ of: { id, url }, onDelete }: { of: StatusPage; onDelete: 
   );
 }
 
-/** The page itself. What was saved last is asked for by an address that no cache has. */
+/** The status page itself. The query makes the browser load the saved version instead of a cached one. */
 function Preview({ of: { slug, title, published, updated_at } }: { of: StatusPage }) {
   if (!published)
     return (
       <Panel title="Preview">
-        <p class="quiet">It is not published: nobody sees it, and there is nothing to show here.</p>
+        <p class="quiet">The page is not published.</p>
       </Panel>
     );
   const address = `../status/${slug}`;

@@ -8,21 +8,21 @@ import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 import { Exchanges } from "./exchange.tsx";
 
-/** One delivery, with each of its attempts. */
+/** A delivery with its attempts. */
 export function Delivery({ id }: { id: string }) {
   const params = { relay_id: id };
   const delivery = useResource(`relay ${id}`, ["relay"], (signal) => call("relay.read", { params }, signal));
   const cancel = async (): Promise<void> => {
     await call("relay.cancel", { params });
-    toast("The delivery is cancelled");
+    toast("Delivery cancelled");
     delivery.reload();
   };
   const resend = async (): Promise<void> => {
     await call("relay.resend", { params });
-    toast("The delivery is sent again");
+    toast("Delivery resent");
     delivery.reload();
   };
   return (
@@ -59,7 +59,7 @@ export function Delivery({ id }: { id: string }) {
             </Panel>
             <Panel title="Attempts" flush>
               {one.attempt_log.length === 0 ? (
-                <p class="more quiet">None yet.</p>
+                <p class="more quiet">No attempts yet.</p>
               ) : (
                 <Attempts of={one.attempt_log} />
               )}
@@ -82,12 +82,12 @@ function DeliveryFacts({ of: one }: { of: Relay }) {
       of={[
         ["State", <Status key="s" state={one.status} />],
         ["Target", one.target_url],
-        ["Due", <Moment key="d" at={one.scheduled_for} />],
-        ["Created", <Moment key="c" at={one.created_at} />],
-        ["Ended", <Moment key="f" at={one.finished_at} />],
+        ["Due", <DateTime key="d" at={one.scheduled_for} />],
+        ["Created", <DateTime key="c" at={one.created_at} />],
+        ["Finished", <DateTime key="f" at={one.finished_at} />],
         ["Last error", one.error ?? "–"],
         [
-          "Id",
+          "ID",
           <code key="i" class="long">
             {one.relay_id}
           </code>,
@@ -104,10 +104,10 @@ function Attempts({ of: attempts }: { of: readonly RelayAttempt[] }) {
       rows={attempts}
       keyOf={({ attempt }) => String(attempt)}
       columns={[
-        { head: "#", cell: ({ attempt }) => attempt, look: "fit" },
-        { head: "Began", cell: ({ started_at }) => <Moment at={started_at} />, look: "wide" },
-        { head: "Took", cell: ({ duration_ms }) => span(duration_ms), look: "end" },
-        { head: "Answer", cell: ({ response_status, error }) => response_status ?? error ?? "–" },
+        { head: "#", cell: ({ attempt }) => attempt, layout: "fit" },
+        { head: "Started", cell: ({ started_at }) => <DateTime at={started_at} />, layout: "wide" },
+        { head: "Duration", cell: ({ duration_ms }) => span(duration_ms), layout: "end" },
+        { head: "Response", cell: ({ response_status, error }) => response_status ?? error ?? "–" },
       ]}
     />
   );

@@ -6,45 +6,45 @@ import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 import { Secret } from "../keys/secret.tsx";
-import { COVERED, changesOf, NO_RETRIES, termsOf } from "./endpoint-terms.ts";
+import { changesOf, fieldsOf, HIDDEN, NO_RETRIES } from "./endpoint-fields.ts";
 
 const FORMATS = [
-  ["envelope", "an object of type, timestamp and data"],
-  ["raw", "the payload alone"],
+  ["envelope", "object with type, timestamp and data"],
+  ["raw", "payload only"],
 ] as const;
 const STATES = [
   ["live", "live"],
   ["paused", "paused"],
 ] as const;
 const CHOICES = [
-  ["notify_email", "E-mail when it is disabled"],
-  ["keep_responses", "Keep what it answers"],
+  ["notify_email", "Send e-mail when it is disabled"],
+  ["keep_responses", "Store responses"],
 ] as const;
 const YES_NO = [
   ["yes", "yes"],
   ["no", "no"],
 ] as const;
 const FIGURES = [
-  ["timeout_ms", "Milliseconds an attempt may take"],
-  ["max_concurrency", "Attempts at once"],
-  ["max_per_second", "Attempts in a second", "Empty: no bound."],
-  ["disable_after_hours", "Disabled after hours of failures", "0: never."],
+  ["timeout_ms", "Timeout (milliseconds)"],
+  ["max_concurrency", "Concurrent attempts"],
+  ["max_per_second", "Attempts per second", "Leave empty for no limit."],
+  ["disable_after_hours", "Disable after failing for (hours)", "0: never."],
 ] as const;
-/** Makes an endpoint, and shows its secret, this once. */
+/** Creates an endpoint and shows its secret once. */
 export function NewEndpoint({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
-  const [made, setMade] = useState<{ id: string; secret: string } | null>(null);
-  if (made !== null) {
-    const kept = () => {
+  const [created, setCreated] = useState<{ id: string; secret: string } | null>(null);
+  if (created !== null) {
+    const close = () => {
       onDone();
-      go(["relay", "endpoints", made.id]);
+      go(["relay", "endpoints", created.id]);
     };
-    return <Secret title="The endpoint's signing secret" secret={made.secret} onKept={kept} />;
+    return <Secret title="The endpoint's signing secret" secret={created.secret} onSaved={close} />;
   }
   const submit = async (data: FormData): Promise<void> => {
     const state = data.get("state") === "paused" ? "paused" : "live";
-    const body = { ...termsOf(data), state, secret: textOf(data, "secret") } as const;
+    const body = { ...fieldsOf(data), state, secret: textOf(data, "secret") } as const;
     const { endpoint_id, secret } = await call("relay.endpoints.create", { body });
-    setMade({ id: endpoint_id, secret });
+    setCreated({ id: endpoint_id, secret });
   };
   return (
     <Dialog title="New endpoint" onClose={onClose}>
@@ -55,13 +55,13 @@ export function NewEndpoint({ onClose, onDone }: { onClose: () => void; onDone: 
   );
 }
 
-/** Changes an endpoint: `of` is what it was when the form was opened. */
+/** Edits an endpoint. `of`: its state when the form was opened. */
 export function EditEndpoint(props: { of: RelayEndpointItem; onClose: () => void; onDone: () => void }) {
   const { of: before, onClose, onDone } = props;
   const { name, endpoint_id } = before;
   const submit = async (data: FormData): Promise<void> => {
     await call("relay.endpoints.change", { params: { endpoint_id }, body: changesOf(data, before) });
-    toast("The endpoint is changed");
+    toast("Endpoint updated");
     onDone();
     onClose();
   };
@@ -74,13 +74,13 @@ export function EditEndpoint(props: { of: RelayEndpointItem; onClose: () => void
   );
 }
 
-/** What an endpoint has; `of` is missing for a new one. */
+/** The fields of an endpoint; `of` is undefined for a new one. */
 function Fields({ of }: { of?: RelayEndpointItem }) {
   return (
     <>
       <TextField
         name="url"
-        label="Where to"
+        label="URL"
         type="url"
         placeholder="https://example.com/hooks"
         value={of?.url}
@@ -90,16 +90,16 @@ function Fields({ of }: { of?: RelayEndpointItem }) {
         name="name"
         label="Name"
         value={of?.name ?? undefined}
-        hint="One of its kind in the project, or none."
+        hint="Optional; unique within the project."
       />
       <TextField
         name="event_types"
-        label="Types of messages"
+        label="Event types"
         placeholder="invoice.*, order.paid"
         value={of?.event_types.join(", ")}
-        hint="With commas between them; all unless entered."
+        hint="Separated by commas. Leave empty for all."
       />
-      {/* What is wrong in there must be seen. */}
+      {/* Opened when a field inside is invalid. */}
       <details
         onInvalidCapture={(event) => {
           event.currentTarget.open = true;
@@ -120,7 +120,7 @@ interface PartProps {
   readonly of: RelayEndpointItem | undefined;
 }
 
-/** Which messages it gets, and what is sent of them. */
+/** The messages that the endpoint receives, and the format of the request. */
 function Contents({ of }: PartProps) {
   return (
     <>
@@ -129,7 +129,7 @@ function Contents({ of }: PartProps) {
         label="Channels"
         placeholder="eu, us"
         value={of?.channels.join(", ")}
-        hint="With commas between them; all unless entered."
+        hint="Separated by commas. Leave empty for all."
       />
       <TextField
         name="filter"
@@ -138,7 +138,7 @@ function Contents({ of }: PartProps) {
         mono
         placeholder={'{ "amount": { "$gte": 100 } }'}
         value={of?.filter == null ? undefined : JSON.stringify(of.filter, null, 2)}
-        hint="What a payload has to be; anything unless entered."
+        hint="Condition for payloads. Leave empty for all."
       />
       <SelectField name="format" label="Body" value={of?.format ?? "envelope"} options={FORMATS} />
       <TextField
@@ -148,23 +148,23 @@ function Contents({ of }: PartProps) {
         mono
         placeholder="X-Shop: 42"
         value={of === undefined ? undefined : linesOf(of.headers)}
-        hint={`One a line. Where you change any, enter anew what is shown as ${COVERED}.`}
+        hint={`One per line. If you change one, enter the values shown as ${HIDDEN} again.`}
       />
     </>
   );
 }
 
-/** How it is sent, and how often. */
+/** Retries, timeouts and rates. */
 function Sending({ of }: PartProps) {
   const waits = of?.retry_schedule.join(", ");
   return (
     <>
       <TextField
         name="retry_schedule"
-        label="Waits before retries"
+        label="Retry schedule"
         placeholder="5s, 5m, 2h"
         value={waits === "" ? NO_RETRIES : waits}
-        hint={`With commas between them; ${NO_RETRIES}: it is tried once.`}
+        hint={`Delays separated by commas; ${NO_RETRIES} for no retries.`}
       />
       <div class="two">
         {FIGURES.map(([name, label, hint]) => (
@@ -182,7 +182,7 @@ function Sending({ of }: PartProps) {
   );
 }
 
-/** What else there is, and what only a new one is given. */
+/** Other settings, and those that only a new endpoint has. */
 function Others({ of }: PartProps) {
   return (
     <>
@@ -200,13 +200,13 @@ function Others({ of }: PartProps) {
       <TextField name="description" label="Description" value={of?.description ?? undefined} />
       {of === undefined ? (
         <div class="two">
-          <SelectField name="state" label="Begins" value="live" options={STATES} />
+          <SelectField name="state" label="Initial state" value="live" options={STATES} />
           <TextField
             name="secret"
             label="Signing secret"
             type="password"
             mono
-            hint="whsec_…; a new one unless entered."
+            hint="whsec_… Leave empty to generate one."
           />
         </div>
       ) : null}

@@ -8,17 +8,17 @@ import { Button, CurlButton } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 import { EditEndpoint } from "./endpoint-form.tsx";
 
-/** How an endpoint is, in a word: one whose breaker is open is live, but nothing arrives there. */
-export function shownState({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
+/** An endpoint's state in one word. An active endpoint with an open circuit breaker receives nothing. */
+export function stateOf({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
   if (state === "disabled") return { state, tone: "bad" };
   if (state === "paused") return { state, tone: "idle" };
   return health.breaker === "open" ? { state: "failing", tone: "bad" } : { state, tone: "good" };
 }
 
-/** One endpoint: its health, and what is done with it. */
+/** An endpoint: its health and its actions. */
 export function Endpoint({ id, onChange }: { id: string; onChange: () => void }) {
   const params = { endpoint_id: id };
   const endpoint = useResource(`endpoint ${id}`, ["relay"], (signal) =>
@@ -36,12 +36,12 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   };
   const test = async (): Promise<void> => {
     const { relay_id } = await call("relay.endpoints.test", { params, body: {} });
-    toast("A test event is on its way");
+    toast("Test event sent");
     go(["relay", relay_id]);
   };
   const remove = async (): Promise<void> => {
     await call("relay.endpoints.delete", { params });
-    toast("The endpoint is deleted");
+    toast("Endpoint deleted");
     onChange();
     go(["relay", "endpoints"]);
   };
@@ -58,17 +58,17 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
                   Settings…
                 </Button>
                 <Button scope="relay:write" disabled={one.state === "disabled"} onClick={test}>
-                  Send a test
+                  Send test event
                 </Button>
                 {one.state === "live" && one.health.breaker === "closed" ? (
-                  <Button scope="relay:write" onClick={set("paused", "The endpoint is paused")}>
+                  <Button scope="relay:write" onClick={set("paused", "Endpoint paused")}>
                     Pause
                   </Button>
                 ) : (
                   <Button
                     kind="primary"
                     scope="relay:write"
-                    onClick={set("live", "The endpoint is enabled; what waited goes out")}
+                    onClick={set("live", "Endpoint enabled; waiting deliveries are sent")}
                   >
                     Enable
                   </Button>
@@ -93,22 +93,22 @@ function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
   return (
     <Facts
       of={[
-        ["State", <Status key="s" {...shownState(one)} />],
+        ["State", <Status key="s" {...stateOf(one)} />],
         ...(health.disabled_reason === null ? [] : [["Disabled", health.disabled_reason] as const]),
-        ["Where to", one.url],
-        ["Types", one.event_types.length === 0 ? "all" : one.event_types.join(", ")],
+        ["URL", one.url],
+        ["Event types", one.event_types.length === 0 ? "all" : one.event_types.join(", ")],
         ["Channels", one.channels.length === 0 ? "all" : one.channels.join(", ")],
         ["Filter", one.filter === null ? "–" : <code key="f">{JSON.stringify(one.filter)}</code>],
-        ["Failures in a row", health.consecutive_failures],
-        ["Failing since", <Moment key="fs" at={health.failing_since} />],
-        ["Next try", <Moment key="n" at={health.next_probe_at} />],
-        ["Waiting", counts.waiting],
-        ["In 24 hours", `${counts.delivered_24h} delivered, ${counts.failed_24h} failed`],
-        ["Id", <code key="i">{one.endpoint_id}</code>],
+        ["Consecutive failures", health.consecutive_failures],
+        ["Failing since", <DateTime key="fs" at={health.failing_since} />],
+        ["Next attempt", <DateTime key="n" at={health.next_probe_at} />],
+        ["Pending", counts.waiting],
+        ["Last 24 hours", `${counts.delivered_24h} delivered, ${counts.failed_24h} failed`],
+        ["ID", <code key="i">{one.endpoint_id}</code>],
         [
           "Messages",
           <a key="m" href={href(["relay", "messages"])}>
-            all of the project
+            all messages
           </a>,
         ],
       ]}

@@ -9,13 +9,13 @@ import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { Endpoint, shownState } from "./endpoint.tsx";
+import { Endpoint, stateOf } from "./endpoint.tsx";
 import { NewEndpoint } from "./endpoint-form.tsx";
 import { RelayViews } from "./relay-views.tsx";
 
 const EXAMPLE = { url: "https://example.com/hooks", event_types: ["invoice.*"] };
 
-/** Where messages go to, and beside them one of them. */
+/** Endpoints, with details of the selected endpoint. */
 export function EndpointsPage() {
   const { query, rest } = place.value;
   const [, id] = rest;
@@ -40,10 +40,10 @@ export function EndpointsPage() {
         empty={
           <Empty
             icon="relay"
-            title="No endpoints here"
+            title="No endpoints yet"
             request={requestOf("relay.endpoints.create", { body: EXAMPLE })}
           >
-            An endpoint gets every message of its types, signed with a secret of its own.
+            An endpoint receives every message of its event types, signed with its own secret.
           </Empty>
         }
         keyOf={({ endpoint_id }) => endpoint_id}
@@ -60,7 +60,7 @@ export function EndpointsPage() {
   );
 }
 
-/** The columns that are left beside one endpoint. */
+/** Columns next to the details of an endpoint. */
 const NARROW = ["Endpoint", "State"];
 
 const COLUMNS: readonly Column<RelayEndpointItem>[] = [
@@ -74,14 +74,14 @@ const COLUMNS: readonly Column<RelayEndpointItem>[] = [
     ),
   },
   {
-    head: "Types",
-    look: "wide",
+    head: "Event types",
+    layout: "wide",
     cell: ({ event_types }) => (event_types.length === 0 ? "all" : event_types.join(", ")),
   },
   {
     head: "Failing since",
-    look: "wide",
+    layout: "wide",
     cell: ({ health }) => (health.failing_since === null ? "–" : <Ago at={health.failing_since} />),
   },
-  { head: "State", look: "fit", cell: (one) => <Status {...shownState(one)} /> },
+  { head: "State", layout: "fit", cell: (one) => <Status {...stateOf(one)} /> },
 ];

@@ -1,5 +1,6 @@
 import type { RelayMessage, RelayMessageItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
+import { count } from "../../core/format.ts";
 import { useList, useResource } from "../../core/resource.ts";
 import { href, place } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
@@ -9,12 +10,12 @@ import { ListPane } from "../../ui/list-pane.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 import { RelayViews } from "./relay-views.tsx";
 
 const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042" } };
 
-/** Messages, and beside them one of them. */
+/** Messages, with details of the selected message. */
 export function MessagesPage() {
   const [, id] = place.value.rest;
   const list = useList("messages", ["relay"], async (page, signal) => {
@@ -30,10 +31,10 @@ export function MessagesPage() {
         empty={
           <Empty
             icon="relay"
-            title="No messages here"
+            title="No messages yet"
             request={requestOf("relay.messages.send", { body: EXAMPLE })}
           >
-            A message goes to every endpoint that takes it.
+            A message is delivered to every endpoint that subscribes to its event type.
           </Empty>
         }
         keyOf={({ message_id }) => message_id}
@@ -57,10 +58,10 @@ const COLUMNS: readonly Column<RelayMessageItem>[] = [
       </>
     ),
   },
-  { head: "Sent", look: "fit", cell: ({ created_at }) => <Ago at={created_at} /> },
+  { head: "Sent", layout: "fit", cell: ({ created_at }) => <Ago at={created_at} /> },
 ];
 
-/** One message with its deliveries. */
+/** A message with its deliveries. */
 function Message({ id }: { id: string }) {
   const params = { message_id: id };
   const message = useResource(`message ${id}`, ["relay"], (signal) =>
@@ -68,7 +69,7 @@ function Message({ id }: { id: string }) {
   );
   const resend = async (): Promise<void> => {
     const { resent } = await call("relay.messages.resend", { params, body: {} });
-    toast(`${resent} deliveries are sent again`);
+    toast(`Resending ${count(resent, "delivery", "deliveries")}`);
     message.reload();
   };
   return (
@@ -96,14 +97,16 @@ function Message({ id }: { id: string }) {
             >
               <Facts
                 of={[
-                  ["Sent", <Moment key="c" at={one.created_at} />],
-                  ["Due", <Moment key="d" at={one.scheduled_for} />],
+                  ["Sent", <DateTime key="c" at={one.created_at} />],
+                  ["Due", <DateTime key="d" at={one.scheduled_for} />],
                   ["Channels", one.channels.length === 0 ? "–" : one.channels.join(", ")],
-                  ["Id", <code key="i">{one.message_id}</code>],
+                  ["ID", <code key="i">{one.message_id}</code>],
                 ]}
               />
               <pre>
-                {one.payload === null ? "The payload is gone." : JSON.stringify(one.payload, null, 2)}
+                {one.payload === null
+                  ? "The payload has been deleted."
+                  : JSON.stringify(one.payload, null, 2)}
               </pre>
             </Panel>
             <Deliveries of={one} />
@@ -118,7 +121,7 @@ function Deliveries({ of: { deliveries } }: { of: RelayMessage }) {
   return (
     <Panel title="Deliveries" flush>
       {deliveries.length === 0 ? (
-        <p class="more quiet">No endpoint took it.</p>
+        <p class="more quiet">No endpoint subscribes to this message.</p>
       ) : (
         <Table
           label="Deliveries"
@@ -127,8 +130,8 @@ function Deliveries({ of: { deliveries } }: { of: RelayMessage }) {
           href={({ relay_id }) => href(["relay", relay_id])}
           columns={[
             { head: "Endpoint", cell: ({ endpoint_id }) => <code>{endpoint_id}</code> },
-            { head: "Tries", cell: ({ attempts }) => attempts, look: "end" },
-            { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+            { head: "Attempts", cell: ({ attempts }) => attempts, layout: "end" },
+            { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
           ]}
         />
       )}

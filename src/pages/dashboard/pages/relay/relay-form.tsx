@@ -7,11 +7,11 @@ import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 
-/** Methods that a delivery can have. */
+/** HTTP methods of a delivery. */
 export const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE"] as const;
 const NO_BODY = "{}";
 
-/** Schedules a delivery. */
+/** The form of a new delivery. */
 export function RelayForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const [payload, setPayload] = useState('{\n  "hello": "world"\n}');
   const [body, setBody] = useState<RelayBody | null>(null);
@@ -24,7 +24,7 @@ export function RelayForm({ onClose, onDone }: { onClose: () => void; onDone: ()
         onCancel={onClose}
         onSubmit={async (data) => {
           const made = await call("relay.schedule", { body: bodyOf(data) });
-          toast("The delivery is scheduled");
+          toast("Delivery scheduled");
           onDone();
           go(["relay", made.relay_id]);
         }}
@@ -57,43 +57,37 @@ interface FieldsProps {
 function Fields({ payload, onPayload, problem }: FieldsProps) {
   return (
     <>
-      <TextField
-        name="target_url"
-        label="Where to"
-        type="url"
-        placeholder="https://example.com/hook"
-        required
-      />
+      <TextField name="target_url" label="URL" type="url" placeholder="https://example.com/hook" required />
       <div class="two">
         <SelectField name="method" label="Method" value="POST" options={METHODS.map((one) => [one, one])} />
         <TextField
           name="delay"
-          label="In"
+          label="Delay"
           value="10s"
           pattern="\d+[smhd]"
           required
-          hint="Such as 0s, 90s, 5m, 2h, 30d."
+          hint="For example 0s, 90s, 5m, 2h or 30d."
         />
       </div>
       <TextField
         name="payload"
-        label="Body, as JSON"
+        label="Body (JSON)"
         rows={6}
         mono
         value={payload}
         onInput={onPayload}
-        hint={problem ?? "Read as you type: it is well formed."}
+        hint={problem ?? "Valid JSON."}
       />
-      <TextField name="headers" label="Headers" rows={2} mono placeholder="X-Shop: 42" hint="One a line." />
+      <TextField name="headers" label="Headers" rows={2} mono placeholder="X-Shop: 42" hint="One per line." />
     </>
   );
 }
 
-/** What is wrong with a body as it is typed; null where nothing is. */
+/** The problem with a body; null for valid JSON. */
 export function jsonProblem(text: string): string | null {
   try {
     const value: unknown = JSON.parse(text.trim() === "" ? NO_BODY : text);
-    return typeof value === "object" && value !== null ? null : "It has to be an object or a list.";
+    return typeof value === "object" && value !== null ? null : "The body must be an object or an array.";
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -105,7 +99,7 @@ function bodyOf(data: FormData): RelayBody {
   try {
     payload = JSON.parse(textOf(data, "payload") ?? NO_BODY);
   } catch {
-    // Sent only once it is well formed.
+    // Submitted only when the JSON is valid.
   }
   return {
     target_url: textOf(data, "target_url") ?? "",
@@ -116,7 +110,7 @@ function bodyOf(data: FormData): RelayBody {
   };
 }
 
-/** Headers as they are typed, one a line. */
+/** Headers as entered, one per line. */
 export function headersOf(text: string): Record<string, string> {
   const lines = text.split("\n").filter((line) => line.includes(":"));
   return Object.fromEntries(

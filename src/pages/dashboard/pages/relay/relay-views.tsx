@@ -8,10 +8,10 @@ const VIEWS = [
   ["schedules", "Schedules"],
 ] as const;
 
-/** One of the lists of the relay. */
+/** A tab of the relay page. */
 export type RelayView = (typeof VIEWS)[number][0];
 
-/** Leads from one list of the relay to another. */
+/** The tabs of the relay page. */
 export function RelayViews({ view }: { view: RelayView }) {
   return (
     <div class="toolbar">

@@ -43,7 +43,7 @@ const LISTS: Readonly<Record<string, ComponentType>> = {
   schedules: lazy(async () => (await import("./schedules.tsx")).SchedulesPage),
 };
 
-/** Deliveries, endpoints, messages or schedules, and beside them one of them. */
+/** Deliveries, endpoints, messages or schedules, with details of the selected item. */
 export function RelayPage() {
   const List = LISTS[place.value.rest[0] ?? ""] ?? DeliveriesPage;
   return <List />;
@@ -93,7 +93,8 @@ function DeliveriesPage() {
             title="No deliveries here"
             request={requestOf("relay.schedule", { body: EXAMPLE })}
           >
-            A delivery is a request that this server sends for you, later, signed, and again until it arrives.
+            A delivery is a signed HTTP request that the server sends at a chosen time and retries until it
+            succeeds.
           </Empty>
         }
         keyOf={({ relay_id }) => relay_id}
@@ -108,7 +109,7 @@ function DeliveriesPage() {
   );
 }
 
-/** Opens what changes many deliveries. */
+/** Dialogs that change many deliveries. */
 function OpenButton({ name, children }: { name: string; children: string }) {
   return (
     <Button scope="relay:write" onClick={() => setQuery({ [name]: "1" })}>
@@ -117,7 +118,7 @@ function OpenButton({ name, children }: { name: string; children: string }) {
   );
 }
 
-/** What is open over the page. */
+/** The open dialog. */
 function Dialogs({ query, onDone }: { query: URLSearchParams; onDone: () => void }) {
   const close = (name: string) => () => setQuery({ [name]: undefined });
   if (query.has("new")) return <RelayForm onClose={close("new")} onDone={onDone} />;
@@ -130,7 +131,7 @@ function originOf(kind: RelayItem["kind"], event: string | null): string | null 
   return kind === "endpoint" ? `message: ${event}` : null;
 }
 
-/** The columns that are left beside one delivery. */
+/** Columns next to the details of a delivery. */
 const NARROW = ["Target", "State"];
 
 const COLUMNS: readonly Column<RelayItem>[] = [
@@ -148,12 +149,12 @@ const COLUMNS: readonly Column<RelayItem>[] = [
       </>
     ),
   },
-  { head: "Due", cell: ({ scheduled_for }) => <Ago at={scheduled_for} />, look: "wide" },
-  { head: "Tries", cell: ({ attempts }) => attempts, look: "wide end" },
+  { head: "Due", cell: ({ scheduled_for }) => <Ago at={scheduled_for} />, layout: "wide" },
+  { head: "Attempts", cell: ({ attempts }) => attempts, layout: "wide end" },
   {
-    head: "Answer",
+    head: "Response",
     cell: ({ response_status, error }) => response_status ?? (error === null ? "–" : "none"),
-    look: "wide end",
+    layout: "wide end",
   },
-  { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+  { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
 ];

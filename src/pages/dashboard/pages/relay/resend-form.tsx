@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { call } from "../../core/api.ts";
+import { count } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
@@ -13,36 +14,36 @@ const SINCE = [
   ["168", "the last 7 days"],
 ] as const;
 
-/** Sends failed deliveries again; says first how many they are. */
+/** Resends failed deliveries; shows first how many match. */
 export function ResendForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const [hours, setHours] = useState<string>("24");
-  // Of the dialog's beginning: what is counted is what is sent.
+  // The time when the dialog was opened, so that the deliveries counted are the deliveries sent.
   const [openedAt] = useState(() => Date.now());
   const since = openedAt - Number(hours) * HOUR_MS;
-  const count = useResource(`resend ${since}`, [], (signal) =>
+  const matching = useResource(`resend ${since}`, [], (signal) =>
     call("relay.resends.start", { body: { since, dry_run: true } }, signal),
   );
   return (
-    <Dialog title="Send failed deliveries again" onClose={onClose}>
+    <Dialog title="Resend failed deliveries" onClose={onClose}>
       <Form
-        submit="Send again"
-        disabled={count.data === null || count.data.matched === 0}
+        submit="Resend"
+        disabled={matching.data === null || matching.data.matched === 0}
         scope="relay:write"
         onCancel={onClose}
         onSubmit={async () => {
           const { matched } = await call("relay.resends.start", { body: { since } });
-          toast(`${matched} ${matched === 1 ? "delivery is" : "deliveries are"} sent again`);
+          toast(`Resending ${count(matched, "delivery", "deliveries")}`);
           onDone();
           onClose();
         }}
       >
         <div class="stack">
-          <SelectField name="hours" label="Created in" options={SINCE} value={hours} onChange={setHours} />
-          <Loaded of={count}>
+          <SelectField name="hours" label="Created" options={SINCE} value={hours} onChange={setHours} />
+          <Loaded of={matching}>
             {({ matched, more }) => (
               <p>
-                {more === true ? `The oldest ${matched}` : matched} failed, 10 a second, 1 credit each. Each
-                comes under the id that it had.
+                {more === true ? `The oldest ${matched}` : matched} failed deliveries are resent at 10 per
+                second with their original ids. Each costs 1 credit.
               </p>
             )}
           </Loaded>

@@ -7,15 +7,15 @@ import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 import { headersOf, jsonProblem, METHODS } from "./relay-form.tsx";
 
 const MISSED = [
-  ["once", "run once afterwards"],
-  ["skip", "skip them"],
+  ["once", "run once"],
+  ["skip", "skip"],
 ] as const;
 const OVERLAP = [
-  ["allow", "run all the same"],
-  ["skip", "skip the run"],
+  ["allow", "run anyway"],
+  ["skip", "skip"],
 ] as const;
 
-/** Makes a schedule. */
+/** The form of a new schedule. */
 export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const [payload, setPayload] = useState("{}");
   const [type, setType] = useState("");
@@ -28,20 +28,25 @@ export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone:
         onCancel={onClose}
         onSubmit={async (data) => {
           const made = await call("relay.schedules.create", { body: bodyOf(data, payload) });
-          toast("The schedule is made");
+          toast("Schedule created");
           onDone();
           go(["relay", "schedules", made.schedule_id]);
         }}
       >
-        <TextField name="name" label="Name" placeholder="nightly" hint="Unique in the project, or none." />
+        <TextField
+          name="name"
+          label="Name"
+          placeholder="nightly"
+          hint="Optional; unique within the project."
+        />
         <div class="two">
           <TextField
             name="cron"
-            label="Times"
+            label="Schedule"
             value="0 9 * * MON-FRI"
             mono
             required
-            hint="Minute, hour, day, month, weekday; or @daily and the like."
+            hint="Minute, hour, day, month, weekday; or @daily and similar."
           />
           <TextField
             name="time_zone"
@@ -53,34 +58,51 @@ export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone:
         <div class="two">
           <TextField
             name="target_url"
-            label="Where to"
+            label="URL"
             type="url"
             placeholder="https://example.com/hook"
             required={type === ""}
           />
           <TextField
             name="event_type"
-            label="Or a message's type"
+            label="Or an event type"
             placeholder="report.due"
             mono
             onInput={setType}
-            hint="Goes to all endpoints that take it."
+            hint="Sends a message to all endpoints that subscribe to it."
           />
         </div>
         <SelectField name="method" label="Method" value="POST" options={METHODS.map((one) => [one, one])} />
         <TextField
           name="payload"
-          label="Body, as JSON"
+          label="Body (JSON)"
           rows={4}
           mono
           value={payload}
           onInput={setPayload}
-          hint={problem ?? "Read as you type: it is well formed."}
+          hint={problem ?? "Valid JSON."}
         />
-        <TextField name="headers" label="Headers" rows={2} mono placeholder="X-Shop: 42" hint="One a line." />
+        <TextField
+          name="headers"
+          label="Headers"
+          rows={2}
+          mono
+          placeholder="X-Shop: 42"
+          hint="One per line."
+        />
         <div class="two">
-          <SelectField name="missed" label="Times missed while it is down" value="once" options={MISSED} />
-          <SelectField name="overlap" label="While the last run goes on" value="allow" options={OVERLAP} />
+          <SelectField
+            name="missed"
+            label="Runs missed while the server is down"
+            value="once"
+            options={MISSED}
+          />
+          <SelectField
+            name="overlap"
+            label="While the previous run is in progress"
+            value="allow"
+            options={OVERLAP}
+          />
         </div>
       </Form>
     </Dialog>

@@ -11,11 +11,11 @@ import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 
 const RUNS_SHOWN = 10;
 
-/** One schedule: its next runs, and its last ones. */
+/** A schedule: its next and last runs. */
 export function ScheduleView({ id }: { id: string }) {
   const params = { schedule_id: id };
   const schedule = useResource(`schedule ${id}`, ["relay"], (signal) =>
@@ -34,15 +34,15 @@ export function ScheduleView({ id }: { id: string }) {
             </Panel>
             <Panel title="Next runs" flush>
               {one.next_runs.length === 0 ? (
-                <p class="more quiet">None.</p>
+                <p class="more quiet">No runs.</p>
               ) : (
                 <Table
                   label="Next runs"
                   rows={one.next_runs}
                   keyOf={String}
                   columns={[
-                    { head: "At", cell: (at) => <Moment at={at} /> },
-                    { head: "In", cell: (at) => <Ago at={at} />, look: "fit" },
+                    { head: "At", cell: (at) => <DateTime at={at} /> },
+                    { head: "In", cell: (at) => <Ago at={at} />, layout: "fit" },
                   ]}
                 />
               )}
@@ -73,7 +73,7 @@ function Actions({ of: one, params, onChanged }: ActionsProps) {
   };
   const run = async (): Promise<void> => {
     await call("relay.schedules.run", { params });
-    toast("It runs now");
+    toast("Run started");
     onChanged();
   };
   return (
@@ -91,14 +91,14 @@ function Actions({ of: one, params, onChanged }: ActionsProps) {
       {deleting ? (
         <Confirm
           title={`Delete ${one.name ?? one.cron}?`}
-          deed="Delete schedule"
+          action="Delete schedule"
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await call("relay.schedules.delete", { params });
             go(["relay", "schedules"]);
           }}
         >
-          <p>It runs no more. Deliveries that it has made stay.</p>
+          <p>The schedule stops. Its deliveries are kept.</p>
         </Confirm>
       ) : null}
     </div>
@@ -111,27 +111,27 @@ function ScheduleFacts({ of: one }: { of: Schedule }) {
       of={[
         ["State", <Status key="s" state={one.state} />],
         [
-          "Times",
+          "Schedule",
           <>
             <code>{one.cron}</code> {one.time_zone}
           </>,
         ],
         one.event_type === null
           ? ["Target", `${one.method} ${one.target_url ?? "–"}`]
-          : ["Messages of type", one.event_type],
-        ["From", <Moment key="f" at={one.starts_at} />],
-        ["Until", <Moment key="u" at={one.ends_at} />],
-        ["Missed", one.missed === "once" ? "runs once" : "skipped"],
-        ["Overlap", one.overlap === "allow" ? "allowed" : "skipped"],
+          : ["Event type", one.event_type],
+        ["Starts at", <DateTime key="f" at={one.starts_at} />],
+        ["Ends at", <DateTime key="u" at={one.ends_at} />],
+        ["Missed runs", one.missed === "once" ? "run once" : "skipped"],
+        ["Overlapping runs", one.overlap === "allow" ? "allowed" : "skipped"],
         ["Runs", one.runs],
         ["Skipped", one.skipped],
-        ["Id", <code key="i">{one.schedule_id}</code>],
+        ["ID", <code key="i">{one.schedule_id}</code>],
       ]}
     />
   );
 }
 
-/** The newest deliveries that its runs have made. */
+/** The newest deliveries of its runs. */
 function LastRuns({ id }: { id: string }) {
   const runs = useResource(`runs ${id}`, ["relay"], (signal) =>
     call("relay.list", { query: { schedule_id: id, limit: RUNS_SHOWN } }, signal),
@@ -141,7 +141,7 @@ function LastRuns({ id }: { id: string }) {
       <Loaded of={runs}>
         {({ deliveries }) =>
           deliveries.length === 0 ? (
-            <p class="more quiet">None yet.</p>
+            <p class="more quiet">No runs yet.</p>
           ) : (
             <Table
               label="Last runs"
@@ -149,8 +149,8 @@ function LastRuns({ id }: { id: string }) {
               keyOf={({ relay_id }) => relay_id}
               href={({ relay_id }) => href(["relay", relay_id])}
               columns={[
-                { head: "Due", cell: ({ scheduled_for }) => <Moment at={scheduled_for} /> },
-                { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+                { head: "Due", cell: ({ scheduled_for }) => <DateTime at={scheduled_for} /> },
+                { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
               ]}
             />
           )

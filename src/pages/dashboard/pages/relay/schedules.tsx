@@ -20,7 +20,7 @@ const EXAMPLE = {
   payload: { job: "report" },
 } as const;
 
-/** Schedules, and beside them one of them with its next runs. */
+/** Schedules, with details of the selected schedule. */
 export function SchedulesPage() {
   const { query, rest } = place.value;
   const [, id] = rest;
@@ -45,10 +45,10 @@ export function SchedulesPage() {
         empty={
           <Empty
             icon="relay"
-            title="No schedules here"
+            title="No schedules yet"
             request={requestOf("relay.schedules.create", { body: EXAMPLE })}
           >
-            A schedule makes a delivery again and again, at the times of a cron expression.
+            A schedule creates a delivery at the times of a cron expression.
           </Empty>
         }
         keyOf={({ schedule_id }) => schedule_id}
@@ -65,7 +65,7 @@ export function SchedulesPage() {
   );
 }
 
-/** The columns that are left beside one schedule. */
+/** Columns next to the details of a schedule. */
 const NARROW = ["Schedule", "State"];
 
 const COLUMNS: readonly Column<ScheduleItem>[] = [
@@ -81,9 +81,9 @@ const COLUMNS: readonly Column<ScheduleItem>[] = [
       </>
     ),
   },
-  { head: "Target", cell: ({ target_url, event_type }) => target_url ?? event_type, look: "wide" },
-  { head: "Next", cell: ({ next_run_at }) => <Ago at={next_run_at} /> },
-  { head: "Runs", cell: ({ runs }) => runs, look: "wide end" },
-  { head: "Skipped", cell: ({ skipped }) => skipped, look: "wide end" },
-  { head: "State", cell: ({ state }) => <Status state={state} />, look: "fit" },
+  { head: "Target", cell: ({ target_url, event_type }) => target_url ?? event_type, layout: "wide" },
+  { head: "Next run", cell: ({ next_run_at }) => <Ago at={next_run_at} /> },
+  { head: "Runs", cell: ({ runs }) => runs, layout: "wide end" },
+  { head: "Skipped", cell: ({ skipped }) => skipped, layout: "wide end" },
+  { head: "State", cell: ({ state }) => <Status state={state} />, layout: "fit" },
 ];

@@ -6,9 +6,9 @@ import { messageOf } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 
-/** The project's signing secret, for receivers. It is not kept for going back, as what pages show is. */
+/** The project's signing secret, for receivers. It is not cached like the data of other pages. */
 export function SigningSecret({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<RelaySecret | null>(null);
   const reveal = async (): Promise<void> => setSecret(await call("relay.secret.reveal", {}));
@@ -17,7 +17,7 @@ export function SigningSecret({ onClose }: { onClose: () => void }) {
   }, []);
   const rotate = async (): Promise<void> => {
     await call("relay.secret.rotate", { body: {} });
-    toast("Deliveries are signed by both for 24 hours");
+    toast("Deliveries are signed with both secrets for 24 hours");
     await reveal();
   };
   return (
@@ -25,11 +25,11 @@ export function SigningSecret({ onClose }: { onClose: () => void }) {
       {secret === null ? null : (
         <div class="secret">
           <p class="note">
-            Receivers verify deliveries with it, by any library for Standard Webhooks.
+            Receivers verify deliveries with this secret and a Standard Webhooks library.
             {secret.previous.map(({ expires_at }) => (
               <span key={expires_at}>
                 {" "}
-                An older one signs as well until <Moment at={expires_at} />.
+                Deliveries are also signed with the previous secret until <DateTime at={expires_at} />.
               </span>
             ))}
           </p>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Account, Tier } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useList } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -54,7 +54,7 @@ export function Accounts() {
         />
       )}
       {secret === null ? null : (
-        <Secret title="The account’s key" secret={secret} onKept={() => setSecret(null)} />
+        <Secret title="Account key" secret={secret} onSaved={() => setSecret(null)} />
       )}
     </Panel>
   );
@@ -74,24 +74,24 @@ function AccountTable({
       keyOf={({ user_id }) => user_id}
       columns={[
         { head: "E-mail", cell: ({ email }) => <strong>{email}</strong> },
-        { head: "Tier", cell: ({ tier }) => tier, look: "wide" },
+        { head: "Tier", cell: ({ tier }) => tier, layout: "wide" },
         {
           head: "Credits",
-          cell: ({ tier, balance }) => (tier === "unlimited" ? tier : figure(balance)),
-          look: "end wide",
+          cell: ({ tier, balance }) => (tier === "unlimited" ? tier : formatNumber(balance)),
+          layout: "end wide",
         },
-        { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, look: "wide" },
+        { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
         {
           head: "State",
           cell: ({ suspended }) => <Status state={suspended ? "suspended" : "active"} />,
-          look: "fit wide",
+          layout: "fit wide",
         },
         {
           head: "Action",
-          look: "fit",
+          layout: "fit",
           cell: (account) => (
             <Button kind="quiet" onClick={() => onChange(account)}>
-              Change…
+              Edit…
             </Button>
           ),
         },
@@ -101,7 +101,7 @@ function AccountTable({
 }
 
 interface AccountFormProps {
-  /** Null for a new one. */
+  /** Null for a new account. */
   readonly of: Account | null;
   readonly onDone: (key: string | null) => void;
   readonly onClose: () => void;
@@ -112,19 +112,19 @@ function AccountForm({ of: account, onDone, onClose }: AccountFormProps) {
   const submit = async (data: FormData): Promise<void> => {
     const tier = TIERS.find((one) => one === data.get("tier")) ?? "free";
     const balance = textOf(data, "balance");
-    const terms = { tier, ...(balance === undefined ? {} : { balance: Number(balance) }) };
+    const fields = { tier, ...(balance === undefined ? {} : { balance: Number(balance) }) };
     if (account === null) {
       const made = await call("admin.accounts.create", {
-        body: { email: textOf(data, "email") ?? "", ...terms },
+        body: { email: textOf(data, "email") ?? "", ...fields },
       });
       onDone(made.api_key);
       return;
     }
     await call("admin.accounts.update", {
       params: { user_id: account.user_id },
-      body: { ...terms, suspended },
+      body: { ...fields, suspended },
     });
-    toast(`${account.email} is changed`);
+    toast(`${account.email} updated`);
     onDone(null);
   };
   return (
@@ -145,14 +145,14 @@ function AccountForm({ of: account, onDone, onClose }: AccountFormProps) {
             min={0}
             hint={
               account === null
-                ? "As the tier gives unless entered."
-                : `Now ${figure(account.balance)}; kept unless entered.`
+                ? "Leave empty for the default of the tier."
+                : `Currently ${formatNumber(account.balance)}. Leave empty to keep it.`
             }
           />
         </div>
         {account === null ? null : (
           <CheckField
-            label="Suspended: its keys and sessions are refused"
+            label="Suspended: its keys and sessions are rejected"
             checked={suspended}
             onChange={setSuspended}
           />

@@ -7,14 +7,14 @@ import { More } from "../../ui/feedback.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Ago } from "../../ui/time.tsx";
 
-/** Who did it, in words. */
+/** The actor's name. */
 export function actorOf({ actor }: AuditEntry): string {
   const who = session.value;
   const isOwn = actor.user_id !== null && actor.user_id === who?.user_id;
   return actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;
 }
 
-/** Changes, newest first, each leading to its row of the audit log. */
+/** Changes, newest first, each with a link to its entry in the audit log. */
 export function AuditList({ entries }: { entries: readonly AuditEntry[] }) {
   return (
     <ul class="log">
@@ -33,7 +33,7 @@ export function AuditList({ entries }: { entries: readonly AuditEntry[] }) {
   );
 }
 
-/** What was done to one thing. */
+/** The changes of one resource. */
 export function History({ type, id }: { type: string; id: string }) {
   if (!may("audit:read")) return null;
   return <HistoryOf type={type} id={id} />;

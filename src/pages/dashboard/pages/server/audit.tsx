@@ -10,14 +10,14 @@ import { SearchField } from "../../ui/field.tsx";
 import { ListPane } from "../../ui/list-pane.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 import { actorOf } from "./audit-list.tsx";
 
 const FILTERS = [
-  ["action", "Action, such as keys.*"],
+  ["action", "Action, for example keys.*"],
   ["actor", "Actor"],
-  ["target_type", "Kind of thing"],
-  ["target_id", "Its id"],
+  ["target_type", "Resource type"],
+  ["target_id", "Resource ID"],
 ] as const;
 const TIMES = [
   ["from", "From"],
@@ -25,7 +25,7 @@ const TIMES = [
 ] as const;
 const NAMES = [...FILTERS, ...TIMES].map(([name]) => name);
 
-/** Who changed what. */
+/** The audit log. */
 export function AuditPage() {
   const { query, rest } = place.value;
   const settled = new URLSearchParams(useSettled(String(query)));
@@ -35,11 +35,11 @@ export function AuditPage() {
     return { items: found.entries, cursor: found.cursor ?? null };
   });
   const [sequence] = rest;
-  const shown = list.data?.find((entry) => entry.sequence === sequence);
+  const selected = list.data?.find((entry) => entry.sequence === sequence);
   return (
     <Page
       title="Audit log"
-      lead="Every administrative change, written in the same transaction as the change itself."
+      lead="Every administrative change, recorded in the same transaction as the change."
       request={requestOf("audit.list", { query: filters })}
       actions={
         <>
@@ -74,23 +74,23 @@ export function AuditPage() {
         list={list}
         label="Changes"
         empty={
-          <Empty icon="audit" title="No such change" request={requestOf("audit.list", {})}>
-            What is changed here or by the API stands here: keys, flags, monitors, buckets, projects,
-            accounts.
+          <Empty icon="audit" title="No entries" request={requestOf("audit.list", {})}>
+            Changes to keys, flags, monitors, buckets, projects and accounts in the console or the API appear
+            here.
           </Empty>
         }
         keyOf={({ sequence }) => sequence}
         href={({ sequence }) => href(["audit", sequence], Object.fromEntries(query))}
         columns={COLUMNS}
-        narrow={["Change", "When"]}
+        narrow={["Change", "Time"]}
         selected={sequence}
-        detail={(one) => <Chosen sequence={one} listed={shown} />}
+        detail={(one) => <Chosen sequence={one} listed={selected} />}
       />
     </Page>
   );
 }
 
-/** The entries of the time that is chosen: the export knows no other filter. */
+/** The entries of the chosen period; the export has no other filters. */
 function exported(format: "csv" | "jsonl", { from, to }: { from?: string; to?: string }): Promise<void> {
   const { path } = requestOf("audit.export", { query: { format, from, to } });
   return download(path, `audit.${format}`);
@@ -98,7 +98,7 @@ function exported(format: "csv" | "jsonl", { from, to }: { from?: string; to?: s
 
 const MINUTE_MS = 60_000;
 
-/** A moment as the field for it wants it: in the reader's time, without a zone. */
+/** A time for a `datetime-local` field: local time without a zone. */
 function localTime(text: string | null): string {
   const at = Date.parse(text ?? "");
   if (Number.isNaN(at)) return "";
@@ -121,18 +121,18 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
       </>
     ),
   },
-  { head: "By", cell: actorOf, look: "wide" },
-  { head: "When", cell: ({ at }) => <Ago at={at} />, look: "fit" },
+  { head: "By", cell: actorOf, layout: "wide" },
+  { head: "Time", cell: ({ at }) => <Ago at={at} />, layout: "fit" },
 ];
 
-/** The entry that the address names: one that is listed, or one further down, which is read by itself. */
+/** The entry of the address: one from the list, or an older one that is read individually. */
 function Chosen({ sequence, listed }: { sequence: string; listed: AuditEntry | undefined }) {
   const read = useResource(listed === undefined ? `audit entry ${sequence}` : null, [], (signal) =>
     call("audit.read", { params: { sequence } }, signal),
   );
   const missing = (
-    <Empty icon="audit" title="No such entry">
-      The log has no entry {sequence}, or it is not yours to see.
+    <Empty icon="audit" title="Entry not found">
+      The log has no entry {sequence}, or you cannot view it.
     </Empty>
   );
   return (
@@ -156,11 +156,11 @@ function Entry({ of: entry }: { of: AuditEntry }) {
         <Facts
           of={[
             ["Action", <code key="a">{entry.action}</code>],
-            ["When", <Moment key="w" at={entry.at} />],
+            ["Time", <DateTime key="w" at={entry.at} />],
             ["By", `${actorOf(entry)} (${actor.type})`],
-            ["On", target === null ? "–" : `${target.type} ${target.id}`],
-            ["From", entry.ip ?? "–"],
-            ["With", entry.user_agent ?? "–"],
+            ["Resource", target === null ? "–" : `${target.type} ${target.id}`],
+            ["IP address", entry.ip ?? "–"],
+            ["User agent", entry.user_agent ?? "–"],
             [
               "Request",
               entry.request_id === null ? (
@@ -184,13 +184,13 @@ function Diff({ before, after }: Pick<AuditEntry, "before" | "after">) {
   if (names.length === 0) return null;
   const text = (value: unknown): string => (value === undefined ? "–" : JSON.stringify(value));
   return (
-    <Panel title="What changed" flush>
+    <Panel title="Changes" flush>
       <Table
-        label="What changed"
+        label="Changes"
         rows={names}
         keyOf={(name) => name}
         columns={[
-          { head: "Field", cell: (name) => <code>{name}</code>, look: "fit" },
+          { head: "Field", cell: (name) => <code>{name}</code>, layout: "fit" },
           { head: "Before", cell: (name) => <code>{text(before?.[name])}</code> },
           { head: "After", cell: (name) => <code>{text(after?.[name])}</code> },
         ]}

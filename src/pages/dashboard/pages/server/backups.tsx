@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { BackupPage, BackupPlan } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { bytes, figure } from "../../core/format.ts";
+import { bytes, formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,13 +11,13 @@ import { Icon } from "../../ui/icon.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, Moment } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 
-/** How often the page looks while one is being made: its end is no change that anybody is told of. */
+/** Polling interval while a backup runs: the server sends no event when it is complete. */
 const LOOK_MS = 1_000;
 const SHOWN_MAX = 100;
 
-/** The backups that are there, for the operator. */
+/** The stored backups, for the operator. */
 export function BackupsPage() {
   const page = useResource("backups", ["audit"], (signal) =>
     call("admin.backups.list", { query: { limit: SHOWN_MAX } }, signal),
@@ -30,7 +30,7 @@ export function BackupsPage() {
   }, [running === null, page.reload]);
   const begin = async (): Promise<void> => {
     await call("admin.backups.create", {});
-    toast("A backup is being made");
+    toast("Backup started");
     page.reload();
   };
   return (
@@ -52,17 +52,17 @@ export function BackupsPage() {
 }
 
 function State({ of: { plan, running } }: { of: BackupPage }) {
-  if (running !== null) return <Status state="being made" tone="busy" />;
+  if (running !== null) return <Status state="in progress" tone="busy" />;
   if (plan === null) return <Status state="none" />;
   return plan.overdue ? <Status state="overdue" tone="warn" /> : <Status state="fine" tone="good" />;
 }
 
 function NoBackups() {
   return (
-    <Empty icon="backups" title="No folder for backups">
+    <Empty icon="backups" title="No backup folder">
       <p>
-        Start the server with <code>--backup-dir FOLDER</code>: it makes one every night, verified, and keeps
-        seven. <code>ninefold backup FILE</code> makes one at any time.
+        Start the server with <code>--backup-dir FOLDER</code> for a verified backup every night; the last
+        seven are kept. <code>ninefold backup FILE</code> creates one at any time.
       </p>
     </Empty>
   );
@@ -77,7 +77,7 @@ function Backups({ of: { backups, failure, cursor }, plan }: { of: BackupPage; p
           <Icon name="alert" />
           <div>
             <p>
-              {failure.name} could not be made: {failure.message}
+              {failure.name} failed: {failure.message}
             </p>
             <p class="quiet small">
               <Ago at={failure.begun_at} />
@@ -88,10 +88,10 @@ function Backups({ of: { backups, failure, cursor }, plan }: { of: BackupPage; p
       <Panel>
         <Facts
           of={[
-            ["Last", <Ago key="l" at={newest?.created_at} />],
-            ["Next", <Moment key="n" at={plan.next_at} />],
-            ["Calendar, in UTC", <code key="c">{plan.cron}</code>],
-            ["Kept", figure(plan.keep)],
+            ["Last backup", <Ago key="l" at={newest?.created_at} />],
+            ["Next backup", <DateTime key="n" at={plan.next_at} />],
+            ["Schedule (UTC)", <code key="c">{plan.cron}</code>],
+            ["Retained", formatNumber(plan.keep)],
             ["Folder", <code key="f">{plan.folder}</code>],
           ]}
         />
@@ -104,8 +104,8 @@ function Backups({ of: { backups, failure, cursor }, plan }: { of: BackupPage; p
             keyOf={({ name }) => name}
             columns={[
               { head: "Name", cell: ({ name }) => <code>{name}</code> },
-              { head: "Begun", cell: ({ created_at }) => <Ago at={created_at} />, look: "fit wide" },
-              { head: "Size", cell: ({ size }) => bytes(size), look: "end" },
+              { head: "Started", cell: ({ created_at }) => <Ago at={created_at} />, layout: "fit wide" },
+              { head: "Size", cell: ({ size }) => bytes(size), layout: "end" },
             ]}
           />
           {cursor === undefined ? null : <p class="more quiet">The newest {SHOWN_MAX}.</p>}
@@ -123,13 +123,13 @@ function HowToRestore({ file }: { file: string }) {
     <Panel title="How to restore">
       <div class="stack">
         <p>
-          Stop the server, and run this where its files are. The database of now is kept under another name;
-          everything since the backup is gone.
+          Stop the server and run this command on its machine. The current database is kept under another
+          name; changes since the backup are lost.
         </p>
-        <Code what="Line" text={`ninefold restore ${quoted(file)} --data ${quoted(folder)} --force`} />
+        <Code what="Command" text={`ninefold restore ${quoted(file)} --data ${quoted(folder)} --force`} />
         <p class="quiet small">
-          The backup holds no <code>master.key</code>: without it nothing can be read. Keep that file in
-          another place.
+          The backup does not contain <code>master.key</code>, which is required to decrypt it. Store that
+          file separately.
         </p>
       </div>
     </Panel>

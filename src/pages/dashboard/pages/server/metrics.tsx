@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { ServerStatus } from "../../../../client/generated/api.ts";
 import { LineChart } from "../../charts/line.tsx";
 import { BASE_URL, call, requestOf } from "../../core/api.ts";
-import { bytes, figure } from "../../core/format.ts";
+import { bytes, formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { CurlButton } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
@@ -12,31 +12,31 @@ import { Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 
 const LOOK_MS = 5_000;
-/** Ten minutes of looks. */
-const LOOKS_KEPT = 120;
+/** Samples of ten minutes. */
+const SAMPLES_MAX = 120;
 const MEBIBYTE = 1024 * 1024;
 const MINUTE_MS = 60_000;
 
-interface Look {
+interface Sample {
   readonly at: number;
   readonly status: ServerStatus;
 }
 
-/** What was seen while the page was open. Nothing keeps it longer than this browser's page. */
-const looks = signal<readonly Look[]>([]);
+/** Samples since the page was opened. They are not stored. */
+const samples = signal<readonly Sample[]>([]);
 
 const CHARTS: readonly (readonly [title: string, unit: string, of: (status: ServerStatus) => number])[] = [
   ["Requests per second", "requests", (status) => status.requests_per_second],
-  ["Lag of the event loop, 99th percentile of a minute", "ms", (status) => status.event_loop_lag_p99_ms],
-  ["Memory of the process", "MiB", ({ rss_bytes }) => Math.round(rss_bytes / MEBIBYTE)],
-  ["Jobs that are due", "jobs", ({ jobs }) => jobs.due],
+  ["Event loop lag, p99 over a minute", "ms", (status) => status.event_loop_lag_p99_ms],
+  ["Process memory", "MiB", ({ rss_bytes }) => Math.round(rss_bytes / MEBIBYTE)],
+  ["Due jobs", "jobs", ({ jobs }) => jobs.due],
 ];
 
-/** How the server is, for the operator. */
+/** The server's state, for the operator. */
 export function MetricsPage() {
   const status = useResource("status", [], async (aborted) => {
     const found = await call("admin.status.read", {}, aborted);
-    looks.value = [...looks.value, { at: Date.now(), status: found }].slice(-LOOKS_KEPT);
+    samples.value = [...samples.value, { at: Date.now(), status: found }].slice(-SAMPLES_MAX);
     return found;
   });
   useEffect(() => {
@@ -48,7 +48,7 @@ export function MetricsPage() {
   return (
     <Page
       title="Metrics"
-      lead="Looked at every five seconds while this page is open, and kept nowhere."
+      lead="Sampled every five seconds while this page is open. Samples are not stored."
       request={requestOf("admin.status.read", {})}
     >
       <Loaded of={status}>
@@ -67,8 +67,8 @@ export function MetricsPage() {
 }
 
 function Charts() {
-  if (looks.value.length < 2)
-    return <p class="quiet">Lines are drawn from the second look on, in five seconds.</p>;
+  if (samples.value.length < 2)
+    return <p class="quiet">Charts appear after the second sample, in five seconds.</p>;
   return (
     <div class="charts">
       {CHARTS.map(([title, unit, of]) => (
@@ -76,7 +76,7 @@ function Charts() {
           <LineChart
             title={title}
             unit={unit}
-            points={looks.value.map((look) => ({ at: look.at, value: of(look.status) }))}
+            points={samples.value.map((layout) => ({ at: layout.at, value: of(layout.status) }))}
           />
         </Panel>
       ))}
@@ -93,10 +93,10 @@ function StatusFacts({ of: status }: { of: ServerStatus }) {
         ["Started", <Ago key="s" at={status.started_at} />],
         ["Database", bytes(status.database_bytes)],
         ["Write-ahead log", bytes(status.wal_bytes)],
-        ["Free on its disk", free === null ? "–" : bytes(free)],
-        ["Requests in flight", figure(status.requests_in_flight)],
-        ["Jobs", `${figure(jobs.waiting)} waiting · ${figure(jobs.running)} running`],
-        ["Most overdue job", `${figure(Math.round(jobs.overdue_seconds))} s`],
+        ["Free disk space", free === null ? "–" : bytes(free)],
+        ["Requests in flight", formatNumber(status.requests_in_flight)],
+        ["Jobs", `${formatNumber(jobs.waiting)} waiting · ${formatNumber(jobs.running)} running`],
+        ["Most overdue job", `${formatNumber(Math.round(jobs.overdue_seconds))} s`],
         ["Data folder", <code key="d">{status.data_folder}</code>],
       ]}
     />
@@ -105,24 +105,24 @@ function StatusFacts({ of: status }: { of: ServerStatus }) {
 
 const SCRAPE = { method: "GET", path: "/metrics", body: undefined };
 
-/** What is counted, and how quickly it grew while the page was open. */
+/** Counters, and their rate since the page was opened. */
 function Counters() {
-  const [first] = looks.value;
-  const last = looks.value.at(-1);
+  const [first] = samples.value;
+  const last = samples.value.at(-1);
   if (first === undefined || last === undefined) return null;
   const minutes = (last.at - first.at) / MINUTE_MS;
-  const grown = (name: string, value: number): string => {
+  const perMinute = (name: string, value: number): string => {
     const since = value - (first.status.counters[name] ?? 0);
-    // A restart begins at 0.
-    return minutes > 0 && since >= 0 ? figure(Math.round(since / minutes)) : "–";
+    // Counters start at 0 after a restart.
+    return minutes > 0 && since >= 0 ? formatNumber(Math.round(since / minutes)) : "–";
   };
   return (
     <Panel
-      title="Counted since the start"
+      title="Counters since the start"
       flush
       actions={
         <div class="actions">
-          <a href={`${BASE_URL}/metrics`}>All of them, for Prometheus</a>
+          <a href={`${BASE_URL}/metrics`}>All metrics (Prometheus)</a>
           <CurlButton request={SCRAPE} />
         </div>
       }
@@ -132,9 +132,9 @@ function Counters() {
         rows={Object.entries(last.status.counters)}
         keyOf={([name]) => name}
         columns={[
-          { head: "What", cell: ([name]) => <code>{name}</code> },
-          { head: "Since the start", cell: ([, value]) => figure(Math.round(value)), look: "end" },
-          { head: "A minute", cell: ([name, value]) => grown(name, value), look: "end" },
+          { head: "Counter", cell: ([name]) => <code>{name}</code> },
+          { head: "Since the start", cell: ([, value]) => formatNumber(Math.round(value)), layout: "end" },
+          { head: "Per minute", cell: ([name, value]) => perMinute(name, value), layout: "end" },
         ]}
       />
     </Panel>

@@ -7,7 +7,7 @@ import { CheckField } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 
-/** The server's options as they came to be, for the operator: they are set where it is started. */
+/** The server's effective options, for the operator. They are set at the start of the server. */
 export function Options() {
   const [all, setAll] = useState(false);
   const read = useResource("options", [], (signal) => call("admin.options.list", {}, signal));
@@ -15,7 +15,7 @@ export function Options() {
     <Panel
       title="Server options"
       flush
-      actions={<CheckField label="Those at their defaults, too" checked={all} onChange={setAll} />}
+      actions={<CheckField label="Show defaults" checked={all} onChange={setAll} />}
     >
       <Loaded of={read}>
         {({ options }) => (
@@ -25,8 +25,8 @@ export function Options() {
             keyOf={({ name }) => name}
             columns={[
               { head: "Option", cell: ({ name }) => <code>{name}</code> },
-              { head: "Value", cell: ({ value }) => <code>{shown(value)}</code> },
-              { head: "From", cell: ({ source }) => source, look: "fit wide" },
+              { head: "Value", cell: ({ value }) => <code>{textOf(value)}</code> },
+              { head: "Source", cell: ({ source }) => source, layout: "fit wide" },
             ]}
           />
         )}
@@ -35,7 +35,7 @@ export function Options() {
   );
 }
 
-function shown(value: ServerOption["value"]): string {
+function textOf(value: ServerOption["value"]): string {
   if (Array.isArray(value)) return value.length === 0 ? "–" : value.join(", ");
   return value === null ? "–" : String(value);
 }

@@ -14,11 +14,11 @@ import { Page, Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 
-type Deed = readonly ["rename" | "delete", ProjectItem];
+type Action = readonly ["rename" | "delete", ProjectItem];
 
 /** The projects of the account. */
 export function ProjectsPage() {
-  const [deed, setDeed] = useState<Deed | null>(null);
+  const [action, setDeed] = useState<Action | null>(null);
   const list = useList("projects", ["projects"], async (query, signal) => {
     const page = await call("projects.list", { query }, signal);
     return { items: page.projects, cursor: page.cursor ?? null };
@@ -34,7 +34,7 @@ export function ProjectsPage() {
   return (
     <Page
       title="Projects"
-      lead="Everything that the services keep belongs to a project. The one chosen at the side is the one that the other pages show."
+      lead="All data belongs to a project. The other pages show the project selected in the sidebar."
       request={requestOf("projects.list", {})}
       actions={
         <Button
@@ -59,8 +59,8 @@ export function ProjectsPage() {
         </Loaded>
       </Panel>
       {place.value.query.has("new") ? <ProjectForm onDone={changed} onClose={close} /> : null}
-      {deed?.[0] === "rename" ? <ProjectForm of={deed[1]} onDone={changed} onClose={close} /> : null}
-      {deed?.[0] === "delete" ? <DeleteProject of={deed[1]} onDone={changed} onClose={close} /> : null}
+      {action?.[0] === "rename" ? <ProjectForm of={action[1]} onDone={changed} onClose={close} /> : null}
+      {action?.[0] === "delete" ? <DeleteProject of={action[1]} onDone={changed} onClose={close} /> : null}
     </Page>
   );
 }
@@ -70,7 +70,7 @@ function ProjectTable({
   onDeed,
 }: {
   of: readonly ProjectItem[];
-  onDeed: (deed: Deed) => void;
+  onDeed: (action: Action) => void;
 }) {
   return (
     <Table
@@ -87,11 +87,11 @@ function ProjectTable({
             </>
           ),
         },
-        { head: "Holds", cell: ({ id }) => <Holds id={id} />, look: "wide" },
-        { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, look: "wide" },
+        { head: "Contents", cell: ({ id }) => <Contents id={id} />, layout: "wide" },
+        { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
         {
           head: "Actions",
-          look: "fit",
+          layout: "fit",
           cell: (project) => (
             <div class="actions">
               <Button
@@ -102,7 +102,7 @@ function ProjectTable({
                   go(["overview"]);
                 }}
               >
-                Work here
+                Open project
               </Button>
               <Button
                 kind="quiet"
@@ -130,7 +130,7 @@ function ProjectTable({
   );
 }
 
-function Holds({ id }: { id: string }) {
+function Contents({ id }: { id: string }) {
   const { data } = useResource(`project ${id}`, [], (signal) =>
     call("projects.overview", { params: { id } }, signal),
   );
@@ -143,10 +143,10 @@ function Holds({ id }: { id: string }) {
     [buckets, "bucket"],
     [meters, "meter"],
   ] as const;
-  const held = parts.filter(([number]) => number > 0).map(([number, name]) => count(number, name));
+  const contents = parts.filter(([number]) => number > 0).map(([number, name]) => count(number, name));
   return (
     <>
-      {held.length === 0 ? <span class="quiet">nothing yet</span> : held.join(", ")}
+      {contents.length === 0 ? <span class="quiet">empty</span> : contents.join(", ")}
       <span class="sub">
         last change <Ago at={data.usage.last_activity} />
       </span>
@@ -195,19 +195,19 @@ function DeleteProject({
   return (
     <Confirm
       title={`Delete ${project.name}?`}
-      deed="Delete project"
+      action="Delete project"
       typed={project.name}
       onClose={onClose}
       onConfirm={async () => {
         await call("projects.delete", { params: { id: project.id } });
         if (projectId.value === project.id) chooseProject(null);
-        toast(`${project.name} is deleted`);
+        toast(`${project.name} deleted`);
         onDone();
       }}
     >
       <p>
-        Its keys stop working at once, its monitors and deliveries stop, and all that it holds is removed.
-        This cannot be taken back.
+        Its keys stop working immediately, its monitors and deliveries stop, and all of its data is deleted.
+        This cannot be undone.
       </p>
     </Confirm>
   );

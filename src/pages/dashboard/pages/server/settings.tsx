@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { call } from "../../core/api.ts";
-import { figure } from "../../core/format.ts";
+import { formatNumber } from "../../core/format.ts";
 import { useResource } from "../../core/resource.ts";
 import { forget, may, session } from "../../core/session.ts";
 import { shortcutsOn, THEMES, theme } from "../../core/theme.ts";
@@ -8,12 +8,12 @@ import { Button } from "../../ui/button.tsx";
 import { Confirm, Dialog, Form } from "../../ui/dialog.tsx";
 import { CheckField, Choice, TextField, textOf } from "../../ui/field.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
-import { Moment } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 import { Secret } from "../keys/secret.tsx";
 import { Accounts } from "./accounts.tsx";
 import { Options } from "./options.tsx";
 
-/** The account, how the console looks, and for the operator all accounts. */
+/** The account, the appearance of the console, and for the operator all accounts. */
 export function SettingsPage() {
   return (
     <Page title="Settings">
@@ -33,7 +33,7 @@ export function SettingsPage() {
               />
             </div>
             <CheckField
-              label="Single keys as shortcuts; ? shows them"
+              label="Single-key shortcuts; press ? for the list"
               checked={shortcutsOn.value}
               onChange={(on) => {
                 shortcutsOn.value = on;
@@ -51,7 +51,7 @@ export function SettingsPage() {
 
 function AccountPanel() {
   const [ending, setEnding] = useState(false);
-  const balance = useResource(may("meter:read") ? "own balance" : null, ["meter"], (signal) =>
+  const balance = useResource(may("meter:read") ? "account balance" : null, ["meter"], (signal) =>
     call("meter.own.balance", {}, signal),
   );
   const who = session.value;
@@ -69,11 +69,11 @@ function AccountPanel() {
         of={[
           ["E-mail", who.email],
           ["Tier", who.tier],
-          ["Credits", who.tier === "unlimited" ? "unlimited" : figure(balance.data?.balance ?? 0)],
+          ["Credits", who.tier === "unlimited" ? "unlimited" : formatNumber(balance.data?.balance ?? 0)],
           ["Logged in with", who.key_name ?? "the platform key"],
-          ["Session ends", <Moment key="e" at={who.expires_at} />],
+          ["Session expires", <DateTime key="e" at={who.expires_at} />],
           [
-            "Account id",
+            "Account ID",
             <code key="i" class="long">
               {who.user_id}
             </code>,
@@ -84,14 +84,16 @@ function AccountPanel() {
       {ending ? (
         <Confirm
           title="End all sessions?"
-          deed="End them"
+          action="End sessions"
           onClose={() => setEnding(false)}
           onConfirm={async () => {
             await call("sessions.end", {});
             forget();
           }}
         >
-          <p>Everybody who is logged in to this account has to log in again, you too. Keys go on working.</p>
+          <p>
+            Everyone who is logged in to this account must log in again, including you. Keys continue to work.
+          </p>
         </Confirm>
       ) : null}
     </Panel>
@@ -114,11 +116,11 @@ function KeyPanel() {
       }
     >
       <p class="quiet">
-        The account’s own key. A new one takes its place, and the old one goes on working for the hours that
-        you choose.
+        The account’s key. Rotating it creates a new key; the old one continues to work for the hours that you
+        choose.
       </p>
       {rotating ? (
-        <Dialog title="Rotate the platform key" onClose={() => setRotating(false)}>
+        <Dialog title="Rotate platform key" onClose={() => setRotating(false)}>
           <Form
             submit="Rotate key"
             onCancel={() => setRotating(false)}
@@ -131,19 +133,19 @@ function KeyPanel() {
           >
             <TextField
               name="grace_hours"
-              label="Hours that the old key still works"
+              label="Grace period (hours)"
               type="number"
               min={0}
               max={168}
               value={GRACE_HOURS}
               required
-              hint="A session made with the old key ends with it."
+              hint="A session created with the old key ends with it."
             />
           </Form>
         </Dialog>
       ) : null}
       {secret === null ? null : (
-        <Secret title="The new platform key" secret={secret} onKept={() => setSecret(null)} />
+        <Secret title="New platform key" secret={secret} onSaved={() => setSecret(null)} />
       )}
     </Panel>
   );

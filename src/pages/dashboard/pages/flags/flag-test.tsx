@@ -6,36 +6,36 @@ import { CurlButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 
-/** How long nobody has to type before it is asked: every answer costs a credit. */
+/** Pause in typing before a request is sent: each evaluation costs a credit. */
 const QUIET_MS = 400;
 const EXAMPLE = '{"targetingKey": "user-1"}';
 const SCOPE = "ofrep:read";
 
-/** What is known of one context: its outcome, or why there is none. */
-type Answer = { readonly outcome: Evaluation } | { readonly trouble: string };
+/** The result of a context, or its error. */
+type Outcome = { readonly outcome: Evaluation } | { readonly problem: string };
 
 type Context = Record<string, unknown>;
 
-/** Who gets what: a context is typed, and the server says what the flag is for it, as it is saved. */
-export function FlagTrial({ flag }: { flag: FlagDefinition }) {
+/** Evaluates the saved flag for a context that the user enters. */
+export function FlagTest({ flag }: { flag: FlagDefinition }) {
   const [text, setText] = useState(EXAMPLE);
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
   const { flag_key, version } = flag;
   const context = contextIn(text);
   useEffect(() => {
     if (context === null || !may(SCOPE)) return undefined;
-    const asking = new AbortController();
+    const controller = new AbortController();
     const timer = setTimeout(() => {
-      ask(flag_key, context, asking.signal).then(setAnswer, () => undefined);
+      evaluate(flag_key, context, controller.signal).then(setOutcome, () => undefined);
     }, QUIET_MS);
     return () => {
       clearTimeout(timer);
-      asking.abort();
+      controller.abort();
     };
   }, [text, flag_key, version]);
   const request = { params: { key: flag_key }, body: { context: context ?? {} } };
   return (
-    <Panel title="Who gets what" actions={<CurlButton request={requestOf("ofrep.evaluate", request)} />}>
+    <Panel title="Test evaluation" actions={<CurlButton request={requestOf("ofrep.evaluate", request)} />}>
       <TextField
         name="context"
         label="Context"
@@ -43,32 +43,29 @@ export function FlagTrial({ flag }: { flag: FlagDefinition }) {
         mono
         value={EXAMPLE}
         onInput={setText}
-        hint="What a program knows of whom it asks for. Asked by OFREP of what is saved; each answer costs 1 credit."
+        hint="Attributes of a user. Evaluates the saved flag through OFREP; each evaluation costs 1 credit."
       />
       <div role="status">
         {may(SCOPE) ? (
-          <Verdict answer={context === null ? NO_JSON : answer} />
+          <Verdict outcome={context === null ? INVALID_CONTEXT : outcome} />
         ) : (
-          <p class="quiet">This key lacks the scope {SCOPE}.</p>
+          <p class="quiet">Your key needs the scope {SCOPE}.</p>
         )}
       </div>
     </Panel>
   );
 }
 
-const NO_JSON: Answer = { trouble: "The context is no JSON object." };
+const INVALID_CONTEXT: Outcome = { problem: "The context must be a JSON object." };
 
-function Verdict({ answer }: { answer: Answer | null }) {
-  if (answer === null) return <p class="quiet">…</p>;
-  if ("trouble" in answer) return <p class="quiet">{answer.trouble}</p>;
-  const { value, variant, reason } = answer.outcome;
+function Verdict({ outcome }: { outcome: Outcome | null }) {
+  if (outcome === null) return <p class="quiet">…</p>;
+  if ("problem" in outcome) return <p class="quiet">{outcome.problem}</p>;
+  const { value, variant, reason } = outcome.outcome;
   return (
     <Facts
       of={[
-        [
-          "Value",
-          value === undefined ? "none: the program's own default" : <code>{JSON.stringify(value)}</code>,
-        ],
+        ["Value", value === undefined ? "none (the caller's default)" : <code>{JSON.stringify(value)}</code>],
         ["Variant", variant ?? "–"],
         ["Reason", reason],
       ]}
@@ -76,13 +73,13 @@ function Verdict({ answer }: { answer: Answer | null }) {
   );
 }
 
-/** @throws Error when it was given up. */
-async function ask(key: string, context: Context, signal: AbortSignal): Promise<Answer> {
+/** @throws Error when the request was aborted */
+async function evaluate(key: string, context: Context, signal: AbortSignal): Promise<Outcome> {
   try {
     return { outcome: await call("ofrep.evaluate", { params: { key }, body: { context } }, signal) };
   } catch (error) {
     if (signal.aborted) throw error;
-    return { trouble: error instanceof Failure ? error.message : messageOf(error) };
+    return { problem: error instanceof Failure ? error.message : messageOf(error) };
   }
 }
 
