@@ -37,7 +37,7 @@ const DIGEST_BYTES = 16;
 /** A request at a bucket's public path. */
 type InboundRequest = Pick<
   OpenCall,
-  "request" | "readBytes" | "deps" | "socketAddress" | "clientAddress" | "headers"
+  "request" | "readBytes" | "deps" | "knownClientAddress" | "clientAddress" | "headers"
 >;
 
 /** An event, verified and not yet stored. */
@@ -230,7 +230,6 @@ function wayOf(inbound: InboundRequest): Way {
   const { request } = inbound;
   const { method } = request;
   const target = targetOf(request.url);
-  const socket = inbound.socketAddress;
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
   // The path below `/v1/in/<bucket id>`.
@@ -240,7 +239,7 @@ function wayOf(inbound: InboundRequest): Way {
     method: method === "POST" ? null : method,
     path: below < 0 ? null : path.slice(below),
     query: mark < 0 || mark === target.length - 1 ? null : target.slice(mark + 1),
-    remote_address: socket === null ? null : inbound.clientAddress,
+    remote_address: inbound.knownClientAddress,
   };
 }
 

@@ -68,7 +68,7 @@ export class Pings {
 
   /** Takes a ping, at the path that it came to. */
   async receive(call: OpenCall): Promise<Reply<number, string>> {
-    const { request, socketAddress } = call;
+    const { request } = call;
     const { method } = request;
     if (!METHODS.has(method))
       return said(405, "method not allowed", { ...HEADERS, allow: "GET, HEAD, POST" });
@@ -80,8 +80,7 @@ export class Pings {
     if (waitMs > 0)
       return said(429, "rate limited", { ...HEADERS, "retry-after": String(Math.ceil(waitMs / 1_000)) });
     const body = method === "POST" ? await bodyOf(call) : null;
-    const ip = socketAddress === null ? null : call.clientAddress;
-    return this.store(target, { ...asked, ip, body });
+    return this.store(target, { ...asked, ip: call.knownClientAddress, body });
   }
 
   private async store(target: Target, ping: PingMade): Promise<Reply<number, string>> {

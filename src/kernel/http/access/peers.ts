@@ -35,6 +35,9 @@ export interface Arrival {
 /** A request as far as it shows whether a page of this server made it. */
 export type PageRequest = Pick<Arrival, "request" | "origin">;
 
+/** In place of the address of a request that came over no socket. */
+export const UNKNOWN_ADDRESS = "unknown";
+
 /** Who is at the other end of a request, and how it reached us. */
 export class Peers {
   private readonly proxies: readonly Range[];
@@ -59,15 +62,15 @@ export class Peers {
 
   /**
    * The client's address is the socket's, unless that is a trusted proxy's: then the last address in
-   * `X-Forwarded-For` that is not a trusted proxy's itself.
+   * `X-Forwarded-For` that is not a trusted proxy's itself. Null for a request that came over no socket.
    */
-  clientAddress(request: Request, server: Listener | null): string {
+  clientAddress(request: Request, server: Listener | null): string | null {
     const socketAddress = this.socketAddress(request, server);
+    if (socketAddress === null) return null;
     // A socket spells IPv4 in one way alone, and without proxies there is nothing to read: every webhook comes by here.
-    if (this.proxies.length === 0 && socketAddress !== null && !socketAddress.includes(":"))
-      return socketAddress;
-    const socket = normalize(socketAddress ?? "");
-    if (socket === null) return socketAddress ?? "unknown";
+    if (this.proxies.length === 0 && !socketAddress.includes(":")) return socketAddress;
+    const socket = normalize(socketAddress);
+    if (socket === null) return socketAddress;
     if (!this.isProxy(socket)) return socket;
     const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
     let client = socket;

@@ -7,7 +7,7 @@ import { monotonicMs } from "../../time/clock.ts";
 import { networkOf } from "../access/addresses.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "../access/caller.ts";
 import { keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "../access/guard.ts";
-import type { Arrival } from "../access/peers.ts";
+import { type Arrival, UNKNOWN_ADDRESS } from "../access/peers.ts";
 import type { Endpoint, HttpDeps } from "../endpoint.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "../operations/idempotency.ts";
 import type { AcrossNetwork, Performer } from "../operations/perform.ts";
@@ -57,6 +57,8 @@ export class OpenCall {
   headers: Record<string, string> | null = null;
   /** The exact text of the body. */
   bodyText = "";
+  /** Undefined until it is needed. */
+  private knownAddress: string | null | undefined;
   private readonly startedAt = monotonicMs();
 
   constructor(
@@ -78,7 +80,15 @@ export class OpenCall {
 
   /** The client's address; behind trusted proxies the one that they report. */
   get clientAddress(): string {
-    return this.deps.peers.clientAddress(this.request, this.deps.server());
+    return this.knownClientAddress ?? UNKNOWN_ADDRESS;
+  }
+
+  /** The client's address; null for a request that came over no socket. */
+  get knownClientAddress(): string | null {
+    // The server looks a socket's address up each time, which takes microseconds.
+    if (this.knownAddress === undefined)
+      this.knownAddress = this.deps.peers.clientAddress(this.request, this.deps.server());
+    return this.knownAddress;
   }
 
   /** The origin of this server's own pages, as the client reaches it. */
@@ -94,7 +104,7 @@ export class OpenCall {
   /** The origin of the request, for logs and sessions. */
   get requestOrigin(): RequestOrigin {
     const isOffline = this.deps.server() === null;
-    const ip = isOffline || this.socketAddress === null ? null : this.clientAddress;
+    const ip = isOffline ? null : this.knownClientAddress;
     return { ip, userAgent: this.request.headers.get("user-agent"), isOffline };
   }
 

@@ -12,7 +12,7 @@ function reachedFrom(address: string | null) {
   return { url: LISTENS_AT, requestIP: () => (address === null ? null : { address }) };
 }
 
-function addressOf(trustProxy: readonly string[], socket: string | null, forwarded?: string): string {
+function addressOf(trustProxy: readonly string[], socket: string | null, forwarded?: string): string | null {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
   const request = new Request("http://localhost/", { headers });
   return new Peers({ ...LISTENING, publicUrl: null, trustProxy }).clientAddress(request, reachedFrom(socket));
@@ -31,9 +31,9 @@ describe("the client's address without trusted proxies is the socket's", () => {
     expect(addressOf([], socket, forwarded)).toBe(expected);
   });
 
-  test("a socket without an address is unknown", () => {
-    expect(addressOf([], null)).toBe("unknown");
-    expect(addressOf(["0.0.0.0/0", "::/0"], null, "198.51.100.7")).toBe("unknown");
+  test("a request without a socket has no address", () => {
+    expect(addressOf([], null)).toBeNull();
+    expect(addressOf(["0.0.0.0/0", "::/0"], null, "198.51.100.7")).toBeNull();
   });
 });
 
