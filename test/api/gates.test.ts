@@ -146,7 +146,7 @@ describe("401: keys that are none", () => {
       "unauthorized",
     );
     expect(error.message).toBe(
-      "This key begins with acme_, and keys that begin with sm_ open this API: the platform key, and managed keys made with the prefix sm.",
+      "This key begins with acme_, but this API accepts keys that begin with sm_. Use the platform key, or a managed key with the prefix sm.",
     );
   });
 
