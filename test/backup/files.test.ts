@@ -220,14 +220,14 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meters SET balance = 5",
       [
         "failed   meters: 1 problem in 1 balance, 2 ledger entries",
-        "         meter 1: the balance is 6, but entry 2 says 5",
+        "         meter 1: the balance is 6, but entry 2 has 5",
       ],
     ],
     [
       "more held than there is",
       "INSERT INTO meter_holds (ref, project_ref, meter_ref, hold_id, status, requested, at_most, amount, captured, shortfall, created_at, expires_at) VALUES (1, 1, 1, 'ended', 2, 9, 0, 9, 9, 0, 1, 2), (2, 1, 1, 'all', 1, 5, 0, 5, 0, 0, 1, 2), (3, 1, 1, 'one', 1, 1, 0, 1, 0, 0, 1, 2)",
       "DELETE FROM meter_holds",
-      ["failed   meters: 1 problem in 1 balance, 2 ledger entries", "         meter 1: 6 is held of 5"],
+      ["failed   meters: 1 problem in 1 balance, 2 ledger entries", "         meter 1: 6 credits are held, but the balance is 5"],
     ],
     [
       "an amount",
@@ -244,7 +244,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meter_entries SET previous = 1 WHERE sequence = 2",
       [
         "failed   meters: 1 problem in 1 balance, 2 ledger entries",
-        "         entry 2 of meter 1: names 0 as the one before, but that is 1",
+        "         entry 2 of meter 1: refers to 0 as the previous entry, which is 1",
       ],
     ],
     [
@@ -253,7 +253,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meters SET balance = 5, last_sequence = 2",
       [
         "failed   meters: 1 problem in 1 balance, 2 ledger entries",
-        "         meter 1: its row is behind at entry 1, 2 is settled",
+        "         meter 1: its row is at entry 1, but 2 was flushed",
       ],
     ],
     [

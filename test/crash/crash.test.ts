@@ -207,7 +207,7 @@ describe("the comparison notices", () => {
       [
         "a broken chain",
         "UPDATE meter_entries SET previous = 0 WHERE sequence = (SELECT max(sequence) FROM meter_entries WHERE previous > 0)",
-        /names \d+ as the one before/,
+        /refers to \d+ as the previous entry/,
       ],
       [
         "a lost account",

@@ -3,26 +3,26 @@ import type { PendingWrite } from "../../kernel/background/batched-writes.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Plan } from "./domain.ts";
 
-/** The open holds of a meter together: single ones are read from the file. */
+/** Totals of a meter's open holds. Individual holds are read from the database. */
 export interface OpenHolds {
   readonly held: number;
   readonly open: number;
-  /** None ends before this moment, though perhaps none ends at it; infinity where there is none. */
-  readonly endsFrom: number;
+  /** Lower limit of the next expiry; infinity without open holds. */
+  readonly expiresFrom: number;
 }
 
-const NO_HOLDS: OpenHolds = { held: 0, open: 0, endsFrom: Number.POSITIVE_INFINITY };
+const NO_HOLDS: OpenHolds = { held: 0, open: 0, expiresFrom: Number.POSITIVE_INFINITY };
 
-/** What some meters have beside a balance. Changes are taken back with their unit of work. */
+/** Optional state of a meter. Changes are rolled back with their unit of work. */
 export class Extras {
   holds = NO_HOLDS;
   plan: Plan | null = null;
-  /** Of the meter's own alert. */
+  /** Threshold of the meter's alert. */
   threshold: number | null = null;
 
-  /** Nothing is to be done for this meter before this moment. */
+  /** Time of the next possible expiry or refill. */
   get dueFrom(): number {
-    return Math.min(this.holds.endsFrom, this.plan?.nextAt ?? Number.POSITIVE_INFINITY);
+    return Math.min(this.holds.expiresFrom, this.plan?.nextAt ?? Number.POSITIVE_INFINITY);
   }
 
   setHolds(tx: Tx, holds: OpenHolds): void {
@@ -50,7 +50,7 @@ export class Extras {
   }
 }
 
-/** A tenant meter in memory. Every change writes the ledger; the meter's row follows now and then. */
+/** A tenant meter in memory. Every change writes the ledger; the meter's row is written later. */
 export class MeterActor implements Actor, PendingWrite {
   recent = false;
   dueInRound = 0;
@@ -59,11 +59,11 @@ export class MeterActor implements Actor, PendingWrite {
     readonly ref: number,
     public balance: number,
     public lastSequence: number,
-    /** Null: it has nothing but its balance. Undefined until that is known: a start takes up balances alone. */
+    /** Null: only a balance. Undefined: not loaded yet, because a start restores only balances. */
     public extras?: Extras | null,
   ) {}
 
-  /** Until its row is written, the balance stands here and in the ledger alone. */
+  /** Not idle until its row is written: before that, only the ledger has its balance. */
   get idle(): boolean {
     return this.dueInRound === 0;
   }

@@ -14,20 +14,20 @@ interface MeterRow {
   readonly ref: number;
   readonly balance: number;
   readonly last_sequence: number;
-  /** The balance in the entry that the row names; null where that entry is not there. */
-  readonly said: number | null;
+  /** Balance of the row's last entry; null if the entry is missing. */
+  readonly entry_balance: number | null;
 }
 
 /**
- * Of each meter, by the number of its row: its last entry, the balance in it, and the last entry that a flush of
- * balances has passed. Smaller than objects, and there may be millions.
+ * For each meter, by its row number: last entry, its balance, and the last flushed entry. Arrays, because there may be
+ * millions of meters.
  */
 type Ledger = Readonly<Record<"sequence" | "balance" | "flushed", Float64Array>>;
 
 const ENTRIES = `SELECT sequence, meter_ref, previous, amount, balance_after, ref IS NOT NULL AS known
   FROM meter_entries LEFT JOIN meters ON ref = meter_ref ORDER BY sequence`;
-/** Of a deleted project the entries are removed one by one: the row says nothing of them. */
-const ROWS = `SELECT meters.ref, balance, last_sequence, CASE last_sequence WHEN 0 THEN 0 ELSE balance_after END AS said
+/** Without deleted projects, whose entries are removed step by step. */
+const ROWS = `SELECT meters.ref, balance, last_sequence, CASE last_sequence WHEN 0 THEN 0 ELSE balance_after END AS entry_balance
   FROM meters LEFT JOIN meter_entries ON sequence = last_sequence AND meter_ref = meters.ref
   LEFT JOIN projects ON projects.ref = project_ref WHERE deleted_at IS NULL`;
 /** A data folder of an earlier version has no holds yet. */
@@ -36,9 +36,9 @@ const HELD =
   "SELECT meter_ref, total(amount) AS held FROM meter_holds WHERE status = 1 GROUP BY meter_ref ORDER BY meter_ref";
 
 /**
- * Tenant meters against their ledger: every entry names its meter's previous one; every balance is the sum of the
- * amounts so far, and not negative; every row says what the entry says that it names; no row is so far behind that the
- * next start would not make up for it; and no more is held than there is.
+ * Checks tenant meters against their ledger: every entry refers to its meter's previous one; every balance is the sum of the
+ * amounts and not negative; every row matches its last entry; no row is older than the last flush; and no more credits are held
+ * than exist.
  */
 export const metersCheck: BackupCheck = {
   name: "meters",
@@ -63,7 +63,8 @@ export const metersCheck: BackupCheck = {
     if (number(HAS_HOLDS) > 0) {
       for (const { meter_ref: ref, held } of db.rows<{ meter_ref: number; held: number }>(HELD)) {
         const balance = ledger.balance[ref] ?? 0;
-        if (held > balance) problems.add(`meter ${ref}: ${held} is held of ${balance}`);
+        if (held > balance)
+          problems.add(`meter ${ref}: ${held} credits are held, but the balance is ${balance}`);
       }
     }
     return `${counted(rows, "balance")}, ${counted(entries, "ledger entry", "ledger entries")}`;
@@ -74,12 +75,12 @@ function checkEntry(entry: Entry, ledger: Ledger, problems: Problems): void {
   const { sequence, meter_ref: ref, previous, amount, balance_after: balance } = entry;
   const problem = (text: string) => problems.add(`entry ${sequence} of meter ${ref}: ${text}`);
   if (entry.known === 0) {
-    problem("there is no such meter");
+    problem("its meter does not exist");
     return;
   }
   const before = ledger.sequence[ref] ?? 0;
   const balanceBefore = ledger.balance[ref] ?? 0;
-  if (previous !== before) problem(`names ${previous} as the one before, but that is ${before}`);
+  if (previous !== before) problem(`refers to ${previous} as the previous entry, which is ${before}`);
   if (balance !== balanceBefore + amount) problem(`${balanceBefore} changed by ${amount} is not ${balance}`);
   if (balance < 0) problem("the balance is negative");
   ledger.sequence[ref] = sequence;
@@ -87,12 +88,13 @@ function checkEntry(entry: Entry, ledger: Ledger, problems: Problems): void {
 }
 
 function checkRow(
-  { ref, balance, last_sequence, said }: MeterRow,
+  { ref, balance, last_sequence, entry_balance }: MeterRow,
   flushed: number,
   problems: Problems,
 ): void {
   const problem = (text: string) => problems.add(`meter ${ref}: ${text}`);
-  if (said === null) problem(`its row names entry ${last_sequence}, which is not there`);
-  else if (said !== balance) problem(`the balance is ${balance}, but entry ${last_sequence} says ${said}`);
-  if (flushed > last_sequence) problem(`its row is behind at entry ${last_sequence}, ${flushed} is settled`);
+  if (entry_balance === null) problem(`its row refers to the missing entry ${last_sequence}`);
+  else if (entry_balance !== balance)
+    problem(`the balance is ${balance}, but entry ${last_sequence} has ${entry_balance}`);
+  if (flushed > last_sequence) problem(`its row is at entry ${last_sequence}, but ${flushed} was flushed`);
 }

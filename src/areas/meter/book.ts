@@ -11,21 +11,20 @@ import type { MeterBalance } from "./schema.ts";
 import type { MeterRow, MeterStore } from "./store.ts";
 
 /**
- * Meters kept in memory when idle, about half a kilobyte each with everything around them. Beyond it, a meter
- * that was not used lately costs one indexed read.
+ * Idle meters in memory, about 0.5 KB each. Any other idle meter costs one indexed read.
  */
 export const METERS_IN_MEMORY_MAX = 131_072;
-/** Changes after which balances are flushed: bounds what start-up replays, and how many meters wait in memory. */
+/** Changes that trigger a flush. It limits the entries that a start replays and the meters with unwritten rows. */
 export const FLUSH_AFTER_ENTRIES = 50_000;
-/** Longest wait when there are fewer changes. */
+/** Longest delay of a flush, in milliseconds. */
 const FLUSH_AFTER_MS = 2_000;
-/** Rows written in one unit of work: about a millisecond. */
+/** Rows per unit of work, about a millisecond. */
 const ROWS_PER_UNIT = 250;
 
-/** Refills of a plan that a server which was down makes up for: some three years of days. */
+/** Missed refills of a plan that are applied after a downtime: about three years of days. */
 export const MISSED_REFILLS_MAX = 1_000;
 
-/** The kinds of entries, in the order of their numbers in files: the ledger has many rows, and a number takes one byte. */
+/** Kinds of entries, in the order of their stored numbers. Numbers save space in the ledger. */
 export const KINDS = [
   "deduct",
   "refill",
@@ -34,52 +33,52 @@ export const KINDS = [
   "grant",
 ] as const satisfies readonly EntryKind[];
 type Kind = (typeof KINDS)[number];
-/** How the numbers begin. */
+/** Number of the first kind. */
 export const FIRST_KIND = 1;
-/** Before every hold's end. */
-const EVER = 0;
-/** Stands for the request of what comes by itself. */
+/** Time before the expiry of any hold. */
+const BEFORE_ALL_HOLDS = 0;
+/** Request id of entries without a request. */
 const NO_REQUEST = new Uint8Array(0);
 
-/** Where a change belongs: the project, the meter, and the request that causes it. */
+/** Project, meter and request of a change. */
 export interface MeterChange {
   readonly projectRef: number;
   readonly meterId: string;
   readonly requestId: string;
 }
 
-/** A meter that has just come to have less available than somebody wants to hear of. */
+/** A meter with less available credits than its threshold. */
 export interface LowMeter extends MeterChange {
   readonly ref: number;
   readonly balance: number;
   readonly available: number;
 }
 
-/** What others want to know of the meters. */
+/** Listeners of changes. */
 export interface MeterListeners {
-  /** In the unit of work that makes it low. */
+  /** Called in the unit of work that brings the meter below its threshold. */
   low(tx: Tx, meter: LowMeter): void;
-  /** Every now and then while there are changes. */
+  /** Called after each flush. */
   flushed(): void;
 }
 
-const NOBODY: MeterListeners = { low: () => {}, flushed: () => {} };
+const NO_LISTENERS: MeterListeners = { low: () => {}, flushed: () => {} };
 
 /**
- * The meters in memory and their ledger: every entry is written here, and every row follows. Changes run within units of
- * work.
+ * The meters in memory and their ledger. Changes run within units of work, which append ledger entries; the meters' rows are
+ * written later.
  */
 export class MeterBook {
   private readonly actors: ActorRegistry<string, MeterActor>;
-  /** Brings the rows up to the ledger in the background. */
+  /** Writes the meters' rows in the background. */
   private readonly flusher: BatchedWrites<MeterActor>;
-  /** The thresholds of alerts that projects have for all their meters. */
+  /** Thresholds of project alerts, by project. */
   readonly thresholds: Map<number, number>;
-  listeners = NOBODY;
+  listeners = NO_LISTENERS;
   private nextRef: number;
   private nextSequence: number;
 
-  /** Meters that were refilled since the clock is not trusted. */
+  /** Meters that were refilled while the clock is not trusted. */
   private readonly refilledOnce = new Set<number>();
 
   constructor(
@@ -89,19 +88,19 @@ export class MeterBook {
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = store.highestRef() + 1;
-    // Entries that were removed with their project leave their numbers unused: a flush or the sums may have passed them.
+    // Numbers of entries removed with their project are not reused: a flush or the sums may be beyond them.
     const { through, begun } = store.usage;
     this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough(), through(), begun()) + 1;
-    const projects = store.terms.projectAlerts();
+    const projects = store.plans.projectAlerts();
     this.thresholds = new Map(projects.map(({ project_ref, threshold }) => [project_ref, threshold]));
     this.flusher = new BatchedWrites({
       ...kernel,
-      warning: "balances of meters could not be flushed yet",
+      warning: "meter balances could not be written, retrying",
       waitMs: FLUSH_AFTER_MS,
       marksMax: FLUSH_AFTER_ENTRIES,
       rowsPerUnit: ROWS_PER_UNIT,
       write: (tx, { ref, balance, lastSequence }) => store.saveBalance(tx, balance, lastSequence, ref),
-      // A round notes how far the ledger went when it began: start-up reads the entries after that.
+      // A flush stores the ledger position of its start. The next start of the server reads the entries after it.
       begun: () => {
         const position = this.nextSequence - 1;
         return (tx) => {
@@ -110,25 +109,25 @@ export class MeterBook {
         };
       },
     });
-    this.takeUp();
+    this.restoreUnflushed();
   }
 
-  /** A meter as a change finds it: what is over has ended, what is due was refilled. */
+  /** Returns a meter after applying due expiries and refills. */
   current(tx: Tx, { projectRef, meterId }: Pick<MeterChange, "projectRef" | "meterId">) {
     const meter = this.find(projectRef, meterId);
     if (meter !== undefined && meter.extras !== null) this.settle(tx, meter);
     return meter;
   }
 
-  /** The same, begun with a balance of 0 where it does not exist. */
-  begun(tx: Tx, change: MeterChange): MeterActor {
+  /** Returns a meter like {@link current}, created with a balance of 0 if it does not exist. */
+  getOrCreate(tx: Tx, change: MeterChange): MeterActor {
     const known = this.current(tx, change);
     if (known !== undefined) return known;
     this.apply(tx, change, "reset", () => 0);
-    return this.begun(tx, change);
+    return this.getOrCreate(tx, change);
   }
 
-  /** Changes the balance by an entry. `next` says to what, and may refuse. */
+  /** Appends an entry that sets the balance to the result of `next`, which may throw to reject the change. */
   apply(
     tx: Tx,
     change: MeterChange,
@@ -140,15 +139,15 @@ export class MeterBook {
     const balance = known?.balance ?? 0;
     const held = extras === null ? 0 : extras.holds.held;
     const balanceAfter = next(balance, held);
-    // Made once nothing refuses the change.
+    // Created only after the change is accepted.
     const actor = known ?? this.create(tx, change);
     this.enter(tx, actor, kind, balanceAfter, uuidToBytes(change.requestId));
-    if (extras !== null || this.thresholds.size > 0) this.tellIfLow(tx, change, actor, balance - held);
+    if (extras !== null || this.thresholds.size > 0) this.notifyIfLow(tx, change, actor, balance - held);
     return { balance: balanceAfter, meter_id: change.meterId };
   }
 
-  /** Tells who wants to hear of it when a change has left less than a threshold of what was available before. */
-  tellIfLow(tx: Tx, change: MeterChange, meter: MeterActor, before: number): void {
+  /** Notifies the listener if a change has brought the available credits below the threshold. */
+  notifyIfLow(tx: Tx, change: MeterChange, meter: MeterActor, before: number): void {
     const { balance, extras, ref } = meter;
     const threshold = extras?.threshold ?? this.thresholds.get(change.projectRef);
     if (threshold === undefined || before < threshold) return;
@@ -156,9 +155,9 @@ export class MeterBook {
     if (available < threshold) this.listeners.low(tx, { ...change, ref, balance, available });
   }
 
-  /** What a meter has beside its balance, which from now on may be something. */
+  /** Returns a meter's optional state, created if it has none. */
   extrasFor(tx: Tx, meter: MeterActor): Extras {
-    // What changes in memory must stay there until it is durable, or taken back.
+    // The change must stay in memory until it is durable or rolled back.
     this.flusher.mark(meter);
     const known = this.extrasOf(meter);
     if (known !== null) return known;
@@ -171,7 +170,7 @@ export class MeterBook {
     return extras;
   }
 
-  /** Writes an entry, and changes the balance to what it says. */
+  /** Appends an entry and sets the balance to `balanceAfter`. */
   enter(
     tx: Tx,
     meter: MeterActor,
@@ -200,7 +199,7 @@ export class MeterBook {
     this.store.appendCapture(tx, { ...row, at, request_id, hold_id });
   }
 
-  /** A meter; undefined for one that does not exist. */
+  /** Returns a meter; undefined if it does not exist. */
   find(projectRef: number, meterId: string): MeterActor | undefined {
     return this.actors.get(`${projectRef}/${meterId}`, () => {
       const row = this.store.find(projectRef, meterId);
@@ -213,38 +212,38 @@ export class MeterBook {
     return this.flusher.held(ref) ?? new MeterActor(ref, balance, last_sequence, extras);
   }
 
-  /** What a meter has beside its balance; null for nothing. Read when it is first asked for. */
+  /** Returns a meter's optional state, loaded at the first use; null for none. */
   extrasOf(meter: MeterActor): Extras | null {
     if (meter.extras === undefined) meter.extras = this.readExtras(meter.ref);
     return meter.extras;
   }
 
   private readExtras(ref: number): Extras | null {
-    const { hasExtras, terms, place } = this.store;
+    const { hasExtras, plans, place } = this.store;
     if (hasExtras(ref) === 0) return null;
     const extras = new Extras();
-    extras.holds = this.openHolds(ref, EVER);
-    const plan = terms.plan(ref);
+    extras.holds = this.openHolds(ref, BEFORE_ALL_HOLDS);
+    const plan = plans.plan(ref);
     extras.plan = plan === null ? null : planOfRow(plan);
-    extras.threshold = terms.alert(place(ref)?.project_ref ?? 0, ref)?.threshold ?? null;
+    extras.threshold = plans.alert(place(ref)?.project_ref ?? 0, ref)?.threshold ?? null;
     return extras;
   }
 
-  /** What is held of a meter at a moment, also where a disk that takes no change keeps what is over open. */
-  heldAt(meter: MeterActor, moment: number): number {
+  /** Returns the held credits at a time, without expired holds that a full disk keeps open. */
+  heldAt(meter: MeterActor, time: number): number {
     const extras = this.extrasOf(meter);
     if (extras === null) return 0;
-    const { held, endsFrom } = extras.holds;
-    return endsFrom > moment ? held : this.openHolds(meter.ref, moment).held;
+    const { held, expiresFrom } = extras.holds;
+    return expiresFrom > time ? held : this.openHolds(meter.ref, time).held;
   }
 
-  /** Whether something is over or due by a moment. */
+  /** Whether an expiry or refill is due. */
   isDue(meter: MeterActor | undefined, now: number): boolean {
     if (meter === undefined || meter.extras === null) return false;
     return (this.extrasOf(meter)?.dueFrom ?? Number.POSITIVE_INFINITY) <= now;
   }
 
-  /** Ends the holds of a meter that are over, and makes the refills that are due, in the order of their moments. */
+  /** Applies due expiries of holds and due refills, in the order of their times. */
   private settle(tx: Tx, meter: MeterActor): Extras | null {
     const extras = this.extrasOf(meter);
     if (extras === null || extras.dueFrom > tx.now) return extras;
@@ -255,22 +254,22 @@ export class MeterBook {
     if (isTrusted) this.refilledOnce.clear();
     else if (this.refilledOnce.has(meter.ref)) next = null;
     for (let made = 1; next !== null && next.nextAt <= tx.now; made += 1) {
-      this.endHolds(tx, meter, extras, next.nextAt);
+      this.expireHolds(tx, meter, extras, next.nextAt);
       this.grant(tx, meter, next, extras.holds.held);
-      // A wrong clock may have skipped years. What is due beyond one period waits.
+      // A wrong clock may have skipped years, so that only one period is refilled.
       if (!isTrusted) {
         next = { ...next, nextAt: nextRefill(next, next.nextAt) };
         this.refilledOnce.add(meter.ref);
         tx.onRollback(() => this.refilledOnce.delete(meter.ref));
         break;
       }
-      // Once is as good as many times where a balance is raised.
+      // Raising a balance several times has the same effect as once.
       const isLast = next.mode === "raise" || made === MISSED_REFILLS_MAX;
       next = { ...next, nextAt: nextRefill(next, isLast ? tx.now : next.nextAt) };
     }
-    this.endHolds(tx, meter, extras, tx.now);
+    this.expireHolds(tx, meter, extras, tx.now);
     if (next === null || next === plan) return extras;
-    this.store.terms.postponePlan(tx, next.nextAt, meter.ref);
+    this.store.plans.postponePlan(tx, next.nextAt, meter.ref);
     extras.setPlan(tx, next);
     return extras;
   }
@@ -284,31 +283,31 @@ export class MeterBook {
     const extras = meter === undefined ? null : this.extrasOf(meter);
     if (meter === undefined || extras === null) return;
     this.flusher.mark(meter);
-    this.endHolds(tx, meter, extras, tx.now);
+    this.expireHolds(tx, meter, extras, tx.now);
     const { plan } = extras;
     if (plan === null || plan.nextAt > tx.now) return;
     const nextAt = nextRefill(plan, tx.now);
-    this.store.terms.postponePlan(tx, nextAt, meter.ref);
+    this.store.plans.postponePlan(tx, nextAt, meter.ref);
     extras.setPlan(tx, { ...plan, nextAt });
   }
 
-  private endHolds(tx: Tx, { ref }: MeterActor, extras: Extras, moment: number): void {
-    if (extras.holds.endsFrom > moment) return;
-    this.store.holds.end(tx, ref, moment);
-    extras.setHolds(tx, this.openHolds(ref, moment));
+  private expireHolds(tx: Tx, { ref }: MeterActor, extras: Extras, time: number): void {
+    if (extras.holds.expiresFrom > time) return;
+    this.store.holds.expire(tx, ref, time);
+    extras.setHolds(tx, this.openHolds(ref, time));
   }
 
-  private openHolds(ref: number, moment: number): OpenHolds {
-    const { held = 0, open = 0, first_end = null } = this.store.holds.openOf(ref, moment) ?? {};
-    return { held, open, endsFrom: first_end ?? Number.POSITIVE_INFINITY };
+  private openHolds(ref: number, time: number): OpenHolds {
+    const { held = 0, open = 0, first_end = null } = this.store.holds.openOf(ref, time) ?? {};
+    return { held, open, expiresFrom: first_end ?? Number.POSITIVE_INFINITY };
   }
 
-  /** One refill of a plan: up to the largest balance. */
+  /** Applies one refill of a plan, limited to the largest balance. */
   private grant(tx: Tx, meter: MeterActor, { mode, amount, carryMax }: Plan, held: number): void {
-    const kept = carryMax === null ? meter.balance : Math.min(meter.balance, Math.max(carryMax, held));
-    if (kept < meter.balance) this.enter(tx, meter, "reset", kept, NO_REQUEST);
-    const after = mode === "raise" ? Math.max(kept, amount) : Math.min(BALANCE_MAX, kept + amount);
-    if (after > kept) this.enter(tx, meter, "grant", after, NO_REQUEST);
+    const carried = carryMax === null ? meter.balance : Math.min(meter.balance, Math.max(carryMax, held));
+    if (carried < meter.balance) this.enter(tx, meter, "reset", carried, NO_REQUEST);
+    const after = mode === "raise" ? Math.max(carried, amount) : Math.min(BALANCE_MAX, carried + amount);
+    if (after > carried) this.enter(tx, meter, "grant", after, NO_REQUEST);
   }
 
   private create(tx: Tx, { projectRef, meterId }: MeterChange): MeterActor {
@@ -321,8 +320,8 @@ export class MeterBook {
   }
 
   /**
-   * Removes at most `rowsMax` meters and entries of a deleted project, each meter's newest entries first, so that
-   * what is left stays a whole ledger; before them what is held, after them the sums. Returns how many it removed.
+   * Removes at most `rowsMax` rows of a deleted project: first holds, then entries and meters, then sums. Each meter's newest
+   * entries go first, so that the rest is a valid ledger. Returns the number of rows removed.
    */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     let left = rowsMax - this.store.holds.removeOfProject(tx, projectRef, rowsMax);
@@ -332,13 +331,13 @@ export class MeterBook {
       left -= this.removeEntries(tx, this.actors.peek(key) ?? this.actorOf(row), left);
       if (left === 0) break;
       this.store.remove(tx, row.ref);
-      this.store.terms.removePlan(tx, row.ref);
-      this.store.terms.removeAlert(tx, projectRef, row.ref);
+      this.store.plans.removePlan(tx, row.ref);
+      this.store.plans.removeAlert(tx, projectRef, row.ref);
       this.actors.drop(key);
       left -= 1;
       if (left === 0) break;
     }
-    // The sums are made of entries, so none can come after the last of these has gone.
+    // Sums are computed from entries, so that no new ones appear after the last entry is removed.
     return rowsMax - left + (left === 0 ? 0 : this.store.usage.removeOfProject(tx, projectRef, left));
   }
 
@@ -354,18 +353,18 @@ export class MeterBook {
       actor.lastSequence = entry?.previous ?? 0;
       removed += 1;
     }
-    // Where entries are left, the row leads to the newest of them; otherwise it is the next to go.
+    // If entries remain, the row must point to the newest of them.
     if (removed === rowsMax) this.store.saveBalance(tx, actor.balance, actor.lastSequence, actor.ref);
     return removed;
   }
 
-  /** Brings every row up to the ledger. For the end of the process. */
+  /** Writes all rows at the end of the process. */
   finish(): Promise<void> {
     return this.flusher.finish();
   }
 
-  /** Takes up the entries that no round has reached: they are newer than the rows. */
-  private takeUp(): void {
+  /** Restores the balances of entries after the last flush, which are newer than the rows. */
+  private restoreUnflushed(): void {
     for (const { meter_ref, balance_after, sequence } of this.store.entriesAfter(
       this.store.flushedThrough(),
     )) {

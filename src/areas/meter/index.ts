@@ -8,9 +8,9 @@ import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DueWork } from "./holds/due.ts";
-import { HOLDS_KEPT_MS, type HoldMade, HoldService } from "./holds/holds.ts";
+import { HOLD_RETENTION_MS, type HoldResult, HoldService } from "./holds/holds.ts";
 import { HoldBody, type MeterHold, PositiveAmount } from "./holds/schema.ts";
-import { TermsService } from "./plans/plans.ts";
+import { PlanService } from "./plans/plans.ts";
 import type { MeterPorts } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterParams } from "./schema.ts";
@@ -21,75 +21,75 @@ import { UsageService } from "./usage/usage.ts";
 
 registerErrorFields({
   status: oneOf(["captured", "released", "expired"], {
-    description: "With `conflict` of a hold that is no longer open: what became of it.",
+    description: "With `conflict` for a hold that is no longer open: its status.",
   }),
-  held: Type.Integer({ description: "With `conflict` of a reset: credits in open holds." }),
+  held: Type.Integer({ description: "With `conflict` for a reset: credits in open holds." }),
 });
 
-/** What is available of a meter. */
-export interface MeterFigures {
+/** Balances of a meter, in credits. */
+export interface MeterBalances {
   readonly balance: number;
-  /** The balance without what is held. */
+  /** Balance minus open holds. */
   readonly available: number;
 }
 
-/** A hold that is asked for. */
+/** Terms of a requested hold. */
 export type HoldTerms = Pick<HoldBody, "amount" | "ttl_seconds" | "hold_id"> & { readonly meter_id: string };
 
 const { ttl_seconds, hold_id } = HoldBody.properties;
 const FIELDS = { amount: PositiveAmount, meter_id: MeterParams.properties.meterId, ttl_seconds, hold_id };
 
-/** Meters within a unit of work of somebody else: what it takes is taken with all else that the unit does, or not at all. */
+/** Operations of meters for units of work of other areas, which succeed or fail with the unit. */
 export interface MetersInUnit {
-  /** Null for a meter that does not exist. What is over has ended then, and what is due was refilled. */
-  available(tx: Tx, projectRef: number, meterId: string): MeterFigures | null;
+  /** Returns the balances after due refills and expiries; null for a meter that does not exist. */
+  available(tx: Tx, projectRef: number, meterId: string): MeterBalances | null;
   /** @throws ApiError `insufficient_balance`, `invalid_request`. */
-  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterFigures;
+  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterBalances;
   /**
-   * The open hold that was made with the same terms: asked for again, {@link hold} would take nothing.
-   * @throws ApiError `conflict` where it was made with other terms, or has ended.
+   * Returns the open hold with the same terms, for which {@link hold} would take nothing.
+   * @throws ApiError `conflict` if the hold has other terms or is no longer open.
    */
   findOpenHold(tx: Tx, projectRef: number, terms: HoldTerms): MeterHold | null;
-  /** The schemas of what is asked for. */
+  /** Schemas of the terms. */
   readonly fields: typeof FIELDS;
-  /** @throws ApiError `insufficient_balance`; `conflict`; `forbidden` past the bound of open holds. */
-  hold(tx: Tx, projectRef: number, terms: HoldTerms, requestId: string): HoldMade;
+  /** @throws ApiError `insufficient_balance`; `conflict`; `forbidden` at the limit of open holds. */
+  hold(tx: Tx, projectRef: number, terms: HoldTerms, requestId: string): HoldResult;
 }
 
-/** What meters offer to the rest of the house. */
+/** Interface of meters to the rest of the server. */
 export interface MeterArea extends ApiArea {
-  /** The tenant meters in projects. */
+  /** Tenant meters of projects. */
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
   readonly inUnit: MetersInUnit;
-  /** Begins the work in the background. */
+  /** Starts background work. */
   readonly start: () => void;
-  /** Writes every balance down. For the end of the process. */
+  /** Writes all balances at the end of the process. */
   readonly finish: () => Promise<void>;
 }
 
-/** Builds the area: a meter for each end user or tenant of a project. */
+/** Creates the area: a meter for each end user or tenant of a project. */
 export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   const store = meterStore(kernel.db);
   const service = new MeterService(store, kernel);
   const stopped = new StoppedProjects(kernel.db, "meter_stopped_projects");
   const due = new DueWork(store, service.book, stopped, ports.projects, kernel);
   const holds = new HoldService(store.holds, service, due, kernel);
-  const terms = new TermsService(store.terms, service.book, due, ports);
+  const plans = new PlanService(store.plans, service.book, due, ports);
   const reader = new UsageReader(store.usage, kernel);
   const usage = new UsageService(store.usage, reader, service.book, kernel);
-  service.book.listeners = { low: (tx, meter) => terms.low(tx, meter), flushed: () => reader.changed() };
+  service.book.listeners = { low: (tx, meter) => plans.low(tx, meter), flushed: () => reader.changed() };
   kernel.housekeeping.addPurge({
     name: "meter.holds.purge",
     rowsMax: 250,
-    remove: (tx, rowsMax) => store.holds.removeEnded(tx, tx.now - HOLDS_KEPT_MS, rowsMax),
+    remove: (tx, rowsMax) => store.holds.removeEnded(tx, tx.now - HOLD_RETENTION_MS, rowsMax),
   });
   return {
     parts: [
       {
         name: "Meter",
         description:
-          "The account's own credit balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, holds, recurring refills, alerts, with a ledger of every change.",
+          "The account balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, holds, recurring refills and alerts, with a ledger of every change.",
       },
     ],
     alsoCalled: {
@@ -99,8 +99,8 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
       holds: ["reserve", "reservations"],
       plan: ["grants", "recurring"],
     },
-    routes: (api) => meterRoutes(api, { meters: service, holds, terms, usage, charger: ports.charger }),
-    resources: resourcesOf(service, terms, stopped),
+    routes: (api) => meterRoutes(api, { meters: service, holds, plans, usage, charger: ports.charger }),
+    resources: resourcesOf(service, plans, stopped),
     card: {
       area: "meter",
       schema: countsSchema(["balance", "monthly_credits", "meters"]),
@@ -119,13 +119,13 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   };
 }
 
-function resourcesOf(service: MeterService, terms: TermsService, stopped: StoppedProjects): ProjectResources {
+function resourcesOf(service: MeterService, plans: PlanService, stopped: StoppedProjects): ProjectResources {
   return {
     name: "meters",
     count: (projectRef) => service.count(projectRef),
     projectDeleted(tx, projectRef) {
       stopped.stop(tx, projectRef);
-      terms.forget(tx, projectRef);
+      plans.forget(tx, projectRef);
     },
     removeRows(tx, projectRef, rowsMax) {
       const removed = service.removeRows(tx, projectRef, rowsMax);
@@ -136,7 +136,7 @@ function resourcesOf(service: MeterService, terms: TermsService, stopped: Stoppe
 }
 
 function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
-  const limitsOf = (tx: Tx, projectRef: number, meterId: string): MeterFigures | null => {
+  const limitsOf = (tx: Tx, projectRef: number, meterId: string): MeterBalances | null => {
     const meter = service.book.current(tx, { projectRef, meterId });
     if (meter === undefined) return null;
     const { balance, available } = service.stateOf(meter, meterId, tx.now);
@@ -151,7 +151,7 @@ function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
       return limitsOf(tx, projectRef, meterId) ?? { balance, available: balance };
     },
     findOpenHold: (tx, projectRef, terms) =>
-      holds.knownOpen(tx, { projectRef, meterId: terms.meter_id, requestId: "" }, bodyOf(terms)),
+      holds.findOpen(tx, { projectRef, meterId: terms.meter_id, requestId: "" }, bodyOf(terms)),
     hold: (tx, projectRef, terms, requestId) =>
       holds.create(tx, { projectRef, meterId: terms.meter_id, requestId }, bodyOf(terms)),
   };

@@ -2,34 +2,34 @@ import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 
-/** A notice that is to be delivered. */
+/** An alert to deliver. */
 export interface MeterNotice {
   readonly accountRef: number;
   readonly projectRef: number;
   readonly event: "meter.low";
-  /** Null: it is about no monitor. */
+  /** Always null: the alert is not about a monitor. */
   readonly monitor_id: null;
   readonly target_url: string;
   readonly body: string;
 }
 
-/** What meters need from others. */
+/** Dependencies on other areas. */
 export interface MeterPorts {
-  /** Delivers notices, signed and retried. */
+  /** Delivers alerts, signed and retried. */
   readonly notifier: {
-    /** Queues a notice in the unit of work that causes it. */
+    /** Queues an alert in the unit of work that causes it. */
     notify(tx: Tx, notice: MeterNotice): void;
   };
   /** Owners of projects. */
   readonly projects: {
-    /** The reference of a project's account; null once the project is removed. */
+    /** Returns the reference of a project's account; null once the project is removed. */
     accountOf(projectRef: number): number | null;
   };
-  /** Takes the credits of operations that cost something in some cases only. */
+  /** Charges operations that cost credits only in some cases. */
   readonly charger: Charger;
-  /** What accounts are granted every month. */
+  /** Monthly credits of accounts. */
   readonly tiers: Tiers;
-  /** Where notices may go. */
+  /** Addresses that are allowed for alerts. */
   readonly policy: {
     /** @throws ApiError `validation_error` naming the field. */
     assertUrl(field: string, text: string, rules: { readonly requireHttps: boolean }): unknown;

@@ -7,8 +7,8 @@ import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import type { MeterChange } from "./book.ts";
 import type { HoldService } from "./holds/holds.ts";
 import { holdRoutes } from "./holds/routes.ts";
-import type { TermsService } from "./plans/plans.ts";
-import { termsRoutes } from "./plans/routes.ts";
+import type { PlanService } from "./plans/plans.ts";
+import { planAndAlertRoutes } from "./plans/routes.ts";
 import {
   METERS_LIMIT,
   MeterBalance,
@@ -22,23 +22,22 @@ import type { MeterService } from "./service.ts";
 import { MeterUsage, ProjectUsage, UsageQuery } from "./usage/schema.ts";
 import type { UsageService } from "./usage/usage.ts";
 
-/** What the routes call. */
 export interface MeterServices {
   readonly meters: MeterService;
   readonly holds: HoldService;
-  readonly terms: TermsService;
+  readonly plans: PlanService;
   readonly usage: UsageService;
   readonly charger: Charger;
 }
 
-/** The tenant meters. */
-export function meterRoutes(api: Api, { meters, holds, terms, usage, charger }: MeterServices) {
+/** Declares the routes of tenant meters. */
+export function meterRoutes(api: Api, { meters, holds, plans, usage, charger }: MeterServices) {
   return [
     projectRoutes(api, meters, usage),
-    readingRoutes(api, meters, usage),
-    changingRoutes(api, meters),
+    readRoutes(api, meters, usage),
+    balanceRoutes(api, meters),
     ...holdRoutes(api, meters, holds),
-    ...termsRoutes(api, meters, terms, charger),
+    ...planAndAlertRoutes(api, meters, plans, charger),
   ];
 }
 
@@ -59,27 +58,27 @@ function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
       op: {
         name: "meter.usage.project",
         access: "meter:read",
-        summary: "Read what all tenant meters used, by hour, day or month",
+        summary: "Get the usage of all tenant meters by hour, day or month",
       },
       query: UsageQuery,
       response: ProjectUsage,
     });
 }
 
-function readingRoutes(api: Api, meters: MeterService, usage: UsageService) {
+function readRoutes(api: Api, meters: MeterService, usage: UsageService) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .get(
       "/balance",
       ({ call, params: { meterId } }) => {
         const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => meters.balance(ref, meterId));
+        return meters.readSettled(ref, [meterId], () => meters.balance(ref, meterId));
       },
       {
         op: {
           name: "meter.balance",
           access: "meter:read",
-          summary: "Read a tenant meter",
+          summary: "Get a tenant meter's balance",
           description: "A meter that does not exist has the balance 0; reading creates nothing.",
         },
         params: MeterParams,
@@ -90,13 +89,13 @@ function readingRoutes(api: Api, meters: MeterService, usage: UsageService) {
       "/history",
       ({ call, params: { meterId }, query: { limit = HISTORY_LIMIT, cursor } }) => {
         const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => meters.history(ref, meterId, limit, cursor));
+        return meters.readSettled(ref, [meterId], () => meters.history(ref, meterId, limit, cursor));
       },
       {
         op: {
           name: "meter.history",
           access: "meter:read",
-          summary: "Read a tenant meter's ledger, newest first",
+          summary: "List a tenant meter's ledger entries, newest first",
         },
         params: MeterParams,
         query: pageQuery(HISTORY_LIMIT),
@@ -107,15 +106,15 @@ function readingRoutes(api: Api, meters: MeterService, usage: UsageService) {
       "/usage",
       ({ call, params: { meterId }, query }) => {
         const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => usage.ofMeter(ref, meterId, query));
+        return meters.readSettled(ref, [meterId], () => usage.ofMeter(ref, meterId, query));
       },
       {
         op: {
           name: "meter.usage",
           access: "meter:read",
-          summary: "Read what a tenant meter used, by hour, day or month",
+          summary: "Get a tenant meter's usage by hour, day or month",
           description:
-            "UTC. Buckets without an entry are left out; at most 1,000. Unless said otherwise the last 30 days, by day.",
+            "Buckets are in UTC. Empty buckets are omitted. Default: the last 30 days, by day; maximum: 1,000 buckets.",
         },
         params: MeterParams,
         query: UsageQuery,
@@ -124,7 +123,7 @@ function readingRoutes(api: Api, meters: MeterService, usage: UsageService) {
     );
 }
 
-function changingRoutes(api: Api, meters: MeterService) {
+function balanceRoutes(api: Api, meters: MeterService) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .post(
@@ -140,7 +139,7 @@ function changingRoutes(api: Api, meters: MeterService) {
           cost: 1,
           summary: "Deduct from a tenant meter",
           description:
-            "Atomic. A deduction that would overdraw changes nothing and answers 402 with the balance.",
+            "Atomic. A deduction above the available credits changes nothing and returns 402 with the balance.",
           errors: ["insufficient_balance", "invalid_request"],
           example: { amount: 1 },
         },
@@ -160,7 +159,7 @@ function changingRoutes(api: Api, meters: MeterService) {
           name: "meter.refill",
           access: "meter:write",
           cost: 1,
-          summary: "Add to a tenant meter",
+          summary: "Refill a tenant meter",
           description: "The first refill or reset creates the meter.",
           errors: ["invalid_request"],
           example: { amount: 1000 },
@@ -181,7 +180,7 @@ function changingRoutes(api: Api, meters: MeterService) {
           access: "meter:write",
           cost: 1,
           summary: "Set a tenant meter's balance",
-          description: "Not below what is held.",
+          description: "The balance cannot be less than the held credits.",
           errors: ["conflict"],
           example: { balance: 500 },
         },

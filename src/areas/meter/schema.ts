@@ -3,7 +3,7 @@ import { BalanceValue } from "../../kernel/data/ledger.ts";
 import { named } from "../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 
-/** Meters on a page unless asked otherwise. */
+/** Default number of meters on a page. */
 export const METERS_LIMIT = 50;
 
 /** Path of a tenant meter. */
@@ -15,23 +15,20 @@ export const MeterParams = Type.Object({
   }),
 });
 
-/** Body of a reset. */
 export const ResetBody = named("ResetBody", {
   balance: Type.Integer({ ...BalanceValue, examples: [1000] }),
 });
 
-/** A tenant meter's balance. */
 export const MeterBalance = named("MeterBalance", {
   balance: Type.Integer({ examples: [999] }),
   meter_id: Type.String({ examples: ["customer-42"] }),
 });
 export type MeterBalance = Static<typeof MeterBalance>;
 
-/** A tenant meter's balance, and how much of it is not held. */
 export const MeterState = named("MeterState", {
   ...MeterBalance.properties,
-  available: Type.Integer({ description: "The balance without what is held.", examples: [939] }),
-  held: Type.Integer({ description: "The sum of the open holds.", examples: [60] }),
+  available: Type.Integer({ description: "Balance minus open holds, in credits.", examples: [939] }),
+  held: Type.Integer({ description: "Sum of the open holds, in credits.", examples: [60] }),
   has_plan: Type.Optional(
     Type.Boolean({
       description: "True for a meter with a refill plan; absent for one without.",
@@ -41,27 +38,24 @@ export const MeterState = named("MeterState", {
 });
 export type MeterState = Static<typeof MeterState>;
 
-/** The query of the list. */
 export const MeterQuery = Type.Object({
   prefix: Type.Optional(
     Type.String({
       pattern: "^[a-zA-Z0-9_-]{0,64}$",
       errorMessage: "must be at most 64 letters, digits, dashes or underscores",
-      description: "How their ids begin.",
+      description: "Returns only meters with an id that starts with this text.",
     }),
   ),
   ...pageQuery(METERS_LIMIT).properties,
 });
 
-/** A tenant meter in the list. */
 const MeterItem = named("MeterItem", {
   meter_id: Type.String({ examples: ["customer-42"] }),
   balance: Type.Integer({ examples: [999] }),
   available: MeterState.properties.available,
-  updated_at: Type.String({ format: "date-time", description: "The last change of its balance." }),
+  updated_at: Type.String({ format: "date-time", description: "Time of the last change of the balance." }),
 });
 export type MeterItem = Static<typeof MeterItem>;
 
-/** A page of meters, by id. */
 export const MeterPage = named("MeterPage", { meters: Type.Array(MeterItem), cursor: NextCursor });
 export type MeterPage = Static<typeof MeterPage>;

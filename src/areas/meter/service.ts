@@ -10,11 +10,11 @@ import { FIRST_KIND, KINDS, MeterBook, type MeterChange } from "./book.ts";
 import type { MeterBalance, MeterItem, MeterPage, MeterState } from "./schema.ts";
 import type { MeterEntryRow, MeterStore } from "./store.ts";
 
-/** Sorts before, and behind, whatever an id can go on with. */
+/** Characters that sort before and after all characters of ids. */
 const BEFORE_IDS = "!";
-const BEHIND_IDS = "~";
+const AFTER_IDS = "~";
 
-/** The use cases of tenant meters. Changes run within units of work; reads see committed state only. */
+/** The operations of tenant meters. Changes run within units of work; reads return only committed state. */
 export class MeterService {
   readonly book: MeterBook;
 
@@ -27,10 +27,14 @@ export class MeterService {
   }
 
   /**
-   * Reads meters once what is over has ended and what is due was refilled: durably, so that a clock which is set back
-   * brings nothing back. A disk that takes no change hides nothing: what is over counts as over.
+   * Reads meters after applying due expiries and refills durably, so that setting the clock back does not undo them. If the
+   * disk is full, reads still ignore expired holds.
    */
-  reading<T>(projectRef: number, meterIds: readonly string[], read: () => T | Promise<T>): T | Promise<T> {
+  readSettled<T>(
+    projectRef: number,
+    meterIds: readonly string[],
+    read: () => T | Promise<T>,
+  ): T | Promise<T> {
     const now = this.kernel.clock.now();
     const due = meterIds.filter((id) => this.book.isDue(this.book.find(projectRef, id), now));
     if (due.length === 0) return read();
@@ -43,7 +47,7 @@ export class MeterService {
     return settled.catch(unlessFull).then(read);
   }
 
-  /** A meter's balance; 0 for one that does not exist, and none is made. */
+  /** Returns a meter's balance; 0 for a meter that does not exist. */
   balance(projectRef: number, meterId: string): MeterState {
     const meter = this.book.find(projectRef, meterId);
     const state = this.stateOf(meter, meterId, this.kernel.clock.now());
@@ -51,7 +55,7 @@ export class MeterService {
     return plan === null ? state : { ...state, has_plan: true };
   }
 
-  /** What a meter has, and what of it is held at a moment. */
+  /** Returns a meter's balance, available and held credits at a time. */
   stateOf(meter: MeterActor | undefined, meter_id: string, now: number): MeterState {
     if (meter === undefined) return { balance: 0, meter_id, available: 0, held: 0 };
     const { balance } = meter;
@@ -82,12 +86,12 @@ export class MeterService {
     });
     return this.book.apply(tx, change, "reset", (_, held) => {
       if (balance >= held) return balance;
-      const message = `${held} is held: the balance cannot be ${balance}. Capture or release the holds first.`;
+      const message = `The balance cannot be ${balance}, because ${held} credits are held. Capture or release the holds first.`;
       throw new ApiError("conflict", message, { extras: { held } });
     });
   }
 
-  /** A page of a meter's ledger, newest first. @throws ApiError `validation_error` for a cursor of another meter. */
+  /** Returns a page of a meter's ledger, newest first. @throws ApiError `validation_error` for a cursor of another meter. */
   history(projectRef: number, meterId: string, limit: number, cursor: string | undefined): LedgerPage {
     const actor = this.book.find(projectRef, meterId);
     let sequence = cursor === undefined ? (actor?.lastSequence ?? 0) : decodeNumberCursor(cursor);
@@ -103,7 +107,7 @@ export class MeterService {
     return sequence === 0 ? { entries } : { entries, cursor: encodeCursor([sequence]) };
   }
 
-  /** A page of a project's meters, by id. */
+  /** Returns a page of a project's meters, by id. */
   list(
     projectRef: number,
     prefix: string,
@@ -111,21 +115,21 @@ export class MeterService {
     cursor: string | undefined,
   ): MeterPage | Promise<MeterPage> {
     const from = cursor === undefined ? prefix : cursor + BEFORE_IDS;
-    const ids = this.store.idsBetween(projectRef, from, prefix + BEHIND_IDS, limit + 1);
+    const ids = this.store.idsBetween(projectRef, from, prefix + AFTER_IDS, limit + 1);
     const shown = ids.slice(0, limit).map(({ meter_id }) => meter_id);
     const last = shown.at(-1);
-    return this.reading(projectRef, shown, () => {
+    return this.readSettled(projectRef, shown, () => {
       const meters = shown.map((meterId) => this.itemOf(projectRef, meterId));
       return ids.length > limit && last !== undefined ? { meters, cursor: last } : { meters };
     });
   }
 
-  /** Meters of a project, counted to a figure. */
+  /** Returns the number of a project's meters, counted up to `countedMax`. */
   countTo(projectRef: number, countedMax: number): number {
     return this.store.countTo(projectRef, countedMax);
   }
 
-  /** Meters of a project. */
+  /** Returns the number of a project's meters. */
   count(projectRef: number): number {
     return this.store.count(projectRef);
   }
@@ -135,7 +139,7 @@ export class MeterService {
     return this.book.removeRows(tx, projectRef, rowsMax);
   }
 
-  /** Brings every row up to the ledger. For the end of the process. */
+  /** Writes all rows at the end of the process. */
   finish(): Promise<void> {
     return this.book.finish();
   }

@@ -1,6 +1,6 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { holdStore } from "./holds/store.ts";
-import { termsStore } from "./plans/store.ts";
+import { planStore } from "./plans/store.ts";
 import { usageStore } from "./usage/store.ts";
 
 /** A row of `meters`. */
@@ -8,12 +8,12 @@ export interface MeterRow {
   ref: number;
   balance: number;
   last_sequence: number;
-  /** 1: there may be holds, a plan or an alert of its own. */
+  /** 1 if there may be holds, a plan or an alert of the meter. */
   has_extras: number;
 }
 
-/** Where a meter belongs. */
-export interface MeterPlace {
+/** Project and id of a meter. */
+export interface MeterLocation {
   readonly project_ref: number;
   readonly meter_id: string;
 }
@@ -27,21 +27,21 @@ export interface MeterEntryRow {
   amount: number;
   balance_after: number;
   at: number;
-  /** Empty: no request caused it. */
+  /** Empty for entries without a request. */
   request_id: Uint8Array;
   hold_id: string | null;
 }
 
-/** The name that files have for the last entry that every row holds. */
+/** Setting with the last entry that all rows include. */
 const FLUSHED_THROUGH = "meter_settled_through";
 
 export type MeterStore = ReturnType<typeof meterStore>;
 
-/** All SQL of tenant meters and their ledger, and of what belongs to them. */
+/** All SQL of tenant meters, with their ledger, holds, plans and usage. */
 export function meterStore(db: Database) {
   return {
     holds: holdStore(db),
-    terms: termsStore(db),
+    plans: planStore(db),
     usage: usageStore(db),
     find: db.lookUp<MeterRow, [projectRef: number, meterId: string]>(
       "SELECT ref, balance, last_sequence, has_extras FROM meters WHERE project_ref = ? AND meter_id = ?",
@@ -53,14 +53,14 @@ export function meterStore(db: Database) {
     countTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM meters WHERE project_ref = ? LIMIT ?)",
     ),
-    /** A project's meters by id, from one on to before another. */
+    /** A project's meters by id, from `from` to before `before`. */
     idsBetween: db.all<
       { readonly meter_id: string },
       [projectRef: number, from: string, before: string, limit: number]
     >(
       "SELECT meter_id FROM meters WHERE project_ref = ? AND meter_id >= ? AND meter_id < ? ORDER BY meter_id LIMIT ?",
     ),
-    place: db.one<MeterPlace, [ref: number]>("SELECT project_ref, meter_id FROM meters WHERE ref = ?"),
+    place: db.one<MeterLocation, [ref: number]>("SELECT project_ref, meter_id FROM meters WHERE ref = ?"),
     hasExtras: db.number<[ref: number]>("SELECT has_extras AS n FROM meters WHERE ref = ?"),
     setExtras: db.change<[ref: number]>("UPDATE meters SET has_extras = 1 WHERE ref = ?"),
     highestRef: db.number("SELECT max(ref) AS n FROM meters"),
@@ -79,7 +79,7 @@ export function meterStore(db: Database) {
       "SELECT sequence, meter_ref, balance_after FROM meter_entries WHERE sequence > ? ORDER BY sequence",
     ),
     highestSequence: db.number("SELECT max(sequence) AS n FROM meter_entries"),
-    // Every change runs it: positions are bound quicker than names.
+    // Hot path: positional parameters are faster than named ones.
     append: db.change<
       [
         sequence: number,
@@ -98,7 +98,7 @@ export function meterStore(db: Database) {
       "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id, hold_id) VALUES ($sequence, $meter_ref, $previous, 4, $amount, $balance_after, $at, $request_id, $hold_id)",
     ),
     removeEntry: db.change<[sequence: number]>("DELETE FROM meter_entries WHERE sequence = ?"),
-    /** Every meter's row holds at least its entries up to this sequence. */
+    /** All rows include the entries up to this sequence. */
     flushedThrough: db.number(`SELECT value AS n FROM settings WHERE name = '${FLUSHED_THROUGH}'`),
     setFlushedThrough: db.change<[sequence: number]>(
       `INSERT OR REPLACE INTO settings (name, value) VALUES ('${FLUSHED_THROUGH}', ?)`,

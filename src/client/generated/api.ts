@@ -607,7 +607,7 @@ export interface CheckHold {
   /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
   meter_id?: string | undefined;
   ttl_seconds?: number | undefined;
-  /** Yours, unique in the project; a UUID unless given. */
+  /** Id of the hold, unique in the project. Default: a UUID. */
   hold_id?: string | undefined;
 }
 
@@ -1198,7 +1198,7 @@ export type TermRemoved = { success: true };
 
 /** What `GET /v1/meter/alert` answers. */
 export interface MeterAlert {
-  /** Null: of the project. */
+  /** Id of the meter; null for the project's alert. */
   meter_id: string | null;
   threshold: number;
   webhook_url: string;
@@ -1211,9 +1211,9 @@ export type AlertBody = { threshold: number; webhook_url: string };
 export interface MeterState {
   balance: number;
   meter_id: string;
-  /** The balance without what is held. */
+  /** Balance minus open holds, in credits. */
   available: number;
-  /** The sum of the open holds. */
+  /** Sum of the open holds, in credits. */
   held: number;
   /** True for a meter with a refill plan; absent for one without. */
   has_plan?: boolean;
@@ -1258,11 +1258,11 @@ export interface LedgerEntry {
 
 /** The body of `POST /v1/meter/{meterId}/holds/{hold_id}/capture`. */
 export interface CaptureBody {
-  /** What is held, unless given. */
+  /** Credits to deduct. Default: all credits of the hold. */
   amount?: number | undefined;
-  /** Frees what is left; false keeps that held. */
+  /** Whether to release the rest; false keeps it on hold. */
   final?: boolean | undefined;
-  /** More than is held is refused, or taken from what is available as far as that goes. */
+  /** Behavior if the amount exceeds the hold: reject the capture, or also take available credits up to the amount. */
   over?: "reject" | "cap" | undefined;
 }
 
@@ -1271,20 +1271,20 @@ export interface MeterHold {
   hold_id: string;
   balance: number;
   meter_id: string;
-  /** The balance without what is held. */
+  /** Balance minus open holds, in credits. */
   available: number;
   status: "open" | "captured" | "released" | "expired";
-  /** What was asked for. */
+  /** Requested credits. */
   requested: number;
-  /** What is held, or was at the end. */
+  /** Credits on hold, or those when the hold was closed. */
   amount: number;
-  /** What was deducted so far. */
+  /** Credits deducted so far. */
   captured: number;
-  /** What a capped capture did not get. */
+  /** Credits that a capped capture could not deduct. */
   shortfall?: number;
   created_at: string;
   expires_at: string;
-  /** Null while it is open. */
+  /** Time when the hold was closed; null while it is open. */
   ended_at: string | null;
   metadata: Record<string, string> | null;
 }
@@ -1294,9 +1294,9 @@ export interface HoldBody {
   /** Credits; 1 or more. */
   amount: number;
   ttl_seconds?: number | undefined;
-  /** Yours, unique in the project; a UUID unless given. */
+  /** Id of the hold, unique in the project. Default: a UUID. */
   hold_id?: string | undefined;
-  /** Holds what there is when that is less than the amount. */
+  /** Whether to hold the available credits if they are less than the amount. */
   at_most?: boolean | undefined;
   metadata?: Record<string, string> | undefined;
 }
@@ -1322,9 +1322,9 @@ export interface MeterPage {
 export interface MeterItem {
   meter_id: string;
   balance: number;
-  /** The balance without what is held. */
+  /** Balance minus open holds, in credits. */
   available: number;
-  /** The last change of its balance. */
+  /** Time of the last change of the balance. */
   updated_at: string;
 }
 
@@ -1335,14 +1335,14 @@ export type OwnBalance = { balance: number; user_id: string };
 export interface MeterPlan {
   meter_id: string;
   amount: number;
-  /** At 00:00 UTC. */
+  /** Period of the refills, which run at 00:00 UTC. */
   every: "day" | "week" | "month";
-  /** Raises a balance below the amount to it, or adds the amount. */
+  /** `raise` sets a lower balance to the amount; `add` adds the amount. */
   mode: "raise" | "add";
   day: number | null;
-  /** With `add`: what is left of before is cut to this first, though never below what is held. */
+  /** With `add`: maximum balance to carry over, in credits. A higher balance is reduced first, but not below the held credits. */
   carry_max: number | null;
-  /** The next refill. */
+  /** Time of the next refill. */
   next_at: string;
 }
 
@@ -1350,15 +1350,15 @@ export interface MeterPlan {
 export interface PlanBody {
   /** Credits; 1 or more. */
   amount: number;
-  /** At 00:00 UTC. */
+  /** Period of the refills, which run at 00:00 UTC. */
   every: "day" | "week" | "month";
-  /** Raises a balance below the amount to it, or adds the amount. */
+  /** `raise` sets a lower balance to the amount; `add` adds the amount. */
   mode?: "raise" | "add" | undefined;
-  /** Of the month, whose last day stands for those that it does not have; or of the week. */
+  /** Day of the month (the last day in shorter months) or of the week. Default: 1. */
   day?: number | undefined;
-  /** With `add`: what is left of before is cut to this first, though never below what is held. */
+  /** With `add`: maximum balance to carry over, in credits. A higher balance is reduced first, but not below the held credits. */
   carry_max?: number | undefined;
-  /** Makes the first refill at once. */
+  /** Whether to make the first refill immediately. */
   start_now?: boolean | undefined;
 }
 
@@ -1376,7 +1376,7 @@ export interface MeterUsage {
 
 /** What `GET /v1/meter/{meterId}/usage` answers, `data`, `[]`. */
 export interface UsageBucket extends ProjectUsageBucket {
-  /** After the last entry of the bucket. */
+  /** Balance after the last entry of the bucket. */
   balance: number;
 }
 
@@ -1392,13 +1392,13 @@ export interface ProjectUsage {
 export interface ProjectUsageBucket {
   from: string;
   to: string;
-  /** What was taken, captures included. */
+  /** Deducted credits, including captures. */
   deducted: number;
-  /** What was added, refills of plans included. */
+  /** Added credits, including refills of plans. */
   refilled: number;
-  /** What resets changed, signed. */
+  /** Sum of the changes by resets, signed. */
   reset: number;
-  /** Entries of the ledger. */
+  /** Number of ledger entries. */
   entries: number;
 }
 
@@ -3089,7 +3089,7 @@ export interface KnownExtras {
   errorCode?: "PARSE_ERROR" | "INVALID_CONTEXT" | "FLAG_NOT_FOUND" | "GENERAL";
   /** OFREP: same text as `error.message`. */
   errorDetails?: string;
-  /** With `conflict` of a reset: credits in open holds. */
+  /** With `conflict` for a reset: credits in open holds. */
   held?: number;
   /** OFREP: key of the requested flag. */
   key?: string;
@@ -3097,7 +3097,7 @@ export interface KnownExtras {
   monitor_id?: string;
   /** With `schedule_name_taken`: ID of the schedule that has the name. */
   schedule_id?: string;
-  /** With `conflict` of a hold that is no longer open: what became of it. */
+  /** With `conflict` for a hold that is no longer open: its status. */
   status?: "captured" | "released" | "expired";
   /** With `conflict` for a flag: its current version; null if the flag does not exist. */
   version?: number | null;
@@ -3428,7 +3428,7 @@ export const OPERATIONS = {
     MeterPage,
     never,
     {
-      /** How their ids begin. */
+      /** Returns only meters with an id that starts with this text. */
       prefix?: string | undefined;
     }
   >,
@@ -3446,9 +3446,9 @@ export const OPERATIONS = {
     "meterId",
     undefined,
     {
-      /** RFC 3339, rounded down; 30 days before `to` unless given. */
+      /** Start of the range, RFC 3339, rounded down to a bucket. Default: 30 days before `to`. */
       from?: string | undefined;
-      /** RFC 3339, exclusive, rounded up; now unless given. */
+      /** End of the range (exclusive), RFC 3339, rounded up to a bucket. Default: now. */
       to?: string | undefined;
       granularity?: "hour" | "day" | "month" | undefined;
     }
@@ -3458,9 +3458,9 @@ export const OPERATIONS = {
     never,
     undefined,
     {
-      /** RFC 3339, rounded down; 30 days before `to` unless given. */
+      /** Start of the range, RFC 3339, rounded down to a bucket. Default: 30 days before `to`. */
       from?: string | undefined;
-      /** RFC 3339, exclusive, rounded up; now unless given. */
+      /** End of the range (exclusive), RFC 3339, rounded up to a bucket. Default: now. */
       to?: string | undefined;
       granularity?: "hour" | "day" | "month" | undefined;
     }

@@ -24,10 +24,10 @@ describe("an orderly restart", () => {
       );
     await change(account);
     await server.restart();
-    const behind = server.server.kernel.db.one<{ n: number }>(
+    const backlog = server.server.kernel.db.one<{ n: number }>(
       "SELECT count(*) AS n FROM meters WHERE last_sequence <> (SELECT max(sequence) FROM meter_entries WHERE meter_ref = ref) OR balance = 0",
     )();
-    expect(behind?.n).toBe(0);
+    expect(backlog?.n).toBe(0);
     const after = server.client(account.key);
     await change(after);
     for (const index of [0, 1, METERS - 1]) {

@@ -17,7 +17,7 @@ async function holding({ account }: World): Promise<void> {
   await account.post("/v1/meter/m/holds", { amount: 60, hold_id: "h" });
 }
 
-const ended = (how: "capture" | "release") => async (world: World) => {
+const closedFields = (how: "capture" | "release") => async (world: World) => {
   await holding(world);
   await world.account.post(`/v1/meter/m/holds/h/${how}`);
 };
@@ -189,7 +189,7 @@ describe("POST …/capture", () => {
     {
       name: "of a released one",
       request: ["POST", path, { amount: 1 }],
-      before: ended("release"),
+      before: closedFields("release"),
       status: 409,
       code: "conflict",
       holds: { status: "released" },
@@ -201,14 +201,20 @@ describe("POST …/release", () => {
   const path = "/v1/meter/m/holds/h/release";
   endpoint(() => server, "POST /v1/meter/{meterId}/holds/{hold_id}/release", [
     { name: "a hold", request: ["POST", path], before: holding, status: 200, after: available(100) },
-    { name: "twice", request: ["POST", path], before: ended("release"), status: 200, after: available(100) },
+    {
+      name: "twice",
+      request: ["POST", path],
+      before: closedFields("release"),
+      status: 200,
+      after: available(100),
+    },
     wrong("an id that is none", ["POST", "/v1/meter/m/holds/a.b/release"]),
     nobody(["POST", path]),
     missing(["POST", "/v1/meter/m/holds/other/release"]),
     {
       name: "of a captured one",
       request: ["POST", path],
-      before: ended("capture"),
+      before: closedFields("capture"),
       status: 409,
       code: "conflict",
       holds: { status: "captured" },
@@ -237,7 +243,7 @@ describe("POST …/extend", () => {
     {
       name: "of one that ended",
       request: ["POST", path, { ttl_seconds: 1 }],
-      before: ended("capture"),
+      before: closedFields("capture"),
       status: 409,
       code: "conflict",
       holds: { status: "captured" },

@@ -3,7 +3,7 @@ import { MISSED_REFILLS_MAX } from "../../../src/areas/meter/book.ts";
 import { DueWork } from "../../../src/areas/meter/holds/due.ts";
 import { HoldService } from "../../../src/areas/meter/holds/holds.ts";
 import { createMeter, type MeterArea } from "../../../src/areas/meter/index.ts";
-import { TermsService } from "../../../src/areas/meter/plans/plans.ts";
+import { PlanService } from "../../../src/areas/meter/plans/plans.ts";
 import type { MeterPorts } from "../../../src/areas/meter/ports.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
@@ -41,17 +41,17 @@ function begin(inMemoryMax?: number) {
     ...bench.kernel,
     scheduler,
   });
-  const terms = new TermsService(store.terms, meters.book, due, PORTS);
-  return { meters, terms, holds: new HoldService(store.holds, meters, due, bench.kernel) };
+  const plans = new PlanService(store.plans, meters.book, due, PORTS);
+  return { meters, plans, holds: new HoldService(store.holds, meters, due, bench.kernel) };
 }
 
 test("refills that were missed are made up for, the first thousand of them", async () => {
-  const { meters, terms } = begin();
+  const { meters, plans } = begin();
   await submit(
-    (tx) => void terms.setPlan(tx, change("m"), { amount: 1, every: "day", mode: "add" }, () => {}),
+    (tx) => void plans.setPlan(tx, change("m"), { amount: 1, every: "day", mode: "add" }, () => {}),
   );
   await submit(
-    (tx) => void terms.setPlan(tx, change("n"), { amount: 1, every: "day", mode: "add" }, () => {}),
+    (tx) => void plans.setPlan(tx, change("n"), { amount: 1, every: "day", mode: "add" }, () => {}),
   );
   const missed = async (days: number, meterId: string) => {
     await bench.clock.advance(days * 86_400_000);
@@ -62,7 +62,7 @@ test("refills that were missed are made up for, the first thousand of them", asy
   expect(await missed(1, "n")).toBe(MISSED_REFILLS_MAX);
   // Those beyond are given up, and the next one comes when it would have.
   expect(await missed(1, "n")).toBe(MISSED_REFILLS_MAX + 1);
-  expect(terms.plan(PROJECT, "n").next_at > new Date(bench.clock.now()).toISOString()).toBe(true);
+  expect(plans.plan(PROJECT, "n").next_at > new Date(bench.clock.now()).toISOString()).toBe(true);
 });
 
 test("a meter whose hold is taken back with its batch is not dropped meanwhile", async () => {
@@ -142,11 +142,11 @@ test("a project that goes takes its holds, plans, alerts and sums along", async 
       for (let count = 0; count < 5; count += 1)
         await submit((tx) => void holds.create(tx, at, { amount: 1 }));
       const ref = meters.book.find(projectRef, meterId)?.ref ?? 0;
-      const { terms } = meterStore(bench.kernel.db);
+      const { plans } = meterStore(bench.kernel.db);
       const plan = { meter_ref: ref, amount: 1, every: 1, mode: 1, day: null, carry_max: null, next_at: 1 };
       await submit((tx) => {
-        terms.setPlan(tx, plan);
-        terms.setAlert(tx, projectRef, ref, 1, 1, "https://example.com/");
+        plans.setPlan(tx, plan);
+        plans.setAlert(tx, projectRef, ref, 1, 1, "https://example.com/");
       });
     }
   }

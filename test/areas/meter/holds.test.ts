@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { CAPTURES_MAX, HOLDS_KEPT_MS, HOLDS_OPEN_MAX } from "../../../src/areas/meter/holds/holds.ts";
+import { CAPTURES_MAX, HOLD_RETENTION_MS, HOLDS_OPEN_MAX } from "../../../src/areas/meter/holds/holds.ts";
 import {
   HOLD_METADATA_BYTES_MAX,
   HOLD_METADATA_MAX,
@@ -233,7 +233,7 @@ test("a restart keeps what is held; ended holds are kept for a week", async () =
   await server.clock.advance(3_600_000);
   expect((await meter.get("holds?status=expired")).body["holds"]).toHaveLength(1);
   // Its row is there until the purge, which comes every six hours.
-  server.clock.setWall(HOLDS_KEPT_MS - 6 * 3_600_000);
+  server.clock.setWall(HOLD_RETENTION_MS - 6 * 3_600_000);
   await server.clock.advance(1);
   expect((await meter.get("holds/kept")).status).toBe(200);
   await server.clock.advance(12 * 3_600_000);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BUCKETS_MAX, stretchOf } from "../../../src/areas/meter/domain.ts";
+import { BUCKETS_MAX, usageRangeOf } from "../../../src/areas/meter/domain.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { ROUND_ENTRIES_MAX, UsageReader } from "../../../src/areas/meter/usage/reader.ts";
@@ -120,7 +120,7 @@ describe("over HTTP", () => {
 
   test("a thousand months, not one more", () => {
     const ask = (to: string) =>
-      stretchOf({ granularity: "month" }, { from: Date.UTC(2000, 0), to: Date.parse(to) }, 0);
+      usageRangeOf({ granularity: "month" }, { from: Date.UTC(2000, 0), to: Date.parse(to) }, 0);
     expect(ask("2083-05-01T00:00:00Z").to).toBe(Date.UTC(2083, 4));
     expect(() => ask("2083-05-01T00:00:00.001Z")).toThrow("at most 1000 months");
   });
@@ -230,11 +230,11 @@ describe("the series is the history", () => {
             ...around(TEST_START_MS, 20),
           });
           const shown = byHour.data.filter(({ from }) => from !== "");
-          const wanted = expected(meterId, HOUR_MS).filter(
+          const target = expected(meterId, HOUR_MS).filter(
             ({ from }) => from >= byHour.from && from < byHour.to,
           );
-          expect(shown).toMatchObject(wanted);
-          expect(shown).toHaveLength(wanted.length);
+          expect(shown).toMatchObject(target);
+          expect(shown).toHaveLength(target.length);
           const byDay = await usage.ofMeter(1, meterId, { ...around(TEST_START_MS, 400) });
           expect(byDay.data).toMatchObject(expected(meterId, DAY_MS));
         }
@@ -290,9 +290,9 @@ describe("the series is the history", () => {
     const entries = ROUND_ENTRIES_MAX + 3 * TAIL_MAX;
     await fill(entries);
     begin();
-    const reading = reader.catchUp();
+    const readSettled = reader.catchUp();
     let done = false;
-    void reading.then(() => {
+    void readSettled.then(() => {
       done = true;
     });
     while (!done) {

@@ -7,15 +7,15 @@ import type { MeterPorts } from "../ports.ts";
 import type { MeterStore } from "../store.ts";
 
 const JOB = "meter.due";
-/** The job waits so long, so that it does much at once. Whoever reads or changes a meter does not wait for it. */
-const LATE_MS = 30_000;
-/** Meters in one unit of work: a few milliseconds. */
+/** Delay of the job, so that it processes many meters together. Requests apply due work of their meter without it. */
+const JOB_DELAY_MS = 30_000;
+/** Meters per unit of work, a few milliseconds. */
 const METERS_PER_UNIT = 250;
 
-/** One job for all meters: it ends the holds that are over and makes the refills that are due, where nobody came before it. */
+/** Job that applies due expiries and refills of meters without requests. There is one for all meters. */
 export class DueWork {
-  /** When the job is due; infinity where that is not known. */
-  private plannedFor = Number.POSITIVE_INFINITY;
+  /** Due time of the job; infinity if unknown. */
+  private scheduledFor = Number.POSITIVE_INFINITY;
 
   constructor(
     private readonly store: MeterStore,
@@ -27,43 +27,43 @@ export class DueWork {
     kernel.scheduler.register(JOB, { concurrency: 1, run: () => this.run() });
   }
 
-  /** Plans the job for something of a moment that was just written. */
-  plan(tx: Tx, moment: number): void {
-    if (moment + LATE_MS >= this.plannedFor) return;
-    const before = this.plannedFor;
-    // The job that stands in the table is replaced: it may have been for something earlier.
+  /** Schedules the job for an expiry or refill at a time that was just stored. */
+  schedule(tx: Tx, time: number): void {
+    if (time + JOB_DELAY_MS >= this.scheduledFor) return;
+    const before = this.scheduledFor;
+    // The stored job is replaced, so that its due time must not become later than the earliest.
     const isKnown = before !== Number.POSITIVE_INFINITY;
-    const dueAt = Math.max(tx.now, isKnown ? moment : this.firstMoment()) + LATE_MS;
-    this.plannedFor = dueAt;
+    const dueAt = Math.max(tx.now, isKnown ? time : this.firstDueTime()) + JOB_DELAY_MS;
+    this.scheduledFor = dueAt;
     tx.onRollback(() => {
-      this.plannedFor = before;
+      this.scheduledFor = before;
     });
     this.kernel.scheduler.enqueue(tx, JOB, "", dueAt, {});
   }
 
-  private firstMoment(): number {
-    const moments = [this.store.holds.firstEnd(), this.store.terms.firstPlan()].filter((at) => at > 0);
+  private firstDueTime(): number {
+    const moments = [this.store.holds.firstExpiry(), this.store.plans.firstPlan()].filter((at) => at > 0);
     return Math.min(...moments);
   }
 
   private async run(): Promise<JobOutcome> {
-    this.plannedFor = Number.POSITIVE_INFINITY;
-    // By a clock that is not trusted, refills stay due: what is found next would be the same.
+    this.scheduledFor = Number.POSITIVE_INFINITY;
+    // With an untrusted clock, refills stay due, so that the next batch would be the same.
     while (
-      (await this.kernel.writer.submit((tx) => this.settleSome(tx))) &&
+      (await this.kernel.writer.submit((tx) => this.settleBatch(tx))) &&
       this.kernel.scheduler.clockTrust.isTrusted
     );
     const record = (tx: Tx): void => {
-      const first = this.firstMoment();
-      if (first < Number.POSITIVE_INFINITY) this.plan(tx, first);
+      const first = this.firstDueTime();
+      if (first < Number.POSITIVE_INFINITY) this.schedule(tx, first);
     };
     return { record };
   }
 
-  /** Returns whether there may be more. */
-  private settleSome(tx: Tx): boolean {
-    const over = this.store.holds.overBy(tx.now, METERS_PER_UNIT);
-    const due = this.store.terms.plansDue(tx.now, METERS_PER_UNIT);
+  /** Settles a batch of meters. Returns whether more may be due. */
+  private settleBatch(tx: Tx): boolean {
+    const over = this.store.holds.expiredHolds(tx.now, METERS_PER_UNIT);
+    const due = this.store.plans.plansDue(tx.now, METERS_PER_UNIT);
     let settled = 0;
     for (const ref of new Set([...over, ...due].map(({ meter_ref }) => meter_ref))) {
       if (this.settle(tx, ref)) settled += 1;
@@ -75,8 +75,8 @@ export class DueWork {
     const place = this.store.place(ref);
     if (place === null) return false;
     const { project_ref: projectRef, meter_id: meterId } = place;
-    // The rows of a deleted project go by themselves; nothing is added to them.
-    if (this.stopped.has(projectRef)) return this.store.terms.removePlan(tx, ref) > 0;
+    // The rows of a deleted project are removed elsewhere; only its plan is stopped here.
+    if (this.stopped.has(projectRef)) return this.store.plans.removePlan(tx, ref) > 0;
     if (this.isSuspended(projectRef)) {
       // A wrong clock may have skipped years: the plan stays due until the clock is trusted.
       if (this.kernel.scheduler.clockTrust.isTrusted) this.book.skipRefills(tx, { projectRef, meterId });

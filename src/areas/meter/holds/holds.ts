@@ -23,31 +23,31 @@ import {
 } from "./schema.ts";
 import { type HoldRow, type HoldStore, holdStatus } from "./store.ts";
 
-/** Open holds of a meter: they are in memory while the meter is. */
+/** Open holds per meter: they are summed when the meter is loaded. */
 export const HOLDS_OPEN_MAX = 1_000;
-/** Captures that leave a hold open: each is an entry of the ledger, and the credit that the hold cost pays for all of them. */
+/** Captures that leave a hold open. Each adds a ledger entry, and only the creation of the hold costs a credit. */
 export const CAPTURES_MAX = 1_000;
-/** How long ended holds can be read: as long as ended deliveries. */
-export const HOLDS_KEPT_MS = 7 * 86_400_000;
+/** Retention of closed holds in milliseconds, the same as of finished deliveries. */
+export const HOLD_RETENTION_MS = 7 * 86_400_000;
 
-/** Where a hold is changed. */
+/** A change of a hold. */
 export interface HoldChange extends MeterChange {
   readonly holdId: string;
 }
 
-/** What becomes of a request for a hold. */
-export interface HoldMade {
-  /** False: an earlier request has made it, and nothing was taken now. */
+/** Result of a request for a hold. */
+export interface HoldResult {
+  /** False if an earlier request created it, so that nothing was taken. */
   readonly isNew: boolean;
   readonly hold: MeterHold;
 }
 
-interface Found {
+interface MeterHoldRow {
   readonly meter: MeterActor;
   readonly row: HoldRow;
 }
 
-/** The use cases of holds: credits that are kept for what is under way, and captured or released when it is over. */
+/** The operations of holds: credits reserved for work in progress, and captured or released afterwards. */
 export class HoldService {
   private nextRef: number;
 
@@ -61,23 +61,26 @@ export class HoldService {
   }
 
   /**
-   * Holds an amount, or finds the hold that the same request has made.
-   * @throws ApiError `insufficient_balance`; `conflict` for another request's id; `forbidden` past the bound.
+   * Creates a hold, or returns the hold that the same request has created before.
+   * @throws ApiError `insufficient_balance`; `conflict` for the id of another request; `forbidden` at the limit of open holds.
    */
-  create(tx: Tx, change: MeterChange, body: HoldBody): HoldMade {
+  create(tx: Tx, change: MeterChange, body: HoldBody): HoldResult {
     const meter = this.meters.book.current(tx, change);
-    const known = this.known(change, meter, body);
-    if (known !== null) return { isNew: false, hold: this.view(known, meter, change.meterId, tx.now) };
+    const repeated = this.findRepeated(change, meter, body);
+    if (repeated !== null) return { isNew: false, hold: this.view(repeated, meter, change.meterId, tx.now) };
     const { meterId } = change;
     const { amount: requested, at_most = false, ttl_seconds = HOLD_SECONDS_DEFAULT } = body;
     const { balance, available } = this.meters.stateOf(meter, meterId, tx.now);
     const amount = at_most ? Math.min(requested, available) : requested;
     if (meter === undefined || amount < 1 || amount > available) {
-      const message = `The hold is ${requested}, but ${available} is available.`;
+      const message = `The hold needs ${requested} credits, but only ${available} are available.`;
       throw insufficientBalance(message, balance, { meter_id: meterId, available });
     }
     if ((meter.extras?.holds.open ?? 0) >= HOLDS_OPEN_MAX) {
-      throw new ApiError("forbidden", `A meter has at most ${HOLDS_OPEN_MAX} open holds.`);
+      throw new ApiError(
+        "forbidden",
+        `The meter has ${HOLDS_OPEN_MAX} open holds, the maximum. Capture or release some first.`,
+      );
     }
     const row: HoldRow = {
       ref: this.nextRef++,
@@ -98,18 +101,18 @@ export class HoldService {
       captures: 0,
     };
     this.store.insert(tx, row);
-    this.keep(tx, meter, null, row);
-    this.meters.book.tellIfLow(tx, change, meter, available);
+    this.updateOpenHolds(tx, meter, null, row);
+    this.meters.book.notifyIfLow(tx, change, meter, available);
     return { isNew: true, hold: this.view(row, meter, meterId, tx.now) };
   }
 
   /**
-   * The open hold that a request with these terms has made; null where there is none.
-   * @throws ApiError `conflict` for another request's id, or for a hold that has ended.
+   * Returns the open hold that a request with the same terms has created; null if there is none.
+   * @throws ApiError `conflict` for the id of another request, or for a hold that is no longer open.
    */
-  knownOpen(tx: Tx, change: MeterChange, body: HoldBody): MeterHold | null {
+  findOpen(tx: Tx, change: MeterChange, body: HoldBody): MeterHold | null {
     const meter = this.meters.book.current(tx, change);
-    const row = this.known(change, meter, body);
+    const row = this.findRepeated(change, meter, body);
     if (row === null) return null;
     assertOpen(row);
     return this.view(row, meter, change.meterId, tx.now);
@@ -121,7 +124,7 @@ export class HoldService {
     return this.view(row, meter, meterId, this.kernel.clock.now());
   }
 
-  /** A page of a meter's holds, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  /** Returns a page of a meter's holds, newest first. @throws ApiError `validation_error` for a cursor of another list. */
   list(projectRef: number, meterId: string, { status, limit = HOLDS_LIMIT, cursor }: HoldQuery): HoldsPage {
     const meter = this.meters.book.find(projectRef, meterId);
     const before = pageStart(cursor);
@@ -135,18 +138,18 @@ export class HoldService {
   }
 
   /**
-   * Deducts what was used, and frees the rest unless it is to stay held.
-   * @throws ApiError `not_found`; `conflict` when it has ended; `invalid_request` for more than is held; `forbidden` for one
-   *   capture too many that leaves it open.
+   * Deducts an amount from a hold and releases the rest, unless the capture is not final.
+   * @throws ApiError `not_found`; `conflict` if it is no longer open; `invalid_request` for more than the hold; `forbidden` at
+   *   the limit of captures that leave it open.
    */
   capture(tx: Tx, change: HoldChange, { amount, final = true, over = "reject" }: CaptureBody): MeterHold {
     const { meter, row } = this.current(tx, change);
     const asked = amount ?? row.amount;
-    // A final capture that is sent again.
+    // A repeated final capture.
     if (final && row.asked === asked) return this.view(row, meter, change.meterId, tx.now);
     assertOpen(row);
     if (over === "reject" && asked > row.amount) {
-      const message = `${row.amount} is held; ${asked} cannot be captured of it. With \`"over": "cap"\` it takes what is available.`;
+      const message = `The hold has ${row.amount} credits; ${asked} cannot be captured. Use \`"over": "cap"\` to also take available credits.`;
       throw new ApiError("invalid_request", message);
     }
     const { available } = this.meters.stateOf(meter, change.meterId, tx.now);
@@ -154,66 +157,66 @@ export class HoldService {
     const captured = row.captured + taken;
     const staysOpen = !final && taken < row.amount;
     if (staysOpen && row.captures >= CAPTURES_MAX) {
-      const message = `The hold ${row.hold_id} has had ${CAPTURES_MAX} captures that left it open. The next one must be final.`;
+      const message = `The hold ${row.hold_id} has had ${CAPTURES_MAX} captures that left it open, the maximum. The next one must be final.`;
       throw new ApiError("forbidden", message);
     }
     const left: HoldRow = staysOpen
       ? { ...row, amount: row.amount - taken, captured, captures: row.captures + Number(taken > 0) }
-      : { ...row, ...ended(tx, captured), asked: final ? asked : null, shortfall: asked - taken };
+      : { ...row, ...closedFields(tx, captured), asked: final ? asked : null, shortfall: asked - taken };
     this.store.update(tx, left);
-    this.keep(tx, meter, row, left);
+    this.updateOpenHolds(tx, meter, row, left);
     if (taken > 0) {
       const request = uuidToBytes(change.requestId);
       this.meters.book.enter(tx, meter, "capture", meter.balance - taken, request, row.hold_id);
     }
-    this.meters.book.tellIfLow(tx, change, meter, available);
+    this.meters.book.notifyIfLow(tx, change, meter, available);
     return this.view(left, meter, change.meterId, tx.now);
   }
 
-  /** Frees a hold; of one that was released or has expired nothing changes. @throws ApiError `not_found`, `conflict`. */
+  /** Releases a hold. A released or expired hold does not change. @throws ApiError `not_found`, `conflict`. */
   release(tx: Tx, change: HoldChange): MeterHold {
     const { meter, row } = this.current(tx, change);
     const status = statusOf(row);
     if (status === "released" || status === "expired") return this.view(row, meter, change.meterId, tx.now);
     assertOpen(row);
-    const left = { ...row, ...ended(tx, row.captured) };
+    const left = { ...row, ...closedFields(tx, row.captured) };
     this.store.update(tx, left);
-    this.keep(tx, meter, row, left);
+    this.updateOpenHolds(tx, meter, row, left);
     return this.view(left, meter, change.meterId, tx.now);
   }
 
-  /** Lets a hold last from now on. @throws ApiError `not_found`, `conflict`. */
+  /** Sets a hold's expiry to `seconds` from now. @throws ApiError `not_found`, `conflict`. */
   extend(tx: Tx, change: HoldChange, seconds: number): MeterHold {
     const { meter, row } = this.current(tx, change);
     assertOpen(row);
     const left = { ...row, expires_at: tx.now + seconds * 1_000 };
     this.store.update(tx, left);
-    this.keep(tx, meter, row, left);
+    this.updateOpenHolds(tx, meter, row, left);
     return this.view(left, meter, change.meterId, tx.now);
   }
 
-  private current(tx: Tx, change: HoldChange): Found {
+  private current(tx: Tx, change: HoldChange): MeterHoldRow {
     return this.find(change.projectRef, this.meters.book.current(tx, change), change.holdId);
   }
 
-  private find(projectRef: number, meter: MeterActor | undefined, holdId: string): Found {
+  private find(projectRef: number, meter: MeterActor | undefined, holdId: string): MeterHoldRow {
     const row = this.store.find(projectRef, holdId);
     if (meter !== undefined && row?.meter_ref === meter.ref) return { meter, row };
-    throw new ApiError("not_found", `There is no hold ${holdId} of this meter.`);
+    throw new ApiError("not_found", `This meter has no hold ${holdId}.`);
   }
 
-  /** The hold of an id that is asked for again; null where there is none. @throws ApiError `conflict` with other terms. */
-  private known(change: MeterChange, meter: MeterActor | undefined, body: HoldBody): HoldRow | null {
+  /** Returns the existing hold of a repeated request; null if there is none. @throws ApiError `conflict` for other terms. */
+  private findRepeated(change: MeterChange, meter: MeterActor | undefined, body: HoldBody): HoldRow | null {
     if (body.hold_id === undefined) return null;
     const known = this.store.find(change.projectRef, body.hold_id);
     if (known === null) return null;
     const isSame = known.requested === body.amount && known.at_most === Number(body.at_most ?? false);
     if (isSame && known.meter_ref === meter?.ref) return known;
-    throw new ApiError("conflict", `The hold ${body.hold_id} was made by another request.`);
+    throw new ApiError("conflict", `The hold ${body.hold_id} exists with other terms. Use another hold_id.`);
   }
 
-  /** Changes what the meter has in memory of its holds. `before` null: there was none; it was open otherwise. */
-  private keep(
+  /** Updates the totals of a meter's open holds. `before` is the open hold before the change, or null for a new one. */
+  private updateOpenHolds(
     tx: Tx,
     meter: MeterActor,
     before: HoldRow | null,
@@ -225,15 +228,15 @@ export class HoldService {
     extras.setHolds(tx, {
       held: holds.held + (isOpen ? amount : 0) - (before?.amount ?? 0),
       open: holds.open + (isOpen ? 1 : 0) - (before === null ? 0 : 1),
-      endsFrom: isOpen ? Math.min(holds.endsFrom, expires_at) : holds.endsFrom,
+      expiresFrom: isOpen ? Math.min(holds.expiresFrom, expires_at) : holds.expiresFrom,
     });
-    if (isOpen) this.due.plan(tx, expires_at);
+    if (isOpen) this.due.schedule(tx, expires_at);
   }
 
   private view(row: HoldRow, meter: MeterActor | undefined, meterId: string, now: number): MeterHold {
     const { ref, project_ref, meter_ref, at_most, asked, shortfall, metadata, captures, ...shown } = row;
     const { balance, available } = this.meters.stateOf(meter, meterId, now);
-    // Where the disk takes no change, the row does not say yet that it is over.
+    // If the disk is full, the row of an expired hold is still open.
     const isOver = row.ended_at === null && row.expires_at <= now;
     return {
       ...shown,
@@ -250,8 +253,8 @@ export class HoldService {
   }
 }
 
-/** How a hold ends of which so much was captured. */
-function ended(tx: Tx, captured: number): Pick<HoldRow, "status" | "captured" | "ended_at"> {
+/** Returns the fields of a closed hold. */
+function closedFields(tx: Tx, captured: number): Pick<HoldRow, "status" | "captured" | "ended_at"> {
   return { status: holdStatus(captured > 0 ? "captured" : "released"), captured, ended_at: tx.now };
 }
 
@@ -265,14 +268,14 @@ function assertOpen(row: HoldRow): void {
   throw new ApiError("conflict", `The hold ${row.hold_id} is ${status}.`, { extras: { status } });
 }
 
-/** Comes before any charge. @throws ApiError `validation_error` for metadata that is too long. */
+/** Called before any charge. @throws ApiError `validation_error` for metadata that is too long. */
 export function assertMetadata(body: HoldBody): void {
   const text = metadataText(body) ?? "";
-  const isText = Object.values(body.metadata ?? {}).every((value) => typeof value === "string");
-  if (!isText || Buffer.byteLength(text) > HOLD_METADATA_BYTES_MAX) {
+  const isStrings = Object.values(body.metadata ?? {}).every((value) => typeof value === "string");
+  if (!isStrings || Buffer.byteLength(text) > HOLD_METADATA_BYTES_MAX) {
     throw invalidField(
       "metadata",
-      `must be texts of at most ${HOLD_METADATA_BYTES_MAX} bytes in all, as JSON`,
+      `must be strings of at most ${HOLD_METADATA_BYTES_MAX} bytes together, as JSON`,
     );
   }
 }

@@ -9,12 +9,12 @@ import type { MeterService } from "../service.ts";
 import { assertMetadata, type HoldChange, type HoldService } from "./holds.ts";
 import { CaptureBody, ExtendBody, HoldBody, HoldParams, HoldQuery, HoldsPage, MeterHold } from "./schema.ts";
 
-/** Holds of tenant meters. */
+/** Declares the routes of holds. */
 export function holdRoutes(api: Api, meters: MeterService, holds: HoldService) {
-  return [makingRoutes(api, meters, holds), endingRoutes(api, holds)];
+  return [createRoutes(api, meters, holds), changeRoutes(api, holds)];
 }
 
-function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
+function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
   return new Elysia({ prefix: "/v1/meter/:meterId/holds", tags: ["Meter"] })
     .use(api)
     .post(
@@ -23,7 +23,7 @@ function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
         assertPositive(body.amount);
         assertMetadata(body);
         return call.perform((tx) => {
-          const change = { ...placeOf(call), meterId: params.meterId };
+          const change = { ...contextOf(call), meterId: params.meterId };
           const { isNew, hold } = holds.create(tx, change, body);
           return isNew ? reply(201, hold) : reply(200, hold);
         });
@@ -33,9 +33,9 @@ function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
           name: "meter.holds.create",
           access: "meter:write",
           cost: 1,
-          summary: "Hold an amount of a tenant meter",
+          summary: "Create a hold on a tenant meter",
           description:
-            "Takes it from what is available, not from the balance. The same `hold_id` again, with the same terms, answers 200 with the hold as it is now.",
+            "A hold reduces the available credits, not the balance. Repeating the request with the same `hold_id` and terms returns 200 with the current hold.",
           errors: ["insufficient_balance", "conflict", "invalid_request"],
           example: { amount: 60, ttl_seconds: 300 },
         },
@@ -48,7 +48,7 @@ function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
       "",
       ({ call, params: { meterId }, query }) => {
         const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => holds.list(ref, meterId, query));
+        return meters.readSettled(ref, [meterId], () => holds.list(ref, meterId, query));
       },
       {
         op: { name: "meter.holds.list", access: "meter:read", summary: "List a meter's holds, newest first" },
@@ -61,17 +61,17 @@ function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
       "/:hold_id",
       ({ call, params: { meterId, hold_id } }) => {
         const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => holds.read(ref, meterId, hold_id));
+        return meters.readSettled(ref, [meterId], () => holds.read(ref, meterId, hold_id));
       },
       {
-        op: { name: "meter.holds.read", access: "meter:read", summary: "Read a hold", errors: ["not_found"] },
+        op: { name: "meter.holds.read", access: "meter:read", summary: "Get a hold", errors: ["not_found"] },
         params: HoldParams,
         response: MeterHold,
       },
     );
 }
 
-function endingRoutes(api: Api, holds: HoldService) {
+function changeRoutes(api: Api, holds: HoldService) {
   return new Elysia({ prefix: "/v1/meter/:meterId/holds/:hold_id", tags: ["Meter"] })
     .use(api)
     .post(
@@ -84,8 +84,9 @@ function endingRoutes(api: Api, holds: HoldService) {
         op: {
           name: "meter.holds.capture",
           access: "meter:write",
-          summary: "Deduct what was used of a hold",
-          description: "One ledger entry. What is left is free, unless `final` is false.",
+          summary: "Capture a hold",
+          description:
+            "Deducts the amount as one ledger entry. The rest is released, unless `final` is false.",
           errors: ["not_found", "conflict", "invalid_request"],
           example: { amount: 45 },
         },
@@ -98,7 +99,7 @@ function endingRoutes(api: Api, holds: HoldService) {
       op: {
         name: "meter.holds.release",
         access: "meter:write",
-        summary: "Free a hold",
+        summary: "Release a hold",
         errors: ["not_found", "conflict"],
       },
       params: HoldParams,
@@ -112,7 +113,7 @@ function endingRoutes(api: Api, holds: HoldService) {
         op: {
           name: "meter.holds.extend",
           access: "meter:write",
-          summary: "Let a hold last from now on",
+          summary: "Extend a hold",
           errors: ["not_found", "conflict"],
           example: { ttl_seconds: 300 },
         },
@@ -123,10 +124,10 @@ function endingRoutes(api: Api, holds: HoldService) {
     );
 }
 
-function placeOf({ caller, requestId }: Call) {
+function contextOf({ caller, requestId }: Call) {
   return { projectRef: caller.project.ref, requestId };
 }
 
 function holdOf(call: Call, params: { readonly meterId: string; readonly hold_id: string }): HoldChange {
-  return { ...placeOf(call), meterId: params.meterId, holdId: params.hold_id };
+  return { ...contextOf(call), meterId: params.meterId, holdId: params.hold_id };
 }

@@ -1,7 +1,7 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 import { HOLD_STATUSES, type HoldStatus } from "./schema.ts";
 
-/** Holds that are open and over a moment. `first_end` null: there is none. */
+/** Totals of open holds. `first_end` is null without open holds. */
 interface OpenSums {
   readonly held: number;
   readonly open: number;
@@ -29,7 +29,7 @@ export type HoldRow = {
   readonly captures: number;
 };
 
-/** The number that files have for a status. */
+/** Returns the stored number of a status. */
 export function holdStatus(status: HoldStatus): number {
   return HOLD_STATUSES.indexOf(status) + 1;
 }
@@ -43,8 +43,8 @@ export type HoldStore = ReturnType<typeof holdStore>;
 export function holdStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM meter_holds"),
-    /** Of those that are not over at a moment. */
-    openOf: db.one<OpenSums, [meterRef: number, moment: number]>(
+    /** Totals of open holds that expire after a time. */
+    openOf: db.one<OpenSums, [meterRef: number, time: number]>(
       "SELECT coalesce(sum(amount), 0) AS held, count(*) AS open, min(expires_at) AS first_end FROM meter_holds WHERE meter_ref = ? AND status = 1 AND expires_at > ?",
     ),
     find: db.one<HoldRow, [projectRef: number, holdId: string]>(
@@ -75,16 +75,16 @@ export function holdStore(db: Database) {
     >(
       "UPDATE meter_holds SET status = $status, amount = $amount, captured = $captured, asked = $asked, shortfall = $shortfall, expires_at = $expires_at, ended_at = $ended_at, captures = $captures WHERE ref = $ref",
     ),
-    /** Ends those of a meter that are over at a moment. */
-    end: db.change<[meterRef: number, moment: number]>(
+    /** Expires the open holds of a meter up to a time. */
+    expire: db.change<[meterRef: number, time: number]>(
       "UPDATE meter_holds SET status = 4, ended_at = expires_at WHERE meter_ref = ? AND status = 1 AND expires_at <= ?",
     ),
-    /** The meters of open holds that are over. */
-    overBy: db.all<{ readonly meter_ref: number }, [now: number, limit: number]>(
+    /** Meters with open holds that have expired. */
+    expiredHolds: db.all<{ readonly meter_ref: number }, [now: number, limit: number]>(
       "SELECT meter_ref FROM meter_holds WHERE status = 1 AND expires_at <= ? LIMIT ?",
     ),
-    /** When the first open hold ends; 0 where there is none. */
-    firstEnd: db.number("SELECT min(expires_at) AS n FROM meter_holds WHERE status = 1"),
+    /** Earliest expiry of an open hold; 0 if there is none. */
+    firstExpiry: db.number("SELECT min(expires_at) AS n FROM meter_holds WHERE status = 1"),
     removeEnded: db.change<[before: number, limit: number]>(
       "DELETE FROM meter_holds WHERE ref IN (SELECT ref FROM meter_holds WHERE ended_at < ? LIMIT ?)",
     ),

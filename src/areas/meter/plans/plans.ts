@@ -7,40 +7,40 @@ import { type Plan, planOf } from "../domain.ts";
 import type { DueWork } from "../holds/due.ts";
 import type { MeterPorts } from "../ports.ts";
 import type { AlertBody, MeterAlert, MeterPlan, PlanBody } from "./schema.ts";
-import { type AlertRow, planOfRow, rowOfPlan, type TermsStore } from "./store.ts";
+import { type AlertRow, type PlanStore, planOfRow, rowOfPlan } from "./store.ts";
 
-/** What stands for a meter in the alert of a whole project. */
+/** Meter reference of a project alert. */
 const PROJECT = 0;
 
-/** Whose alert is changed. `meterId` null: the project's. */
-export type AlertPlace = Omit<MeterChange, "meterId"> & { readonly meterId: string | null };
+/** The meter of an alert, or the project if `meterId` is null. */
+export type AlertTarget = Omit<MeterChange, "meterId"> & { readonly meterId: string | null };
 
-/** The use cases of what is set for meters: refills that recur, and alerts when little is left. */
-export class TermsService {
+/** The operations of refill plans and alerts. */
+export class PlanService {
   constructor(
-    private readonly store: TermsStore,
+    private readonly store: PlanStore,
     private readonly book: MeterBook,
     private readonly due: DueWork,
     private readonly ports: MeterPorts,
   ) {}
 
   /**
-   * Sets a meter's plan, in place of the one that it has. `pay` takes what a meter costs that is created for it.
-   * @throws ApiError `validation_error`; what `pay` throws.
+   * Sets or replaces a meter's plan. `charge` charges the creation of a meter.
+   * @throws ApiError `validation_error`; errors of `charge`.
    */
-  setPlan(tx: Tx, change: MeterChange, body: PlanBody, pay: () => void): MeterPlan {
-    const asked = planOf(body, tx.now);
-    const meter = this.begun(tx, change, pay);
+  setPlan(tx: Tx, change: MeterChange, body: PlanBody, charge: () => void): MeterPlan {
+    const requested = planOf(body, tx.now);
+    const meter = this.getOrCreate(tx, change, charge);
     const extras = this.book.extrasFor(tx, meter);
     const before = extras.plan === null ? null : planView(change.meterId, extras.plan);
-    // What is due now is made by the same code as what falls due later.
-    const plan = { ...asked, nextAt: body.start_now === true ? tx.now : asked.nextAt };
+    // An immediate refill uses the same code as a scheduled one.
+    const plan = { ...requested, nextAt: body.start_now === true ? tx.now : requested.nextAt };
     this.store.setPlan(tx, { meter_ref: meter.ref, ...rowOfPlan(plan) });
     extras.setPlan(tx, plan);
     this.book.current(tx, change);
-    this.due.plan(tx, asked.nextAt);
-    const after = planView(change.meterId, asked);
-    tx.audit(audited(change.meterId, `Refill plan of meter ${change.meterId} set`, before, after));
+    this.due.schedule(tx, requested.nextAt);
+    const after = planView(change.meterId, requested);
+    tx.audit(auditChange(change.meterId, `Refill plan of meter ${change.meterId} set`, before, after));
     return after;
   }
 
@@ -52,7 +52,7 @@ export class TermsService {
     return planView(meterId, planOfRow(row));
   }
 
-  /** Takes a meter's plan away, if it has one. */
+  /** Removes a meter's plan, if it has one. */
   removePlan(tx: Tx, change: MeterChange): void {
     const { meterId } = change;
     const meter = this.book.current(tx, change);
@@ -63,41 +63,43 @@ export class TermsService {
     }
     this.store.removePlan(tx, meter.ref);
     this.book.extrasFor(tx, meter).setPlan(tx, null);
-    tx.audit(audited(meterId, `Refill plan of meter ${meterId} taken away`, planView(meterId, plan), null));
+    tx.audit(auditChange(meterId, `Refill plan of meter ${meterId} deleted`, planView(meterId, plan), null));
   }
 
   /**
-   * Sets an alert. `pay` takes what a meter costs that is created for it.
-   * @throws ApiError `validation_error` for an address that is not permitted; what `pay` throws.
+   * Sets an alert. `charge` charges the creation of a meter.
+   * @throws ApiError `validation_error` for a URL that is not allowed; errors of `charge`.
    */
   setAlert(
     tx: Tx,
-    place: AlertPlace,
+    place: AlertTarget,
     accountRef: number,
     { threshold, webhook_url }: AlertBody,
-    pay: () => void,
+    charge: () => void,
   ): MeterAlert {
     const { meterId } = place;
-    const meter = meterId === null ? undefined : this.begun(tx, { ...place, meterId }, pay);
+    const meter = meterId === null ? undefined : this.getOrCreate(tx, { ...place, meterId }, charge);
     const ref = meter?.ref ?? PROJECT;
     const before = this.alertRow(place.projectRef, ref);
     this.store.setAlert(tx, place.projectRef, ref, accountRef, threshold, webhook_url);
-    if (meter === undefined) this.keepDefault(tx, place.projectRef, threshold);
+    if (meter === undefined) this.setProjectThreshold(tx, place.projectRef, threshold);
     else this.book.extrasFor(tx, meter).setThreshold(tx, threshold);
     const after = { meter_id: meterId, threshold, webhook_url };
-    tx.audit(audited(meterId, `Alert of ${called(meterId)} set`, alertView(meterId, before), after));
+    tx.audit(
+      auditChange(meterId, `Alert of ${describeTarget(meterId)} set`, alertView(meterId, before), after),
+    );
     return after;
   }
 
   /** @throws ApiError `not_found`. */
   alert(projectRef: number, meterId: string | null): MeterAlert {
     const alert = alertView(meterId, this.alertRow(projectRef, this.refOf(projectRef, meterId)));
-    if (alert === null) throw new ApiError("not_found", `There is no alert of ${called(meterId)}.`);
+    if (alert === null) throw new ApiError("not_found", `No alert is set for ${describeTarget(meterId)}.`);
     return alert;
   }
 
-  /** Takes an alert away, if there is one. */
-  removeAlert(tx: Tx, { projectRef, meterId }: AlertPlace): void {
+  /** Removes an alert, if there is one. */
+  removeAlert(tx: Tx, { projectRef, meterId }: AlertTarget): void {
     const ref = this.refOf(projectRef, meterId);
     const before = alertView(meterId, this.alertRow(projectRef, ref));
     if (ref === null || before === null) {
@@ -106,12 +108,12 @@ export class TermsService {
     }
     this.store.removeAlert(tx, projectRef, ref);
     const meter = meterId === null ? undefined : this.book.find(projectRef, meterId);
-    if (meter === undefined) this.keepDefault(tx, projectRef, undefined);
+    if (meter === undefined) this.setProjectThreshold(tx, projectRef, undefined);
     else this.book.extrasFor(tx, meter).setThreshold(tx, null);
-    tx.audit(audited(meterId, `Alert of ${called(meterId)} taken away`, before, null));
+    tx.audit(auditChange(meterId, `Alert of ${describeTarget(meterId)} deleted`, before, null));
   }
 
-  /** Queues the notice that a meter is low. */
+  /** Queues the alert of a meter with low credits. */
   low(
     tx: Tx,
     { projectRef, meterId: meter_id, requestId: request_id, ref, balance, available }: LowMeter,
@@ -120,30 +122,30 @@ export class TermsService {
     if (alert === null) return;
     const { account_ref: accountRef, threshold, webhook_url: target_url } = alert;
     const event = "meter.low";
-    const said = { event, meter_id, threshold, balance, available, at: isoTime(tx.now), request_id };
-    const body = JSON.stringify(said);
+    const payload = { event, meter_id, threshold, balance, available, at: isoTime(tx.now), request_id };
+    const body = JSON.stringify(payload);
     this.ports.notifier.notify(tx, { accountRef, projectRef, event, monitor_id: null, target_url, body });
   }
 
-  /** The project is being deleted: nothing in it is low any more. */
+  /** Removes the alert of a deleted project. */
   forget(tx: Tx, projectRef: number): void {
     this.store.removeAlert(tx, projectRef, PROJECT);
-    this.keepDefault(tx, projectRef, undefined);
+    this.setProjectThreshold(tx, projectRef, undefined);
   }
 
-  /** Comes before anything is written. @throws ApiError `validation_error`. */
+  /** Called before anything is written. @throws ApiError `validation_error`. */
   assertAlert({ webhook_url }: AlertBody): void {
-    // A notice says who is short of what.
+    // Alerts contain customer data, so that https is required.
     this.ports.policy.assertUrl("webhook_url", webhook_url, { requireHttps: true });
   }
 
-  /** A meter is stored forever: one that is created here costs as much as one that is created by a refill. */
-  private begun(tx: Tx, change: MeterChange, pay: () => void) {
-    if (this.book.find(change.projectRef, change.meterId) === undefined) pay();
-    return this.book.begun(tx, change);
+  /** Meters are stored permanently, so that creating one here costs as much as with a refill. */
+  private getOrCreate(tx: Tx, change: MeterChange, charge: () => void) {
+    if (this.book.find(change.projectRef, change.meterId) === undefined) charge();
+    return this.book.getOrCreate(tx, change);
   }
 
-  /** Null for a meter that does not exist. */
+  /** Returns null for a meter that does not exist. */
   private refOf(projectRef: number, meterId: string | null): number | null {
     return meterId === null ? PROJECT : (this.book.find(projectRef, meterId)?.ref ?? null);
   }
@@ -152,7 +154,7 @@ export class TermsService {
     return ref === null ? null : this.store.alert(projectRef, ref);
   }
 
-  private keepDefault(tx: Tx, projectRef: number, threshold: number | undefined): void {
+  private setProjectThreshold(tx: Tx, projectRef: number, threshold: number | undefined): void {
     const { thresholds } = this.book;
     const before = thresholds.get(projectRef);
     put(thresholds, projectRef, threshold);
@@ -173,11 +175,11 @@ function alertView(meter_id: string | null, row: AlertRow | null): MeterAlert | 
   return row === null ? null : { meter_id, threshold: row.threshold, webhook_url: row.webhook_url };
 }
 
-function called(meterId: string | null): string {
+function describeTarget(meterId: string | null): string {
   return meterId === null ? "the project's meters" : `meter ${meterId}`;
 }
 
-function audited(
+function auditChange(
   meterId: string | null,
   summary: string,
   before: object | null,

@@ -6,51 +6,51 @@ import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MeterParams } from "../schema.ts";
 import type { MeterService } from "../service.ts";
-import type { AlertPlace, TermsService } from "./plans.ts";
+import type { AlertTarget, PlanService } from "./plans.ts";
 import { AlertBody, MeterAlert, MeterPlan, PlanBody, TermRemoved } from "./schema.ts";
 
-/** Credits for a meter that is created by setting a plan or an alert, as by a refill. */
+/** Credits for a meter that is created by setting a plan or an alert, the same as by a refill. */
 const CREATION_COST = 1;
 const CREATES_METER = {
-  note: " A meter that does not exist begins with 0, which costs 1 credit.",
+  note: " A meter that does not exist is created with a balance of 0, which costs 1 credit.",
   errors: ["insufficient_balance"],
 } as const;
 const FREE = { note: "", errors: [] } as const;
 const REMOVED = { success: true } as const;
 
-/** Refill plans and alerts of tenant meters. */
-export function termsRoutes(api: Api, meters: MeterService, terms: TermsService, charger: Charger) {
+/** Declares the routes of refill plans and alerts. */
+export function planAndAlertRoutes(api: Api, meters: MeterService, plans: PlanService, charger: Charger) {
   return [
-    planRoutes(api, meters, terms, charger),
-    alertRoutes(api, terms, charger, {
+    planRoutes(api, meters, plans, charger),
+    alertRoutes(api, plans, charger, {
       path: "/v1/meter/alert",
       name: "meter.alert.project",
-      what: "the alert of all meters that have none of their own",
+      what: "the project's alert, which applies to meters without their own",
       params: undefined,
     }),
-    alertRoutes(api, terms, charger, {
+    alertRoutes(api, plans, charger, {
       path: "/v1/meter/:meterId/alert",
       name: "meter.alert",
-      what: "a meter's own alert",
+      what: "a meter's alert",
       params: MeterParams,
     }),
   ];
 }
 
-function planRoutes(api: Api, meters: MeterService, terms: TermsService, charger: Charger) {
+function planRoutes(api: Api, meters: MeterService, plans: PlanService, charger: Charger) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .get(
       "/plan",
       ({ call, params: { meterId } }) => {
         const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => terms.plan(ref, meterId));
+        return meters.readSettled(ref, [meterId], () => plans.plan(ref, meterId));
       },
       {
         op: {
           name: "meter.plan.read",
           access: "meter:read",
-          summary: "Read a meter's refill plan",
+          summary: "Get a meter's refill plan",
           errors: ["not_found"],
         },
         params: MeterParams,
@@ -62,7 +62,7 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService, charger
       ({ call, params, body }) => {
         assertPositive(body.amount);
         return call.perform((tx) =>
-          terms.setPlan(tx, { ...placeOf(call), ...params }, body, payment(tx, call, charger)),
+          plans.setPlan(tx, { ...contextOf(call), ...params }, body, payment(tx, call, charger)),
         );
       },
       {
@@ -70,9 +70,9 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService, charger
           name: "meter.plan.set",
           audit: "yes",
           access: "meter:write",
-          summary: "Refill a meter again and again",
+          summary: "Set a meter's refill plan",
           description:
-            "At 00:00 UTC. What was missed while the server was down is made up for: once where it raises, each time where it adds. A meter that does not exist begins with 0, which costs 1 credit.",
+            "Refills at 00:00 UTC. Refills missed during a downtime are applied later: once with the mode `raise`, each of them with `add`. A meter that does not exist is created with a balance of 0, which costs 1 credit.",
           errors: ["invalid_request", "insufficient_balance"],
           example: { amount: 1000, every: "month" },
         },
@@ -85,7 +85,7 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService, charger
       "/plan",
       ({ call, params }) =>
         call.perform((tx) => {
-          terms.removePlan(tx, { ...placeOf(call), ...params });
+          plans.removePlan(tx, { ...contextOf(call), ...params });
           return REMOVED;
         }),
       {
@@ -93,7 +93,7 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService, charger
           name: "meter.plan.delete",
           audit: "yes",
           access: "meter:write",
-          summary: "Take a meter's refill plan away",
+          summary: "Delete a meter's refill plan",
         },
         params: MeterParams,
         response: TermRemoved,
@@ -110,7 +110,7 @@ interface AlertRoute<Params> {
 
 function alertRoutes(
   api: Api,
-  terms: TermsService,
+  plans: PlanService,
   charger: Charger,
   { path, name, what, params }: AlertRoute<typeof MeterParams | undefined>,
 ) {
@@ -122,10 +122,10 @@ function alertRoutes(
       path,
       ({ call, params }) => {
         const { projectRef, meterId } = alertOf(call, params);
-        return terms.alert(projectRef, meterId);
+        return plans.alert(projectRef, meterId);
       },
       {
-        op: { name: `${name}.read`, access: "meter:read", summary: `Read ${what}`, errors: ["not_found"] },
+        op: { name: `${name}.read`, access: "meter:read", summary: `Get ${what}`, errors: ["not_found"] },
         ...input,
         response: MeterAlert,
       },
@@ -133,10 +133,10 @@ function alertRoutes(
     .put(
       path,
       ({ call, params, body }) => {
-        terms.assertAlert(body);
+        plans.assertAlert(body);
         const { ref } = call.caller.account;
         return call.perform((tx) =>
-          terms.setAlert(tx, alertOf(call, params), ref, body, payment(tx, call, charger)),
+          plans.setAlert(tx, alertOf(call, params), ref, body, payment(tx, call, charger)),
         );
       },
       {
@@ -145,7 +145,7 @@ function alertRoutes(
           audit: "yes",
           access: "meter:write",
           summary: `Set ${what}`,
-          description: `A webhook when what is available falls below the threshold, signed and retried like a monitor's.${costs.note}`,
+          description: `Sends a webhook when the available credits fall below the threshold, signed and retried like a monitor's alert.${costs.note}`,
           errors: costs.errors,
           example: { threshold: 100, webhook_url: "https://example.com/low" },
         },
@@ -158,26 +158,26 @@ function alertRoutes(
       path,
       ({ call, params }) =>
         call.perform((tx) => {
-          terms.removeAlert(tx, alertOf(call, params));
+          plans.removeAlert(tx, alertOf(call, params));
           return REMOVED;
         }),
       {
-        op: { name: `${name}.delete`, audit: "yes", access: "meter:write", summary: `Take ${what} away` },
+        op: { name: `${name}.delete`, audit: "yes", access: "meter:write", summary: `Delete ${what}` },
         ...input,
         response: TermRemoved,
       },
     );
 }
 
-/** Takes what the creation of a meter costs. */
+/** Charges the creation of a meter. */
 function payment(tx: Tx, { caller, operation }: Call, charger: Charger): () => void {
   return () => charger.charge(tx, caller.account, operation.name, CREATION_COST);
 }
 
-function placeOf({ caller, requestId }: Call) {
+function contextOf({ caller, requestId }: Call) {
   return { projectRef: caller.project.ref, requestId };
 }
 
-function alertOf(call: Call, params: { readonly meterId?: string } | undefined): AlertPlace {
-  return { ...placeOf(call), meterId: params?.meterId ?? null };
+function alertOf(call: Call, params: { readonly meterId?: string } | undefined): AlertTarget {
+  return { ...contextOf(call), meterId: params?.meterId ?? null };
 }

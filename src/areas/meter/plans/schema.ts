@@ -1,30 +1,30 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../../kernel/data/ledger.ts";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
-import { GivenAmount, PositiveAmount } from "../holds/schema.ts";
+import { PositiveAmount, RequestedAmount } from "../holds/schema.ts";
 import { MeterBalance } from "../schema.ts";
 
-/** How often a plan refills, in the order of the numbers that files have for it. */
+/** Periods of plans, in the order of their stored numbers. */
 export const PERIODS = ["day", "week", "month"] as const;
-/** What a refill does: the same. */
+/** Modes of plans, in the order of their stored numbers. */
 export const PLAN_MODES = ["raise", "add"] as const;
 
-/** Longest address of a webhook: what other addresses have. */
+/** Maximum characters of a webhook URL, the same as of other URLs. */
 const URL_LENGTH_MAX = 2_048;
 
 const Every = oneOf(PERIODS, {
   errorMessage: `must be one of ${PERIODS.join(", ")}`,
-  description: "At 00:00 UTC.",
+  description: "Period of the refills, which run at 00:00 UTC.",
 });
 const Mode = oneOf(PLAN_MODES, {
   errorMessage: `must be one of ${PLAN_MODES.join(", ")}`,
-  description: "Raises a balance below the amount to it, or adds the amount.",
+  description: "`raise` sets a lower balance to the amount; `add` adds the amount.",
 });
-const CARRY = "With `add`: what is left of before is cut to this first, though never below what is held.";
+const CARRY =
+  "With `add`: maximum balance to carry over, in credits. A higher balance is reduced first, but not below the held credits.";
 
-/** Body that sets a plan. */
 export const PlanBody = named("PlanBody", {
-  amount: GivenAmount,
+  amount: RequestedAmount,
   every: Every,
   mode: Type.Optional(Mode),
   day: Type.Optional(
@@ -32,15 +32,16 @@ export const PlanBody = named("PlanBody", {
       minimum: 1,
       maximum: 31,
       errorMessage: "must be an integer from 1 to 31, with every week from 1 (Monday) to 7",
-      description: "Of the month, whose last day stands for those that it does not have; or of the week.",
+      description: "Day of the month (the last day in shorter months) or of the week. Default: 1.",
     }),
   ),
   carry_max: Type.Optional(Type.Integer({ ...BalanceValue, description: CARRY })),
-  start_now: Type.Optional(Type.Boolean({ default: false, description: "Makes the first refill at once." })),
+  start_now: Type.Optional(
+    Type.Boolean({ default: false, description: "Whether to make the first refill immediately." }),
+  ),
 });
 export type PlanBody = Static<typeof PlanBody>;
 
-/** A meter's plan. */
 export const MeterPlan = named("MeterPlan", {
   meter_id: MeterBalance.properties.meter_id,
   amount: PositiveAmount,
@@ -48,11 +49,10 @@ export const MeterPlan = named("MeterPlan", {
   mode: Mode,
   day: orNull(Type.Integer({ examples: [1] })),
   carry_max: orNull(Type.Integer({ description: CARRY })),
-  next_at: Type.String({ format: "date-time", description: "The next refill." }),
+  next_at: Type.String({ format: "date-time", description: "Time of the next refill." }),
 });
 export type MeterPlan = Static<typeof MeterPlan>;
 
-/** Body that sets an alert. */
 export const AlertBody = named("AlertBody", {
   threshold: PositiveAmount,
   webhook_url: Type.String({
@@ -63,12 +63,13 @@ export const AlertBody = named("AlertBody", {
 });
 export type AlertBody = Static<typeof AlertBody>;
 
-/** An alert, of one meter or of all that have none of their own. */
 export const MeterAlert = named("MeterAlert", {
-  meter_id: orNull(Type.String({ examples: ["customer-42"] }), { description: "Null: of the project." }),
+  meter_id: orNull(Type.String({ examples: ["customer-42"] }), {
+    description: "Id of the meter; null for the project's alert.",
+  }),
   ...AlertBody.properties,
 });
 export type MeterAlert = Static<typeof MeterAlert>;
 
-/** What was taken away is gone, whether or not it was there. */
+/** Response of a deletion, also if nothing existed. */
 export const TermRemoved = named("TermRemoved", { success: Type.Literal(true) });

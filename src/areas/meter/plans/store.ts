@@ -12,17 +12,17 @@ export type PlanRow = {
   readonly next_at: number;
 };
 
-/** A row of `meter_alerts`, without where it belongs. */
+/** A row of `meter_alerts`, without its meter. */
 export interface AlertRow {
   readonly account_ref: number;
   readonly threshold: number;
   readonly webhook_url: string;
 }
 
-export type TermsStore = ReturnType<typeof termsStore>;
+export type PlanStore = ReturnType<typeof planStore>;
 
-/** All SQL of what is set for meters: refill plans and alerts. */
-export function termsStore(db: Database) {
+/** All SQL of refill plans and alerts. */
+export function planStore(db: Database) {
   return {
     plan: db.one<PlanRow, [meterRef: number]>(
       "SELECT amount, every, mode, day, carry_max, next_at FROM meter_plans WHERE meter_ref = ?",
@@ -34,13 +34,13 @@ export function termsStore(db: Database) {
       "UPDATE meter_plans SET next_at = ? WHERE meter_ref = ?",
     ),
     removePlan: db.change<[meterRef: number]>("DELETE FROM meter_plans WHERE meter_ref = ?"),
-    /** The meters of plans that are due. */
+    /** Meters with due plans. */
     plansDue: db.all<{ readonly meter_ref: number }, [now: number, limit: number]>(
       "SELECT meter_ref FROM meter_plans WHERE next_at <= ? LIMIT ?",
     ),
-    /** When the first plan is due; 0 where there is none. */
+    /** Due time of the first plan; 0 if there is none. */
     firstPlan: db.number("SELECT min(next_at) AS n FROM meter_plans"),
-    /** `meterRef` 0: the project's. */
+    /** `meterRef` 0 is the project's alert. */
     alert: db.one<AlertRow, [projectRef: number, meterRef: number]>(
       "SELECT account_ref, threshold, webhook_url FROM meter_alerts WHERE project_ref = ? AND meter_ref = ?",
     ),
@@ -58,13 +58,13 @@ export function termsStore(db: Database) {
   };
 }
 
-/** A plan as its row has it. */
+/** Converts a row to a plan. */
 export function planOfRow({ every, mode, carry_max: carryMax, next_at: nextAt, ...row }: PlanRow): Plan {
   const period = PERIODS[every - 1] ?? "month";
   return { ...row, every: period, mode: PLAN_MODES[mode - 1] ?? "raise", carryMax, nextAt };
 }
 
-/** The row of a plan. */
+/** Converts a plan to a row. */
 export function rowOfPlan({ every, mode, carryMax: carry_max, nextAt: next_at, ...plan }: Plan): PlanRow {
   const numbers = { every: PERIODS.indexOf(every) + 1, mode: PLAN_MODES.indexOf(mode) + 1 };
   return { ...plan, ...numbers, carry_max, next_at };

@@ -3,30 +3,31 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { monotonicMs, realDelay } from "../../../kernel/time/clock.ts";
 import { HOUR_MS } from "../domain.ts";
 import type { UsageRow, UsageStore } from "./store.ts";
-import { addEntry, noSums } from "./sums.ts";
+import { addEntry, emptySums } from "./sums.ts";
 
-/** What stands for a meter in the sums of a whole project. */
+/** Meter reference of the sums of a project. */
 export const WHOLE_PROJECT = 0;
 
-/** Entries in a round: bounds the sums in memory. Many in one round are few rows to write, and each page once. */
+/** Entries per round. It limits the sums in memory; larger rounds write fewer rows in total. */
 export const ROUND_ENTRIES_MAX = 50_000;
-/** Longest wait for a round while there are changes but not so many. */
+/** Longest delay of a round with fewer changes, in milliseconds. */
 const ROUND_EVERY_MS = 10_000;
-/** Entries read at one go, in a millisecond or two, and how long requests have their turn after it. */
+/** Entries per read, one or two milliseconds. */
 const ENTRIES_PER_READ = 1_000;
+/** Pause between reads for other requests. */
 const PAUSE_MS = 2;
-/** Rows written in one unit of work: about a millisecond. */
+/** Rows per unit of work, about a millisecond. */
 const ROWS_PER_UNIT = 250;
 
 /**
- * Adds the ledger up by hour, in the background and in the order of its entries. A round notes where it will end, adds up
- * in memory what lies before that, writes the rows sorted, in slices, and notes that it is done. A round that a kill has cut
- * off is made again to the same end, and every row tells by its last entry whether it has been written.
+ * Computes hourly sums of the ledger in the background, in the order of its entries. A round stores its end position, sums the
+ * entries up to it in memory, writes the sorted rows in slices, and stores its completion. After a crash, the round is repeated
+ * to the same end; the last entry of each row shows whether the row has been written.
  */
 export class UsageReader {
   private rounds: Promise<void> | null = null;
   private stopping = false;
-  /** A start writes nothing at once, unless very much is left: requests come first then. */
+  /** Delays the first round after a start, unless many entries are pending. */
   private lastRoundAt = monotonicMs();
 
   constructor(
@@ -34,18 +35,18 @@ export class UsageReader {
     private readonly kernel: Pick<Kernel, "writer" | "log">,
   ) {}
 
-  /** Entries that no round has reached, or more: numbers that were never used count as well. */
-  get behind(): number {
+  /** Upper limit of the entries after the last round; unused numbers are included. */
+  get backlog(): number {
     return this.store.highestSequence() - this.store.through();
   }
 
-  /** There are changes: makes a round when it is time for one. */
+  /** Reports changes. Starts a round if one is due. */
   changed(): void {
     const isLate = monotonicMs() - this.lastRoundAt >= ROUND_EVERY_MS;
-    if (isLate || this.behind >= ROUND_ENTRIES_MAX) void this.catchUp();
+    if (isLate || this.backlog >= ROUND_ENTRIES_MAX) void this.catchUp();
   }
 
-  /** Makes rounds until what is there now is added up, or the disk fails. */
+  /** Runs rounds until all current entries are included, or the disk fails. */
   catchUp(): Promise<void> {
     this.rounds ??= this.read().finally(() => {
       this.rounds = null;
@@ -53,7 +54,7 @@ export class UsageReader {
     return this.rounds;
   }
 
-  /** Ends the reading: what is left is for the next start. */
+  /** Stops reading. The next start continues. */
   async stop(): Promise<void> {
     this.stopping = true;
     await this.rounds;
@@ -61,11 +62,11 @@ export class UsageReader {
 
   private async read(): Promise<void> {
     try {
-      // What comes meanwhile waits for the next time: many entries in one round are fewer pages to write.
+      // Later entries are left to the next run: large rounds write fewer pages.
       const last = this.store.highestSequence();
       while (!this.stopping && this.store.through() < last) await this.round();
     } catch (error) {
-      this.kernel.log.warn("the ledger of meters could not be added up yet", { error: errorText(error) });
+      this.kernel.log.warn("meter usage could not be computed, retrying", { error: errorText(error) });
     }
   }
 
@@ -88,7 +89,7 @@ export class UsageReader {
     await kernel.writer.submit((tx) => void store.setThrough(tx, end));
   }
 
-  /** The sums of a stretch of entries, in the order of their rows. */
+  /** Returns the sums of a range of entries, in the order of their rows. */
   private async sums(after: number, end: number): Promise<Row[]> {
     const rows = new Map<string, Row>();
     for (let from = after; from < end && !this.stopping; from += ENTRIES_PER_READ) {
@@ -99,7 +100,7 @@ export class UsageReader {
           const key = `${project_ref}/${ref}/${hour}`;
           let row = rows.get(key);
           if (row === undefined) {
-            row = { project_ref, meter_ref: ref, ...noSums(hour) };
+            row = { project_ref, meter_ref: ref, ...emptySums(hour) };
             rows.set(key, row);
           }
           addEntry(row, entry);

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf } from "../../../kernel/data/schema.ts";
 import { MeterBalance } from "../schema.ts";
 
-/** How long a bucket of a series is. */
+/** Lengths of buckets. */
 const GRANULARITIES = ["hour", "day", "month"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
 
@@ -11,42 +11,47 @@ const GranularityName = oneOf(GRANULARITIES, {
   examples: ["day"],
 });
 
-/** Which stretch of time. */
 export const UsageQuery = Type.Object({
   from: Type.Optional(
-    Type.String({ description: "RFC 3339, rounded down; 30 days before `to` unless given." }),
+    Type.String({
+      description: "Start of the range, RFC 3339, rounded down to a bucket. Default: 30 days before `to`.",
+    }),
   ),
-  to: Type.Optional(Type.String({ description: "RFC 3339, exclusive, rounded up; now unless given." })),
+  to: Type.Optional(
+    Type.String({
+      description: "End of the range (exclusive), RFC 3339, rounded up to a bucket. Default: now.",
+    }),
+  ),
   granularity: Type.Optional(GranularityName),
 });
 export type UsageQuery = Static<typeof UsageQuery>;
 
-const Moment = Type.String({ format: "date-time", examples: ["2026-03-10T00:00:00.000Z"] });
+const Timestamp = Type.String({ format: "date-time", examples: ["2026-03-10T00:00:00.000Z"] });
 const SUMS = {
-  from: Moment,
-  to: Moment,
-  deducted: Type.Integer({ description: "What was taken, captures included.", examples: [45] }),
-  refilled: Type.Integer({ description: "What was added, refills of plans included.", examples: [100] }),
-  reset: Type.Integer({ description: "What resets changed, signed.", examples: [0] }),
-  entries: Type.Integer({ description: "Entries of the ledger.", examples: [3] }),
+  from: Timestamp,
+  to: Timestamp,
+  deducted: Type.Integer({ description: "Deducted credits, including captures.", examples: [45] }),
+  refilled: Type.Integer({ description: "Added credits, including refills of plans.", examples: [100] }),
+  reset: Type.Integer({ description: "Sum of the changes by resets, signed.", examples: [0] }),
+  entries: Type.Integer({ description: "Number of ledger entries.", examples: [3] }),
 };
-const STRETCH = { from: Moment, to: Moment, granularity: GranularityName };
+const RANGE = { from: Timestamp, to: Timestamp, granularity: GranularityName };
 
 const ProjectBucket = named("ProjectUsageBucket", SUMS);
 const Bucket = named("UsageBucket", {
   ...SUMS,
-  balance: Type.Integer({ description: "After the last entry of the bucket.", examples: [55] }),
+  balance: Type.Integer({ description: "Balance after the last entry of the bucket.", examples: [55] }),
 });
 export type UsageBucket = Static<typeof Bucket>;
 
-/** What became of a meter, in UTC; buckets without an entry are left out. */
+/** Usage of a meter by UTC buckets, without empty ones. */
 export const MeterUsage = named("MeterUsage", {
   meter_id: MeterBalance.properties.meter_id,
-  ...STRETCH,
+  ...RANGE,
   data: Type.Array(Bucket),
 });
 export type MeterUsage = Static<typeof MeterUsage>;
 
-/** The same over all meters of the project. */
-export const ProjectUsage = named("ProjectUsage", { ...STRETCH, data: Type.Array(ProjectBucket) });
+/** Usage of all meters of a project. */
+export const ProjectUsage = named("ProjectUsage", { ...RANGE, data: Type.Array(ProjectBucket) });
 export type ProjectUsage = Static<typeof ProjectUsage>;

@@ -2,16 +2,16 @@ import type { Database } from "../../../kernel/storage/database.ts";
 
 /** Sums of an hour. */
 export interface HourRow {
-  /** Since 1970. */
+  /** Hours since 1970. */
   readonly hour: number;
   deducted: number;
   refilled: number;
   /** Signed. */
   reset: number;
   entries: number;
-  /** The last entry that is in them. */
+  /** Last included entry. */
   last_sequence: number;
-  /** After that entry. */
+  /** Balance after that entry. */
   balance: number;
 }
 
@@ -21,7 +21,7 @@ export interface UsageRow extends HourRow {
   readonly meter_ref: number;
 }
 
-/** What sums are made of. */
+/** The columns of entries that sums need. */
 export interface UsageEntry {
   readonly sequence: number;
   readonly project_ref: number;
@@ -32,12 +32,12 @@ export interface UsageEntry {
   readonly at: number;
 }
 
-/** Sums end at what JSON carries exactly. */
+/** Sums are limited to the integers that JSON represents exactly. */
 const MAX = Number.MAX_SAFE_INTEGER;
 const SUMS = "deducted, refilled, reset, entries, last_sequence, balance";
 const ENTRIES =
   "SELECT sequence, project_ref, meter_ref, kind, amount, balance_after, at FROM meter_entries JOIN meters ON meters.ref = meter_ref";
-/** The names that files have for the last entry of the last round, and of the one that was begun. */
+/** Settings with the last entry of the completed round and of the started one. */
 const THROUGH = "meter_usage_through";
 const BEGUN = "meter_usage_begun";
 
@@ -49,7 +49,7 @@ export function usageStore(db: Database) {
   const setSetting = (name: string) =>
     db.change<[sequence: number]>(`INSERT OR REPLACE INTO settings (name, value) VALUES ('${name}', ?)`);
   return {
-    /** The sums hold every entry up to this one. */
+    /** The sums include all entries up to this one. */
     through: setting(THROUGH),
     setThrough: setSetting(THROUGH),
     /** Some of the sums hold the entries up to this one. */

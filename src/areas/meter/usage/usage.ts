@@ -3,18 +3,18 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
 import { isoTime, timestampOfQuery } from "../../../kernel/time/date-time.ts";
 import type { MeterBook } from "../book.ts";
-import { bucketAfter, bucketOf, HOUR_MS, type Stretch, stretchOf } from "../domain.ts";
+import { bucketAfter, bucketOf, HOUR_MS, type UsageRange, usageRangeOf } from "../domain.ts";
 import { type UsageReader, WHOLE_PROJECT } from "./reader.ts";
 import type { MeterUsage, ProjectUsage, UsageBucket, UsageQuery } from "./schema.ts";
 import type { HourRow, UsageEntry, UsageStore } from "./store.ts";
-import { addEntry, addSums, noSums } from "./sums.ts";
+import { addEntry, addSums, emptySums } from "./sums.ts";
 
-/** Entries that a question looks through beyond the sums, in two milliseconds: with more, it waits for the reader. */
+/** Entries after the sums that a request reads, in two milliseconds. With more, it waits for the reader. */
 export const TAIL_MAX = 10_000;
-/** Longest wait for it. Only after an update of an old data folder there is more to read than that. */
+/** Longest wait, in milliseconds. More is only pending after an update of an old data folder. */
 const WAIT_MS = 5_000;
 
-/** Series of what became of meters: from the sums by hour, and from the entries that are not in them yet. */
+/** Usage series of meters, from hourly sums and the entries after them. */
 export class UsageService {
   constructor(
     private readonly store: UsageStore,
@@ -23,48 +23,48 @@ export class UsageService {
     private readonly kernel: Pick<Kernel, "clock">,
   ) {}
 
-  /** What became of a meter, bucket by bucket. @throws ApiError `validation_error`, `service_unavailable`. */
+  /** Returns the usage of a meter by bucket. @throws ApiError `validation_error`, `service_unavailable`. */
   async ofMeter(projectRef: number, meter_id: string, query: UsageQuery): Promise<MeterUsage> {
-    const stretch = this.stretch(query);
-    await this.caughtUp();
+    const range = this.range(query);
+    await this.waitForReader();
     const ref = this.book.find(projectRef, meter_id)?.ref;
     const after = this.store.through();
     const later = ref === undefined ? [] : this.store.ofMeterAfter(after, ref);
-    const hours = ref === undefined ? [] : this.hours(projectRef, ref, stretch, later);
-    return { meter_id, ...stretchView(stretch), data: bucketsOf(hours, stretch) };
+    const hours = ref === undefined ? [] : this.hours(projectRef, ref, range, later);
+    return { meter_id, ...rangeView(range), data: bucketsOf(hours, range) };
   }
 
-  /** The same over all meters of a project. @throws ApiError `validation_error`, `service_unavailable`. */
+  /** Returns the usage of all meters of a project by bucket. @throws ApiError `validation_error`, `service_unavailable`. */
   async ofProject(projectRef: number, query: UsageQuery): Promise<ProjectUsage> {
-    const stretch = this.stretch(query);
-    await this.caughtUp();
+    const range = this.range(query);
+    await this.waitForReader();
     const later = this.store.ofProjectAfter(this.store.through(), projectRef);
-    const buckets = bucketsOf(this.hours(projectRef, WHOLE_PROJECT, stretch, later), stretch);
-    return { ...stretchView(stretch), data: buckets.map(({ balance, ...bucket }) => bucket) };
+    const buckets = bucketsOf(this.hours(projectRef, WHOLE_PROJECT, range, later), range);
+    return { ...rangeView(range), data: buckets.map(({ balance, ...bucket }) => bucket) };
   }
 
-  private stretch(query: UsageQuery): Stretch {
+  private range(query: UsageQuery): UsageRange {
     const { from, to } = query;
     const given = {
       from: from === undefined ? null : timestampOfQuery("from", from),
       to: to === undefined ? null : timestampOfQuery("to", to),
     };
-    return stretchOf(query, given, this.kernel.clock.now());
+    return usageRangeOf(query, given, this.kernel.clock.now());
   }
 
-  private async caughtUp(): Promise<void> {
-    if (this.reader.behind <= TAIL_MAX) return;
+  private async waitForReader(): Promise<void> {
+    if (this.reader.backlog <= TAIL_MAX) return;
     await Promise.race([this.reader.catchUp(), realDelay(WAIT_MS)]);
-    if (this.reader.behind <= TAIL_MAX) return;
-    const message = "The ledger is still being added up. Try again in a moment.";
+    if (this.reader.backlog <= TAIL_MAX) return;
+    const message = "The usage is still being computed. Retry in a few seconds.";
     throw new ApiError("service_unavailable", message, { retryAfterSeconds: 1 });
   }
 
-  /** The hours of a stretch, with later entries that are not in their sums yet. */
+  /** Returns the hourly sums of a range, including later entries. */
   private hours(
     projectRef: number,
     ref: number,
-    { from, to }: Stretch,
+    { from, to }: UsageRange,
     later: readonly UsageEntry[],
   ): Iterable<HourRow> {
     const [first, end] = [from / HOUR_MS, to / HOUR_MS];
@@ -73,8 +73,8 @@ export class UsageService {
     for (const entry of later) {
       const hour = Math.floor(entry.at / HOUR_MS);
       if (hour < first || hour >= end) continue;
-      const sums = hours.get(hour) ?? noSums(hour);
-      // A round that is under way has written some of its rows.
+      const sums = hours.get(hour) ?? emptySums(hour);
+      // A running round may have written some rows already.
       if (entry.sequence > sums.last_sequence) addEntry(sums, entry);
       hours.set(hour, sums);
     }
@@ -82,15 +82,15 @@ export class UsageService {
   }
 }
 
-function stretchView({ from, to, granularity }: Stretch) {
+function rangeView({ from, to, granularity }: UsageRange) {
   return { from: isoTime(from), to: isoTime(to), granularity };
 }
 
-function bucketsOf(hours: Iterable<HourRow>, { granularity }: Stretch): UsageBucket[] {
+function bucketsOf(hours: Iterable<HourRow>, { granularity }: UsageRange): UsageBucket[] {
   const buckets = new Map<number, HourRow>();
   for (const row of hours) {
     const begin = bucketOf(granularity, row.hour * HOUR_MS);
-    const sums = buckets.get(begin) ?? noSums(row.hour);
+    const sums = buckets.get(begin) ?? emptySums(row.hour);
     addSums(sums, row);
     buckets.set(begin, sums);
   }
