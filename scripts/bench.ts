@@ -1,12 +1,12 @@
 // Measures Ninefold against what it is compared with, all in one run: rounds in which everything has its turn, on servers
-// that have just started, medians over the rounds, and ratios of figures that were taken within seconds of each other.
+// that have just started and, after some load, on warm ones, medians over the rounds, and ratios of figures that were taken within seconds of each other.
 // Each row is compared with a bare server that answers the same requests with the same bodies and keeps nothing, and a
 // durable one with its ceiling, too: a server that judges a key, makes an id, and writes the same rows.
 //   scripts/bench                   5 rounds of 3 s each, from source
 //   scripts/bench --only PATTERN    only the rows whose name matches, with what they are compared with
 //   scripts/bench --rounds N        so many rounds
 //   scripts/bench --seconds N       so many seconds (whole ones) per measurement
-//   scripts/bench --warm-seconds N  load before each measurement, which does not count (0: clients meet a cold server)
+//   scripts/bench --warm-seconds N  a server is warm after so many seconds of load (10; 0: only cold servers are measured)
 //   scripts/bench --fsync-ms N      how long an fsync takes in the row of a slow disk (10)
 //   scripts/bench --wal-minutes N   afterwards deducts at 32 connections for N minutes, for the size of the WAL
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
@@ -59,7 +59,7 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "3" },
-    "warm-seconds": { type: "string", default: "0" },
+    "warm-seconds": { type: "string", default: "10" },
     "fsync-ms": { type: "string", default: "10" },
     "wal-minutes": { type: "string", default: "0" },
     binary: { type: "boolean", default: false },

@@ -11,9 +11,17 @@ export interface Series {
 /** All series, by {@link seriesKey}. */
 export type Results = ReadonlyMap<string, Series>;
 
+/** Part of a warm server's throughput that one which has just started must reach. */
+const COLD_PART_MIN = 0.7;
+
 /** The name of what a row is compared with: a rival is measured for each row by itself. */
 export function rivalName(to: string, row: string): string {
   return RIVALS.some((rival) => rival === to) ? `${row}, ${to}` : to;
+}
+
+/** The name of a row's series on a server that has just started. */
+export function coldName(row: string): string {
+  return `${row}, cold`;
 }
 
 /** What a series is filed under. */
@@ -42,13 +50,28 @@ export function mediansOf(series: Series): Measurement {
   };
 }
 
-/** Compares a row's figures with what it must reach. */
-export function findingsOf(benchmark: Benchmark, results: Results): Finding[] {
-  return benchmark.requires.flatMap((requirement) =>
-    requirement.connections.map((connections) =>
-      findingOf(benchmark.name, requirement, connections, results),
+/** Compares a row's numbers on a warm server with what it must reach, and those on a cold one with the warm ones. */
+export function findingsOf({ name, connections, requires }: Benchmark, results: Results): Finding[] {
+  return [
+    ...requires.flatMap((requirement) =>
+      requirement.connections.map((count) => findingOf(name, requirement, count, results)),
     ),
-  );
+    ...connections.flatMap((count) => coldFindings(name, count, results)),
+  ];
+}
+
+function coldFindings(name: string, connections: number, results: Results): Finding[] {
+  const cold = results.get(seriesKey(coldName(name), connections));
+  if (cold === undefined) return [];
+  const ratio = pairedRatio(cold, results.get(seriesKey(name, connections)));
+  return [
+    {
+      what: `${name}, ${connections} connections: cold to warm`,
+      measured: ratio === null ? "–" : `× ${ratio.toFixed(2)}`,
+      required: `≥ ${COLD_PART_MIN.toFixed(2)}`,
+      ok: ratio === null ? null : ratio >= COLD_PART_MIN,
+    },
+  ];
 }
 
 function findingOf(name: string, requirement: Requirement, connections: number, results: Results): Finding {

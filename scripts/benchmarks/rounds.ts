@@ -1,6 +1,6 @@
 import { RIVALS } from "./answers.ts";
 import type { Benchmark, Competitor, Measurement } from "./benchmark.ts";
-import { type Results, rivalName, type Series, seriesKey } from "./figures.ts";
+import { coldName, type Results, rivalName, type Series, seriesKey } from "./figures.ts";
 import type { Player, Stage } from "./stage.ts";
 import { runWrk, type WrkResult } from "./wrk.ts";
 
@@ -16,7 +16,7 @@ export interface RoundsPlan {
   readonly competitors: readonly Competitor[];
   readonly rounds: number;
   readonly seconds: number;
-  /** Load on each server before it is measured. */
+  /** Seconds of load after which a server is warm. 0: all servers are measured cold only. */
   readonly warmSeconds: number;
   readonly say: (text: string) => void;
 }
@@ -28,8 +28,15 @@ export interface RoundsResult {
   readonly faults: readonly string[];
 }
 
-interface Runner extends Series {
-  measure(seconds: number): Promise<Measurement>;
+interface Runner {
+  readonly warm: Series;
+  /** Null where only the warm server is of interest. */
+  readonly cold: Series | null;
+  /** Measures for so many seconds, before and after so many seconds of load in all. */
+  measure(
+    seconds: number,
+    warmSeconds: number,
+  ): Promise<{ readonly warm: Measurement; readonly cold: Measurement }>;
 }
 
 /** Measures everything once per round, so that a slow moment of the machine meets all of it. */
@@ -40,35 +47,52 @@ export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
     ...plan.competitors.map(competitorRunner),
   ];
   plan.say("warming up");
-  for (const runner of runners) await runner.measure(WARM_UP_SECONDS);
+  for (const runner of runners) await runner.measure(WARM_UP_SECONDS, 0);
   for (let round = 1; round <= plan.rounds; round += 1) {
     plan.say(`round ${round} of ${plan.rounds}`);
     // There and back: a machine that gets slower all the time favours neither end of the list.
     for (const runner of round % 2 === 1 ? runners : [...runners].reverse()) {
-      runner.rounds.push(await runner.measure(plan.seconds));
+      const { warm, cold } = await runner.measure(plan.seconds, plan.warmSeconds);
+      runner.warm.rounds.push(warm);
+      runner.cold?.rounds.push(cold);
     }
   }
-  return { results: new Map(runners.map((one) => [seriesKey(one.name, one.connections), one])), faults };
+  const series = runners.flatMap(({ warm, cold }) => (cold === null ? [warm] : [cold, warm]));
+  return { results: new Map(series.map((one) => [seriesKey(one.name, one.connections), one])), faults };
 }
 
 /** A row, and the rivals that it is compared with, at the connections at which it is. */
-function rowRunners({ stage, warmSeconds }: RoundsPlan, benchmark: Benchmark, faults: string[]): Runner[] {
+function rowRunners(plan: RoundsPlan, benchmark: Benchmark, faults: string[]): Runner[] {
+  const { stage } = plan;
   const { name, connections, requires, otherStatusesExpected = false } = benchmark;
   const runner = (who: Player, connections: number): Runner => {
     const called = who === "ninefold" ? name : rivalName(who, name);
     const mayRefuse = otherStatusesExpected && who === "ninefold";
-    const measure = async (seconds: number): Promise<Measurement> => {
-      const result = await stage.fresh(who, async () => {
+    const measure = (seconds: number, warmSeconds: number) =>
+      stage.fresh(who, async () => {
         const { url, folder } = stage;
-        const run = (seconds: number): Promise<WrkResult> =>
-          runWrk({ url, connections, seconds, request: benchmark.request(stage), folder });
-        if (warmSeconds > 0) await run(warmSeconds);
-        return run(seconds);
+        const run = async (seconds: number): Promise<WrkResult> => {
+          const result = await runWrk({
+            url,
+            connections,
+            seconds,
+            request: benchmark.request(stage),
+            folder,
+          });
+          noteFaults(faults, `${called}, ${connections} connections`, result, mayRefuse);
+          return result;
+        };
+        const cold = await run(seconds);
+        if (warmSeconds === 0) return { cold, warm: cold };
+        if (warmSeconds > seconds) await run(warmSeconds - seconds);
+        return { cold, warm: await run(seconds) };
       });
-      noteFaults(faults, `${called}, ${connections} connections`, result, mayRefuse);
-      return result;
+    const hasCold = who === "ninefold" && plan.warmSeconds > 0;
+    return {
+      warm: { name: called, connections, rounds: [] },
+      cold: hasCold ? { name: coldName(called), connections, rounds: [] } : null,
+      measure,
     };
-    return { name: called, connections, rounds: [], measure };
   };
   const rivals = RIVALS.flatMap((rival) =>
     connections
@@ -81,8 +105,12 @@ function rowRunners({ stage, warmSeconds }: RoundsPlan, benchmark: Benchmark, fa
 }
 
 function competitorRunner(competitor: Competitor): Runner {
-  const measure = (seconds: number) => competitor.measure(seconds);
-  return { name: competitor.name, connections: COMPETITOR_CONNECTIONS, rounds: [], measure };
+  const measure = async (seconds: number) => {
+    const warm = await competitor.measure(seconds);
+    return { warm, cold: warm };
+  };
+  const warm = { name: competitor.name, connections: COMPETITOR_CONNECTIONS, rounds: [] };
+  return { warm, cold: null, measure };
 }
 
 function noteFaults(faults: string[], what: string, result: WrkResult, mayRefuse: boolean): void {

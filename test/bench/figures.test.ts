@@ -33,6 +33,19 @@ test("a row is compared with its own rivals, round by round, and with competitor
   ]);
 });
 
+test("a row on a server that has just started is compared with the same row on a warm one", () => {
+  const row = { name: "one", connections: [32], request: () => ({ lua: "" }), requires: [] };
+  for (const [cold, measured, ok] of [
+    [70, "× 0.70", true],
+    [69, "× 0.69", false],
+  ] as const) {
+    const results = new Map([series("one", 100), series("one, cold", cold)]);
+    expect(findingsOf(row, results)).toEqual([
+      { what: "one, 32 connections: cold to warm", measured, required: "≥ 0.70", ok },
+    ]);
+  }
+});
+
 test("each row is compared with a bare server, at each of its connections, and where it waits for the disk with its ceiling", () => {
   const compared = BENCHMARKS.map(({ name, connections, requires }) => {
     const at = (to: string): number[] =>
