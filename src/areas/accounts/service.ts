@@ -185,11 +185,11 @@ export class AccountService {
     store.setEmail(tx, email, folded, account.ref);
   }
 
-  /** Folds an e-mail address that no account other than `ownRef` has. @throws ApiError `conflict` */
-  private foldUnusedEmail(email: string, ownRef: number): string {
+  /** Folds an e-mail address that no account other than `accountRef` has. @throws ApiError `conflict` */
+  private foldUnusedEmail(email: string, accountRef: number): string {
     const folded = foldEmail(email);
     const holder = this.deps.store.refOfEmail(folded);
-    if (holder === 0 || holder === ownRef) return folded;
+    if (holder === 0 || holder === accountRef) return folded;
     throw new ApiError("conflict", "An account with this e-mail address already exists.");
   }
 

@@ -10,8 +10,23 @@ export const EXPORT_SLICE_ROWS = 500;
 export const STEP_BYTES_MAX = 256 * 1024;
 
 const COLUMNS = [
-  ...["sequence", "at", "action", "summary", "actor_type", "key_id", "key_name", "user_id", "project_id"],
-  ...["target_type", "target_id", "before", "after", "truncated", "ip", "user_agent", "request_id"],
+  "sequence",
+  "at",
+  "action",
+  "summary",
+  "actor_type",
+  "key_id",
+  "key_name",
+  "user_id",
+  "project_id",
+  "target_type",
+  "target_id",
+  "before",
+  "after",
+  "truncated",
+  "ip",
+  "user_agent",
+  "request_id",
 ];
 
 /** The format of an export. */
@@ -46,10 +61,23 @@ export function exportLine(format: ExportFormat, entry: AuditEntry): string {
   if (format === "jsonl") return `${JSON.stringify(entry)}\n`;
   const { actor, target, before, after, truncated = false } = entry;
   return csvLine([
-    ...[entry.sequence, entry.at, entry.action, entry.summary],
-    ...[actor.type, actor.key_id, actor.key_name, actor.user_id, entry.project_id],
-    ...[target.type, target.id, before && JSON.stringify(before), after && JSON.stringify(after)],
-    ...[String(truncated), entry.ip, entry.user_agent, entry.request_id],
+    entry.sequence,
+    entry.at,
+    entry.action,
+    entry.summary,
+    actor.type,
+    actor.key_id,
+    actor.key_name,
+    actor.user_id,
+    entry.project_id,
+    target.type,
+    target.id,
+    before && JSON.stringify(before),
+    after && JSON.stringify(after),
+    String(truncated),
+    entry.ip,
+    entry.user_agent,
+    entry.request_id,
   ]);
 }
 

@@ -33,9 +33,9 @@ export function createKeys(
   const uses = new KeyUses(store, kernel);
   const parts = { ...kernel, ...ports, store, uses };
   const registry = new KeyRegistry(parts);
-  const bound = new TierLimit(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
+  const tierLimit = new TierLimit(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
   const limits = new KeyLimits();
-  const service = new KeyService({ ...parts, registry, bound, limits });
+  const service = new KeyService({ ...parts, registry, tierLimit, limits });
   const admission = new Admission({ store, registry, uses, limits });
 
   /** Removes keys from memory, and from the database by `removeRow`. Returns their number. */

@@ -5,7 +5,7 @@ import { OUTCOMES, type Outcome } from "./domain.ts";
 import type { HourRow, KeyStore, KeyUseRow } from "./store.ts";
 
 /** Number of used keys at which they are written immediately: limits the memory that they take. */
-export const USES_WAITING_MAX = 50_000;
+export const UNWRITTEN_USES_MAX = 50_000;
 /** Longest time until a use is written: what a crash can lose. */
 const WRITE_AFTER_MS = 5_000;
 /** Rows written in one unit of work: under a millisecond. */
@@ -48,7 +48,7 @@ export class KeyUses extends BatchedWrites<KeyUse> {
       log,
       warning: "uses of keys could not be written yet",
       waitMs: WRITE_AFTER_MS,
-      marksMax: USES_WAITING_MAX,
+      marksMax: UNWRITTEN_USES_MAX,
       rowsPerUnit: ROWS_PER_UNIT,
       write: (tx, use) => writeUse(tx, store, use),
     });

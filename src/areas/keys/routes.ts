@@ -41,8 +41,11 @@ const CREATE_DESCRIPTION =
 /** Declares the endpoints of managed keys. */
 export function keyRoutes(api: Api, keys: KeyService, admission: Admission) {
   return [
-    ...[createRoutes(api, keys), readRoutes(api, keys)],
-    ...[changeRoutes(api, keys), revokeRoutes(api, keys), verifyRoutes(api, admission)],
+    createRoutes(api, keys),
+    readRoutes(api, keys),
+    updateRoutes(api, keys),
+    revokeRoutes(api, keys),
+    verifyRoutes(api, admission),
   ];
 }
 
@@ -128,7 +131,7 @@ function readRoutes(api: Api, keys: KeyService) {
     );
 }
 
-function changeRoutes(api: Api, keys: KeyService) {
+function updateRoutes(api: Api, keys: KeyService) {
   return new Elysia({ tags: ["Keys"] })
     .use(api)
     .post(
@@ -195,7 +198,7 @@ function revokeRoutes(api: Api, keys: KeyService) {
     )
     .post(
       "/v1/keys/revoke",
-      ({ call, body }) => call.performAcross(keys.revokeOwned(call.caller, body.owner_id)),
+      ({ call, body }) => call.performAcross(keys.revokeByOwner(call.caller, body.owner_id)),
       {
         op: {
           ...CHANGE,
@@ -215,13 +218,13 @@ function verifyRoutes(api: Api, admission: Admission) {
   return new Elysia({ tags: ["Keys"] }).use(api).post(
     "/v1/keys/verify",
     ({ call, body }) => {
-      const asked = admissionRequestOf(body);
+      const request = admissionRequestOf(body);
       const evaluate = (tx: Tx) => {
-        const verdict = admission.verify(tx, call.caller, asked);
+        const verdict = admission.verify(tx, call.caller, request);
         // If it were stored, a rejection would be repeated for a day after its cause is gone.
         return verdict.valid ? verdict : unstored(verdict);
       };
-      return admission.consumesUses(call.caller, asked) ? call.perform(evaluate) : call.read(evaluate);
+      return admission.consumesUses(call.caller, request) ? call.perform(evaluate) : call.read(evaluate);
     },
     {
       op: {

@@ -57,7 +57,7 @@ const PAGE_BYTES_MAX = 512 * 1024;
 export const REVOKED_PER_UNIT = 100;
 
 /** Keys of one owner to revoke. */
-interface OwnedKeys {
+interface KeysOfOwner {
   readonly keys: readonly RevocableKey[];
   /** Whether the owner has more than one request revokes. */
   readonly more: boolean;
@@ -79,7 +79,7 @@ export class KeyService {
   constructor(
     private readonly deps: KeyParts & {
       readonly registry: KeyRegistry;
-      readonly bound: TierLimit;
+      readonly tierLimit: TierLimit;
       readonly limits: KeyLimits;
       readonly writer: Writer;
     },
@@ -104,12 +104,15 @@ export class KeyService {
     projectId: string | null,
   ): KeyCreated {
     const { account, projectBound } = caller;
-    const own = projectBound ? caller.project : null;
-    const project = projectId === null ? own : this.deps.projects.find(account.ref, projectId);
-    if (projectId !== null && (project === null || (own !== null && own.ref !== project.ref)))
+    const boundProject = projectBound ? caller.project : null;
+    const project = projectId === null ? boundProject : this.deps.projects.find(account.ref, projectId);
+    if (
+      projectId !== null &&
+      (project === null || (boundProject !== null && boundProject.ref !== project.ref))
+    )
       throw new ApiError("not_found", "There is no project with this id.");
-    const place = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
-    const key = { ...columns, ...place, account_ref: account.ref, allowance_ref: null };
+    const projectFields = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
+    const key = { ...columns, ...projectFields, account_ref: account.ref, allowance_ref: null };
     assertMayGrant(key, granterOf(caller));
     this.assertCapacity(tx, account);
     const created = this.insert(tx, caller, key, uses ?? null);
@@ -223,16 +226,16 @@ export class KeyService {
    * further units of work, since a unit delays all other requests.
    * @throws ApiError `forbidden` when one of the keys has a scope that the caller's key lacks: then none is revoked.
    */
-  revokeOwned(caller: Caller, ownerId: string): AcrossNetwork<OwnedKeys, void, KeysRevoked> {
+  revokeByOwner(caller: Caller, ownerId: string): AcrossNetwork<KeysOfOwner, void, KeysRevoked> {
     return {
       claim: (tx) => {
-        const owned = this.ownedBy(tx, caller, ownerId);
-        const after = { revoked: owned.keys.length };
+        const found = this.keysOfOwner(tx, caller, ownerId);
+        const after = { revoked: found.keys.length };
         const target = { type: "key_owner", id: ownerId };
         const summary = `Keys of owner ${ownerId} revoked`;
-        tx.audit(owned.keys.length === 0 ? null : { summary, target, before: null, after });
-        for (const key of owned.keys.slice(0, REVOKED_PER_UNIT)) this.revokeRow(tx, caller, key);
-        return owned;
+        tx.audit(found.keys.length === 0 ? null : { summary, target, before: null, after });
+        for (const key of found.keys.slice(0, REVOKED_PER_UNIT)) this.revokeRow(tx, caller, key);
+        return found;
       },
       outside: async ({ keys }) => {
         for (let from = REVOKED_PER_UNIT; from < keys.length; from += REVOKED_PER_UNIT) {
@@ -253,7 +256,7 @@ export class KeyService {
     return usageOf(span, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
   }
 
-  private ownedBy(tx: Tx, caller: Caller, ownerId: string): OwnedKeys {
+  private keysOfOwner(tx: Tx, caller: Caller, ownerId: string): KeysOfOwner {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
     const limit = REVOKED_PER_REQUEST_MAX + 1;
@@ -282,15 +285,15 @@ export class KeyService {
 
   /** At the limit, expired keys stop counting: from now on their records are stored as long as those of revoked keys. */
   private assertCapacity(tx: Tx, account: CallerAccount, times = 1): void {
-    const { bound, store, registry } = this.deps;
-    if (!bound.hasCapacity(account, times)) {
+    const { tierLimit, store, registry } = this.deps;
+    if (!tierLimit.hasCapacity(account, times)) {
       const purge_at = tx.now + RETENTION_MS;
       for (const { ref, digest } of store.expired(account.ref, tx.now, EXPIRED_FREED_MAX)) {
         store.setPurgeAt(tx, purge_at, ref);
         registry.change(tx, digest, { purge_at });
       }
     }
-    bound.assertCapacity(account, times);
+    tierLimit.assertCapacity(account, times);
   }
 
   private insert(tx: Tx, caller: Caller, key: NewKey, uses: UsesTerms | null = null): KeyCreated {

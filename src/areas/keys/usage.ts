@@ -28,7 +28,7 @@ export function usageOf(
   const step = granularity === "hour" ? 1 : DAY_HOURS;
   const until = to === undefined ? now : timestampOfQuery("to", to);
   const start = from === undefined ? until - DAY_HOURS * HOUR_MS : timestampOfQuery("from", from);
-  const first = beginOf(hourOf(start), step);
+  const first = bucketStartOf(hourOf(start), step);
   if (start >= until) throw invalidField("from", "must be before to");
   // The hour of `to` is included, unless `to` is its start. The current hour is always included.
   const end = to === undefined ? hourOf(until) + 1 : Math.ceil(until / HOUR_MS);
@@ -38,16 +38,16 @@ export function usageOf(
   const buckets = new Map<number, Bucket>();
   const oldestStored = Math.max(first, hourOf(now - USAGE_RETENTION_MS));
   for (const { hour, outcome, count } of hours(oldestStored, end)) {
-    const begin = beginOf(hour, step);
-    const bucket = buckets.get(begin) ?? newBucket(begin);
-    buckets.set(begin, bucket);
+    const bucketStart = bucketStartOf(hour, step);
+    const bucket = buckets.get(bucketStart) ?? newBucket(bucketStart);
+    buckets.set(bucketStart, bucket);
     add(bucket, outcome, count);
   }
   const data = [...buckets.entries()].sort(([a], [b]) => a - b).map(([, bucket]) => bucket);
   return { from: isoTime(first * HOUR_MS), to: isoTime(until), granularity, data };
 }
 
-function beginOf(hour: number, step: number): number {
+function bucketStartOf(hour: number, step: number): number {
   return hour - (hour % step);
 }
 

@@ -130,8 +130,8 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
   const removed: number[] = [];
   let nextRef = store.highestRef() + 1;
   const create = (tx: Tx, project: NewProject): ProjectRow => {
-    const made = { ref: nextRef++, id: `proj_${kernel.ids.base62(PROJECT_ID_LENGTH)}` };
-    const row = { ...made, ...project, created_at: tx.now, updated_at: tx.now };
+    const identity = { ref: nextRef++, id: `proj_${kernel.ids.base62(PROJECT_ID_LENGTH)}` };
+    const row = { ...identity, ...project, created_at: tx.now, updated_at: tx.now };
     store.insert(tx, row);
     return row;
   };
@@ -167,7 +167,7 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
     /** Removes the row of a deleted project, after all of its contents. */
     remove: (tx: Tx, ref: number): void => {
       store.remove(tx, ref);
-      store.noteRemoved(tx, ref);
+      store.recordRemoved(tx, ref);
       tx.afterCommit(() => {
         removed.push(ref);
         if (removed.length <= REMOVED_IN_MEMORY_MAX) return;

@@ -245,8 +245,8 @@ export class ProjectService {
   private rowsBefore(caller: Caller, before: number, limit: number): readonly ProjectRow[] {
     const { store } = this.deps.directory;
     if (!caller.projectBound) return store.listBefore(caller.account.ref, before, limit);
-    const own = store.find(caller.account.ref, caller.project.id);
-    return own !== null && own.ref < before ? [own] : [];
+    const project = store.find(caller.account.ref, caller.project.id);
+    return project !== null && project.ref < before ? [project] : [];
   }
 }
 

@@ -58,7 +58,7 @@ export function projectStore(db: Database) {
     ),
     makeDefault: db.change<[ref: number]>("UPDATE projects SET is_default = 1 WHERE ref = ?"),
     remove: db.change<[ref: number]>("DELETE FROM projects WHERE ref = ?"),
-    noteRemoved: references.removed,
+    recordRemoved: references.removed,
     /** Projects that are deleted and not yet removed. */
     deleted: db.all<{ readonly ref: number }>("SELECT ref FROM projects WHERE deleted_at IS NOT NULL"),
     /** 0 when the project has never changed. */

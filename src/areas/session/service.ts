@@ -120,12 +120,12 @@ export class SessionService {
 
   /** Ends all sessions of the caller's account. Returns their number. */
   endAll(tx: Tx, { account }: Caller): number {
-    const leaving = this.deps.store.exceptNewest(account.ref, 0);
-    for (const { id, token_hash } of leaving) this.deps.sessions.end(tx, id, token_hash);
+    const removed = this.deps.store.exceptNewest(account.ref, 0);
+    for (const { id, token_hash } of removed) this.deps.sessions.end(tx, id, token_hash);
     const target = { type: "account", id: account.userId };
-    const summary = `All sessions of the account ended: ${leaving.length}`;
-    tx.audit(changed({ summary, target, before: { sessions: leaving.length }, after: { sessions: 0 } }));
-    return leaving.length;
+    const summary = `All sessions of the account ended: ${removed.length}`;
+    tx.audit(changed({ summary, target, before: { sessions: removed.length }, after: { sessions: 0 } }));
+    return removed.length;
   }
 
   /** Creates a link that opens one session of a key. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { KeyUses, USES_WAITING_MAX } from "../../../src/areas/keys/key-uses.ts";
+import { KeyUses, UNWRITTEN_USES_MAX } from "../../../src/areas/keys/key-uses.ts";
 import { type ActiveKey, KEYS_IN_MEMORY_MAX, KeyRegistry } from "../../../src/areas/keys/registry.ts";
 import { type KeyRow, type KeyStore, keyStore, type NewKeyRow } from "../../../src/areas/keys/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
@@ -139,18 +139,18 @@ describe("uses of keys", () => {
     return found;
   };
 
-  test(`of ${USES_WAITING_MAX} keys are written immediately, and of fewer keys later`, async () => {
+  test(`of ${UNWRITTEN_USES_MAX} keys are written immediately, and of fewer keys later`, async () => {
     const key = (ref: number) => ({ ref, use: null });
-    for (let ref = 1; ref < USES_WAITING_MAX; ref += 1) uses.recordUse(key(ref), 7);
+    for (let ref = 1; ref < UNWRITTEN_USES_MAX; ref += 1) uses.recordUse(key(ref), 7);
     await bench.kernel.writer.submit(() => {});
     expect(store.use(1)).toBe(null);
     expect(uses.lastUseOf(1)).toEqual({ at: 7, ip: null, ua: null });
-    uses.recordUse(key(USES_WAITING_MAX), 7);
+    uses.recordUse(key(UNWRITTEN_USES_MAX), 7);
     for (let turn = 0; turn < 100 && store.use(1) === null; turn += 1)
       await bench.kernel.writer.submit(() => {});
     expect(store.use(1)).toEqual({ at: 7, ip: null, ua: null });
     await uses.finish();
-    expect(written(USES_WAITING_MAX)).toBe(USES_WAITING_MAX);
+    expect(written(UNWRITTEN_USES_MAX)).toBe(UNWRITTEN_USES_MAX);
   });
 
   test("of a removed key are not written", async () => {

@@ -46,7 +46,9 @@ describe("e-mail alerts", () => {
     expect(mail.received[0]?.raw).toContain(`Subject: Down: 127.0.0.1:${site.port}`);
     expect(mail.received[0]?.raw).toContain(`${site.url("/health")} is down: 1 check in a row failed.`);
     expect(mail.received[0]?.raw).toContain(String(created.body["id"]));
-    expect(mail.received[0]?.raw).toContain("Error: the target responded with 500\r\nResponse status: 500\r\n");
+    expect(mail.received[0]?.raw).toContain(
+      "Error: the target responded with 500\r\nResponse status: 500\r\n",
+    );
     site.answers(200);
     await server.clock.advance(30 * SECOND);
     expect(mail.received.length).toBe(2);

@@ -99,7 +99,9 @@ describe("keyword and keyword_absent", () => {
       ...["down", "the target responded with 500", 500],
     ]);
     const packed = text("x", { "Content-Encoding": "gzip" });
-    expect((await checked({ keyword_absent: "y" }, packed))[1]).toBe("body: unexpected Content-Encoding gzip");
+    expect((await checked({ keyword_absent: "y" }, packed))[1]).toBe(
+      "body: unexpected Content-Encoding gzip",
+    );
   });
 });
 

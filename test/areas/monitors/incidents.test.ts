@@ -79,7 +79,9 @@ describe("automatic incidents", () => {
     site.answers(503);
     await server.clock.advance(15 * SECOND);
     expect((await incidents()).map(({ status }) => status)).toEqual(["investigating", "resolved"]);
-    expect((await incidents("?status=open")).map(({ cause }) => cause)).toEqual(["the target responded with 503"]);
+    expect((await incidents("?status=open")).map(({ cause }) => cause)).toEqual([
+      "the target responded with 503",
+    ]);
     expect(await incidents("?status=resolved")).toEqual([resolved ?? {}]);
     expect((await incidents(`?monitor_id=${id.toUpperCase()}`)).length).toBe(2);
     expect((await incidents(`?monitor_id=${id}&status=resolved`)).length).toBe(1);
