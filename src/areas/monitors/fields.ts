@@ -3,7 +3,7 @@ import { orNull } from "../../kernel/data/schema.ts";
 
 const MINUTE_MS = 60_000;
 
-/** A whole number with its bounds in its error. */
+/** An integer with its limits in its error. */
 export const integer = (minimum: number, maximum: number, description: string) =>
   Type.Integer({
     minimum,
@@ -12,16 +12,15 @@ export const integer = (minimum: number, maximum: number, description: string) =
     description,
   });
 
-/** The same for a time, whose unit many mistake. */
+/** The same for a duration: the error names the unit. */
 export const milliseconds = (minimum: number, maximum: number, description: string) => ({
   ...integer(minimum, maximum, description),
   errorMessage: `must be an integer from ${minimum} to ${maximum}, in milliseconds: ${MINUTE_MS} is a minute`,
 });
 
-/** True or false. */
 export const flag = (description: string) =>
   Type.Boolean({ errorMessage: "must be true or false", description });
 
-/** For settings that a change can remove. */
+/** An optional field that null clears. */
 export const clearable = <T extends TSchema>(schema: T) =>
   Type.Optional(orNull(schema, { errorMessage: `${String(schema["errorMessage"])}, or null` }));

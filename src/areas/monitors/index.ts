@@ -28,49 +28,50 @@ import { checkStore, monitorRows, monitorStore } from "./store.ts";
 
 registerErrorFields({
   monitor_id: Type.String({
-    description: "With `monitor_name_taken` and `monitor_slug_taken`: the monitor that has it.",
+    description:
+      "With `monitor_name_taken` and `monitor_slug_taken`: the id of the monitor that uses the name or slug.",
   }),
 });
 
 const codes = registerErrors({
-  monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
-  monitor_slug_taken: [409, "Another heartbeat of the project has this slug; `monitor_id` says which."],
-  monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
+  monitor_name_taken: [409, "Another monitor of the project has this name: the one in `monitor_id`."],
+  monitor_slug_taken: [409, "Another heartbeat of the project has this slug: the one in `monitor_id`."],
+  monitor_limit_exceeded: [403, "The account has the maximum number of monitors of its tier."],
   page_slug_taken: [409, "This slug is not available."],
-  page_limit_exceeded: [403, "The account has as many status pages as its tier allows."],
+  page_limit_exceeded: [403, "The account has the maximum number of status pages of its tier."],
 });
 
 declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** Checks kept in all, about 4 GB: beyond that the oldest go before their 30 days are over. */
+/** Stored checks of all monitors, about 4 GB: above it, the oldest are deleted before their 30 days end. */
 const STORED_CHECKS_MAX = 100_000_000;
 
-/** What monitors offer to the rest of the server. */
+/** What the area offers to the server. */
 export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
-  /** Open incidents of the caller's project, counted to `COUNTED_MAX`. */
+  /** Number of open incidents of the caller's project, up to `COUNTED_MAX`. */
   readonly openIncidents: (caller: Caller) => number;
   /** Writes what is in memory alone. */
   readonly finish: () => Promise<void>;
 }
 
-/** Its parts of the documentation. */
+/** Sections of the API document. */
 const PARTS = [
   {
     name: "Monitors",
     description:
-      "Scheduled checks of URLs, and heartbeats that wait for pings, with alerts by webhook and e-mail, history and uptime.",
+      "Scheduled checks of URLs, and heartbeats that expect pings, with alerts by webhook, chat and e-mail, history and uptime.",
   },
   {
     name: "Status pages",
-    description: "What anybody sees of monitors: pages, their data, feeds and badges. No key.",
+    description: "Public pages of monitors with their data, feeds and badges. They need no key.",
   },
 ];
 
-/** Builds the area: scheduled checks of URLs, and their alerts. */
+/** Builds the area: monitors, heartbeats, incidents, alerts, maintenance and status pages. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
   const checks = checkStore(kernel.db);
   const [monitors, heartbeats] = [monitorRows(kernel.db), heartbeatRows(kernel.db)];

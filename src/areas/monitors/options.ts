@@ -4,20 +4,20 @@ import { invalidField } from "../../kernel/errors.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
 
-/** Longest name of a group: a heading in a list. */
+/** Maximum length of a group name, which is a heading in a list. */
 export const GROUP_LENGTH_MAX = 60;
-/** Statuses and ranges that a monitor accepts. */
+/** Maximum number of accepted statuses and ranges. */
 export const ACCEPTED_MAX = 20;
-/** Longest keyword, and longest text that a value is compared with. */
+/** Maximum length of a keyword and of a text to compare with. */
 export const KEYWORD_LENGTH_MAX = 256;
-/** Shortest pace of checks of a target that has begun to fail, and at least this part of the tier's shortest interval. */
+/** Shortest retry interval; at least {@link RETRY_SHARE} of the tier's shortest interval. */
 export const RETRY_MS_MIN = 5_000;
 const RETRY_SHARE = 1 / 10;
-/** Longest interval, and so the longest such pace. */
+/** Longest retry interval: the longest interval. */
 const RETRY_MS_MAX = 300_000;
 
 const JsonOp = oneOf(["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]);
-/** How a value of a JSON answer is compared. */
+/** Comparison of a value in a JSON response. */
 export type JsonOp = Static<typeof JsonOp>;
 const NUMERIC: ReadonlySet<JsonOp> = new Set(["<", "<=", ">", ">="]);
 
@@ -28,56 +28,65 @@ const StatusOrRange = Type.String({
   examples: ["200-299"],
 });
 
-/** What may be set beyond the plain terms, on creation and by a change. */
+/** Optional settings of creation and update. */
 export const OPTION_FIELDS = {
-  group: clearable({ ...name("What it is listed under.", GROUP_LENGTH_MAX), examples: ["checkout"] }),
+  group: clearable({
+    ...name("Group under which the monitor is listed.", GROUP_LENGTH_MAX),
+    examples: ["checkout"],
+  }),
   retry_interval: clearable(
     milliseconds(
       RETRY_MS_MIN,
       RETRY_MS_MAX,
-      "Milliseconds between the checks from the first failure until it is down, at most `interval`; null: `interval`.",
+      "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
     ),
   ),
   recovery_threshold: Type.Optional(
-    integer(1, 10, "Successes in a row that make it up again; 1 unless given."),
+    integer(1, 10, "Consecutive successes after which a target that is down is up; 1 by default."),
   ),
   degraded_ms: clearable(
-    milliseconds(1, 30_000, "Milliseconds above which a check is slow, less than `timeout`."),
+    milliseconds(1, 30_000, "Latency above which a check is slow, in milliseconds; less than `timeout`."),
   ),
-  notify_degraded: Type.Optional(flag("Whether channels are told when it becomes slow, and quick again.")),
+  notify_degraded: Type.Optional(
+    flag("Whether channels are notified when the target becomes slow, and when its latency is normal again."),
+  ),
   accept_status: clearable(
     Type.Array(StatusOrRange, {
       minItems: 1,
       maxItems: ACCEPTED_MAX,
       errorMessage: `must be 1 to ${ACCEPTED_MAX} statuses such as 200 or 200-299, as texts`,
-      description: "Statuses that are up; null: all below 400.",
+      description: "Response statuses that count as up; null for all below 400.",
     }),
   ),
-  keyword: clearable(Keyword("What the first 64 KiB of the body must have in them.")),
-  keyword_absent: clearable(Keyword("What they must not have in them.")),
+  keyword: clearable(Keyword("Text that must appear in the first 64 KiB of the body.")),
+  keyword_absent: clearable(Keyword("Text that must not appear in the first 64 KiB of the body.")),
   json_path: clearable(
     text({
       min: 1,
       max: JSON_PATH_LENGTH_MAX,
-      description: "Where a value of a JSON answer stands.",
+      description: "Path of a value in a JSON response.",
       examples: ["$.status"],
     }),
   ),
-  json_op: clearable({ ...JsonOp, description: "How it is compared; `==` unless given." }),
+  json_op: clearable({ ...JsonOp, description: "Comparison of the value at `json_path`; `==` by default." }),
   json_value: Type.Optional(
     Type.Union([text({ min: 0, max: KEYWORD_LENGTH_MAX }), Type.Number(), Type.Boolean(), Type.Null()], {
       errorMessage: `must be a text of at most ${KEYWORD_LENGTH_MAX} characters, a number, true, false or null`,
-      description: "What it is compared with.",
+      description: "Value that the value at `json_path` is compared with.",
       examples: ["UP"],
     }),
   ),
   tls_expiry_days: Type.Optional(
-    integer(0, 90, "Days before its certificate ends at which channels are told; 0: never. 14 unless given."),
+    integer(
+      0,
+      90,
+      "Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default.",
+    ),
   ),
 };
 type OptionFields = { [Field in keyof typeof OPTION_FIELDS]?: Static<(typeof OPTION_FIELDS)[Field]> };
 
-/** The same as every answer shows it. */
+/** Optional settings in every response. */
 export const SHOWN_OPTIONS = {
   group: orNull(Type.String({ examples: ["checkout"] })),
   retry_interval: orNull(Type.Integer(), { examples: [null] }),
@@ -94,29 +103,28 @@ export const SHOWN_OPTIONS = {
 };
 
 const ShownOptions = Type.Object(SHOWN_OPTIONS);
-/** What a monitor's owner has set beyond the plain terms. */
+/** Optional settings of a monitor. */
 export type MonitorOptions = Readonly<Static<typeof ShownOptions>>;
 
-/** The fields that say what an answer must be like for its target to be up. */
+/** Settings that a response must meet for its target to be up. */
 const ASSERTIONS = [
   ...(["accept_status", "keyword", "keyword_absent"] as const),
   ...(["json_path", "json_op", "json_value"] as const),
 ] as const;
-/** What they say. */
 export type Assertions = Pick<MonitorOptions, (typeof ASSERTIONS)[number]>;
 
-/** Whether the body must be kept. */
+/** Whether a check needs the body of the response. */
 export function readsBody({ keyword, keyword_absent, json_path }: Assertions): boolean {
   return keyword !== null || keyword_absent !== null || json_path !== null;
 }
 
-/** A status such as `200`, or a range of them such as `200-299`, from the lower to the upper end. */
+/** Parses a status such as `200` or a range such as `200-299`. */
 export function statusRange(text: string): readonly [from: number, to: number] {
   const [from = "", to = from] = text.split("-");
   return [Number(from), Number(to)];
 }
 
-/** What a monitor has where its user sets nothing. */
+/** Defaults of the optional settings. */
 const OPTION_DEFAULTS: MonitorOptions = {
   group: null,
   retry_interval: null,
@@ -133,33 +141,32 @@ const OPTION_DEFAULTS: MonitorOptions = {
 };
 const OPTION_NAMES = Object.keys(OPTION_DEFAULTS) as (keyof MonitorOptions)[];
 
-/** Options as they are stored: those that are not at their default; null where all are. */
+/** The stored form of options: those that differ from their defaults as JSON; null if none does. */
 export function storedOptions(options: MonitorOptions): string | null {
   const set = OPTION_NAMES.filter((field) => options[field] !== OPTION_DEFAULTS[field]);
   return set.length === 0 ? null : JSON.stringify(Object.fromEntries(set.map((one) => [one, options[one]])));
 }
 
-/** Stored options, whole. */
+/** Restores options from their stored form. */
 export function optionsOf(stored: string | null): MonitorOptions {
   return stored === null ? OPTION_DEFAULTS : { ...OPTION_DEFAULTS, ...JSON.parse(stored) };
 }
 
-/** Settings that options must go with. */
-interface Beside {
+/** Settings that limit the options. */
+interface RelatedSettings {
   readonly method: string;
   readonly timeout: number;
   readonly interval: number;
 }
 
 /**
- * What becomes of some of a monitor's options once all of its settings are known. `before`: as they were, null for a new
- * monitor.
+ * Resolves the options that depend on other settings. `before`: the options before the update; null for a new monitor.
  * @throws ApiError `validation_error`
  */
-export function resolvedOptions(
+export function resolveOptions(
   given: OptionFields,
   before: MonitorOptions | null,
-  after: MonitorOptions & Beside,
+  after: MonitorOptions & RelatedSettings,
   tierIntervalMs: number,
 ): Pick<MonitorOptions, "retry_interval" | "json_op" | "json_value"> {
   const retry = after.retry_interval && Math.max(after.retry_interval, retryMsMin(tierIntervalMs));
@@ -168,12 +175,12 @@ export function resolvedOptions(
   return settled;
 }
 
-/** The quickest pace of checks between the first failure and `down`, given a tier's shortest interval. */
+/** The shortest retry interval, given a tier's shortest interval. */
 export function retryMsMin(tierIntervalMs: number): number {
   return Math.max(RETRY_MS_MIN, Math.round(tierIntervalMs * RETRY_SHARE));
 }
 
-function assertFits({ method, timeout, interval, ...options }: MonitorOptions & Beside): void {
+function assertFits({ method, timeout, interval, ...options }: MonitorOptions & RelatedSettings): void {
   const { retry_interval: retry, degraded_ms: slow, accept_status: accepted } = options;
   if (retry !== null && retry > interval) {
     throw invalidField("retry_interval", `must be at most the interval of ${interval} ms`);
@@ -181,23 +188,27 @@ function assertFits({ method, timeout, interval, ...options }: MonitorOptions & 
   if (slow !== null && slow >= timeout) {
     throw invalidField("degraded_ms", `must be less than the timeout of ${timeout} ms`);
   }
-  const turned = (accepted ?? []).map(statusRange).some(([from, to]) => from > to);
-  if (turned) throw invalidField("accept_status", "must have ranges from the lower to the upper status");
+  const hasReversed = (accepted ?? []).map(statusRange).some(([from, to]) => from > to);
+  if (hasReversed)
+    throw invalidField("accept_status", "must have ranges from the lower to the higher status");
   if (method === "HEAD" && readsBody(options)) {
     const field = (["keyword", "keyword_absent", "json_path"] as const).find((one) => options[one] !== null);
-    throw invalidField(field ?? "method", "looks at the body of an answer: HEAD asks for none");
+    throw invalidField(
+      field ?? "method",
+      "needs the body of the response, and the method HEAD returns none. Use GET or POST",
+    );
   }
 }
 
-/** What is said of the JSON answer: all three parts of it, or none. @throws ApiError `validation_error` */
+/** Resolves the assertion on a JSON response: all three fields, or none. @throws ApiError `validation_error` */
 function jsonAssertion(
   given: OptionFields,
   before: MonitorOptions,
   { json_path: path, json_op, json_value: value }: MonitorOptions,
 ): Pick<MonitorOptions, "json_op" | "json_value"> {
   if (path === null) {
-    const beside = (["json_op", "json_value"] as const).find((one) => (given[one] ?? null) !== null);
-    if (beside !== undefined) throw invalidField(beside, "needs a json_path");
+    const orphan = (["json_op", "json_value"] as const).find((one) => (given[one] ?? null) !== null);
+    if (orphan !== undefined) throw invalidField(orphan, "needs a json_path");
     return { json_op: null, json_value: null };
   }
   if (readJsonPath(path) === null) {
@@ -210,11 +221,12 @@ function jsonAssertion(
   if (op === "exists") return { json_op: op, json_value: null };
   const hadValue = before.json_op !== null && before.json_op !== "exists";
   if (given.json_value === undefined && !hadValue) {
-    throw invalidField("json_value", `must be given for a json_op of ${op}`);
+    throw invalidField("json_value", `is required with the json_op ${op}`);
   }
   if (NUMERIC.has(op) && typeof value !== "number") {
-    throw invalidField("json_value", `must be a number for a json_op of ${op}`);
+    throw invalidField("json_value", `must be a number with the json_op ${op}`);
   }
-  if (op === "contains" && value === null) throw invalidField("json_value", "must not be null for contains");
+  if (op === "contains" && value === null)
+    throw invalidField("json_value", "must not be null with the json_op contains");
   return { json_op: op, json_value: value };
 }

@@ -12,9 +12,9 @@ import type { DayStore } from "./history/day-store.ts";
 import type { IncidentStore } from "./incidents/store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
-/** The accounts that monitors belong to. */
+/** Accounts that own monitors. */
 export interface MonitorOwners {
-  /** An account as it is now. */
+  /** The current state of an account. */
   account(accountRef: number): {
     readonly email: string;
     readonly tier: TierName;
@@ -22,26 +22,26 @@ export interface MonitorOwners {
   };
 }
 
-/** A notification that is to be delivered. */
+/** A notification to deliver. */
 export interface MonitorNotification {
   readonly accountRef: number;
   readonly projectRef: number;
   readonly event: string;
   readonly monitor_id: string | null;
-  /** As it may be shown. */
+  /** URL as responses show it. */
   readonly target_url: string;
   readonly body: string;
-  /** Where it really goes, unsigned, with headers of its own; left out: to `target_url`, signed. */
+  /** Real destination: an unsigned request with these headers. Without it, a signed request goes to `target_url`. */
   readonly destination?: { readonly url: string; readonly headers: RequestHeaders };
-  /** Waits before its retries; left out: four attempts within 21 s. */
+  /** Delays before retries; four attempts within 21 s by default. */
   readonly retry_schedule?: readonly string[];
 }
 
-/** What became of a notification that was sent once. */
+/** Result of a notification that was sent once. */
 export interface TrialResult {
-  /** Null without an answer. */
+  /** Response status; null without a response. */
   readonly status: number | null;
-  /** Null when it arrived. */
+  /** Error; null if it was delivered. */
   readonly error: string | null;
 }
 
@@ -49,9 +49,9 @@ export interface TrialResult {
 export interface Notifier {
   /** Queues a notification in the unit of work that causes it. Returns its id. */
   notify(tx: Tx, notification: MonitorNotification): string;
-  /** Cancels a notification that has not arrived yet. Returns whether it was still pending. */
+  /** Cancels a pending notification. Returns whether it was still pending. */
   withdraw(tx: Tx, id: string): boolean;
-  /** Sends a notification at once, once only, and keeps nothing of it. */
+  /** Sends a notification immediately, without retries, and stores nothing. */
   trial(notification: MonitorNotification): Promise<TrialResult>;
 }
 
@@ -61,19 +61,19 @@ export interface MonitorPorts {
   readonly notifier: Notifier;
   readonly outbox: Outbox;
   readonly tiers: Tiers;
-  /** How browsers reach the server; null where nobody has said. */
+  /** Public base URL of the server; null if it is not configured. */
   readonly publicUrl: string | null;
-  /** What the key behind a credential is called; null for a platform key. */
+  /** Name of the key of a credential; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
-  /** Hosts, with their ports, that show whether this server's own line is up. */
+  /** Hosts with ports that show whether this server is online. */
   readonly observerTargets: readonly string[];
-  /** The id of a project, which metrics name it by. */
+  /** The id of a project, a label of metrics. */
   readonly projectIdOf: (projectRef: number) => string | null;
-  /** The name of the status pages' stylesheet, beside which they stand. */
+  /** File name of the stylesheet of status pages. */
   readonly statusStyle: string;
 }
 
-/** All that the parts of this area are built on. */
+/** Dependencies of the parts of this area. */
 export interface MonitorParts
   extends MonitorPorts,
     Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes" | "writer" | "log"> {

@@ -17,12 +17,12 @@ import {
 } from "./schema.ts";
 import type { MonitorService } from "./service.ts";
 
-/** Every request costs a credit, and counts against the rate limit of monitors. */
+/** Every request costs 1 credit and counts towards the rate limit of monitors. */
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const WRITE = { ...READ, access: "pulse:write" } as const;
 const CHANGE = { ...WRITE, audit: "yes" } as const;
 
-/** Declares monitors and what can be seen of them. */
+/** Declares the operations of monitors. */
 export function monitorRoutes(api: Api, monitors: MonitorService) {
   return [
     readRoutes(api, monitors),
@@ -38,7 +38,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
       op: {
         name: "monitors.list",
         ...READ,
-        summary: "List monitors and what they say of their targets, newest first",
+        summary: "List monitors with their current status, newest first",
       },
       query: MonitorQuery,
       response: MonitorPage,
@@ -50,7 +50,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.read",
           ...READ,
-          summary: "Read a monitor and what it says of its target",
+          summary: "Get a monitor with its current status",
           errors: ["not_found"],
         },
         params: MonitorParams,
@@ -65,8 +65,8 @@ function readRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.history",
           ...READ,
-          summary: "Read a monitor's checks, newest first, and its uptime",
-          description: "Checks are kept for 30 days.",
+          summary: "List a monitor's checks, newest first, with its uptime",
+          description: "Checks are stored for 30 days.",
           errors: ["not_found"],
         },
         params: MonitorParams,
@@ -90,7 +90,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           name: "monitors.create",
           ...CHANGE,
           summary: "Create a monitor",
-          description: "The first check comes within 5 seconds. A heartbeat waits for its first ping.",
+          description: "The first check runs within 5 seconds. A heartbeat waits for its first ping.",
           errors: ["monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken"],
           example: { url: "https://example.com/health", interval: 60_000 },
         },
@@ -108,9 +108,8 @@ function changeRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.update",
           ...CHANGE,
-          summary: "Change a monitor",
-          description:
-            "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
+          summary: "Update a monitor",
+          description: "Omitted fields stay unchanged. `active: false` stops the checks; the status stays.",
           errors: ["not_found", "monitor_name_taken", "monitor_slug_taken"],
           example: { interval: 30_000 },
         },
@@ -138,8 +137,8 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       op: {
         name: "monitors.check",
         ...WRITE,
-        summary: "Check now",
-        description: "Counts like a scheduled check, but tells nobody. Not on heartbeats.",
+        summary: "Check a monitor immediately",
+        description: "The check counts like a scheduled one, but causes no alerts. Not for heartbeats.",
         errors: ["not_found", "invalid_request"],
       },
       params: MonitorParams,

@@ -7,13 +7,13 @@ import { clearable, flag, integer, milliseconds } from "./fields.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeats/schema.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 
-/** Shortest and longest interval that can be asked for; the tier may raise it. */
+/** Shortest and longest interval of a request; the tier can raise it. */
 export const INTERVAL_MS_MIN = 15_000;
 /** See {@link INTERVAL_MS_MIN}. */
 export const INTERVAL_MS_MAX = 300_000;
-/** Longest body of a check. */
+/** Maximum length of the body of a check. */
 export const BODY_LENGTH_MAX = 10_000;
-/** Monitors and checks on a page unless asked otherwise. */
+/** Default number of monitors or checks on a page. */
 export const LIST_LIMIT = 50;
 
 const MINUTE_MS = 60_000;
@@ -23,44 +23,48 @@ const url = (description: string) =>
     errorMessage: "must be an http or https URL such as https://example.com/health",
     description,
   });
-const Name = name("Unique in the project. The host of `url` stands in its place where none is given.");
-const Url = url("What is checked. Required, but for heartbeats.");
+const Name = name("Name of the monitor, unique in the project. Without one, the host of `url` is shown.");
+const Url = url("URL to check. Required, except for heartbeats.");
 const Interval = milliseconds(
   INTERVAL_MS_MIN,
   INTERVAL_MS_MAX,
-  "Milliseconds between checks; raised to the tier's minimum, with a `warning`. Required, but for heartbeats.",
+  "Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats.",
 );
 const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
   errorMessage: "must be an object of header names to texts",
-  description: "Sent with each check. Tiers pro and scale.",
+  description: "Headers that each check sends. Tiers pro and scale.",
 });
 const Body = Type.String({
   maxLength: BODY_LENGTH_MAX,
   errorMessage: `must be a text of at most ${BODY_LENGTH_MAX} characters`,
-  description: "Sent with `POST`.",
+  description: "Body that checks send with the method `POST`.",
 });
-const WebhookUrl = url("Where notifications go. Tier starter and higher.");
+const WebhookUrl = url("URL that receives alerts as signed webhooks. Tier starter and higher.");
 
 const OPTIONAL = {
   method: Type.Optional(
     oneOf(["GET", "HEAD", "POST"], {
       errorMessage: "must be one of GET, HEAD, POST",
-      description: "`GET` unless given.",
+      description: "HTTP method of checks; `GET` by default.",
     }),
   ),
-  timeout: Type.Optional(milliseconds(1_000, 30_000, "Milliseconds; 10000 unless given.")),
+  timeout: Type.Optional(
+    milliseconds(1_000, 30_000, "Timeout of a check, in milliseconds; 10000 by default."),
+  ),
   consecutive_threshold: Type.Optional(
-    integer(1, 10, "Failures in a row that make it down; 1 unless given."),
+    integer(1, 10, "Consecutive failures after which the target is down; 1 by default."),
   ),
   cooldown_ms: Type.Optional(
     milliseconds(
       MINUTE_MS,
       3_600_000,
-      "Milliseconds before a target that stays down is told of again; 300000 unless given.",
+      "Time before the alert of a target that stays down is repeated, in milliseconds; 300000 by default.",
     ),
   ),
-  email_alert: Type.Optional(flag("Whether to write to the account's e-mail address. Tiers pro and scale.")),
-  notify_recovery: Type.Optional(flag("Whether to tell of recovery as well.")),
+  email_alert: Type.Optional(
+    flag("Whether alerts are also sent to the e-mail address of the account. Tiers pro and scale."),
+  ),
+  notify_recovery: Type.Optional(flag("Whether the webhook and the e-mail also report recovery.")),
   ...OPTION_FIELDS,
   channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
@@ -69,7 +73,7 @@ const DependsOn = Type.String({
   maxLength: 64,
   errorMessage: "must be the id of a monitor",
   description:
-    "The monitor without which this one cannot be up: while that has failed, this one fails silently.",
+    "Id of the monitor that this one depends on. While that one fails, failures of this one cause no alerts.",
   examples: [],
 });
 
@@ -86,7 +90,7 @@ export const MonitorCreateBody = named("MonitorCreateBody", {
   depends_on: clearable(DependsOn),
 });
 
-/** Body of a monitor's change: any of these. */
+/** Body of a monitor's update. */
 export const MonitorUpdateBody = named("MonitorUpdateBody", {
   url: Type.Optional(Url),
   interval: Type.Optional(Interval),
@@ -97,11 +101,11 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   body: clearable(Body),
   webhook_url: clearable(WebhookUrl),
   depends_on: clearable(DependsOn),
-  active: Type.Optional(flag("Whether it is checked.")),
+  active: Type.Optional(flag("Whether the monitor is active: checked, or waiting for pings.")),
 });
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
 
-/** @throws ApiError `validation_error` naming what a new monitor of a URL lacks. */
+/** @throws ApiError `validation_error` naming a required field of an http monitor that is missing. */
 export const assertHttpTerms = compileValidator(
   Type.Object({ url: Url, interval: Interval }, { additionalProperties: true }),
 );
@@ -110,11 +114,11 @@ export const assertHttpTerms = compileValidator(
 export const MonitorParams = Type.Object({ monitorId: Type.String({ maxLength: 64 }) });
 
 const TargetStatus = oneOf(["up", "down", "unknown"]);
-/** Whether a target is up, as far as its monitor knows. */
+/** Status of a target. */
 export type TargetStatus = Static<typeof TargetStatus>;
 
 const StatusFilter = oneOf(["up", "down", "unknown", "degraded"]);
-/** Of which status monitors are listed: those that are degraded are up. */
+/** Status filter of lists. Degraded targets are up. */
 export type StatusFilter = Static<typeof StatusFilter>;
 
 /** Query of a list of monitors. */
@@ -122,8 +126,8 @@ export const MonitorQuery = Type.Composite(
   [
     Type.Object({
       status: Type.Optional(StatusFilter),
-      active: Type.Optional(flag("Only those that are checked, or only those that are paused.")),
-      name: Type.Optional(name("Only the monitor that was given this name.")),
+      active: Type.Optional(flag("Returns only active monitors (`true`) or only paused ones (`false`).")),
+      name: Type.Optional(name("Returns only the monitor with exactly this `name`.")),
     }),
     pageQuery(LIST_LIMIT),
   ],
@@ -134,53 +138,62 @@ export type MonitorQuery = Static<typeof MonitorQuery>;
 const LAST_CHECK = {
   status: TargetStatus,
   latency_ms: orNull(Type.Integer({ examples: [84] }), {
-    description: "Milliseconds of the last check; the time-out on a time-out.",
+    description: "Latency of the last check, in milliseconds; the timeout if it timed out.",
   }),
-  last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
+  last_checked_at: Type.Union([Type.Integer(), Type.Null()], {
+    description: "Time of the last check, Unix seconds.",
+  }),
   degraded: Type.Boolean({
-    description: "Up, but slow: three checks in a row took longer than `degraded_ms`.",
+    description:
+      "Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`.",
     examples: [false],
   }),
   failing: Type.Boolean({
-    description: "The last check failed, and it takes more of them to be down.",
+    description: "Whether the last check failed, but the target is not down yet.",
     examples: [false],
   }),
   certificate: orNull(
     Type.Object({
-      not_after: Type.Integer({ description: "When it ends, Unix seconds." }),
-      days_left: Type.Integer({ description: "Whole days; negative once it has ended.", examples: [61] }),
+      not_after: Type.Integer({ description: "Expiry of the certificate, Unix seconds." }),
+      days_left: Type.Integer({ description: "Whole days until expiry; negative after it.", examples: [61] }),
       issuer: Type.String({ examples: ["Let's Encrypt"] }),
     }),
-    { description: "The one that the last check met, of `https` alone." },
+    { description: "Certificate seen by the last check (`https` only)." },
   ),
-  incident_id: orNull(Type.String(), { description: "Of the outage that lasts.", examples: [null] }),
+  incident_id: orNull(Type.String(), {
+    description: "Id of the open incident; null while the target is not down.",
+    examples: [null],
+  }),
 };
 
-/** What keeps its alerts quiet. */
-const QUIET = {
+/** Reasons for suppressed alerts. */
+const SUPPRESSION = {
   depends_on: orNull(Type.String({ format: "uuid" }), { examples: [null] }),
   flapping: Type.Boolean({
-    description: "It goes up and down so often that channels are told once, and then where it stays.",
+    description:
+      "Whether the status changes so often that channels are notified only once, and again when it is stable.",
     examples: [false],
   }),
-  maintenance: Type.Boolean({ description: "Planned work is under way.", examples: [false] }),
+  maintenance: Type.Boolean({ description: "Whether a maintenance window is open.", examples: [false] }),
 };
 
-/** What was set about a monitor, as every answer shows it. */
+/** Settings of a monitor in every response. */
 const CONFIGURED = {
   type: MonitorType,
   url: Type.String({
-    description: "Of a heartbeat `heartbeat:` and its id.",
+    description: "URL that is checked; for heartbeats `heartbeat:` and the id.",
     examples: ["https://example.com/health"],
   }),
   name: Type.String({
-    description: "The given name, else the host of `url`; of a heartbeat `Heartbeat`.",
+    description: "Name of the monitor, else the host of `url`, else `Heartbeat`.",
     examples: ["example.com"],
   }),
   method: Type.String({ examples: ["GET"] }),
   body: orNull(Type.String(), { examples: [null] }),
   timeout: Type.Integer({ examples: [10_000] }),
-  interval: orNull(Type.Integer({ examples: [60_000] }), { description: "Null for heartbeats." }),
+  interval: orNull(Type.Integer({ examples: [60_000] }), {
+    description: "Time between checks, in milliseconds; null for heartbeats.",
+  }),
   consecutive_threshold: Type.Integer({ examples: [3] }),
   cooldown_ms: Type.Integer({ examples: [300_000] }),
   webhook_url: orNull(Type.String({ examples: ["https://example.com/alerts"] })),
@@ -188,36 +201,39 @@ const CONFIGURED = {
   notify_recovery: Type.Boolean(),
   ...SHOWN_OPTIONS,
   channels: orNull(MonitorChannels, {
-    description: "Who is told of it; null: the project's default channels.",
+    description: "Ids of the notification channels; null for the project's default channels.",
   }),
   active: Type.Boolean(),
-  created_at: Type.Integer({ description: "Unix seconds." }),
-  updated_at: Type.Integer({ description: "Unix seconds." }),
+  created_at: Type.Integer({ description: "Time of creation, Unix seconds." }),
+  updated_at: Type.Integer({ description: "Time of the last update, Unix seconds." }),
   ...HEARTBEAT_VIEW,
 };
 
-/** A monitor, whole. */
+/** A monitor with its headers. */
 export const Monitor = named("Monitor", {
   id: Type.String({ format: "uuid" }),
   ...CONFIGURED,
   headers: orNull(Type.Record(Type.String(), Type.String())),
   ...LAST_CHECK,
-  ...QUIET,
+  ...SUPPRESSION,
   warning: Type.Optional(
-    Type.String({ description: "The interval was raised to the tier's minimum.", examples: [] }),
+    Type.String({
+      description: "Notice that an interval was raised to the minimum of the tier.",
+      examples: [],
+    }),
   ),
 });
 export type Monitor = Static<typeof Monitor>;
 
-/** What a monitor says of its target, and what was set about it. */
+/** A monitor with its current status, without header values. */
 export const MonitorStatus = named("MonitorStatus", {
   monitor_id: Type.String({ format: "uuid" }),
   ...CONFIGURED,
   header_names: Type.Array(Type.String({ examples: ["X-Probe-Token"] }), {
-    description: "The names of `headers`, whose values may be secret.",
+    description: "Names of `headers`; their values can be secret.",
   }),
   ...LAST_CHECK,
-  ...QUIET,
+  ...SUPPRESSION,
   consecutive_failures: Type.Integer({ examples: [0] }),
 });
 export type MonitorStatus = Static<typeof MonitorStatus>;
@@ -226,30 +242,32 @@ export type MonitorStatus = Static<typeof MonitorStatus>;
 export const MonitorPage = named("MonitorPage", { monitors: Type.Array(MonitorStatus), cursor: NextCursor });
 export type MonitorPage = Static<typeof MonitorPage>;
 
-/** Answer to a deletion. */
+/** Response to a deletion. */
 export const MonitorDeleted = named("MonitorDeleted", { deleted: Type.Literal(true) });
 export type MonitorDeleted = Static<typeof MonitorDeleted>;
 
-/** A check that was made. */
+/** A stored check. */
 export const MonitorCheck = named("MonitorCheck", {
-  checked_at: Type.Integer({ description: "Unix seconds." }),
+  checked_at: Type.Integer({ description: "Time of the check, Unix seconds." }),
   status: oneOf(["up", "down"], {}),
   latency_ms: Type.Integer({ examples: [84] }),
   response_status: orNull(Type.Integer({ examples: [200] })),
   error: orNull(Type.String(), { examples: [null] }),
   manual: Type.Boolean({ examples: [false] }),
   observer_offline: Type.Boolean({
-    description: "The line of this server itself was cut: the check counts for nothing.",
+    description: "Whether the check is ignored because Ninefold was offline.",
     examples: [false],
   }),
   maintenance: Type.Boolean({
-    description: "Made during planned work: the check does not count in the uptime.",
+    description: "Whether the check was made in a maintenance window and does not count in the uptime.",
     examples: [false],
   }),
 });
 export type MonitorCheck = Static<typeof MonitorCheck>;
 
-const Percent = orNull(Type.Number({ examples: [99.98] }), { description: "Percent; null without checks." });
+const Percent = orNull(Type.Number({ examples: [99.98] }), {
+  description: "Share of checks that were up, in percent; null without checks.",
+});
 
 /** A page of a monitor's checks, newest first. */
 export const MonitorHistory = named("MonitorHistory", {

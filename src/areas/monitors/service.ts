@@ -34,19 +34,19 @@ import { createSuppression } from "./suppression/index.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 import { aboutMonitor, MonitorViews } from "./views.ts";
 
-/** The project that a ping key is of. */
+/** The project of a ping key. */
 interface PingedProject {
   readonly projectRef: number;
   readonly accountRef: number;
 }
 
-/** Whose a new monitor is. */
+/** Owner of a new monitor. */
 type Owner = {
   readonly account: Pick<Caller["account"], "ref" | "tier">;
   readonly project: { readonly ref: number };
 };
 
-/** The use cases of monitors. */
+/** Manages monitors. */
 export class MonitorService {
   readonly heartbeats: Heartbeats;
   private readonly checks: Checks;
@@ -59,13 +59,13 @@ export class MonitorService {
 
   constructor(
     private readonly parts: MonitorParts,
-    private readonly told: {
+    private readonly alerting: {
       readonly notifications: Notifications;
       readonly incidents: Incidents;
       readonly channels: Channels;
     },
   ) {
-    const { suppression, connectivity, maintenance } = createSuppression(parts, told.notifications, {
+    const { suppression, connectivity, maintenance } = createSuppression(parts, alerting.notifications, {
       schedule: () => this.schedule,
       heartbeats: () => this.heartbeats,
     });
@@ -73,23 +73,23 @@ export class MonitorService {
     this.maintenance = maintenance;
     this.checks = new Checks(
       parts,
-      new Outages(told.incidents, told.notifications),
+      new Outages(alerting.incidents, alerting.notifications),
       suppression,
       connectivity,
     );
     this.schedule = new CheckSchedule(parts, this.checks, suppression);
     this.heartbeats = new Heartbeats(parts, this.checks, suppression);
-    this.views = new MonitorViews(parts, { ...told, suppression, heartbeats: this.heartbeats });
+    this.views = new MonitorViews(parts, { ...alerting, suppression, heartbeats: this.heartbeats });
     this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
 
-  /** Checks what a user sets, before any charge. @throws ApiError `validation_error`, `forbidden` */
+  /** Checks given settings before anything is charged. @throws ApiError `validation_error`, `forbidden` */
   assertSettings(caller: Caller, given: MonitorUpdateBody): void {
     assertSettings(this.parts, given, caller.account.tier);
   }
 
-  /** The same for a new monitor, which may lack nothing. */
+  /** The same for a new monitor, including required fields. */
   assertTerms(caller: Caller, given: MonitorUpdateBody): void {
     const { type = "http" } = given;
     if (type === "http") assertHttpTerms(given);
@@ -98,7 +98,7 @@ export class MonitorService {
   }
 
   /**
-   * Creates a monitor and begins to check it, or to wait for its pings.
+   * Creates a monitor and starts its checks, or waits for its pings.
    * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`
    */
   create(tx: Tx, viewer: Viewer, given: MonitorUpdateBody): Monitor {
@@ -107,7 +107,7 @@ export class MonitorService {
     return { ...this.views.whole(monitor, viewer), ...warning };
   }
 
-  /** The same without a request's own terms: see {@link create}. */
+  /** Creates a monitor without an audit entry: see {@link create}. */
   insert(tx: Tx, { account, project }: Owner, given: MonitorUpdateBody) {
     const { monitors, ids } = this.parts;
     this.assertNameFree(project.ref, given.name, null);
@@ -130,13 +130,13 @@ export class MonitorService {
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
     if (given.depends_on) this.suppression.setParent(tx, monitor, given.depends_on);
-    this.choose(tx, project.ref, ref, given.channels);
+    this.setChannels(tx, project.ref, ref, given.channels);
     if (isHeartbeat) this.heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now));
     else this.schedule.begin(tx, account.ref, ref, settings.url);
     return { monitor, ...(terms.warning === undefined || isHeartbeat ? {} : { warning: terms.warning }) };
   }
 
-  /** Makes a heartbeat for pings that name a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
+  /** Creates a heartbeat for the first ping to a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
   createPinged(tx: Tx, { projectRef, accountRef }: PingedProject, slug: string): number {
     const { owners, monitors } = this.parts;
     const { tier } = owners.account(accountRef);
@@ -145,7 +145,7 @@ export class MonitorService {
     return this.insert(tx, owner, { type: "heartbeat", slug, ...named }).monitor.ref;
   }
 
-  /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error` */
+  /** Updates a monitor. @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error` */
   update(tx: Tx, viewer: Viewer, monitorId: string, given: MonitorUpdateBody): Monitor {
     const { account, project } = viewer.caller;
     const before = this.find(project.ref, monitorId);
@@ -157,7 +157,7 @@ export class MonitorService {
     const was = this.views.audited(before);
     if (given.depends_on !== undefined) this.suppression.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
-      this.choose(tx, project.ref, ref, given.channels);
+      this.setChannels(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       if (old.type === "http") {
         this.reschedule(tx, before, settings);
@@ -172,7 +172,7 @@ export class MonitorService {
     return { ...this.views.whole(is, viewer), ...warning };
   }
 
-  /** Deletes a monitor and what its checks found. @throws ApiError `not_found` */
+  /** Deletes a monitor and its history. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
     const monitor = this.find(projectRef, monitorId);
     tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.views.audited(monitor), after: null });
@@ -180,7 +180,7 @@ export class MonitorService {
     return { deleted: true };
   }
 
-  /** Removes at most `rowsMax` rows of a deleted project. Returns how many. */
+  /** Removes at most `rowsMax` rows of a deleted project. Returns the number of removed rows. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     let removed = 0;
     for (const { ref } of this.parts.monitors.ofProject(projectRef, rowsMax)) {
@@ -192,7 +192,7 @@ export class MonitorService {
     removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.parts.channels.removeOfProject(tx, projectRef);
-    this.told.notifications.channelsChanged(tx, projectRef);
+    this.alerting.notifications.channelsChanged(tx, projectRef);
     this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
@@ -203,7 +203,7 @@ export class MonitorService {
     return this.views.status(this.find(viewer.caller.project.ref, monitorId), viewer);
   }
 
-  /** A page of a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  /** Lists a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(viewer: Viewer, query: MonitorQuery): MonitorPage {
     const { limit = LIST_LIMIT } = query;
     const { rows, floor } = this.rowsOf(viewer.caller.project.ref, query, limit + 1);
@@ -217,16 +217,16 @@ export class MonitorService {
     const params = { projectRef, before: pageStart(cursor), rowsMax };
     if (name !== undefined) {
       const named = [monitors.named(projectRef, name) ?? []].flat();
-      const isWanted = ({ settings, ...row }: MonitorRow) =>
+      const matches = ({ settings, ...row }: MonitorRow) =>
         (status === "degraded" ? row.degraded : row.status === (status ?? row.status)) &&
         settings.active === (active ?? settings.active);
-      return { rows: named.filter(isWanted), floor: 0 };
+      return { rows: named.filter(matches), floor: 0 };
     }
     if (active !== undefined) return monitors.walk(params, { status: status ?? null, active });
     return { rows: monitors.page(params, status), floor: 0 };
   }
 
-  /** A page of a monitor's checks, newest first, and its uptime. @throws ApiError `not_found`, `validation_error` */
+  /** Lists a monitor's checks, newest first, with its uptime. @throws ApiError `not_found`, `validation_error` */
   history(
     projectRef: number,
     monitorId: string,
@@ -247,25 +247,21 @@ export class MonitorService {
   }
 
   /**
-   * Makes and records a manual check. It sends no alert.
+   * Runs and records a manual check. It causes no alert.
    * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `invalid_request` for a heartbeat,
-   *   `service_unavailable` when the check says nothing because this server's event loop stalled.
+   *   `service_unavailable` if the check is inconclusive because the event loop stalled.
    */
   checkNow(call: Call, monitorId: string) {
-    // A check may take 30 s, and more when it must be made again.
+    // A check takes up to 30 s, and more if it is repeated.
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.findCheckable(call.caller.project.ref, monitorId),
       outside: (monitor) => this.checks.run(monitor, true),
       settle: (tx, monitor, made) => {
         if (made === null) {
-          throw new ApiError(
-            "service_unavailable",
-            "The server is too busy to measure. Try again in a moment.",
-            {
-              retryAfterSeconds: 1,
-            },
-          );
+          throw new ApiError("service_unavailable", "The server is too busy to measure. Retry in a second.", {
+            retryAfterSeconds: 1,
+          });
         }
         this.checks.record(tx, monitor, [made]);
         return this.status(call, monitorId);
@@ -276,29 +272,34 @@ export class MonitorService {
   private findCheckable(projectRef: number, monitorId: string): MonitorRow {
     const monitor = this.find(projectRef, monitorId);
     if (monitor.settings.type === "http") return monitor;
-    throw new ApiError("invalid_request", "A heartbeat asks nobody: it waits for pings.");
+    throw new ApiError("invalid_request", "A heartbeat has no target to check: it waits for pings.");
   }
 
-  /** Removes at most `rowsMax` rows of a monitor: its hours and days, then itself. Returns how many. */
+  /** Removes at most `rowsMax` rows of a monitor: first its counts, then itself. Returns the number of removed rows. */
   private remove(tx: Tx, ref: number, rowsMax: number): number {
     const { checks, dayCounts, monitors } = this.parts;
     const hours = checks.removeHours(tx, ref, rowsMax);
-    const figures = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
-    if (figures === rowsMax) return figures;
+    const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
+    if (counts === rowsMax) return counts;
     this.schedule.end(tx, ref);
     this.suppression.forget(tx, ref);
-    this.told.incidents.resolve(tx, ref, tx.now);
+    this.alerting.incidents.resolve(tx, ref, tx.now);
     this.parts.channels.choose(tx, ref, null);
     const pings = this.heartbeats.remove(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
-    return figures + pings + 1;
+    return counts + pings + 1;
   }
 
-  /** `channelIds`: null for the default ones, undefined to leave them as they are. */
-  private choose(tx: Tx, projectRef: number, ref: number, channelIds: readonly string[] | null | undefined) {
+  /** `channelIds`: null for the default channels; undefined for no change. */
+  private setChannels(
+    tx: Tx,
+    projectRef: number,
+    ref: number,
+    channelIds: readonly string[] | null | undefined,
+  ) {
     if (channelIds === undefined) return;
-    const { channels } = this.told;
+    const { channels } = this.alerting;
     const refs = channelIds === null ? null : channels.refsOf(projectRef, channelIds);
     this.parts.channels.choose(tx, ref, refs);
   }
@@ -313,10 +314,14 @@ export class MonitorService {
     else if (!isSame) this.schedule.begin(tx, accountRef, ref, after.url);
   }
 
-  /** A name is unique in its project. `ownRef`: the monitor that may have it already. @throws ApiError `monitor_name_taken` */
-  private assertNameFree(projectRef: number, name: string | null | undefined, ownRef: number | null): void {
+  /** `exceptRef`: the monitor that may already have the name. @throws ApiError `monitor_name_taken` */
+  private assertNameFree(
+    projectRef: number,
+    name: string | null | undefined,
+    exceptRef: number | null,
+  ): void {
     const holder = name === null || name === undefined ? null : this.parts.monitors.named(projectRef, name);
-    if (holder === null || holder.ref === ownRef) return;
+    if (holder === null || holder.ref === exceptRef) return;
     const { monitorId: monitor_id } = holder;
     const message = `The monitor ${monitor_id} of this project has this name: change that one, or choose another name.`;
     throw new ApiError("monitor_name_taken", message, { extras: { monitor_id } });

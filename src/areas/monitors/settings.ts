@@ -3,12 +3,12 @@ import { TIER_NAMES, type TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import { sealContext } from "./checks/checks.ts";
-import { optionsOf, resolvedOptions, retryMsMin } from "./options.ts";
+import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
 
-/** What a monitor has where its user sets nothing. */
+/** Defaults of a new monitor. */
 const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   type: "http",
   name: null,
@@ -25,14 +25,14 @@ const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   ...optionsOf(null),
 };
 
-/** The lowest tier that has a feature; every higher one has it as well. */
+/** Lowest tier with a feature; all higher tiers have it. */
 const FEATURE_TIERS = {
   ...({ headers: "pro", email_alert: "pro", webhook_url: "starter" } as const),
   ...({ "a channel": "starter", "a channel of kind email": "pro" } as const),
 };
 
 /**
- * Checks what a user sets, whatever the monitor. Comes before any charge.
+ * Checks given settings before anything is charged.
  * @throws ApiError `validation_error` naming the field, `forbidden` naming the tier that a feature needs.
  */
 export function assertSettings(parts: MonitorParts, given: MonitorUpdateBody, tier: TierName): void {
@@ -45,13 +45,13 @@ export function assertSettings(parts: MonitorParts, given: MonitorUpdateBody, ti
   if (emailAlert === true) assertFeature("email_alert", tier);
   if (hasWebhook) assertFeature("webhook_url", tier);
   if (emailAlert === true && !parts.outbox.available) {
-    throw invalidField("email_alert", "must be false: this server has no mail server to send with");
+    throw invalidField("email_alert", "must be false: this server has no mail server configured");
   }
 }
 
 /**
- * A monitor's settings with what a user sets, and a warning when the interval had to be raised. `before`: null for a new
- * monitor, for which a URL and an interval are given.
+ * Merges given settings into those of a monitor, with a warning if an interval had to be raised. `before`: null for a new
+ * monitor, which has a URL and an interval.
  */
 export function mergedSettings(
   parts: MonitorParts,
@@ -62,24 +62,29 @@ export function mergedSettings(
 ): { settings: MonitorSettings; warning?: string } {
   const { headers, interval, depends_on, channels, ...others } = given;
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
-  const asked = interval ?? minimum;
+  const requested = interval ?? minimum;
   const plain: MonitorSettings = {
     ...(before ?? { ...DEFAULTS, url: "", interval: minimum }),
     ...others,
     ...(headers === undefined ? {} : { headers: sealed(parts.vault, headers, monitorId) }),
-    ...(interval === undefined ? {} : { interval: Math.max(asked, minimum) }),
+    ...(interval === undefined ? {} : { interval: Math.max(requested, minimum) }),
   };
-  const settings = { ...plain, ...resolvedOptions(given, before, plain, minimum) };
+  const settings = { ...plain, ...resolveOptions(given, before, plain, minimum) };
   const warning = [
-    raised("interval", asked, minimum, tier),
-    raised("retry_interval", given.retry_interval ?? Number.POSITIVE_INFINITY, retryMsMin(minimum), tier),
+    raisedWarning("interval", requested, minimum, tier),
+    raisedWarning(
+      "retry_interval",
+      given.retry_interval ?? Number.POSITIVE_INFINITY,
+      retryMsMin(minimum),
+      tier,
+    ),
   ].filter((one) => one !== null);
   return { settings, ...(warning.length === 0 ? {} : { warning: warning.join(" ") }) };
 }
 
-function raised(field: string, asked: number, minimum: number, tier: TierName): string | null {
-  if (asked >= minimum) return null;
-  return `${field} was raised from ${asked} to ${minimum} ms, the minimum of the tier ${tier}.`;
+function raisedWarning(field: string, requested: number, minimum: number, tier: TierName): string | null {
+  if (requested >= minimum) return null;
+  return `${field} was raised from ${requested} to ${minimum} ms, the minimum of the tier ${tier}.`;
 }
 
 /** @throws ApiError `forbidden` naming the tier that a feature needs. */
@@ -88,7 +93,7 @@ export function assertFeature(field: keyof typeof FEATURE_TIERS, tier: TierName)
   if (TIER_NAMES.indexOf(tier) >= TIER_NAMES.indexOf(needed)) return;
   throw new ApiError(
     "forbidden",
-    `${field} needs the tier ${needed} or a higher one; this account's tier is ${tier}.`,
+    `${field} requires the tier ${needed} or higher; the tier of this account is ${tier}.`,
   );
 }
 

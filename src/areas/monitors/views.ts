@@ -11,7 +11,7 @@ import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
 
-/** What answers and the audit log say of monitors. */
+/** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
   constructor(
     private readonly parts: Pick<MonitorParts, "clock" | "vault">,
@@ -23,7 +23,7 @@ export class MonitorViews {
     },
   ) {}
 
-  /** A monitor, whole. */
+  /** A monitor with its headers. */
   whole(monitor: MonitorRow, viewer: Viewer): Monitor {
     return {
       id: monitor.monitorId,
@@ -35,7 +35,7 @@ export class MonitorViews {
     };
   }
 
-  /** What it says of its target, without secrets. */
+  /** A monitor with its status, without header values. */
   status(monitor: MonitorRow, viewer: Viewer): MonitorStatus {
     return {
       monitor_id: monitor.monitorId,
@@ -48,7 +48,7 @@ export class MonitorViews {
     };
   }
 
-  /** What users set, and nothing that checks find out. */
+  /** The settings for the audit log, without results of checks. */
   audited(monitor: MonitorRow): Fields {
     const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
     const waits = settings.type === "http" ? {} : this.of.heartbeats.settingsOf(monitor);
@@ -56,14 +56,14 @@ export class MonitorViews {
     return { ...settings, ...waits, depends_on, headers: this.headersOf(monitor) };
   }
 
-  /** What was set, but for the headers. */
+  /** The settings without headers. */
   private configuredOf({ settings, ref, projectRef, createdAt, updatedAt }: MonitorRow) {
     const { headers, ...others } = settings;
     return {
       ...others,
       interval: settings.type === "heartbeat" ? null : others.interval,
       name: shownName(settings),
-      channels: this.of.channels.namedBy(projectRef, ref),
+      channels: this.of.channels.idsFor(projectRef, ref),
       created_at: secondsOf(createdAt),
       updated_at: secondsOf(updatedAt),
     };
@@ -93,7 +93,7 @@ export class MonitorViews {
   }
 }
 
-/** What the audit log says of a monitor. */
+/** Summary and target of an audit entry about a monitor. */
 export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
   const host = settings.type === "http" ? new URL(settings.url).host : shownName(settings);
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };

@@ -1404,24 +1404,24 @@ export interface ProjectUsageBucket {
 
 /** The body of `PATCH /v1/pulse/channels/{channel_id}`. */
 export interface ChannelPatch {
-  /** What people call it. */
+  /** Name of the channel. */
   name?: string | undefined;
-  /** What its kind needs. Secrets are shown as `[secret]`. */
+  /** Configuration that the kind requires. Responses show secrets as `[secret]`. */
   config?:
     | {
-        /** Of all kinds but `email`; `telegram` needs none. */
+        /** URL that receives the messages. All kinds except `email`; optional for `telegram`. */
         url?: string | undefined;
-        /** Of `telegram` and `gotify`; `ntfy` can do without. */
+        /** Access token, for `telegram` and `gotify`; optional for `ntfy`. */
         token?: string | undefined;
-        /** Of `telegram`. */
+        /** Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`. */
         chat_id?: string | undefined;
-        /** Of `email`: the account's own address; the operator's channels write to any. */
+        /** Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses. */
         to?: readonly string[] | undefined;
       }
     | undefined;
-  /** Whether monitors use it that name no channels. */
+  /** Whether monitors without `channels` use the channel. */
   default?: boolean | undefined;
-  /** What it is told of. */
+  /** Events that the channel is notified of. */
   events?:
     | readonly (
         | "monitor.down"
@@ -1443,18 +1443,18 @@ export interface Channel {
   id: string;
   name: string;
   kind: "webhook" | "slack" | "discord" | "telegram" | "ntfy" | "gotify" | "apprise" | "email";
-  /** What its kind needs. Secrets are shown as `[secret]`. */
+  /** Configuration that the kind requires. Responses show secrets as `[secret]`. */
   config: {
-    /** Of all kinds but `email`; `telegram` needs none. */
+    /** URL that receives the messages. All kinds except `email`; optional for `telegram`. */
     url?: string;
-    /** Of `telegram` and `gotify`; `ntfy` can do without. */
+    /** Access token, for `telegram` and `gotify`; optional for `ntfy`. */
     token?: string;
-    /** Of `telegram`. */
+    /** Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`. */
     chat_id?: string;
-    /** Of `email`: the account's own address; the operator's channels write to any. */
+    /** Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses. */
     to?: string[];
   };
-  /** Whether monitors use it that name no channels. */
+  /** Whether monitors without `channels` use the channel. */
   default: boolean;
   events: (
     | "monitor.down"
@@ -1474,23 +1474,23 @@ export interface Channel {
 
 /** The body of `POST /v1/pulse/channels`. */
 export interface ChannelCreateBody {
-  /** What people call it. */
+  /** Name of the channel. */
   name: string;
   kind: "webhook" | "slack" | "discord" | "telegram" | "ntfy" | "gotify" | "apprise" | "email";
-  /** What its kind needs. Secrets are shown as `[secret]`. */
+  /** Configuration that the kind requires. Responses show secrets as `[secret]`. */
   config: {
-    /** Of all kinds but `email`; `telegram` needs none. */
+    /** URL that receives the messages. All kinds except `email`; optional for `telegram`. */
     url?: string | undefined;
-    /** Of `telegram` and `gotify`; `ntfy` can do without. */
+    /** Access token, for `telegram` and `gotify`; optional for `ntfy`. */
     token?: string | undefined;
-    /** Of `telegram`. */
+    /** Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`. */
     chat_id?: string | undefined;
-    /** Of `email`: the account's own address; the operator's channels write to any. */
+    /** Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses. */
     to?: readonly string[] | undefined;
   };
-  /** Whether monitors use it that name no channels. */
+  /** Whether monitors without `channels` use the channel. */
   default?: boolean | undefined;
-  /** What it is told of. */
+  /** Events that the channel is notified of. */
   events?:
     | readonly (
         | "monitor.down"
@@ -1520,7 +1520,7 @@ export interface ChannelPage {
 /** What `POST /v1/pulse/channels/{channel_id}/test` answers. */
 export interface ChannelTested {
   status: "sent" | "failed";
-  /** Null without an answer, and of `email`, which the mail queue has taken. */
+  /** Status of the response; null without a response and for `email`, which is queued. */
   response_status: number | null;
   error: string | null;
 }
@@ -1530,14 +1530,14 @@ export interface MonitorStatus {
   monitor_id: string;
   /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
   type: "http" | "heartbeat";
-  /** Of a heartbeat `heartbeat:` and its id. */
+  /** URL that is checked; for heartbeats `heartbeat:` and the id. */
   url: string;
-  /** The given name, else the host of `url`; of a heartbeat `Heartbeat`. */
+  /** Name of the monitor, else the host of `url`, else `Heartbeat`. */
   name: string;
   method: string;
   body: string | null;
   timeout: number;
-  /** Null for heartbeats. */
+  /** Time between checks, in milliseconds; null for heartbeats. */
   interval: number | null;
   consecutive_threshold: number;
   cooldown_ms: number;
@@ -1556,12 +1556,12 @@ export interface MonitorStatus {
   json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
   json_value: string | number | boolean | null;
   tls_expiry_days: number;
-  /** Who is told of it; null: the project's default channels. */
+  /** Ids of the notification channels; null for the project's default channels. */
   channels: string[] | null;
   active: boolean;
-  /** Unix seconds. */
+  /** Time of creation, Unix seconds. */
   created_at: number;
-  /** Unix seconds. */
+  /** Time of the last update, Unix seconds. */
   updated_at: number;
   /** Heartbeats alone. The name in `ping_slug_url`. */
   slug?: string | null;
@@ -1585,40 +1585,40 @@ export interface MonitorStatus {
   expected_at?: string | null;
   /** Heartbeats alone. How long the last run took, if its start was told. */
   last_duration_ms?: number | null;
-  /** The names of `headers`, whose values may be secret. */
+  /** Names of `headers`; their values can be secret. */
   header_names: string[];
   status: "up" | "down" | "unknown";
-  /** Milliseconds of the last check; the time-out on a time-out. */
+  /** Latency of the last check, in milliseconds; the timeout if it timed out. */
   latency_ms: number | null;
-  /** Unix seconds. */
+  /** Time of the last check, Unix seconds. */
   last_checked_at: number | null;
-  /** Up, but slow: three checks in a row took longer than `degraded_ms`. */
+  /** Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`. */
   degraded: boolean;
-  /** The last check failed, and it takes more of them to be down. */
+  /** Whether the last check failed, but the target is not down yet. */
   failing: boolean;
-  /** The one that the last check met, of `https` alone. */
+  /** Certificate seen by the last check (`https` only). */
   certificate: {
-    /** When it ends, Unix seconds. */
+    /** Expiry of the certificate, Unix seconds. */
     not_after: number;
-    /** Whole days; negative once it has ended. */
+    /** Whole days until expiry; negative after it. */
     days_left: number;
     issuer: string;
   } | null;
-  /** Of the outage that lasts. */
+  /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
   depends_on: string | null;
-  /** It goes up and down so often that channels are told once, and then where it stays. */
+  /** Whether the status changes so often that channels are notified only once, and again when it is stable. */
   flapping: boolean;
-  /** Planned work is under way. */
+  /** Whether a maintenance window is open. */
   maintenance: boolean;
   consecutive_failures: number;
 }
 
 /** The body of `POST /v1/pulse`. */
 export interface MonitorCreateBody {
-  /** What is checked. Required, but for heartbeats. */
+  /** URL to check. Required, except for heartbeats. */
   url?: string | undefined;
-  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. Required, but for heartbeats. */
+  /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
   /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
   type?: "http" | "heartbeat" | undefined;
@@ -1632,51 +1632,51 @@ export interface MonitorCreateBody {
   tz?: string | undefined;
   /** Heartbeats: how much later a ping may come, and how long a run may take; 3600000 unless given. */
   grace_ms?: number | undefined;
-  /** `GET` unless given. */
+  /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;
-  /** Milliseconds; 10000 unless given. */
+  /** Timeout of a check, in milliseconds; 10000 by default. */
   timeout?: number | undefined;
-  /** Failures in a row that make it down; 1 unless given. */
+  /** Consecutive failures after which the target is down; 1 by default. */
   consecutive_threshold?: number | undefined;
-  /** Milliseconds before a target that stays down is told of again; 300000 unless given. */
+  /** Time before the alert of a target that stays down is repeated, in milliseconds; 300000 by default. */
   cooldown_ms?: number | undefined;
-  /** Whether to write to the account's e-mail address. Tiers pro and scale. */
+  /** Whether alerts are also sent to the e-mail address of the account. Tiers pro and scale. */
   email_alert?: boolean | undefined;
-  /** Whether to tell of recovery as well. */
+  /** Whether the webhook and the e-mail also report recovery. */
   notify_recovery?: boolean | undefined;
-  /** What it is listed under. */
+  /** Group under which the monitor is listed. */
   group?: string | null | undefined;
-  /** Milliseconds between the checks from the first failure until it is down, at most `interval`; null: `interval`. */
+  /** Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`. */
   retry_interval?: number | null | undefined;
-  /** Successes in a row that make it up again; 1 unless given. */
+  /** Consecutive successes after which a target that is down is up; 1 by default. */
   recovery_threshold?: number | undefined;
-  /** Milliseconds above which a check is slow, less than `timeout`. */
+  /** Latency above which a check is slow, in milliseconds; less than `timeout`. */
   degraded_ms?: number | null | undefined;
-  /** Whether channels are told when it becomes slow, and quick again. */
+  /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** What the first 64 KiB of the body must have in them. */
+  /** Text that must appear in the first 64 KiB of the body. */
   keyword?: string | null | undefined;
-  /** What they must not have in them. */
+  /** Text that must not appear in the first 64 KiB of the body. */
   keyword_absent?: string | null | undefined;
-  /** Where a value of a JSON answer stands. */
+  /** Path of a value in a JSON response. */
   json_path?: string | null | undefined;
-  /** How it is compared; `==` unless given. */
+  /** Comparison of the value at `json_path`; `==` by default. */
   json_op?: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null | undefined;
-  /** What it is compared with. */
+  /** Value that the value at `json_path` is compared with. */
   json_value?: string | number | boolean | null | undefined;
-  /** Days before its certificate ends at which channels are told; 0: never. 14 unless given. */
+  /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | undefined;
   channels?: readonly string[] | null | undefined;
-  /** Unique in the project. The host of `url` stands in its place where none is given. */
+  /** Name of the monitor, unique in the project. Without one, the host of `url` is shown. */
   name?: string | undefined;
-  /** Sent with each check. Tiers pro and scale. */
+  /** Headers that each check sends. Tiers pro and scale. */
   headers?: Record<string, string> | undefined;
-  /** Sent with `POST`. */
+  /** Body that checks send with the method `POST`. */
   body?: string | undefined;
-  /** Where notifications go. Tier starter and higher. */
+  /** URL that receives alerts as signed webhooks. Tier starter and higher. */
   webhook_url?: string | undefined;
-  /** The monitor without which this one cannot be up: while that has failed, this one fails silently. */
+  /** Id of the monitor that this one depends on. While that one fails, failures of this one cause no alerts. */
   depends_on?: string | null | undefined;
 }
 
@@ -1685,14 +1685,14 @@ export interface Monitor {
   id: string;
   /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
   type: "http" | "heartbeat";
-  /** Of a heartbeat `heartbeat:` and its id. */
+  /** URL that is checked; for heartbeats `heartbeat:` and the id. */
   url: string;
-  /** The given name, else the host of `url`; of a heartbeat `Heartbeat`. */
+  /** Name of the monitor, else the host of `url`, else `Heartbeat`. */
   name: string;
   method: string;
   body: string | null;
   timeout: number;
-  /** Null for heartbeats. */
+  /** Time between checks, in milliseconds; null for heartbeats. */
   interval: number | null;
   consecutive_threshold: number;
   cooldown_ms: number;
@@ -1711,12 +1711,12 @@ export interface Monitor {
   json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
   json_value: string | number | boolean | null;
   tls_expiry_days: number;
-  /** Who is told of it; null: the project's default channels. */
+  /** Ids of the notification channels; null for the project's default channels. */
   channels: string[] | null;
   active: boolean;
-  /** Unix seconds. */
+  /** Time of creation, Unix seconds. */
   created_at: number;
-  /** Unix seconds. */
+  /** Time of the last update, Unix seconds. */
   updated_at: number;
   /** Heartbeats alone. The name in `ping_slug_url`. */
   slug?: string | null;
@@ -1742,30 +1742,30 @@ export interface Monitor {
   last_duration_ms?: number | null;
   headers: Record<string, string> | null;
   status: "up" | "down" | "unknown";
-  /** Milliseconds of the last check; the time-out on a time-out. */
+  /** Latency of the last check, in milliseconds; the timeout if it timed out. */
   latency_ms: number | null;
-  /** Unix seconds. */
+  /** Time of the last check, Unix seconds. */
   last_checked_at: number | null;
-  /** Up, but slow: three checks in a row took longer than `degraded_ms`. */
+  /** Whether the target is up, but slow: three consecutive checks took longer than `degraded_ms`. */
   degraded: boolean;
-  /** The last check failed, and it takes more of them to be down. */
+  /** Whether the last check failed, but the target is not down yet. */
   failing: boolean;
-  /** The one that the last check met, of `https` alone. */
+  /** Certificate seen by the last check (`https` only). */
   certificate: {
-    /** When it ends, Unix seconds. */
+    /** Expiry of the certificate, Unix seconds. */
     not_after: number;
-    /** Whole days; negative once it has ended. */
+    /** Whole days until expiry; negative after it. */
     days_left: number;
     issuer: string;
   } | null;
-  /** Of the outage that lasts. */
+  /** Id of the open incident; null while the target is not down. */
   incident_id: string | null;
   depends_on: string | null;
-  /** It goes up and down so often that channels are told once, and then where it stays. */
+  /** Whether the status changes so often that channels are notified only once, and again when it is stable. */
   flapping: boolean;
-  /** Planned work is under way. */
+  /** Whether a maintenance window is open. */
   maintenance: boolean;
-  /** The interval was raised to the tier's minimum. */
+  /** Notice that an interval was raised to the minimum of the tier. */
   warning?: string;
 }
 
@@ -1776,11 +1776,11 @@ export type MonitorDeleted = { deleted: true };
 export interface MonitorHistory {
   checks: MonitorCheck[];
   uptime: {
-    /** Percent; null without checks. */
+    /** Share of checks that were up, in percent; null without checks. */
     "24h": number | null;
-    /** Percent; null without checks. */
+    /** Share of checks that were up, in percent; null without checks. */
     "7d": number | null;
-    /** Percent; null without checks. */
+    /** Share of checks that were up, in percent; null without checks. */
     "30d": number | null;
   };
   /** Hand it in to get the next page. Absent on the last one. */
@@ -1789,16 +1789,16 @@ export interface MonitorHistory {
 
 /** What `GET /v1/pulse/{monitorId}/history` answers, `checks`, `[]`. */
 export interface MonitorCheck {
-  /** Unix seconds. */
+  /** Time of the check, Unix seconds. */
   checked_at: number;
   status: "up" | "down";
   latency_ms: number;
   response_status: number | null;
   error: string | null;
   manual: boolean;
-  /** The line of this server itself was cut: the check counts for nothing. */
+  /** Whether the check is ignored because Ninefold was offline. */
   observer_offline: boolean;
-  /** Made during planned work: the check does not count in the uptime. */
+  /** Whether the check was made in a maintenance window and does not count in the uptime. */
   maintenance: boolean;
 }
 
@@ -2119,9 +2119,9 @@ export interface HeartbeatPing {
 
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
-  /** What is checked. Required, but for heartbeats. */
+  /** URL to check. Required, except for heartbeats. */
   url?: string | undefined;
-  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. Required, but for heartbeats. */
+  /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
   /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
   type?: "http" | "heartbeat" | undefined;
@@ -2135,52 +2135,52 @@ export interface MonitorUpdateBody {
   tz?: string | undefined;
   /** Heartbeats: how much later a ping may come, and how long a run may take; 3600000 unless given. */
   grace_ms?: number | undefined;
-  /** `GET` unless given. */
+  /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;
-  /** Milliseconds; 10000 unless given. */
+  /** Timeout of a check, in milliseconds; 10000 by default. */
   timeout?: number | undefined;
-  /** Failures in a row that make it down; 1 unless given. */
+  /** Consecutive failures after which the target is down; 1 by default. */
   consecutive_threshold?: number | undefined;
-  /** Milliseconds before a target that stays down is told of again; 300000 unless given. */
+  /** Time before the alert of a target that stays down is repeated, in milliseconds; 300000 by default. */
   cooldown_ms?: number | undefined;
-  /** Whether to write to the account's e-mail address. Tiers pro and scale. */
+  /** Whether alerts are also sent to the e-mail address of the account. Tiers pro and scale. */
   email_alert?: boolean | undefined;
-  /** Whether to tell of recovery as well. */
+  /** Whether the webhook and the e-mail also report recovery. */
   notify_recovery?: boolean | undefined;
-  /** What it is listed under. */
+  /** Group under which the monitor is listed. */
   group?: string | null | undefined;
-  /** Milliseconds between the checks from the first failure until it is down, at most `interval`; null: `interval`. */
+  /** Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`. */
   retry_interval?: number | null | undefined;
-  /** Successes in a row that make it up again; 1 unless given. */
+  /** Consecutive successes after which a target that is down is up; 1 by default. */
   recovery_threshold?: number | undefined;
-  /** Milliseconds above which a check is slow, less than `timeout`. */
+  /** Latency above which a check is slow, in milliseconds; less than `timeout`. */
   degraded_ms?: number | null | undefined;
-  /** Whether channels are told when it becomes slow, and quick again. */
+  /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** What the first 64 KiB of the body must have in them. */
+  /** Text that must appear in the first 64 KiB of the body. */
   keyword?: string | null | undefined;
-  /** What they must not have in them. */
+  /** Text that must not appear in the first 64 KiB of the body. */
   keyword_absent?: string | null | undefined;
-  /** Where a value of a JSON answer stands. */
+  /** Path of a value in a JSON response. */
   json_path?: string | null | undefined;
-  /** How it is compared; `==` unless given. */
+  /** Comparison of the value at `json_path`; `==` by default. */
   json_op?: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null | undefined;
-  /** What it is compared with. */
+  /** Value that the value at `json_path` is compared with. */
   json_value?: string | number | boolean | null | undefined;
-  /** Days before its certificate ends at which channels are told; 0: never. 14 unless given. */
+  /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | undefined;
   channels?: readonly string[] | null | undefined;
-  /** Unique in the project. The host of `url` stands in its place where none is given. */
+  /** Name of the monitor, unique in the project. Without one, the host of `url` is shown. */
   name?: string | null | undefined;
   headers?: Record<string, string> | null | undefined;
-  /** Sent with `POST`. */
+  /** Body that checks send with the method `POST`. */
   body?: string | null | undefined;
-  /** Where notifications go. Tier starter and higher. */
+  /** URL that receives alerts as signed webhooks. Tier starter and higher. */
   webhook_url?: string | null | undefined;
-  /** The monitor without which this one cannot be up: while that has failed, this one fails silently. */
+  /** Id of the monitor that this one depends on. While that one fails, failures of this one cause no alerts. */
   depends_on?: string | null | undefined;
-  /** Whether it is checked. */
+  /** Whether the monitor is active: checked, or waiting for pings. */
   active?: boolean | undefined;
 }
 
@@ -3093,7 +3093,7 @@ export interface KnownExtras {
   held?: number;
   /** OFREP: key of the requested flag. */
   key?: string;
-  /** With `monitor_name_taken` and `monitor_slug_taken`: the monitor that has it. */
+  /** With `monitor_name_taken` and `monitor_slug_taken`: the id of the monitor that uses the name or slug. */
   monitor_id?: string;
   /** With `schedule_name_taken`: ID of the schedule that has the name. */
   schedule_id?: string;
@@ -3510,9 +3510,9 @@ export const OPERATIONS = {
     never,
     {
       status?: "up" | "down" | "unknown" | "degraded" | undefined;
-      /** Only those that are checked, or only those that are paused. */
+      /** Returns only active monitors (`true`) or only paused ones (`false`). */
       active?: boolean | undefined;
-      /** Only the monitor that was given this name. */
+      /** Returns only the monitor with exactly this `name`. */
       name?: string | undefined;
     }
   >,

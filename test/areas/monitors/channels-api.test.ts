@@ -117,7 +117,7 @@ describe("a channel", () => {
       const { fields } = expectError(await owner.patch(path, { config: body["config"] }), "validation_error");
       expect([kind, fields]).toEqual([
         kind,
-        { [field]: ["must have the secret itself where views show [secret]"] },
+        { [field]: ["must contain the secret itself, not [secret]"] },
       ]);
       expectError(
         await owner.post(CHANNELS, { name: "x", kind, config: body["config"] }),

@@ -2,36 +2,136 @@ import { SECRET } from "../../../kernel/audit/redaction.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import type { ChannelConfig, ChannelEvent, ChannelKind } from "./schema.ts";
 
-/** Longest text that is sent, in UTF-16 units: with its heading and in UTF-8 it is within the bound of every provider, the lowest being Discord's 2,000 characters and ntfy's 4,096 bytes. */
+/**
+ * Maximum length of a text, in UTF-16 units. With its heading, in UTF-8, it is within the limits of all providers; the
+ * lowest are 2,000 characters of Discord and 4,096 bytes of ntfy.
+ */
 export const TEXT_MAX = 1_000;
-/** Where bots of Telegram are called, unless a channel has a server of its own. */
+/** The API of Telegram, unless a channel has its own server. */
 const TELEGRAM = "https://api.telegram.org";
 
 /** An event, or a test of a channel. */
 export type ChannelMessageEvent = ChannelEvent | "channel.test";
 
-/** What is told, as people read it. */
+/** A message to a channel. */
 export interface ChannelMessage {
   readonly event: ChannelMessageEvent;
-  /** `[DOWN] Shop`. */
+  /** Such as `[DOWN] Shop`. */
   readonly heading: string;
   readonly text: string;
-  /** The page of the console; null where it is not known how the server is reached. */
+  /** URL of the page in the console; null if the public URL is not configured. */
   readonly link: string | null;
-  /** What a webhook's body says. */
+  /** Body of a webhook. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /** A request to a channel. */
-export interface ChannelRequest {
+interface ChannelRequest {
   readonly url: string;
   readonly headers: RequestHeaders;
   readonly body: string;
 }
 
-type Grade = "failure" | "success" | "warning" | "info";
+type Field = keyof ChannelConfig;
 
-const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [word: string, grade: Grade]>> = {
+/** What a kind of channel needs and does. */
+interface ChannelKindInfo {
+  readonly requiredFields: readonly Field[];
+  readonly optionalFields?: readonly Field[];
+  /** Format of `token`, if it is not any printable ASCII text. */
+  readonly tokenFormat?: RegExp;
+  /** Whether requests are signed as webhooks. */
+  readonly isSigned?: true;
+  /** The feature that the tier of the account must have. */
+  readonly feature: "a channel" | "a channel of kind email";
+  /** Whether path and query of `url` are secret. */
+  readonly hasSecretUrl: boolean;
+  /** Makes the request of a message; null for e-mails, which are sent by the outbox. */
+  readonly request: ((config: ChannelConfig, message: ChannelMessage) => ChannelRequest) | null;
+}
+
+/** A Telegram token: a part of the path of a URL. */
+const TELEGRAM_TOKEN = /^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$/;
+/** Any other token: the value of a header. */
+const TOKEN = /^[\x21-\x7e]+$/;
+
+/** All kinds of channels. */
+export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
+  webhook: {
+    requiredFields: ["url"],
+    feature: "a channel",
+    isSigned: true,
+    hasSecretUrl: false,
+    request: ({ url = "" }, { facts }) => json(url, facts),
+  },
+  slack: {
+    requiredFields: ["url"],
+    feature: "a channel",
+    hasSecretUrl: true,
+    request: ({ url = "" }, message) => json(url, { text: escapedForSlack(linesOf(message)) }),
+  },
+  discord: {
+    requiredFields: ["url"],
+    feature: "a channel",
+    hasSecretUrl: true,
+    request: ({ url = "" }, message) =>
+      json(url, { content: linesOf(message), allowed_mentions: { parse: [] } }),
+  },
+  telegram: {
+    requiredFields: ["token", "chat_id"],
+    feature: "a channel",
+    optionalFields: ["url"],
+    tokenFormat: TELEGRAM_TOKEN,
+    hasSecretUrl: false,
+    request: ({ url, token = "", chat_id }, message) =>
+      json(withPath(url ?? TELEGRAM, `/bot${token}/sendMessage`), { chat_id, text: linesOf(message) }),
+  },
+  ntfy: {
+    requiredFields: ["url"],
+    feature: "a channel",
+    optionalFields: ["token"],
+    hasSecretUrl: true,
+    request({ url = "", token }, message) {
+      const severity = severityOf(message);
+      const authorization: RequestHeaders = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+      const headers = {
+        "Content-Type": "text/plain; charset=utf-8",
+        Title: headerText(message.heading),
+        Priority: severity === "failure" ? "5" : "3",
+        Tags: NTFY_TAGS[severity],
+        ...authorization,
+      };
+      return { url, headers, body: textOf(message) };
+    },
+  },
+  gotify: {
+    requiredFields: ["url", "token"],
+    feature: "a channel",
+    hasSecretUrl: false,
+    request({ url = "", token = "" }, message) {
+      const priority = severityOf(message) === "failure" ? 8 : 4;
+      const body = { title: message.heading, message: textOf(message), priority };
+      return json(withPath(url, "/message"), body, { "X-Gotify-Key": token });
+    },
+  },
+  apprise: {
+    requiredFields: ["url"],
+    feature: "a channel",
+    hasSecretUrl: true,
+    request: ({ url = "" }, message) =>
+      json(url, { title: message.heading, body: textOf(message), type: severityOf(message) }),
+  },
+  email: {
+    requiredFields: ["to"],
+    feature: "a channel of kind email",
+    hasSecretUrl: false,
+    request: null,
+  },
+};
+
+type Severity = "failure" | "success" | "warning" | "info";
+
+const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string, severity: Severity]>> = {
   "monitor.down": ["DOWN", "failure"],
   "monitor.up": ["UP", "success"],
   "monitor.degraded": ["DEGRADED", "warning"],
@@ -45,56 +145,28 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [word: string,
   "channel.test": ["TEST", "info"],
 };
 /** Names of emoji that ntfy shows. */
-const TAGS: Readonly<Record<Grade, string>> = {
+const NTFY_TAGS: Readonly<Record<Severity, string>> = {
   failure: "rotating_light",
   success: "white_check_mark",
   warning: "warning",
   info: "information_source",
 };
 
-/** What a message begins with. */
+/** The heading of a message. */
 export function headingOf(event: ChannelMessageEvent, title: string): string {
   return `[${EVENT_LABELS[event][0]}] ${title}`;
 }
 
-/** A text that is not too long. */
+/** A text, cut to {@link TEXT_MAX}. */
 export function shortened(text: string): string {
   return text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX - 1).toWellFormed()}…`;
 }
 
-/** What is sent to a channel of a kind. Webhooks are signed by who sends them; e-mails go another way. */
-export function requestOf(
-  kind: Exclude<ChannelKind, "email">,
-  { url = "", token = "", chat_id }: ChannelConfig,
-  told: ChannelMessage,
-): ChannelRequest {
-  const { heading, facts } = told;
-  const grade = EVENT_LABELS[told.event][1];
-  const isUrgent = grade === "failure";
-  const text = textOf(told);
-  const message = `${heading}\n${text}`;
-  switch (kind) {
-    case "webhook":
-      return json(url, facts);
-    case "slack":
-      return json(url, { text: escaped(message) });
-    case "discord":
-      return json(url, { content: message, allowed_mentions: { parse: [] } });
-    case "telegram":
-      return json(below(url || TELEGRAM, `/bot${token}/sendMessage`), { chat_id, text: message });
-    case "gotify": {
-      const body = { title: heading, message: text, priority: isUrgent ? 8 : 4 };
-      return json(below(url, "/message"), body, { "X-Gotify-Key": token });
-    }
-    case "apprise":
-      return json(url, { title: heading, body: text, type: grade });
-    case "ntfy": {
-      const shown = { Title: headerText(heading), Priority: isUrgent ? "5" : "3", Tags: TAGS[grade] };
-      const type = { "Content-Type": "text/plain; charset=utf-8" };
-      const authorization: RequestHeaders = token === "" ? {} : { Authorization: `Bearer ${token}` };
-      return { url, headers: { ...type, ...shown, ...authorization }, body: text };
-    }
-  }
+/** The request of a message to a channel. Not for e-mails. The sender signs webhooks. */
+export function requestOf(kind: ChannelKind, config: ChannelConfig, message: ChannelMessage): ChannelRequest {
+  const { request } = CHANNEL_KINDS[kind];
+  if (request === null) throw new Error(`channels of the kind ${kind} send no requests`);
+  return request(config, message);
 }
 
 /** The text with its link. */
@@ -102,41 +174,53 @@ export function textOf({ text, link }: ChannelMessage): string {
   return link === null ? text : `${text} · ${link}`;
 }
 
-/** A URL whose path and query are secrets of its own. */
+/** Whether a token has the format of its kind. */
+export function isToken(kind: ChannelKind, token: string): boolean {
+  return (CHANNEL_KINDS[kind].tokenFormat ?? TOKEN).test(token);
+}
+
+/** A URL without its path and query, which are secret. */
 export function redactedUrl(url: string): string {
   return `${new URL(url).origin}/${SECRET}`;
 }
 
-/** A channel's configuration without what is secret in it. */
+/** A channel's configuration without its secrets. */
 export function redactedConfig(kind: ChannelKind, config: ChannelConfig): ChannelConfig {
   const { url, token } = config;
-  const isPlain = kind === "webhook" || kind === "gotify" || kind === "telegram";
   return {
     ...config,
-    ...(url === undefined || isPlain ? {} : { url: redactedUrl(url) }),
+    ...(url === undefined || !CHANNEL_KINDS[kind].hasSecretUrl ? {} : { url: redactedUrl(url) }),
     ...(token === undefined ? {} : { token: SECRET }),
   };
+}
+
+function severityOf({ event }: ChannelMessage): Severity {
+  return EVENT_LABELS[event][1];
+}
+
+function linesOf(message: ChannelMessage): string {
+  return `${message.heading}\n${textOf(message)}`;
 }
 
 function json(url: string, body: object, headers: RequestHeaders = {}): ChannelRequest {
   return { url, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-function below(base: string, path: string): string {
+function withPath(base: string, path: string): string {
   const url = new URL(base);
   url.pathname = (url.pathname.endsWith("/") ? url.pathname.slice(0, -1) : url.pathname) + path;
   return url.href;
 }
 
-/** Slack reads these three as its own signs, in mentions of everybody for one. */
-function escaped(text: string): string {
+/** Slack interprets these three characters, for example in mentions of everyone. */
+function escapedForSlack(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** Bytes of one encoded word: with what stands around it, and in base64, at most 75 characters (RFC 2047, section 2). */
+/** Bytes of one encoded word: in base64 with its delimiters, at most 75 characters (RFC 2047, section 2). */
 const WORD_BYTES = 45;
 
-/** A text as a header's value: what is not ASCII as encoded words of RFC 2047. */
+/** A text as a header value: text that is not ASCII as encoded words of RFC 2047. */
 function headerText(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text)) return text;
   const words: string[] = [];

@@ -11,7 +11,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { assertFeature } from "../settings.ts";
-import { redactedConfig } from "./channel-kinds.ts";
+import { CHANNEL_KINDS, isToken, redactedConfig } from "./channel-kinds.ts";
 import type { Notifications } from "./notifications.ts";
 import {
   CHANNELS_MAX,
@@ -28,7 +28,7 @@ import {
 import type { ChannelRow } from "./store.ts";
 
 const codes = registerErrors({
-  channel_limit_exceeded: [403, "The project has as many channels as it may have."],
+  channel_limit_exceeded: [403, "The project has the maximum number of channels."],
 });
 
 declare module "../../../kernel/errors.ts" {
@@ -36,28 +36,11 @@ declare module "../../../kernel/errors.ts" {
 }
 
 type Field = keyof ChannelConfig;
-const URL_ALONE = { needs: ["url"], takes: ["url"] } as const;
-/** What each kind is configured by. */
-const FIELDS: Readonly<
-  Record<ChannelKind, { readonly needs: readonly Field[]; readonly takes: readonly Field[] }>
-> = {
-  webhook: URL_ALONE,
-  slack: URL_ALONE,
-  discord: URL_ALONE,
-  telegram: { needs: ["token", "chat_id"], takes: ["token", "chat_id", "url"] },
-  ntfy: { needs: ["url"], takes: ["url", "token"] },
-  gotify: { needs: ["url", "token"], takes: ["url", "token"] },
-  apprise: URL_ALONE,
-  email: { needs: ["to"], takes: ["to"] },
-};
 
-/** It stands in a path. */
-const TELEGRAM_TOKEN = /^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$/;
-/** It stands in a header. */
-const TOKEN = /^[\x21-\x7e]+$/;
+/** A Telegram chat: its number, or the name of a public channel. */
 const CHAT = /^(-?[0-9]{1,20}|@[A-Za-z0-9_]{1,63})$/;
 
-/** The use cases of channels. */
+/** Manages notification channels. */
 export class Channels {
   private nextRef: number;
 
@@ -76,7 +59,7 @@ export class Channels {
     if (channels.count(project.ref) >= CHANNELS_MAX)
       throw new ApiError(
         "channel_limit_exceeded",
-        `A project has at most ${CHANNELS_MAX} channels. Remove one.`,
+        `A project has at most ${CHANNELS_MAX} channels. Delete one.`,
       );
     const channelId = prefixedId("chn", ids.uuidV7());
     const row: ChannelRow = {
@@ -98,7 +81,7 @@ export class Channels {
     return this.view(row);
   }
 
-  /** A page of a project's channels, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  /** Lists a project's channels, newest first. @throws ApiError `validation_error` for an invalid cursor. */
   list(projectRef: number, { limit = CHANNELS_MAX, cursor }: ChannelQuery): ChannelPage {
     const rows = this.parts.channels.page(projectRef, pageStart(cursor), limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
@@ -123,9 +106,12 @@ export class Channels {
     const sealed = config === undefined ? before.config : this.notifications.sealed(config, channelId);
     const row: ChannelRow = { ...before, name, isDefault, events, config: sealed, updatedAt: tx.now };
     this.parts.channels.update(tx, row);
-    const [was, is] = [this.audited(before), this.audited(row)];
-    const change = { ...aboutChannel(row, "changed"), before: was, after: is };
-    // A new secret shows nowhere in it.
+    const change = {
+      ...aboutChannel(row, "changed"),
+      before: this.audited(before),
+      after: this.audited(row),
+    };
+    // A new secret makes no visible difference, and is a change all the same.
     tx.audit(config === undefined ? changed(change) : change);
     return this.view(row);
   }
@@ -139,23 +125,24 @@ export class Channels {
     return { deleted: true };
   }
 
-  /** Sends a test, once, and says what became of it. @throws ApiError `not_found` */
+  /** Sends a test message once and returns its result. @throws ApiError `not_found` */
   test(call: Call, channelId: string): Promise<ChannelTested> {
     const { ref: projectRef } = call.caller.project;
-    // A target has more time than an idle connection.
+    // A target can take longer than the timeout of idle connections.
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.find(projectRef, channelId),
-      outside: async (channel) => (channel.kind === "email" ? null : await this.notifications.trial(channel)),
+      outside: async (channel) =>
+        CHANNEL_KINDS[channel.kind].request === null ? null : await this.notifications.sendTest(channel),
       settle: (tx, channel, result) => {
-        if (result === null) this.notifications.trialByMail(tx, channel);
+        if (result === null) this.notifications.queueTestMail(tx, channel);
         const { status: response_status, error } = result ?? { status: null, error: null };
         return { status: error === null ? "sent" : "failed", response_status, error };
       },
     });
   }
 
-  /** The references of channels that a monitor is to tell. @throws ApiError `validation_error` for a foreign one. */
+  /** The references of channels by their ids. @throws ApiError `validation_error` for a channel of another project. */
   refsOf(projectRef: number, channelIds: readonly string[]): number[] {
     return channelIds.map((id) => {
       const row = this.parts.channels.find(id);
@@ -165,12 +152,12 @@ export class Channels {
     });
   }
 
-  /** The ids of the channels that a monitor names; null: the default ones. */
-  namedBy(projectRef: number, monitorRef: number): string[] | null {
+  /** The ids of the channels of a monitor; null for the default channels. */
+  idsFor(projectRef: number, monitorRef: number): string[] | null {
     const refs = this.parts.channels.chosen(monitorRef);
     if (refs === null) return null;
-    const there = this.parts.channels.idsOf(projectRef);
-    const idOf = new Map(there.map(({ ref, channelId }) => [ref, channelId]));
+    const existing = this.parts.channels.idsOf(projectRef);
+    const idOf = new Map(existing.map(({ ref, channelId }) => [ref, channelId]));
     return refs.flatMap((ref) => idOf.get(ref) ?? []);
   }
 
@@ -182,36 +169,36 @@ export class Channels {
   }
 
   private assertConfig(account: CallerAccount, kind: ChannelKind, config: ChannelConfig): void {
-    assertFeature(kind === "email" ? "a channel of kind email" : "a channel", account.tier);
-    const { needs, takes } = FIELDS[kind];
-    const missing = needs.find((field) => config[field] === undefined);
+    assertFeature(CHANNEL_KINDS[kind].feature, account.tier);
+    const { requiredFields, optionalFields = [] } = CHANNEL_KINDS[kind];
+    const missing = requiredFields.find((field) => config[field] === undefined);
     if (missing !== undefined) throw invalidField(`config.${missing}`, `is required for the kind ${kind}`);
-    const foreign = (Object.keys(config) as Field[]).find((field) => !takes.includes(field));
-    if (foreign !== undefined)
-      throw invalidField(`config.${foreign}`, `is nothing that the kind ${kind} takes`);
+    const known: readonly Field[] = [...requiredFields, ...optionalFields];
+    const unknown = (Object.keys(config) as Field[]).find((field) => !known.includes(field));
+    if (unknown !== undefined)
+      throw invalidField(`config.${unknown}`, `is not a field of the kind ${kind}: omit it`);
     const shown = (["url", "token"] as const).find((field) => config[field]?.includes(SECRET));
-    // Who sends back what a view shows would lose the secret, and learn it from the alert that does not come.
+    // A redacted configuration that is sent back would replace the secret.
     if (shown !== undefined)
-      throw invalidField(`config.${shown}`, `must have the secret itself where views show ${SECRET}`);
+      throw invalidField(`config.${shown}`, `must contain the secret itself, not ${SECRET}`);
     const { url, token, chat_id: chat, to } = config;
     if (url !== undefined) this.parts.outbound.policy.assertUrl("config.url", url, { requireHttps: true });
-    const isToken = kind === "telegram" ? TELEGRAM_TOKEN : TOKEN;
-    if (token !== undefined && !isToken.test(token))
-      throw invalidField("config.token", "must be a token as its provider gives it, without spaces");
+    if (token !== undefined && !isToken(kind, token))
+      throw invalidField("config.token", "must be a token in the format of its provider, without spaces");
     if (chat !== undefined && !CHAT.test(chat))
-      throw invalidField("config.chat_id", "must be a chat's number, or @ and the name of a channel");
+      throw invalidField("config.chat_id", "must be the number of a chat, or @ and the name of a channel");
     if (to !== undefined) this.assertRecipients(account, to);
   }
 
-  /** Nobody's server writes to whom it does not know: addresses are the account's own, the operator's are free. */
+  /** The server sends e-mails to the address of the account only; the operator's channels can use any address. */
   private assertRecipients({ ref, tier }: CallerAccount, to: readonly string[]): void {
     const { outbox, owners } = this.parts;
     if (!outbox.available)
-      throw invalidField("kind", "must be another one: this server has no mail server to send with");
-    const own = owners.account(ref).email.toLowerCase();
-    const isMine = (address: string) => isUnlimited(tier) || address.toLowerCase() === own;
-    if (!to.every((address) => isEmail(address) && isMine(address)))
-      throw invalidField("config.to", "must be the account's own e-mail address");
+      throw invalidField("kind", "must be another kind: this server has no mail server configured");
+    const accountEmail = owners.account(ref).email.toLowerCase();
+    const isAllowed = (address: string) => isUnlimited(tier) || address.toLowerCase() === accountEmail;
+    if (!to.every((address) => isEmail(address) && isAllowed(address)))
+      throw invalidField("config.to", "must be the e-mail address of the account");
   }
 
   private view(row: ChannelRow): Channel {
@@ -227,7 +214,6 @@ export class Channels {
     };
   }
 
-  /** What the audit log keeps. */
   private audited(row: ChannelRow): NonNullable<AuditChange["after"]> {
     const { id, created_at, updated_at, ...settings } = this.view(row);
     return settings;

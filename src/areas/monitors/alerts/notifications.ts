@@ -5,6 +5,7 @@ import { shownName } from "../domain.ts";
 import type { MonitorNotification, MonitorParts, TrialResult } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import {
+  CHANNEL_KINDS,
   type ChannelMessage,
   headingOf,
   redactedUrl,
@@ -15,18 +16,18 @@ import {
 import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent } from "./schema.ts";
 import type { ChannelRow } from "./store.ts";
 
-/** Something that channels are told of. */
+/** A notification to channels. */
 export interface ChannelNotification {
   readonly projectRef: number;
-  /** Null: it is about the project, whose default channels are told. */
+  /** The monitor that it is about; null: the project. Then the default channels are notified. */
   readonly monitor: MonitorRow | null;
   readonly event: ChannelEvent;
-  /** What it is about, on one line; of a monitor its name where nothing is given. */
+  /** Subject, on one line; the name of the monitor by default. */
   readonly title?: string;
-  /** What has happened, on one line, without a full stop. */
+  /** The event, on one line, without a full stop. */
   readonly text: string;
   readonly incidentId?: string | null;
-  /** What the body of a webhook says besides. */
+  /** Additional fields of the body of a webhook. */
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
@@ -35,25 +36,24 @@ type NoticeParts = Pick<
   "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock" | "scheduler"
 >;
 
-/** Waits before retries, as endpoints have them, up to 24 hours in all: a chat service that is down must not swallow an alert. */
+/** Delays before retries, 24 hours in total, as for endpoints: an alert must survive an outage of a chat service. */
 const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
 
-/** Alerts that may not have arrived yet and are remembered in memory, some megabytes: older ones are not merged. */
+/** Pending alerts in memory, some megabytes. Older ones are not merged with newer ones. */
 const PENDING_MAX = 10_000;
 
-/** An alert that a target is down, which may not have arrived yet. */
+/** An alert that a target is down, which may be undelivered. */
 interface PendingAlert {
   readonly id: string;
-  /** When the first one was queued that has not arrived, epoch milliseconds. */
+  /** When the first undelivered alert was queued, epoch milliseconds. */
   readonly at: number;
 }
 
-/** What a test says. */
-const TEST_TEXT = "A test: alerts of this channel arrive here";
+const TEST_TEXT = "Test message: alerts of this channel arrive here";
 
-/** Tells channels, each in the unit of work of what it is told of: both happen or neither does. */
+/** Notifies channels in the unit of work of the event: either both are stored, or neither. */
 export class Notifications {
-  /** Projects that have channels: all others take no time. */
+  /** Projects with channels, so that other projects cost no time. */
   private readonly projects: Set<number>;
   /** By channel and monitor. */
   private readonly pending = new Map<string, PendingAlert>();
@@ -67,7 +67,7 @@ export class Notifications {
     return this.projects.has(projectRef);
   }
 
-  /** A project may have got its first channel, or lost its last one. */
+  /** Called after a channel was created or deleted. */
   channelsChanged(tx: Tx, projectRef: number): void {
     const [had, has] = [this.projects.has(projectRef), this.parts.channels.count(projectRef) > 0];
     const set = (is: boolean) => (is ? this.projects.add(projectRef) : this.projects.delete(projectRef));
@@ -75,12 +75,12 @@ export class Notifications {
     tx.onRollback(() => set(had));
   }
 
-  /** Tells the channels of a monitor, else the project's default ones, each if it wants to know of such events. */
-  notifyChannels(tx: Tx, notice: ChannelNotification): void {
-    const { projectRef, monitor, event } = notice;
+  /** Notifies the channels of a monitor, else the project's default channels, each if it subscribes to the event. */
+  notifyChannels(tx: Tx, notification: ChannelNotification): void {
+    const { projectRef, monitor, event } = notification;
     if (!this.hasChannels(projectRef)) return;
     const chosen = monitor === null ? null : this.parts.channels.chosen(monitor.ref);
-    let told: ChannelMessage | null = null;
+    let message: ChannelMessage | null = null;
     for (const channel of this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)) {
       const isRecipient = chosen === null ? channel.isDefault : chosen.includes(channel.ref);
       if (
@@ -89,21 +89,21 @@ export class Notifications {
         this.parts.scheduler.suspended.has(channel.accountRef)
       )
         continue;
-      const downSince = this.withdrawPending(tx, channel, notice);
-      told ??= this.messageOf(notice, tx.now);
+      const downSince = this.withdrawPending(tx, channel, notification);
+      message ??= this.messageOf(notification, tx.now);
       if (event !== "monitor.up" || downSince === null) {
-        this.remember(tx, channel, notice, this.send(tx, channel, monitor, told), downSince);
+        this.remember(tx, channel, notification, this.send(tx, channel, monitor, message), downSince);
         continue;
       }
       const text = `was down ${timeText(downSince)}–${timeText(tx.now)} UTC`;
-      this.send(tx, channel, monitor, this.messageOf({ ...notice, text }, tx.now));
-      this.remember(tx, channel, notice, null, null);
+      this.send(tx, channel, monitor, this.messageOf({ ...notification, text }, tx.now));
+      this.remember(tx, channel, notification, null, null);
     }
   }
 
   /**
-   * Cancels the alert of a monitor that has not arrived at a channel yet, where a newer one says more. Returns since when the
-   * channel has not been notified; null where everything has arrived.
+   * Cancels an undelivered alert that a newer one replaces. Returns since when the channel has not been notified; null if
+   * everything was delivered.
    */
   private withdrawPending(
     tx: Tx,
@@ -134,14 +134,14 @@ export class Notifications {
     });
   }
 
-  /** Sends a test at once, once only, and keeps nothing of it. */
-  trial(channel: ChannelRow): Promise<TrialResult> {
-    return this.parts.notifier.trial(this.notificationOf(channel, null, this.testOf(channel)));
+  /** Sends a test message immediately, without retries, and stores nothing. */
+  sendTest(channel: ChannelRow): Promise<TrialResult> {
+    return this.parts.notifier.trial(this.notificationOf(channel, null, this.testMessage(channel)));
   }
 
-  /** A test of a channel that writes e-mails: these have a queue of their own. */
-  trialByMail(tx: Tx, channel: ChannelRow): void {
-    this.send(tx, channel, null, this.testOf(channel));
+  /** Queues the test message of a channel of the kind `email`. */
+  queueTestMail(tx: Tx, channel: ChannelRow): void {
+    this.send(tx, channel, null, this.testMessage(channel));
   }
 
   /** Seals a channel's configuration. */
@@ -154,7 +154,7 @@ export class Notifications {
     return JSON.parse(this.parts.vault.open(config, sealContext(channelId)));
   }
 
-  private testOf({ name }: ChannelRow): ChannelMessage {
+  private testMessage({ name }: ChannelRow): ChannelMessage {
     const event = "channel.test";
     const timestamp = secondsOf(this.parts.clock.now());
     const facts = { event, name, text: TEST_TEXT, timestamp };
@@ -183,44 +183,49 @@ export class Notifications {
     };
   }
 
-  /** Returns the id of the notification; null of e-mails, which have a queue of their own. */
-  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, told: ChannelMessage): string | null {
+  /** Queues a message. Returns the id of the notification; null for e-mails, which the outbox sends. */
+  private send(
+    tx: Tx,
+    channel: ChannelRow,
+    monitor: MonitorRow | null,
+    message: ChannelMessage,
+  ): string | null {
     const { notifier, outbox } = this.parts;
-    if (channel.kind !== "email") return notifier.notify(tx, this.notificationOf(channel, monitor, told));
-    // The mail server may have been taken away since the channel was made.
+    if (CHANNEL_KINDS[channel.kind].request !== null)
+      return notifier.notify(tx, this.notificationOf(channel, monitor, message));
+    // The mail server may have been removed from the configuration since then.
     if (!outbox.available) return null;
-    const mail = { subject: told.heading, text: textOf(told).replaceAll(" · ", "\n") };
+    const mail = { subject: message.heading, text: textOf(message).replaceAll(" · ", "\n") };
     for (const to of this.recipientsOf(channel)) outbox.enqueue(tx, channel.accountRef, { to, ...mail });
     return null;
   }
 
-  /** Those of the channel while they are its account's own: that may have another address now, and the old one another owner. */
+  /** The channel's recipients if they are still allowed, else the account's address: that can have changed since. */
   private recipientsOf(channel: ChannelRow): readonly string[] {
     const { email, tier } = this.parts.owners.account(channel.accountRef);
     const { to = [] } = this.configOf(channel);
-    const isOwn = (address: string) => address.toLowerCase() === email.toLowerCase();
-    return isUnlimited(tier) || (to.length === 1 && to.every(isOwn)) ? to : [email];
+    const isAccountEmail = (address: string) => address.toLowerCase() === email.toLowerCase();
+    return isUnlimited(tier) || (to.length === 1 && to.every(isAccountEmail)) ? to : [email];
   }
 
   private notificationOf(
     channel: ChannelRow,
     monitor: MonitorRow | null,
-    told: ChannelMessage,
+    message: ChannelMessage,
   ): MonitorNotification {
     const { kind, accountRef, projectRef } = channel;
-    if (kind === "email") throw new Error("e-mails are no requests");
     const config = this.configOf(channel);
-    const { body, ...destination } = requestOf(kind, config, told);
+    const { body, ...destination } = requestOf(kind, config, message);
     const monitor_id = monitor?.monitorId ?? null;
     const retry_schedule = CHANNEL_RETRIES;
-    const notification = { accountRef, projectRef, event: told.event, monitor_id, body, retry_schedule };
-    // Of these the receiver knows by their signature who they are from, and their URL is shown.
-    if (kind === "webhook") return { ...notification, target_url: destination.url };
+    const notification = { accountRef, projectRef, event: message.event, monitor_id, body, retry_schedule };
+    // Webhooks are signed, and their URL is not secret.
+    if (CHANNEL_KINDS[kind].isSigned === true) return { ...notification, target_url: destination.url };
     return { ...notification, target_url: redactedUrl(destination.url), destination };
   }
 }
 
-/** What a sealed configuration is sealed for. */
+/** The context that configurations are sealed for. */
 function sealContext(channelId: string): string {
   return `channel-config:${channelId}`;
 }

@@ -17,7 +17,7 @@ const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const WRITE = { ...READ, access: "pulse:write" } as const;
 const CHANGE = { ...WRITE, audit: "yes" } as const;
 
-/** Declares what is done with channels. */
+/** Declares the operations of notification channels. */
 export function channelRoutes(api: Api, channels: Channels) {
   return [readRoutes(api, channels), changeRoutes(api, channels)];
 }
@@ -29,7 +29,7 @@ function readRoutes(api: Api, channels: Channels) {
       "/v1/pulse/channels",
       ({ call, query }) => call.read(() => channels.list(call.caller.project.ref, query)),
       {
-        op: { name: "monitors.channels.list", ...READ, summary: "List channels, newest first" },
+        op: { name: "monitors.channels.list", ...READ, summary: "List notification channels, newest first" },
         query: ChannelQuery,
         response: ChannelPage,
       },
@@ -41,7 +41,7 @@ function readRoutes(api: Api, channels: Channels) {
         op: {
           name: "monitors.channels.read",
           ...READ,
-          summary: "Read a channel",
+          summary: "Get a notification channel",
           errors: ["not_found"],
         },
         params: ChannelParams,
@@ -60,8 +60,8 @@ function changeRoutes(api: Api, channels: Channels) {
         op: {
           name: "monitors.channels.create",
           ...CHANGE,
-          summary: "Make a channel, through which people are told",
-          description: "Tiers starter and higher; `email` needs pro.",
+          summary: "Create a notification channel",
+          description: "Tier starter and higher; the kind `email` requires the tier pro.",
           errors: ["channel_limit_exceeded"],
           example: { name: "Team chat", kind: "slack", config: { url: "https://example.com/hooks/T0/B0/x" } },
         },
@@ -77,8 +77,9 @@ function changeRoutes(api: Api, channels: Channels) {
         op: {
           name: "monitors.channels.change",
           ...CHANGE,
-          summary: "Change a channel",
-          description: "What is left out stays as it is; `config` is given whole, its secrets included.",
+          summary: "Update a notification channel",
+          description:
+            "Omitted fields stay unchanged. `config` is replaced as a whole, including its secrets.",
           errors: ["not_found"],
           example: { default: false },
         },
@@ -95,7 +96,7 @@ function changeRoutes(api: Api, channels: Channels) {
         op: {
           name: "monitors.channels.delete",
           ...CHANGE,
-          summary: "Delete a channel",
+          summary: "Delete a notification channel",
           errors: ["not_found"],
         },
         params: ChannelParams,
@@ -109,8 +110,8 @@ function changeRoutes(api: Api, channels: Channels) {
         op: {
           name: "monitors.channels.test",
           ...WRITE,
-          summary: "Send a test to a channel",
-          description: "Once, at once. An e-mail goes through the mail queue.",
+          summary: "Send a test message to a channel",
+          description: "The message is sent immediately, without retries. An e-mail is queued.",
           errors: ["not_found"],
         },
         params: ChannelParams,

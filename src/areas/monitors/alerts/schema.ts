@@ -2,33 +2,41 @@ import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 
-/** Channels of a project: a change of a monitor looks at all of them. */
+/** Channels of a project: each alert reads all of them. */
 export const CHANNELS_MAX = 50;
-/** Channels that a monitor names. */
+/** Channels of a monitor. */
 export const MONITOR_CHANNELS_MAX = 10;
-/** Addresses of a channel that writes e-mails. */
+/** Recipients of a channel of the kind `email`. */
 const RECIPIENTS_MAX = 5;
 const LIST_LIMIT = 50;
 
-/** Where people can be told. */
-const CHANNEL_KINDS = [
-  ...(["webhook", "slack", "discord", "telegram", "ntfy", "gotify", "apprise", "email"] as const),
-] as const;
+/** All kinds of channels. */
+const KINDS = ["webhook", "slack", "discord", "telegram", "ntfy", "gotify", "apprise", "email"] as const;
 /** A kind of channel. */
-export type ChannelKind = (typeof CHANNEL_KINDS)[number];
+export type ChannelKind = (typeof KINDS)[number];
 
-/** What a channel can be told of. */
+/** Events that channels can subscribe to. */
 export const CHANNEL_EVENTS = [
-  ...(["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered"] as const),
-  ...(["monitor.certificate", "monitor.flapping", "monitor.acknowledged"] as const),
-  ...(["observer.offline", "maintenance.started", "maintenance.ended"] as const),
+  "monitor.down",
+  "monitor.up",
+  "monitor.degraded",
+  "monitor.recovered",
+  "monitor.certificate",
+  "monitor.flapping",
+  "monitor.acknowledged",
+  "observer.offline",
+  "maintenance.started",
+  "maintenance.ended",
 ] as const;
 /** One of {@link CHANNEL_EVENTS}. */
 export type ChannelEvent = (typeof CHANNEL_EVENTS)[number];
 
-/** What a channel is told of where its user names nothing. */
+/** Events of a channel by default. */
 export const DEFAULT_EVENTS: readonly ChannelEvent[] = [
-  ...(["monitor.down", "monitor.up", "monitor.certificate", "observer.offline"] as const),
+  "monitor.down",
+  "monitor.up",
+  "monitor.certificate",
+  "observer.offline",
 ];
 
 const string = (maxLength: number, what: string) =>
@@ -37,17 +45,17 @@ const string = (maxLength: number, what: string) =>
 const CONFIG = {
   url: Type.Optional({
     ...string(2_048, "an http or https URL such as https://example.com/hooks"),
-    description: "Of all kinds but `email`; `telegram` needs none.",
+    description: "URL that receives the messages. All kinds except `email`; optional for `telegram`.",
     examples: ["https://hooks.slack.com/services/T0/B0/x"],
   }),
   token: Type.Optional({
     ...string(256, "a token of at most 256 characters"),
-    description: "Of `telegram` and `gotify`; `ntfy` can do without.",
+    description: "Access token, for `telegram` and `gotify`; optional for `ntfy`.",
     examples: [],
   }),
   chat_id: Type.Optional({
-    ...string(64, "a chat's number, or @ and the name of a channel"),
-    description: "Of `telegram`.",
+    ...string(64, "the number of a chat, or @ and the name of a channel"),
+    description: "Telegram chat: its number, or `@` and the name of a channel. Only for `telegram`.",
     examples: [],
   }),
   to: Type.Optional(
@@ -56,13 +64,16 @@ const CONFIG = {
       maxItems: RECIPIENTS_MAX,
       uniqueItems: true,
       errorMessage: `must be 1 to ${RECIPIENTS_MAX} e-mail addresses`,
-      description: "Of `email`: the account's own address; the operator's channels write to any.",
+      description:
+        "Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses.",
       examples: [],
     }),
   ),
 };
-const Config = Type.Object(CONFIG, { description: "What its kind needs. Secrets are shown as `[secret]`." });
-/** Where exactly a channel leads. */
+const Config = Type.Object(CONFIG, {
+  description: "Configuration that the kind requires. Responses show secrets as `[secret]`.",
+});
+/** Configuration of a channel. */
 export type ChannelConfig = Static<typeof Config>;
 
 const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
@@ -70,15 +81,15 @@ const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
   maxItems: CHANNEL_EVENTS.length,
   uniqueItems: true,
   errorMessage: `must be some of ${CHANNEL_EVENTS.join(", ")}`,
-  description: "What it is told of.",
+  description: "Events that the channel is notified of.",
   examples: [DEFAULT_EVENTS],
 });
 const IsDefault = Type.Boolean({
   errorMessage: "must be true or false",
-  description: "Whether monitors use it that name no channels.",
+  description: "Whether monitors without `channels` use the channel.",
 });
-const Kind = oneOf(CHANNEL_KINDS);
-const Name = name("What people call it.");
+const Kind = oneOf(KINDS);
+const Name = name("Name of the channel.");
 
 /** Body of a channel's creation. */
 export const ChannelCreateBody = named("ChannelCreateBody", {
@@ -90,7 +101,7 @@ export const ChannelCreateBody = named("ChannelCreateBody", {
 });
 export type ChannelCreateBody = Static<typeof ChannelCreateBody>;
 
-/** Body of a channel's change: any of these. */
+/** Body of a channel's update. */
 export const ChannelPatch = named("ChannelPatch", {
   name: Type.Optional(Name),
   config: Type.Optional(Config),
@@ -102,7 +113,6 @@ export type ChannelPatch = Static<typeof ChannelPatch>;
 const RFC_3339 = Type.String({ format: "date-time" });
 const CHANNEL_ID = Type.String({ examples: ["chn_01a1fc2c30c071d9bf080e3cb4a7b202"] });
 
-/** A channel. */
 export const Channel = named("Channel", {
   id: CHANNEL_ID,
   name: Type.String({ examples: ["Team chat"] }),
@@ -126,25 +136,25 @@ export type ChannelQuery = Static<typeof ChannelQuery>;
 export const ChannelPage = named("ChannelPage", { channels: Type.Array(Channel), cursor: NextCursor });
 export type ChannelPage = Static<typeof ChannelPage>;
 
-/** Answer to a deletion. */
+/** Response to a deletion. */
 export const ChannelDeleted = named("ChannelDeleted", { deleted: Type.Literal(true) });
 export type ChannelDeleted = Static<typeof ChannelDeleted>;
 
-/** What became of a test. */
+/** Result of a test. */
 export const ChannelTested = named("ChannelTested", {
   status: oneOf(["sent", "failed"], {}),
   response_status: orNull(Type.Integer({ examples: [200] }), {
-    description: "Null without an answer, and of `email`, which the mail queue has taken.",
+    description: "Status of the response; null without a response and for `email`, which is queued.",
   }),
   error: orNull(Type.String(), { examples: [null] }),
 });
 export type ChannelTested = Static<typeof ChannelTested>;
 
-/** The channels that a monitor names. */
+/** Ids of the channels of a monitor. */
 export const MonitorChannels = Type.Array(text({ min: 1, max: 64 }), {
   maxItems: MONITOR_CHANNELS_MAX,
   uniqueItems: true,
   errorMessage: `must be at most ${MONITOR_CHANNELS_MAX} ids of channels, or null`,
-  description: "Who is told of it, by the ids of channels; null: the project's default ones.",
+  description: "Ids of the channels that are notified; null for the project's default channels.",
   examples: [[]],
 });

@@ -2,7 +2,6 @@ import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { ChannelEvent, ChannelKind } from "./schema.ts";
 
-/** A channel as it is kept. */
 export interface ChannelRow {
   readonly ref: number;
   readonly channelId: string;
@@ -29,7 +28,7 @@ const SELECT = `SELECT ref, channel_id AS channelId, account_ref AS accountRef, 
 
 export type ChannelStore = ReturnType<typeof channelStore>;
 
-/** All SQL of channels, and of which monitor tells which. */
+/** All SQL of channels and of the channels of monitors. */
 export function channelStore(db: Database) {
   const page = db.all<Stored, [projectRef: number, before: number, rowsMax: number]>(
     `${SELECT} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
@@ -48,10 +47,10 @@ export function channelStore(db: Database) {
   const choose = db.change<[monitorRef: number, refs: string]>(
     "INSERT OR REPLACE INTO monitor_channels (monitor_ref, channel_refs) VALUES (?, ?)",
   );
-  const isThere = db.number<[ref: number]>("SELECT 1 AS n FROM channels WHERE ref = ?");
+  const exists = db.number<[ref: number]>("SELECT 1 AS n FROM channels WHERE ref = ?");
   const forget = db.change<[monitorRef: number]>("DELETE FROM monitor_channels WHERE monitor_ref = ?");
   return {
-    /** The largest reference ever given; 0 when there is none. */
+    /** The highest reference ever used; 0 for none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'channels'"),
     /** Projects that have channels. */
     projects: db.all<{ projectRef: number }>("SELECT DISTINCT project_ref AS projectRef FROM channels"),
@@ -70,13 +69,13 @@ export function channelStore(db: Database) {
     idsOf: db.all<{ ref: number; channelId: string }, [projectRef: number]>(
       "SELECT ref, channel_id AS channelId FROM channels WHERE project_ref = ?",
     ),
-    /** Those that a monitor names; null: it names none, or none that is left, which must not silence it. */
+    /** References of the channels of a monitor. Null: it has none, or all of them were deleted, which must not silence it. */
     chosen(monitorRef: number): readonly number[] | null {
       const row = chosen(monitorRef);
       if (row === null) return null;
       const refs: number[] = JSON.parse(row.refs);
-      const left = refs.filter((ref) => isThere(ref) !== 0);
-      return refs.length > 0 && left.length === 0 ? null : left;
+      const existing = refs.filter((ref) => exists(ref) !== 0);
+      return refs.length > 0 && existing.length === 0 ? null : existing;
     },
     choose(tx: Tx, monitorRef: number, refs: readonly number[] | null): void {
       if (refs === null) forget(tx, monitorRef);

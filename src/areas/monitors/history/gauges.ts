@@ -6,57 +6,53 @@ import type { MonitorParts } from "../ports.ts";
 import type { EventReader } from "../status-pages/event-reader.ts";
 import type { MonitorRow } from "../store.ts";
 
-/** Monitors that have series: a page of metrics stays some hundred kilobytes. The oldest come first, so that none goes. */
+/** Maximum number of monitors with metrics, so that `/metrics` stays at some hundred kilobytes. The oldest come first, so that no series ends. */
 export const MONITORS_MEASURED_MAX = 500;
 
-/** What a gauge reads of a monitor; null: it has no value now. */
+/** Reads the value of a gauge; null for none. */
 type Read = (monitor: MonitorRow) => number | null;
 
 type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf"> & {
   readonly eventReader: Pick<EventReader, "openIncidents">;
 };
 
-/** Declares what Prometheus reads of monitors, by project and name. */
+/** Declares the Prometheus metrics of monitors and incidents. */
 export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: GaugeParts): void {
   const { monitors, eventReader } = parts;
   const labels = new LabelledMonitors(parts);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
-    ["up", "1 while it is up, 0 while it is down; left out before its first check.", upOf],
-    ["degraded", "1 while it answers, but slowly.", ({ degraded }) => (degraded ? 1 : 0)],
-    ["latency_seconds", "Time of its last check.", ({ latencyMs }) => inSeconds(latencyMs)],
+    ["up", "1 if up, 0 if down; omitted before the first check.", upOf],
+    ["degraded", "1 if up, but slow.", ({ degraded }) => (degraded ? 1 : 0)],
+    ["latency_seconds", "Latency of the last check.", ({ latencyMs }) => inSeconds(latencyMs)],
     [
       "last_check_timestamp_seconds",
-      "When it was last checked, Unix time.",
+      "Time of the last check, Unix time.",
       ({ lastCheckedAt }) => inSeconds(lastCheckedAt),
     ],
     [
       "certificate_not_after_timestamp_seconds",
-      "When the certificate ends that its last check saw, Unix time.",
+      "Expiry of the certificate that the last check saw, Unix time.",
       ({ certificate }) => inSeconds(certificate?.notAfter ?? null),
     ],
   ];
   for (const [name, help, read] of gauges) {
     metrics.declare({
       name: `ninefold_monitor_${name}`,
-      help: `Of a monitor. ${help}`,
+      help: `Monitor: ${help}`,
       type: "gauge",
       labels: ["project", "monitor", "name", "type"],
       samples: () => labels.samples(read),
     });
   }
-  metrics.number("ninefold_monitors_omitted", "Monitors beyond those that have series of their own.", () =>
+  metrics.number("ninefold_monitors_omitted", "Monitors without metrics, above the maximum.", () =>
     Math.max(0, monitors.countAll() - MONITORS_MEASURED_MAX),
   );
-  metrics.number(
-    "ninefold_incidents_open",
-    "Incidents that are open, of all projects.",
-    eventReader.openIncidents,
-  );
+  metrics.number("ninefold_incidents_open", "Open incidents of all projects.", eventReader.openIncidents);
 }
 
-/** The monitors that are measured, and what their series are called. */
+/** Monitors with metrics, and the labels of their series. */
 class LabelledMonitors {
-  /** An id is never given anew; there are no more of them than monitors that are measured. */
+  /** Cached ids of projects, by reference. Ids are never reused. */
   private readonly projectIds = new LruMap<number, string | null>(MONITORS_MEASURED_MAX);
 
   constructor(private readonly parts: GaugeParts) {}

@@ -8,7 +8,7 @@ import { SUPPRESSION_REASONS } from "../suppression/suppression.ts";
 
 const DAY_HOURS = 24;
 
-/** A page of a monitor's checks, newest first, and its uptime. @throws ApiError `validation_error` for a foreign cursor. */
+/** Lists a monitor's checks, newest first, with its uptime. @throws ApiError `validation_error` for a cursor of another list. */
 export function historyOf(
   store: CheckStore,
   monitor: MonitorRow,
@@ -19,7 +19,7 @@ export function historyOf(
   let sequence = cursor === undefined ? monitor.lastCheck : sequenceOf(store, cursor, monitor.ref);
   while (sequence !== 0 && checks.length < limit) {
     const check = store.check(sequence);
-    // Older ones have been removed.
+    // Older checks have expired.
     if (check === null) break;
     checks.push(checkOf(check));
     sequence = check.previous;
