@@ -61,14 +61,14 @@ describe("POST /v1/relay", () => {
       }),
     ),
     {
-      name: "no delay at all",
+      name: "no delay",
       request: ["POST", "/v1/relay", { ...BODY, delay: "0s" }],
       status: 201,
       holds: { scheduled_for: TEST_START_MS, status: "scheduled" },
       spent: 1,
     },
     {
-      name: "without payload and headers",
+      name: "without payload or headers",
       request: ["POST", "/v1/relay", { target_url: BODY.target_url, method: "POST", delay: "1h" }],
       status: 201,
       spent: 1,
@@ -81,7 +81,7 @@ describe("POST /v1/relay", () => {
       spent: 1,
     },
     {
-      name: "as many headers as allowed, of the longest value",
+      name: "the maximum number of headers, of the maximum length",
       request: [
         "POST",
         "/v1/relay",
@@ -99,14 +99,14 @@ describe("POST /v1/relay", () => {
       spent: 1,
     },
     {
-      name: "a moment instead of a delay, the latest",
+      name: "the latest possible time instead of a delay",
       request: ["POST", "/v1/relay", { ...BODY, delay: undefined, at: TEST_START_MS + DELAY_MS_MAX }],
       status: 201,
       holds: { scheduled_for: TEST_START_MS + DELAY_MS_MAX },
       spent: 1,
     },
     {
-      name: "a moment that is past, which is now",
+      name: "a past time, which means now",
       request: ["POST", "/v1/relay", { ...BODY, delay: undefined, at: 0 }],
       status: 201,
       holds: { scheduled_for: TEST_START_MS },
@@ -119,7 +119,7 @@ describe("POST /v1/relay", () => {
       spent: 1,
     },
     {
-      name: "as many waits as allowed, as long as allowed, and the shortest time",
+      name: "the longest retry schedule, and the shortest timeout",
       request: [
         "POST",
         "/v1/relay",
@@ -133,7 +133,7 @@ describe("POST /v1/relay", () => {
       spent: 1,
     },
     {
-      name: "no retry, and the longest time",
+      name: "no retry, and the longest timeout",
       request: ["POST", "/v1/relay", { ...BODY, retry_schedule: [], timeout_ms: TIMEOUT_MS_MAX }],
       status: 201,
       spent: 1,
@@ -145,7 +145,7 @@ describe("POST /v1/relay", () => {
       spent: 1,
     },
     {
-      name: "a deduplication id that was used, for nothing",
+      name: "a used deduplication id, free of charge",
       before: ({ account }) => account.post("/v1/relay", { ...BODY, deduplication_id: "one" }),
       request: [
         "POST",
@@ -238,7 +238,7 @@ describe("POST /v1/relay", () => {
 });
 
 describe("the list", () => {
-  test("newest first, in pages, by status; other projects' are not in it", async () => {
+  test("is newest first, in pages, by status, without those of other projects", async () => {
     const account = await server.account();
     const other = await server.account();
     await other.post("/v1/relay", BODY);
@@ -288,7 +288,7 @@ describe("the list", () => {
     });
   }
 
-  test("reading, listing and cancelling are free", async () => {
+  test("reading, listing and cancelling are free of charge", async () => {
     const account = await server.account({ balance: 1 });
     const { body } = await account.post("/v1/relay", BODY);
     const path = `/v1/relay/${body["relay_id"]}`;
@@ -304,7 +304,7 @@ describe("the list", () => {
 });
 
 describe("one delivery", () => {
-  test("as it was asked for", async () => {
+  test("is returned as requested", async () => {
     const account = await server.account();
     const { body } = await account.post("/v1/relay", { ...BODY, method: "PUT" });
     const answer = await account.get(`/v1/relay/${body["relay_id"]}`);
@@ -331,7 +331,7 @@ describe("one delivery", () => {
     });
   });
 
-  test("cancelled: it says so, also when asked again", async () => {
+  test("is cancelled, and cancelling again returns the same", async () => {
     const account = await server.account();
     const { body } = await account.post("/v1/relay", BODY);
     const path = `/v1/relay/${body["relay_id"]}`;
@@ -345,7 +345,7 @@ describe("one delivery", () => {
     expect((await account.get(path)).body).toMatchObject({ status: "cancelled", finished_at: TEST_START_MS });
   });
 
-  test("404 for another account's, an unknown one, and what is no id", async () => {
+  test("404 for another account's delivery, an unknown one, and an invalid id", async () => {
     const [account, other] = [await server.account(), await server.account()];
     const { body } = await account.post("/v1/relay", BODY);
     for (const id of [body["relay_id"], "0190a0a0-0000-7000-8000-000000000000", "x", "%00", "..%2F"]) {
@@ -356,7 +356,7 @@ describe("one delivery", () => {
   });
 });
 
-test("custom headers and keys do not stand in the database file in clear", async () => {
+test("custom headers and keys are not in plain text in the database file", async () => {
   const account = await server.account();
   await account.post("/v1/relay", { ...BODY, headers: { Authorization: "Bearer not-for-everyone" } });
   for (const name of ["ninefold.db", "ninefold.db-wal"]) {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 beforeEach(() => stage.anew());
 afterAll(() => stage.stop());
 
-/** The first attempt of a delivery to a target with this answer. */
+/** The first attempt of a delivery to a target with this response. */
 async function attempt(answer: Response, change: object = {}): Promise<Attempt> {
   stage.sink.answers(answer);
   const [first] = (await stage.read(await stage.sent(change))).attempt_log;
@@ -21,7 +21,7 @@ async function attempt(answer: Response, change: object = {}): Promise<Attempt> 
 }
 
 describe("an attempt", () => {
-  test("says what was sent and what came back", async () => {
+  test("records request and response", async () => {
     const answer = new Response("thanks ☃", { status: 202, headers: { "X-Trace": "abc" } });
     const found = await attempt(answer, { headers: { "X-Source": "billing", "User-Agent": "Acme/1" } });
     const [received] = stage.sink.take();
@@ -46,7 +46,7 @@ describe("an attempt", () => {
     expect(found).not.toHaveProperty("response_body_base64");
   });
 
-  test("keeps no secret of either side", async () => {
+  test("stores no secret of either side", async () => {
     const given = { Authorization: "Bearer hidden-1", "X-Api-Key": "hidden-2", Cookie: "hidden-3" };
     const answer = new Response("ok", { headers: { "Set-Cookie": "hidden-4", "X-Auth-Token": "hidden-5" } });
     const found = await attempt(answer, { headers: given });
@@ -60,7 +60,7 @@ describe("an attempt", () => {
     }
   });
 
-  test("without an answer has none", async () => {
+  test("without a response records none", async () => {
     const id = await stage.sent({ target_url: "http://127.0.0.1:9/", retry_schedule: [] });
     const delivery = await stage.read(id);
     expect(delivery).toMatchObject({ status: "failed", attempts: 1 });
@@ -73,11 +73,11 @@ describe("an attempt", () => {
     });
   });
 
-  test("with an empty answer has an empty text", async () => {
+  test("with an empty response records an empty text", async () => {
     expect(await attempt(new Response(null, { status: 204 }))).toMatchObject({ response_body: "" });
   });
 
-  test("without a body, and one of bytes, are typed as such", async () => {
+  test("without a body, or with bytes, has the matching content type", async () => {
     const get = await attempt(new Response(""), { method: "GET" });
     expect(get.request_headers).toMatchObject({ "Content-Type": "application/json" });
     const bytes = { payload: undefined, body_base64: "AP8=" };
@@ -93,7 +93,7 @@ describe("an attempt", () => {
   });
 });
 
-describe("of an answer's body", () => {
+describe("the stored body of a response", () => {
   test.each([
     ["as much as is kept", "x".repeat(STORED_BODY_BYTES_MAX), STORED_BODY_BYTES_MAX],
     ["more", "x".repeat(STORED_BODY_BYTES_MAX + 1), STORED_BODY_BYTES_MAX],
@@ -103,7 +103,7 @@ describe("of an answer's body", () => {
     expect((await attempt(new Response(text))).response_body).toBe(text.slice(0, length));
   });
 
-  test("bytes that are no text come in base64, also half a character at the end", async () => {
+  test("is base64 when it is not text, also when the cut splits a character", async () => {
     for (const bytes of [Buffer.of(0xff, 0, 1), Buffer.from("☃").subarray(0, 2)]) {
       const found = await attempt(new Response(bytes));
       expect(found).toMatchObject({ response_body: null, response_body_base64: bytes.toString("base64") });
@@ -111,7 +111,7 @@ describe("of an answer's body", () => {
   });
 });
 
-test("of an answer's headers the first are kept, up to their bound", async () => {
+test("the first headers of a response are stored, up to the limit", async () => {
   const headers = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`x-${at}`, "v".repeat(100)]));
   const found = await attempt(new Response("", { headers }));
   const kept = JSON.stringify(found.response_headers);
@@ -119,8 +119,8 @@ test("of an answer's headers the first are kept, up to their bound", async () =>
   expect(kept.length).toBeGreaterThan(STORED_HEADER_BYTES_MAX - 200);
 });
 
-describe("a delivery's own terms", () => {
-  test("its waits, varied by a tenth, then it failed", async () => {
+describe("settings of a delivery", () => {
+  test("retries after its delays, varied by a tenth, then it fails", async () => {
     stage.sink.answersBy(() => 503);
     const id = await stage.sent({ retry_schedule: ["2m", "0s"] });
     await stage.server.clock.advance(3_600_000);
@@ -133,13 +133,13 @@ describe("a delivery's own terms", () => {
     expect(waits[2]).toBe(0);
   });
 
-  test("no waits: one attempt", async () => {
+  test("makes one attempt without delays", async () => {
     stage.sink.answersBy(() => 503);
     const id = await stage.sent({ retry_schedule: [] });
     expect(await stage.read(id)).toMatchObject({ status: "failed", attempts: 1, retry_schedule: [] });
   });
 
-  test("its time", async () => {
+  test("has its timeout", async () => {
     stage.sink.answersBy(() => Bun.sleep(1_500).then(() => new Response()));
     const id = await stage.sent({ timeout_ms: 1_000, retry_schedule: [] });
     expect(await stage.read(id)).toMatchObject({
@@ -150,7 +150,7 @@ describe("a delivery's own terms", () => {
     expect(await stage.read(await stage.sent({ timeout_ms: 5_000 }))).toMatchObject({ status: "delivered" });
   });
 
-  test("its bytes, exactly, over a restart", async () => {
+  test("sends its exact bytes, also after a restart", async () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
     let got: ArrayBuffer | null = null;
     const server = Bun.serve({
@@ -173,7 +173,7 @@ describe("a delivery's own terms", () => {
     }
   });
 
-  test("none by GET, whatever was given", async () => {
+  test("sends no body with GET", async () => {
     await stage.sent({ method: "GET", payload: undefined, body_base64: "AP8=" });
     expect(stage.sink.take().map(({ body }) => body)).toEqual([""]);
   });

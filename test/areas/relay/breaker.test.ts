@@ -34,7 +34,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const advance = (ms: number) => stage.server.clock.advance(ms);
 
-describe("what an attempt that failed makes of an endpoint", () => {
+describe("the health of an endpoint after a failed attempt", () => {
   const well: Health = {
     state: LIVE,
     disabled_reason: null,
@@ -53,7 +53,7 @@ describe("what an attempt that failed makes of an endpoint", () => {
   const bounds = { breakerFailures: 3, disableAfterHours: 120 };
   const attempt = { status: 500, error: "no", isProbe: false };
 
-  test("the breaker opens at its bound, not before", () => {
+  test("the breaker opens at its limit, not before", () => {
     expect(
       afterFailure({ ...well, failures: 1 }, attempt, bounds, 1_000, 0.5).change.breaker,
     ).toBeUndefined();
@@ -65,7 +65,7 @@ describe("what an attempt that failed makes of an endpoint", () => {
     });
   });
 
-  test("a probe's failure doubles the wait, up to its bound; another one's does not", () => {
+  test("a failed probe doubles the delay, up to its limit; another failure does not", () => {
     const open = {
       ...well,
       breaker: OPEN,
@@ -84,7 +84,7 @@ describe("what an attempt that failed makes of an endpoint", () => {
     expect([nextProbeAt(0, 0, 0), nextProbeAt(0, 0, 0.999999)]).toEqual([27_000, 33_000]);
   });
 
-  test("it is disabled after its hours of nothing but failures, of which two are 12 hours apart", () => {
+  test("it is disabled after its hours of continuous failure, over at least 12 hours", () => {
     const disabled = (failing_since: number | null, hours: number, now: number) =>
       afterFailure({ ...well, failing_since }, attempt, { ...bounds, disableAfterHours: hours }, now, 0)
         .disabledFor !== null;
@@ -97,7 +97,7 @@ describe("what an attempt that failed makes of an endpoint", () => {
     expect(afterFailure(well, { ...attempt, status: 410 }, bounds, 0, 0).disabledFor).toContain("410");
   });
 
-  test("a rate has a second's worth at once, then one at a time", () => {
+  test("a rate permits the tokens of one second, then one at a time", () => {
     const pace = new Pace();
     const waits = Array.from({ length: 7 }, () => pace.take(1_000, 5));
     expect(waits).toEqual([0, 0, 0, 0, 0, 200, 400]);
@@ -106,7 +106,7 @@ describe("what an attempt that failed makes of an endpoint", () => {
   });
 });
 
-test("an endpoint is silent while attempts are under way of which none has ended for a second", () => {
+test("an endpoint is silent while attempts are in flight and none has finished for a second", () => {
   const progress = new Progress();
   expect(progress.isSilent(1, 10_000)).toBe(false);
   progress.started(1, 0);
@@ -122,7 +122,7 @@ test("an endpoint is silent while attempts are under way of which none has ended
   expect(progress.isSilent(1, 90_000)).toBe(false);
 });
 
-/** Sends ten messages, of which the first attempts fail. */
+/** Sends ten messages whose first attempts fail. */
 async function outage(id: string): Promise<void> {
   stage.sink.answersBy(() => 500);
   for (let n = 0; n < 10; n += 1) await messaging.send({ n });
@@ -134,7 +134,7 @@ async function outage(id: string): Promise<void> {
   stage.sink.take();
 }
 
-test("an endpoint that is down is probed, not hammered; after its return all arrives in order, none twice", async () => {
+test("an endpoint that is down is only probed; after its recovery all deliveries arrive in order, none twice", async () => {
   const id = await messaging.endpoint("/a", { max_concurrency: 1 });
   stage.sink.answersBy(() => 503);
   const ids: string[] = [];
@@ -175,7 +175,7 @@ test("an endpoint that is down is probed, not hammered; after its return all arr
   });
 }, 60_000);
 
-test("what waits uses no retry, only the probe does", async () => {
+test("parked deliveries use no retry, only the probe does", async () => {
   const id = await messaging.endpoint("/a", { retry_schedule: ["1s", "1s"] });
   await outage(id);
   const late = (await messaging.send({ n: 99 }))[id] ?? "";
@@ -193,7 +193,7 @@ test("what waits uses no retry, only the probe does", async () => {
   });
 });
 
-test("an open breaker outlasts a restart, with its probe", async () => {
+test("an open breaker and its probe survive a restart", async () => {
   const id = await messaging.endpoint("/a");
   await outage(id);
   await stage.restart();
@@ -208,7 +208,7 @@ test("an open breaker outlasts a restart, with its probe", async () => {
   expect((await messaging.read(id)).health["breaker"]).toBe("closed");
 });
 
-test("a probe that is cancelled has its place taken by the next; with nothing to probe with, the next that is due is one", async () => {
+test("a cancelled probe is replaced by the next delivery; without one, the next due delivery is the probe", async () => {
   const id = await messaging.endpoint("/a", { retry_schedule: [] });
   await outage(id);
   await advance(5 * MINUTE);
@@ -225,7 +225,7 @@ test("a probe that is cancelled has its place taken by the next; with nothing to
   expect((await stage.read(second[id] ?? "")).status).toBe("delivered");
 });
 
-test("enabling it closes the breaker at once, and what waits goes out", async () => {
+test("enabling the endpoint closes the breaker immediately and sends parked deliveries", async () => {
   const id = await messaging.endpoint("/a");
   await outage(id);
   await advance(10_000);
@@ -239,8 +239,8 @@ test("enabling it closes the breaker at once, and what waits goes out", async ()
   });
 });
 
-describe("disabled", () => {
-  test("by a 410: what waits fails, can be sent again once it is enabled, new messages pass it by", async () => {
+describe("an endpoint is disabled", () => {
+  test("by a 410: pending deliveries fail and can be resent when it is enabled; new messages omit it", async () => {
     const id = await messaging.endpoint("/a", { max_concurrency: 1 });
     const later = (await messaging.send({ n: 1 }, { delay: "1h" }))[id] ?? "";
     stage.sink.answersBy(() => 410);
@@ -270,7 +270,7 @@ describe("disabled", () => {
     expect((await stage.read(later)).status).toBe("delivered");
   });
 
-  test("and enabled again before all that waits has ended: what has not ended is sent", async () => {
+  test("and enabled again before all pending deliveries are ended: the others are sent", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: ["1s"] });
     const batch = (delay: string) => {
       const messages = Array.from({ length: 100 }, () => ({
@@ -293,11 +293,11 @@ describe("disabled", () => {
     await advance(2 * HOUR);
     const { counts } = await messaging.read(id);
     expect(counts).toMatchObject({ waiting: 0 });
-    // Some had ended, as the endpoint was disabled; the slices go on for a while after its state is seen.
+    // Some deliveries were ended; the slices continue for a while after the endpoint is disabled.
     expect(counts["delivered_24h"]).toBeGreaterThan(0);
   });
 
-  test("after 120 hours in which everything failed", async () => {
+  test("after 120 hours of continuous failure", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: [] });
     stage.sink.answersBy(() => 500);
     const states: unknown[] = [];
@@ -310,7 +310,7 @@ describe("disabled", () => {
     expect(states).toEqual(["live", "live", "live", "live", "live", "disabled"]);
   });
 
-  test("not where one attempt in between succeeds", async () => {
+  test("not when an attempt succeeds in the meantime", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: [] });
     for (let day = 0; day < 8; day += 1) {
       stage.sink.answersBy(() => (day === 4 ? 204 : 500));
@@ -330,7 +330,7 @@ describe("notices", () => {
       .filter(({ path }) => path === "/notices")
       .map(({ body }) => JSON.parse(body) as { type: string; data: Record<string, unknown> });
 
-  test("that it fails and has recovered, to those that name them, priced as any message", async () => {
+  test("about failure and recovery are sent to subscribers, and cost what messages cost", async () => {
     const id = await messaging.endpoint("/a", { name: "books" });
     await messaging.endpoint("/notices", { event_types: TOLD });
     stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
@@ -360,7 +360,7 @@ describe("notices", () => {
     expect(Number(before) - Number(balance)).toBe(4);
   });
 
-  test("that deliveries have failed, once an hour, with how many; and that it is disabled", async () => {
+  test("about failed deliveries are sent once an hour with their number; one about a disabled endpoint as well", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: [] });
     await messaging.endpoint("/notices", {
       event_types: ["ninefold.delivery.failed", "ninefold.endpoint.disabled"],
@@ -389,7 +389,7 @@ describe("notices", () => {
     ]);
   });
 
-  test("none about the endpoint that would get it, and none about a notice", async () => {
+  test("are not sent to the endpoint that they are about, nor about notices", async () => {
     await messaging.endpoint("/a", {
       event_types: ["invoice.*", "ninefold.*"],
       retry_schedule: [],
@@ -410,7 +410,7 @@ describe("notices", () => {
     expect(own.every(([path]) => path === "/notices")).toBe(true);
   });
 
-  test("do not multiply: one message to endpoints that all fail and all subscribe", async () => {
+  test("do not multiply when all endpoints fail and subscribe", async () => {
     for (let n = 0; n < NOTICE_SUBSCRIBERS_MAX; n += 1)
       await messaging.endpoint(`/${n}`, {
         event_types: ["invoice.*", ...TOLD],
@@ -427,7 +427,7 @@ describe("notices", () => {
     expect((messages as unknown[]).length).toBeLessThanOrEqual(1 + NOTICES_DELAYED_MAX + 1);
   });
 
-  test("none without the credits for it, and none to an endpoint whose breaker is open", async () => {
+  test("are not sent without credits, nor to an endpoint with an open breaker", async () => {
     stage.account = await stage.server.account({ balance: 11 });
     await messaging.endpoint("/a", { retry_schedule: [] });
     await messaging.endpoint("/notices", { event_types: TOLD });
@@ -460,7 +460,7 @@ describe("notices", () => {
     expect(((await messaging.read(down)).counts as { waiting: number }).waiting).toBe(before);
   });
 
-  test("go to a limited number of endpoints in a project", async () => {
+  test("are sent to a limited number of endpoints of a project", async () => {
     for (let n = 0; n < NOTICE_SUBSCRIBERS_MAX; n += 1)
       await messaging.endpoint(`/${n}`, { event_types: TOLD });
     const url = stage.sink.url("/more");

@@ -12,7 +12,7 @@ afterAll(() => stage.stop());
 const ONE = { deduplication_id: "invoice-1" };
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 
-test("a second request makes no second delivery for a day, whatever it says, and costs nothing", async () => {
+test("a repeated id creates no second delivery for a day, whatever the request, and is free of charge", async () => {
   const first = await stage.ask(ONE);
   expect([first.status, first.body["deduplicated"]]).toEqual([201, undefined]);
   const before = await balance();
@@ -31,7 +31,7 @@ test("a second request makes no second delivery for a day, whatever it says, and
   expect(await balance()).toBe(before - 1);
 });
 
-test("requests at once make one delivery, over a restart too; another id, another project make another", async () => {
+test("concurrent requests create one delivery, also after a restart; another id or project creates another one", async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => stage.ask(ONE)));
   expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201]);
   expect(new Set(answers.map(({ body }) => body["relay_id"])).size).toBe(1);
@@ -45,13 +45,13 @@ test("requests at once make one delivery, over a restart too; another id, anothe
   expect((await stage.server.client(String(key.body.secret)).post("/v1/relay", body)).status).toBe(201);
 });
 
-test("a request that was refused uses up no id", async () => {
+test("a rejected request does not use the id", async () => {
   const far = { target_url: stage.sink.url(), method: "POST", at: 9_999_999_999_999, ...ONE };
   expect((await stage.account.post("/v1/relay", far)).status).toBe(400);
   expect((await stage.ask(ONE)).status).toBe(201);
 });
 
-test("under an Idempotency-Key the first answer is repeated, a deduplicated one as well", async () => {
+test("an Idempotency-Key repeats the first response, also a deduplicated one", async () => {
   const body = { target_url: stage.sink.url(), method: "POST", delay: "1h", ...ONE };
   const post = (key: string) =>
     stage.account.post("/v1/relay", body, { headers: { "idempotency-key": key } });
@@ -68,7 +68,7 @@ test("under an Idempotency-Key the first answer is repeated, a deduplicated one 
   ]);
 });
 
-test("ids go after a day, and with their project", async () => {
+test("ids are deleted after a day, and with their project", async () => {
   const rows = stage.server.server.kernel.db.number("SELECT count(*) AS n FROM relay_deduplication");
   await stage.ask(ONE);
   await stage.server.clock.advance(DEDUPLICATION_MS + 2 * 3_600_000);

@@ -47,7 +47,7 @@ async function restart(): Promise<void> {
 }
 
 describe("a delivery", () => {
-  test("asked for in 3 days arrives once, signed, though the server was restarted in between", async () => {
+  test("scheduled in 3 days arrives once, signed, despite a restart", async () => {
     const relayId = await schedule({ delay: "3d", payload: { text: "naïve ☃" } });
     await server.clock.advance(DAY);
     await restart();
@@ -77,7 +77,7 @@ describe("a delivery", () => {
     });
   });
 
-  test("due while the server was down goes out at the start, in the order of the due times", async () => {
+  test("due while the server was down is sent at the start, in the order of due times", async () => {
     await schedule({ delay: "30s", payload: { n: 3 } });
     await schedule({ delay: "10s", payload: { n: 1 } });
     await schedule({ delay: "20s", payload: { n: 2 } });
@@ -93,7 +93,7 @@ describe("a delivery", () => {
     ).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
   });
 
-  test("without payload and headers has an empty object, and goes out at once without a delay", async () => {
+  test("without payload and headers sends an empty object, immediately without a delay", async () => {
     const given = { target_url: sink.url("/bare"), method: "POST", delay: "0s" };
     expect((await account.post("/v1/relay", given)).status).toBe(201);
     await server.clock.advance(0);
@@ -119,7 +119,7 @@ describe("a delivery", () => {
     });
   }
 
-  test("carries the caller's headers, but for its own", async () => {
+  test("has the caller's headers, except reserved ones", async () => {
     await schedule({
       headers: {
         "X-Source": "billing",
@@ -150,7 +150,7 @@ describe("a delivery", () => {
     expect(isSigned(received, account.key ?? "")).toBe(true);
   });
 
-  test("is signed with the key that is the newest when it is sent", async () => {
+  test("is signed with the newest key at the time of the attempt", async () => {
     await schedule();
     const rotated = await account.post("/v1/keys/rotate");
     await server.clock.advance(10 * SECOND);
@@ -160,7 +160,7 @@ describe("a delivery", () => {
     expect(isSigned(received, String(rotated.body["key"]))).toBe(true);
   });
 
-  test("that was cancelled is not made", async () => {
+  test("that is cancelled is not sent", async () => {
     const relayId = await schedule();
     await account.delete(`/v1/relay/${relayId}`);
     await server.clock.advance(DAY);
@@ -172,7 +172,7 @@ describe("retries", () => {
   const times = (received: ReturnType<WebhookSink["take"]>) =>
     received.map(({ headers }) => Number(headers.get("x-svc-timestamp")) - TEST_START_MS);
 
-  test("after 1, 5 and 25 seconds, a tenth more or less, each signed anew under the same id; then it failed", async () => {
+  test("follow after 1, 5 and 25 seconds, varied by a tenth, each with a new signature under the same id; then it fails", async () => {
     sink.answers(500, 503, 408, 429);
     const relayId = await schedule();
     await server.clock.advance(120 * SECOND);
@@ -208,7 +208,7 @@ describe("retries", () => {
     ]);
   });
 
-  test("step by step: delivering from the first attempt on, across a restart, until it is delivered", async () => {
+  test("have the status delivering from the first attempt until success, also after a restart", async () => {
     sink.answers(500, 502, 200);
     const relayId = await schedule();
     expect(await read(relayId)).toMatchObject({ status: "scheduled", attempts: 0 });
@@ -239,7 +239,7 @@ describe("retries", () => {
   });
 
   for (const status of [200, 201, 204, 302, 304]) {
-    test(`${status} is the end: delivered, and a redirect is not followed`, async () => {
+    test(`${status} is final: delivered, without following a redirect`, async () => {
       sink.answers(new Response(null, { status, headers: { Location: sink.url("/elsewhere") } }));
       const relayId = await schedule();
       await server.clock.advance(DAY);
@@ -249,7 +249,7 @@ describe("retries", () => {
   }
 
   for (const status of [400, 401, 404, 410, 422]) {
-    test(`${status} is the end: failed`, async () => {
+    test(`${status} is final: failed`, async () => {
       sink.answers(status);
       const relayId = await schedule();
       await server.clock.advance(DAY);
@@ -263,7 +263,7 @@ describe("retries", () => {
     });
   }
 
-  test("wait as long as Retry-After asks, in both forms, an hour at most", async () => {
+  test("wait as long as Retry-After requests, in both forms, at most an hour", async () => {
     const retryAfter = (value: string) =>
       new Response(null, { status: 503, headers: { "Retry-After": value } });
     const date = new Date(TEST_START_MS + 10_000 + 60_000 + 90_000).toUTCString();
@@ -273,7 +273,7 @@ describe("retries", () => {
     expect(times(sink.take())).toEqual([10_000, 70_000, 160_000, 160_000 + 3_600_000]);
   });
 
-  test("after network errors too, which the log names", async () => {
+  test("follow network errors as well, which the attempts record", async () => {
     const answers = ["reset", "garbage", "short"];
     const raw = await new RawServer((socket) => {
       const kind = answers.shift();
@@ -299,7 +299,7 @@ describe("retries", () => {
     }
   });
 
-  test("are not made for a target that leads where nothing may go", async () => {
+  test("are not made for a blocked target", async () => {
     const resolver = { resolve: async () => ["10.0.0.1"] };
     const guarded = await startTestServer({ manualClock: true, parts: { outbound: { resolver } } });
     try {
@@ -326,8 +326,8 @@ describe("retries", () => {
   });
 });
 
-describe("targets that do not behave", () => {
-  test("one that sends without end is delivered to: 64 KiB are read", async () => {
+describe("misbehaving targets", () => {
+  test("an endless response counts as delivered: 64 KiB are read", async () => {
     sink.answersBy(
       () =>
         new Response(
@@ -341,7 +341,7 @@ describe("targets that do not behave", () => {
     expect(await read(relayId)).toMatchObject({ status: "delivered", attempts: 1 });
   });
 
-  test("one that never answers does not hold up the others; while it waits its delivery is delivering", async () => {
+  test("one that never responds does not hold up others; its delivery is delivering", async () => {
     const silent = await new RawServer(() => {}).start();
     const live = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
     try {
@@ -357,10 +357,10 @@ describe("targets that do not behave", () => {
       const dueAt = Number(answer.body["scheduled_for"]);
       while (sink.received.length === 0 && Date.now() < dueAt + 3_000) await Bun.sleep(10);
       expect(Number(sink.received[0]?.headers.get("x-svc-timestamp")) - dueAt).toBeLessThan(500);
-      // It is under way until its outcome is written down, after the sink's answer.
+      // It is in flight until its outcome is recorded, after the sink's response.
       const done = `/v1/relay/${answer.body["relay_id"]}`;
       while ((await user.get(done)).body["status"] !== "delivered") await Bun.sleep(10);
-      // 16 at once to one host, the others wait for their turn.
+      // 16 concurrent attempts to one host; the others wait.
       expect(silent.connections).toBe(16);
       const count = async (status: string) => {
         const page = await user.get(`/v1/relay?limit=100&status=${status}`);
@@ -377,7 +377,7 @@ describe("targets that do not behave", () => {
   });
 });
 
-test("a delivery is kept for 7 days after its end", async () => {
+test("a finished delivery is stored for 7 days", async () => {
   const ended = await schedule();
   await server.clock.advance(10 * SECOND);
   const waiting = await schedule({ delay: "30d" });
@@ -388,7 +388,7 @@ test("a delivery is kept for 7 days after its end", async () => {
   expect(await read(waiting)).toMatchObject({ status: "scheduled" });
 });
 
-test("the last delivery, cancelled and gone, leaves nothing behind that would send a later one early", async () => {
+test("the job of a cancelled and deleted delivery does not send a later one early", async () => {
   const cancelled = await schedule({ delay: "30d" });
   expect((await account.delete(`/v1/relay/${cancelled}`)).status).toBe(200);
   await server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);

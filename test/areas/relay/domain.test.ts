@@ -46,7 +46,7 @@ describe("delays", () => {
     "١s",
     "99999999999999999999s",
   ]) {
-    test(`${JSON.stringify(text)} is refused`, () => expect(() => readDelay(text)).toThrow("delay must be"));
+    test(`${JSON.stringify(text)} is rejected`, () => expect(() => readDelay(text)).toThrow("delay must be"));
   }
 });
 
@@ -56,14 +56,14 @@ describe("after an attempt", () => {
       expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({ kind: "delivered" }));
   }
   for (const status of [400, 401, 403, 404, 405, 409, 410, 413, 422, 451, 499]) {
-    test(`${status} fails at once`, () =>
+    test(`${status} fails immediately`, () =>
       expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({
         kind: "failed",
         error: `the target responded with ${status}`,
       }));
   }
   for (const status of [408, 429, 500, 502, 503, 504, 599]) {
-    test(`${status} is tried again`, () =>
+    test(`${status} is retried`, () =>
       expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({
         kind: "retry",
         error: `the target responded with ${status}`,
@@ -71,7 +71,7 @@ describe("after an attempt", () => {
       }));
   }
 
-  test("a network error is tried again, what may not be reached is not", () => {
+  test("a network error is retried, a blocked address is not", () => {
     expect(afterAttempt("scheduled", 1, result(null), 0.5)).toEqual({
       kind: "retry",
       error: "timeout: too late",
@@ -91,7 +91,7 @@ describe("after an attempt", () => {
     ["pulse", 1, [1_000, 5_000, 15_000]],
   ];
   for (const [kind, fraction, expected] of waits) {
-    test(`${kind} waits ${expected.join(", ")} ms with a fraction of ${fraction}, and then gives up`, () => {
+    test(`${kind} waits ${expected.join(", ")} ms with a fraction of ${fraction}, and then fails`, () => {
       const steps = [1, 2, 3].map((attempt) => afterAttempt(kind, attempt, result(500), fraction));
       expect(steps.map((step) => (step.kind === "retry" ? step.at - NOW : null))).toEqual(expected);
       expect(afterAttempt(kind, 4, result(500), fraction)).toEqual({

@@ -3,7 +3,7 @@ import { MailServer } from "../../support/mail-server.ts";
 import { startTestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
-test("who has an endpoint disabled gets an e-mail, unless it is not wanted", async () => {
+test("the account receives an e-mail when its endpoint is disabled, unless notify_email is off", async () => {
   const sink = new WebhookSink();
   const mail = await new MailServer().start();
   const args = [

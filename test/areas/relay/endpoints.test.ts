@@ -33,7 +33,7 @@ const create = (change: object = {}) => stage.account.post(PATH, { url: URL_GIVE
 
 const SCENARIOS = {
   noKey: { name: "no key", as: "nobody", status: 401, code: "unauthorized" },
-  unknown: { name: "an unknown one", status: 404, code: "not_found" },
+  unknown: { name: "an unknown endpoint", status: 404, code: "not_found" },
   noCredits: { name: "no credits", account: { balance: 0 }, status: 402, code: "insufficient_balance" },
 } as const satisfies Record<string, Omit<Scenario, "request">>;
 
@@ -49,7 +49,7 @@ describe("POST /v1/relay/endpoints", () => {
   });
   endpoint(() => stage.server, "POST /v1/relay/endpoints", [
     {
-      name: "with a URL alone",
+      name: "only a URL",
       request,
       status: 201,
       holds: {
@@ -80,7 +80,7 @@ describe("POST /v1/relay/endpoints", () => {
     { ...SCENARIOS.noKey, request },
     { ...SCENARIOS.noCredits, name: "free", request, status: 201, code: "" },
     {
-      name: "a name that is taken",
+      name: "a taken name",
       status: 409,
       code: "endpoint_name_taken",
       request: ["POST", PATH, { url: URL_GIVEN, name: "books" }],
@@ -125,7 +125,7 @@ describe("POST /v1/relay/endpoints", () => {
     refused("a secret too short", { secret: `whsec_${Buffer.alloc(23).toString("base64")}` }),
   ]);
 
-  test("takes every bound", async () => {
+  test("accepts every limit", async () => {
     const most = {
       name: "a".repeat(100),
       event_types: Array.from({ length: EVENT_TYPES_MAX }, (_, n) => `t${n}.*`),
@@ -151,14 +151,14 @@ describe("GET /v1/relay/endpoints", () => {
     { name: "none", request: ["GET", PATH], status: 200, body: { endpoints: [] } },
     { ...SCENARIOS.noKey, request: ["GET", PATH] },
     {
-      name: "a state that is none",
+      name: "an invalid state",
       request: ["GET", `${PATH}?state=x`],
       status: 400,
       code: "validation_error",
     },
   ]);
 
-  test("newest first, in pages, by name and state; headers are covered, secrets not shown", async () => {
+  test("is newest first, in pages, by name and state, without header values and secrets", async () => {
     await create({ name: "a", headers: { "X-Token": "hidden" } });
     await create({ name: "b", state: "paused" });
     await create({ name: "c" });
@@ -189,9 +189,9 @@ describe("GET /v1/relay/endpoints", () => {
   });
 });
 
-/** A key that was used for something else: what every change may answer. */
+/** An Idempotency-Key that was used for another request. */
 const usedKey = (method: string, path: string): Scenario => ({
-  name: "a key that was used otherwise",
+  name: "an Idempotency-Key of another request",
   status: 409,
   code: "conflict",
   request: [method, path, {}],
@@ -212,7 +212,7 @@ function ofOne(method: string, suffix: string, body: object | undefined, make: o
     },
   });
 }
-const TOO_LONG = { name: "an id too long", status: 400, code: "validation_error" } as const;
+const TOO_LONG = { name: "a too long id", status: 400, code: "validation_error" } as const;
 
 describe("one endpoint", () => {
   endpoint(() => stage.server, "GET /v1/relay/endpoints/{endpoint_id}", [
@@ -243,7 +243,7 @@ describe("one endpoint", () => {
   endpoint(() => stage.server, "POST /v1/relay/endpoints/{endpoint_id}/secret/rotate", [
     ofOne("POST", "/secret/rotate", { grace_hours: 1 })({ name: "one's own", status: 200, spent: 1 }),
     ofOne("POST", "/secret/rotate", { grace_hours: 169 })({
-      name: "a grace too long",
+      name: "a too long grace period",
       status: 400,
       code: "validation_error",
     }),
@@ -259,7 +259,7 @@ describe("one endpoint", () => {
       {},
       { event_types: ["other"] },
     )({
-      name: "whatever its types",
+      name: "regardless of its types",
       status: 201,
       spent: 1,
       after: (_, { body }) => expect(body["message_id"]).toMatch(/^msg_[0-9a-f]{32}$/),
@@ -290,7 +290,7 @@ describe("one endpoint", () => {
   ]);
 });
 
-test("a name is one endpoint's: another one cannot take it, until it is free", async () => {
+test("a name is unique until it is released", async () => {
   await create({ name: "books" });
   const { body } = await create({ name: "other" });
   const rename = (name: string | null) => stage.account.patch(`${PATH}/${body["endpoint_id"]}`, { name });
@@ -300,7 +300,7 @@ test("a name is one endpoint's: another one cannot take it, until it is free", a
   expect((await create({ name: "other" })).status).toBe(201);
 });
 
-test("a change is for what waits, too: another URL, other headers, another format", async () => {
+test("a change of URL, headers or format applies to pending deliveries", async () => {
   const id = await messaging.endpoint("/old", { headers: { "X-A": "1" } });
   const sent = await messaging.send({ n: 1 }, { delay: "1m" });
   await messaging.patch(id, { url: stage.sink.url("/new"), headers: { "X-A": "2" }, format: "raw" });
@@ -310,7 +310,7 @@ test("a change is for what waits, too: another URL, other headers, another forma
   expect((await stage.read(sent[id] ?? ""))["target_url"]).toBe(stage.sink.url("/new"));
 });
 
-test("a rotation signs with both, the newest first", async () => {
+test("a rotation signs with both secrets, newest first", async () => {
   const secret = `whsec_${Buffer.alloc(24, 1).toString("base64")}`;
   const id = await messaging.endpoint("/a", { secret });
   const rotated = await stage.account.post(`${PATH}/${id}/secret/rotate`, { grace_hours: 1 });
@@ -334,7 +334,7 @@ test("a rotation signs with both, the newest first", async () => {
   expect(await signed()).toEqual(["new"]);
 });
 
-test("a paused one's deliveries wait, over a restart too, and go out in order", async () => {
+test("deliveries of a paused endpoint wait, also over a restart, and are sent in order", async () => {
   const id = await messaging.endpoint("/a", { max_concurrency: 1 });
   await messaging.patch(id, { state: "paused" });
   for (let n = 0; n < 5; n += 1) await messaging.send({ n });
@@ -350,7 +350,7 @@ test("a paused one's deliveries wait, over a restart too, and go out in order", 
   expect((await messaging.read(id)).counts).toEqual({ waiting: 0, delivered_24h: 6, failed_24h: 0 });
 });
 
-test("a deleted one's deliveries are cancelled, whether they wait for their time or for it", async () => {
+test("deliveries of a deleted endpoint are cancelled, whether scheduled or parked", async () => {
   const id = await messaging.endpoint("/a", { state: "paused", name: "books" });
   const due = await messaging.send({ n: 1 });
   const later = await messaging.send({ n: 2 }, { delay: "1h" });
@@ -370,7 +370,7 @@ test("a deleted one's deliveries are cancelled, whether they wait for their time
   expect(rows()).toBe(0);
 });
 
-test("everything goes with its project", async () => {
+test("everything is deleted with its project", async () => {
   const project = await stage.account.post("/v1/projects", { name: "Shop" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };
   const key = await stage.account.post(`/v1/projects/${project.body.id}/keys`, terms);
@@ -390,7 +390,7 @@ test("everything goes with its project", async () => {
   expect([rows(), parked()]).toEqual([0, 0]);
 });
 
-test("a project has a thousand at most, and a message goes to all of them at once", async () => {
+test("a project has at most a thousand endpoints, and a message can be sent to all of them", async () => {
   for (let made = 0; made < ENDPOINTS_MAX; made += 100)
     await Promise.all(Array.from({ length: 100 }, () => create({ state: "paused" })));
   expectError(await create(), "endpoint_limit_exceeded");

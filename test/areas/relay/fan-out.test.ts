@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterAll(() => stage.stop());
 
-/** Commits so far. */
+/** Number of commits. */
 async function committed(): Promise<number> {
   const { text } = await stage.server.operator.get("/metrics");
   return new Scrape(text).find("ninefold_commits_total") ?? 0;
@@ -116,7 +116,7 @@ describe("a batch", () => {
     expect((await poor.get("/v1/relay/messages")).body["messages"]).toEqual([]);
   }, 120_000);
 
-  test("of repeats of one message to many endpoints sends it once", async () => {
+  test("of repeats of one message sends it once", async () => {
     await endpoints(1_000);
     const repeats = batchOf(10, { message_id: "one" });
     const answer = await send(repeats);
@@ -128,14 +128,14 @@ describe("a batch", () => {
     expectError(await send(batchOf(100, { message_id: "two" })), "validation_error");
   }, 120_000);
 
-  test("of invalid messages names the first errors only", async () => {
+  test("of invalid messages returns only the first errors", async () => {
     const answer = await send(batchOf(100, { event_type: "", message_id: "." }));
     expectError(answer, "validation_error");
     expect(Object.keys(answer.body["fields"] as object).length).toBeLessThanOrEqual(20);
   });
 });
 
-test("a message with a megabyte of numbers is read as it was sent", async () => {
+test("a message with a megabyte of numbers is returned as it was sent", async () => {
   const payload = `{"a":[${Array(49_000).fill("12345678901234567.0").join(",")}]}`;
   const answer = await stage.account.send(
     "POST",

@@ -11,8 +11,8 @@ beforeAll(async () => {
 beforeEach(() => stage.anew());
 afterAll(() => stage.stop());
 
-describe("a list is narrowed", () => {
-  test("to a time, the beginning included and the end not, with a status and without", async () => {
+describe("a list is filtered", () => {
+  test("by time, including the start and excluding the end, with and without a status", async () => {
     const { clock } = stage.server;
     const ids: string[] = [];
     for (let made = 0; made < 4; made += 1) {
@@ -28,7 +28,7 @@ describe("a list is narrowed", () => {
     expect(await stage.listed(`since=${until + 1_000}`)).toEqual([]);
   });
 
-  test("to why they failed", async () => {
+  test("by the reason of the failure", async () => {
     const terms = { retry_schedule: [] };
     const silent = await new RawServer(() => {}).start();
     try {
@@ -53,7 +53,7 @@ describe("a list is narrowed", () => {
     }
   });
 
-  test("to what they tell of, of which scheduled ones tell nothing", async () => {
+  test("by event type, which scheduled deliveries do not have", async () => {
     stage.sink.answersBy(({ path }) => (path === "/alerts" ? 200 : 500));
     const monitor = await stage.monitor();
     await stage.server.clock.advance(6_000);
@@ -79,7 +79,7 @@ describe("a list is narrowed", () => {
     expect(found).toEqual(ids);
   });
 
-  test("with one whose first attempt is under way", async () => {
+  test("with a first attempt in flight", async () => {
     const { promise, resolve } = Promise.withResolvers<Response>();
     stage.sink.answersBy(() => promise);
     const now = stage.server.clock.now();
@@ -97,7 +97,7 @@ describe("a list is narrowed", () => {
   });
 });
 
-test("a page looks at a bounded number; where nothing matches in it, the next one goes on", async () => {
+test("a page scans a limited number of deliveries; without a match the next page continues", async () => {
   const oldest = await stage.sent();
   await stage.server.clock.advance(1_000);
   const until = stage.server.clock.now();
@@ -123,7 +123,7 @@ test("a page looks at a bounded number; where nothing matches in it, the next on
   }
 });
 
-test("a delivery that failed before requests were kept is seen, and cannot be sent again", async () => {
+test("a failed delivery of an old version, without content, is listed and cannot be resent", async () => {
   const [relayId = ""] = await stage.failed(1);
   await stage.server.halt();
   const db = new Database(`${stage.server.folder}/ninefold.db`);

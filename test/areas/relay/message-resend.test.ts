@@ -20,13 +20,13 @@ afterAll(() => stage.stop());
 const HOUR = 3_600_000;
 const advance = (ms: number) => stage.server.clock.advance(ms);
 
-describe("sent again", () => {
+describe("a message is resent", () => {
   const resend = (id: string, body: object = {}) =>
     stage.account.post(`/v1/relay/messages/${id}/resend`, body);
 
   const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 
-  test("where it failed; or to one endpoint, delivered or not", async () => {
+  test("where it failed, or to one endpoint, delivered or not", async () => {
     const [a, b] = [await messaging.endpoint("/a"), await messaging.endpoint("/b", { retry_schedule: [] })];
     stage.sink.answersBy(({ path }) => (path === "/b" ? 500 : 200));
     const sent = await messaging.send({ n: 1 }, { message_id: "again-1" });
@@ -83,7 +83,7 @@ describe("sent again", () => {
     expect(messaging.takenPaths()).toHaveLength(count);
   }, 60_000);
 
-  test("not at all when the credits do not suffice", async () => {
+  test("to no endpoint without enough credits", async () => {
     // Four credits for the message, and two of the three that a resend costs.
     stage.account = await stage.server.account({ balance: 6 });
     for (const path of ["/a", "/b", "/c"]) await messaging.endpoint(path, { retry_schedule: [] });
@@ -97,7 +97,7 @@ describe("sent again", () => {
     expect(await balance()).toBe(2);
   });
 
-  test("by one job: not by those that it waited with before as well", async () => {
+  test("by one job: earlier jobs do not send it as well", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: ["10h"] });
     stage.sink.answersBy(() => 500);
     const cancelled = await messaging.send({ n: 1 }, { message_id: "later", delay: "4h" });
@@ -116,14 +116,14 @@ describe("sent again", () => {
       expect((await resend(one, { endpoint_id: id })).body).toEqual({ resent: 1 });
     await messaging.settle();
     expect(messaging.takenNumbers().sort()).toEqual([1, 2]);
-    // Their old jobs come 4 hours after the beginning, and 9 to 11; the new ones 11 to 13.
+    // The old jobs are due after 4 hours, and after 9 to 11; the new ones after 11 to 13.
     await advance(8.9 * HOUR);
     expect(messaging.takenNumbers()).toEqual([]);
     await advance(2.2 * HOUR);
     expect(messaging.takenNumbers().sort()).toEqual([1, 2]);
   });
 
-  test("many by their endpoint alone", async () => {
+  test("with others of its endpoint, by a bulk resend", async () => {
     const b = await messaging.endpoint("/b", { retry_schedule: [] });
     stage.sink.answersBy(() => 400);
     for (let n = 0; n < 3; n += 1) await messaging.send({ n });
@@ -139,7 +139,7 @@ describe("sent again", () => {
     expect(await stage.listed("status=failed")).toHaveLength(2);
   });
 
-  test("not once the payload's time is over, which stays for those that wait", async () => {
+  test("not after the payload's retention, which lasts as long as deliveries are pending", async () => {
     const a = await messaging.endpoint("/a", { retry_schedule: [] });
     const b = await messaging.endpoint("/b", { state: "paused" });
     await messaging.send({ n: 1 }, { message_id: "old-1" });
@@ -160,7 +160,7 @@ describe("sent again", () => {
   }, 60_000);
 });
 
-test("answers are not kept where they are not to be", async () => {
+test("responses are not stored with keep_responses off", async () => {
   const id = await messaging.endpoint("/a", { keep_responses: false });
   stage.sink.answersBy(() => new Response("secret words"));
   const sent = await messaging.send();

@@ -10,11 +10,11 @@ export interface EndpointView {
   readonly [field: string]: unknown;
 }
 
-/** What is done with endpoints and messages on a stage. */
+/** Requests for endpoints and messages. */
 export class Messaging {
   constructor(private readonly stage: RelayStage) {}
 
-  /** Makes an endpoint at a path of the sink. */
+  /** Creates an endpoint at a path of the sink. */
   async endpoint(path: string, terms: object = {}): Promise<string> {
     const body = { url: this.stage.sink.url(path), ...terms };
     const answer = await this.stage.account.post("/v1/relay/endpoints", body);
@@ -31,7 +31,7 @@ export class Messaging {
     return Object.fromEntries(deliveries.map(({ endpoint_id, relay_id }) => [endpoint_id, relay_id]));
   }
 
-  /** The paths that got something since the last look, sorted. */
+  /** The paths of requests since the last call, sorted. */
   takenPaths(): string[] {
     return this.stage.sink
       .take()
@@ -39,7 +39,7 @@ export class Messaging {
       .sort();
   }
 
-  /** The members `n` of the payloads that a path got since the last look, in their order. */
+  /** The members `n` of the payloads received at a path since the last call, in order. */
   takenNumbers(path = "/a"): number[] {
     const received = this.stage.sink.take().filter((one) => one.path === path);
     return received.map(({ body }) => (JSON.parse(body) as { data: { n: number } }).data.n);
@@ -55,7 +55,7 @@ export class Messaging {
     expect(answer.status, answer.text).toBe(200);
   }
 
-  /** Lets what is due go out, and what follows from it at once. */
+  /** Sends due deliveries, and those that follow immediately. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 6; turn += 1) await this.stage.server.clock.advance(1);
   }

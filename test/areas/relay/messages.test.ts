@@ -25,8 +25,8 @@ const balance = async () => Number((await stage.account.get("/v1/meter/balance")
 const post = (body: object) => stage.account.post("/v1/relay/messages", body);
 const MESSAGE = { event_type: "invoice.paid", payload: { n: 1 } };
 
-describe("a message goes to", () => {
-  test("endpoints of its type, its channels, and whose filter it passes", async () => {
+describe("a message is sent to", () => {
+  test("endpoints that match by type, channels and filter", async () => {
     await messaging.endpoint("/all");
     await messaging.endpoint("/exact", { event_types: ["invoice.paid"] });
     await messaging.endpoint("/family", { event_types: ["invoice.*"] });
@@ -46,7 +46,7 @@ describe("a message goes to", () => {
     expect(await went({ event_type: "x", payload: { amount: 100 } })).toEqual(["/all", "/eu", "/large"]);
   });
 
-  test("no other project's, and none that is disabled or deleted", async () => {
+  test("no endpoint of another project, and no disabled or deleted one", async () => {
     await messaging.endpoint("/mine");
     const gone = await messaging.endpoint("/gone");
     await stage.account.delete(`/v1/relay/endpoints/${gone}`);
@@ -57,7 +57,7 @@ describe("a message goes to", () => {
 });
 
 describe("a receiver gets", () => {
-  test("an envelope, or the payload alone, with the digits that were sent", async () => {
+  test("an envelope, or the payload alone, with the original digits", async () => {
     await messaging.endpoint("/envelope");
     await messaging.endpoint("/raw", { format: "raw" });
     const now = stage.server.clock.now();
@@ -76,7 +76,7 @@ describe("a receiver gets", () => {
     expect(read.text).toContain(`"payload":${data}`);
   });
 
-  test("the message's id, a signature by the endpoint's secret, its headers, and of X-Svc-* the delivery's id alone", async () => {
+  test("the message's id, a signature by the endpoint's secret, its headers, and of X-Svc-* only the delivery's id", async () => {
     const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
     const headers = { "X-Source": "billing", "webhook-id": "forged" };
     const id = await messaging.endpoint("/a", { secret, headers });
@@ -108,7 +108,7 @@ describe("a receiver gets", () => {
     });
   });
 
-  test("the same body and id with every attempt", async () => {
+  test("the same body and id in every attempt", async () => {
     await messaging.endpoint("/a", { retry_schedule: ["1m"] });
     stage.sink.answers(500, 200);
     await messaging.send();
@@ -122,7 +122,7 @@ describe("a receiver gets", () => {
 });
 
 describe("POST /v1/relay/messages", () => {
-  test("costs 1 and 1 a delivery; without enough credits nothing is sent", async () => {
+  test("costs 1 credit and 1 for each delivery; without enough credits nothing is sent", async () => {
     for (const path of ["/a", "/b"]) await messaging.endpoint(path);
     const before = await balance();
     expect((await post(MESSAGE)).status).toBe(201);
@@ -135,7 +135,7 @@ describe("POST /v1/relay/messages", () => {
     expect((await stage.account.get("/v1/relay/messages")).body.messages).toHaveLength(1);
   });
 
-  test("a repeated message_id or deduplication_id gets the first for nothing", async () => {
+  test("returns the first message for a repeated message_id or deduplication_id, free of charge", async () => {
     await messaging.endpoint("/a");
     const given = { ...MESSAGE, message_id: "m-1", deduplication_id: "d-1" };
     const first = await post(given);
@@ -152,12 +152,12 @@ describe("POST /v1/relay/messages", () => {
     expect((await post({ ...MESSAGE, message_id: "m-1" })).status).toBe(201);
   });
 
-  test("a delivery's deduplication ids are others", async () => {
+  test("deduplication ids of deliveries are separate", async () => {
     await stage.ask({ deduplication_id: "d-1" });
     expect((await post({ ...MESSAGE, deduplication_id: "d-1" })).status).toBe(201);
   });
 
-  test("waits for delay or at, and warns of a long payload", async () => {
+  test("applies delay and at, and warns about a long payload", async () => {
     await messaging.endpoint("/a");
     await messaging.send({ n: 1 }, { delay: "1m" });
     await messaging.send({ n: 2 }, { at: stage.server.clock.now() + 30_000 });
@@ -186,7 +186,7 @@ describe("POST /v1/relay/messages", () => {
     expect(Object.keys(answer.body["fields"] as object)).toEqual([field]);
   });
 
-  test("the longest type, id and most channels are taken", async () => {
+  test("accepts the longest type and id, and the most channels", async () => {
     const most = {
       event_type: "a".repeat(128),
       message_id: "b".repeat(64),
@@ -199,7 +199,7 @@ describe("POST /v1/relay/messages", () => {
 describe("POST /v1/relay/messages/batch", () => {
   const batch = (messages: object[]) => stage.account.post("/v1/relay/messages/batch", { messages });
 
-  test("sends all in their order, for their sum", async () => {
+  test("sends all messages in order, for their sum", async () => {
     await messaging.endpoint("/a", { max_concurrency: 1 });
     const before = await balance();
     const given = Array.from({ length: 5 }, (_, n) => ({ ...MESSAGE, payload: { n }, message_id: `m-${n}` }));
@@ -215,7 +215,7 @@ describe("POST /v1/relay/messages/batch", () => {
     expect([again.status, await balance()]).toEqual([201, before - 10]);
   });
 
-  test("a fault of one refuses all, and names it", async () => {
+  test("an error in one message rejects all, and names the field", async () => {
     await messaging.endpoint("/a");
     for (const [fault, field] of [
       [{ payload: 1 }, "messages.1.payload"],
@@ -232,7 +232,7 @@ describe("POST /v1/relay/messages/batch", () => {
     expect((await batch(Array(BATCH_MAX).fill(MESSAGE))).status).toBe(201);
   });
 
-  test("at most so many deliveries: others wait while they are made", async () => {
+  test("accepts at most 10,000 deliveries", async () => {
     const endpoints = BATCH_DELIVERIES_MAX / BATCH_MAX;
     const paused = () => messaging.endpoint("/a", { state: "paused" });
     await Promise.all(Array.from({ length: endpoints }, paused));
@@ -248,8 +248,8 @@ describe("POST /v1/relay/messages/batch", () => {
   });
 });
 
-describe("messages are read", () => {
-  test("in pages, newest first, narrowed", async () => {
+describe("messages are returned", () => {
+  test("in pages, newest first, filtered", async () => {
     for (let n = 0; n < 5; n += 1)
       await post({ ...MESSAGE, event_type: n % 2 === 0 ? "even" : "odd", message_id: `m-${n}` });
     const listed = async (query: string): Promise<[string[], unknown]> => {
@@ -271,7 +271,7 @@ describe("messages are read", () => {
     expectError(await stage.account.get("/v1/relay/messages?cursor=x"), "validation_error");
   });
 
-  test("one with its deliveries; lists of deliveries by endpoint and message", async () => {
+  test("with their deliveries; deliveries are listed by endpoint and message", async () => {
     const [a, b] = [await messaging.endpoint("/a"), await messaging.endpoint("/b")];
     const first = await messaging.send({ n: 1 }, { message_id: "m-1" });
     const second = await messaging.send({ n: 2 }, { message_id: "m-2" });

@@ -33,8 +33,8 @@ async function sendMany(id: string, count: number): Promise<string[]> {
   return ids;
 }
 
-describe("an endpoint with one attempt at a time gets its deliveries in order", () => {
-  test("while one is retried, also those that are sent meanwhile, over a restart", async () => {
+describe("an endpoint with one concurrent attempt receives its deliveries in order", () => {
+  test("while one is retried, including new ones, also over a restart", async () => {
     const id = await messaging.endpoint("/a", TERMS);
     failing(1, 2);
     await sendMany(id, 4);
@@ -55,7 +55,7 @@ describe("an endpoint with one attempt at a time gets its deliveries in order", 
     });
   });
 
-  test("after one that has used up its retries", async () => {
+  test("after one without retries left", async () => {
     const id = await messaging.endpoint("/a", TERMS);
     failing(0, 3);
     const [first] = await sendMany(id, 3);
@@ -66,7 +66,7 @@ describe("an endpoint with one attempt at a time gets its deliveries in order", 
     expect((await stage.read(first ?? "")).status).toBe("failed");
   });
 
-  test("when its breaker has opened and closed", async () => {
+  test("after its breaker opened and closed", async () => {
     const id = await messaging.endpoint("/a", TERMS);
     stage.sink.answersBy(() => 500);
     await messaging.patch(id, { retry_schedule: Array(10).fill("1s") });
@@ -80,7 +80,7 @@ describe("an endpoint with one attempt at a time gets its deliveries in order", 
     expect(messaging.takenNumbers()).toEqual([0, 1, 2]);
   });
 
-  test("without those of other endpoints, which do not wait", async () => {
+  test("without delaying other endpoints", async () => {
     const id = await messaging.endpoint("/a", TERMS);
     await messaging.endpoint("/b");
     stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
@@ -90,7 +90,7 @@ describe("an endpoint with one attempt at a time gets its deliveries in order", 
   });
 });
 
-test("with more concurrency the others do not wait; neither do they once it is raised", async () => {
+test("not with more concurrency, also when it is raised later", async () => {
   const plain = await messaging.endpoint("/more", {
     ...TERMS,
     max_concurrency: 2,
@@ -113,7 +113,7 @@ test("with more concurrency the others do not wait; neither do they once it is r
   expect(messaging.takenNumbers("/more")).toEqual([0]);
 });
 
-test("a deleted endpoint's deliveries are cancelled, with the one that is retried", async () => {
+test("deliveries of a deleted endpoint are cancelled, including the one that is retried", async () => {
   const id = await messaging.endpoint("/a", TERMS);
   stage.sink.answersBy(() => 500);
   const ids = await sendMany(id, 3);

@@ -17,14 +17,14 @@ afterAll(() => stage.stop());
 
 const advance = (ms: number) => stage.server.clock.advance(ms);
 
-/** Sends so many messages to an endpoint, numbered from 0. Returns the ids of their deliveries. */
+/** Sends numbered messages to an endpoint, from 0. Returns the ids of their deliveries. */
 async function sendMany(id: string, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let n = 0; n < count; n += 1) ids.push((await messaging.send({ n }))[id] ?? "");
   return ids;
 }
 
-test("tokens are given away a second ahead, not further", () => {
+test("tokens are reserved at most a second ahead", () => {
   const pace = new Pace();
   const waits = Array.from({ length: 14 }, () => pace.take(0, 5));
   expect(waits.slice(4, 11)).toEqual([0, 200, 400, 600, 800, 1_000, 1_200]);
@@ -32,7 +32,7 @@ test("tokens are given away a second ahead, not further", () => {
   expect(pace.take(PACE_AHEAD_MS, 5)).toBe(200);
 });
 
-test("what has no token waits, and goes out in order at the endpoint's rate", async () => {
+test("deliveries without a token wait, and are sent in order at the endpoint's rate", async () => {
   const id = await messaging.endpoint("/a", { max_per_second: 5, max_concurrency: 1 });
   await sendMany(id, 40);
   await messaging.settle();
@@ -49,7 +49,7 @@ test("what has no token waits, and goes out in order at the endpoint's rate", as
   expect((await messaging.read(id)).counts).toMatchObject({ waiting: 0, delivered_24h: 40 });
 });
 
-test("a rate that is lifted is lifted for what waits already", async () => {
+test("removing the rate applies to waiting deliveries", async () => {
   const id = await messaging.endpoint("/a", { max_per_second: 1 });
   await sendMany(id, 30);
   await advance(1_000);
@@ -59,7 +59,7 @@ test("a rate that is lifted is lifted for what waits already", async () => {
   expect((await messaging.read(id)).counts).toMatchObject({ waiting: 0 });
 });
 
-test("what was cancelled has used up no token", async () => {
+test("a cancelled delivery uses no token", async () => {
   const id = await messaging.endpoint("/a", { max_per_second: 1 });
   const ids = await sendMany(id, 30);
   await messaging.settle();
@@ -70,7 +70,7 @@ test("what was cancelled has used up no token", async () => {
   expect((await stage.read(last ?? "")).status).toBe("delivered");
 });
 
-test("after a restart what waits goes out at its rate, not all at once", async () => {
+test("after a restart waiting deliveries are sent at the rate, not immediately", async () => {
   const id = await messaging.endpoint("/a", { max_per_second: 5 });
   await sendMany(id, 60);
   await messaging.settle();

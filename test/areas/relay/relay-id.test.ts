@@ -20,7 +20,7 @@ describe("ids of deliveries", () => {
   const ids = new RelayIds(key(1));
   const anyTime = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 
-  test("property: name their row, whatever it is, and stay UUIDs", () => {
+  test("property: identify every row, and are UUIDs", () => {
     const row = fc.oneof(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: REF_MAX }));
     fc.assert(
       fc.property(anyTime, row, (time, ref) => {
@@ -34,7 +34,7 @@ describe("ids of deliveries", () => {
     );
   });
 
-  test("the numbers of rows that follow each other cannot be told from ids of different times", () => {
+  test("do not reveal consecutive rows at different times", () => {
     const rows = Array.from({ length: 1_000 }, (_, row) => row + 1);
     const tails = rows.map((ref) => tail(ids.idOf(Bun.randomUUIDv7("hex", ref), ref)));
     expect(rows.filter((ref, at) => tails[at] === ref)).toEqual([]);
@@ -45,7 +45,7 @@ describe("ids of deliveries", () => {
     expect(rising.length).toBeLessThan(600);
   });
 
-  test("another key veils otherwise", () => {
+  test("depend on the key", () => {
     const uuid = Bun.randomUUIDv7("hex", 1);
     expect(tail(new RelayIds(key(2)).idOf(uuid, 7))).not.toBe(tail(ids.idOf(uuid, 7)));
   });
@@ -71,7 +71,7 @@ describe("on a server", () => {
     return rows(uuidToBytes(id));
   }
 
-  test("an id shows the number of its row to nobody, and leads to it also after a restart", async () => {
+  test("an id hides the number of its row, and identifies it also after a restart", async () => {
     const made: string[] = [];
     for (let time = 0; time < 5; time += 1) {
       made.push(await schedule());
@@ -87,7 +87,7 @@ describe("on a server", () => {
     }
   });
 
-  test("an id that was given out by a version before goes on working", async () => {
+  test("an id of an earlier version still works", async () => {
     const id = await schedule();
     const ref = rowOf(id);
     const before = id.slice(0, -10) + ref.toString(16).padStart(10, "0");

@@ -25,7 +25,7 @@ async function repaired(damage: (db: Database) => void): Promise<void> {
   await stage.restart();
 }
 
-test("deliveries that an earlier version forgot go out in order; those that wait go out once", async () => {
+test("deliveries that an earlier version lost are sent in order; pending ones are sent once", async () => {
   const forgotten = await messaging.endpoint("/a", { state: "paused", max_concurrency: 1 });
   const paused = await messaging.endpoint("/paused", { state: "paused" });
   const disabled = await messaging.endpoint("/disabled", { state: "paused" });

@@ -16,7 +16,7 @@ const NOBODYS = "01a1fc2c-30c0-71d9-bf08-0e3cb4a7b202";
 const resend = (id: string) => stage.account.post(`/v1/relay/${id}/resend`);
 
 describe("POST /v1/relay/{relay_id}/resend", () => {
-  /** Of the delivery that a scenario has made first. */
+  /** The delivery that a scenario has created. */
   let id = NOBODYS;
   /** A scenario about that delivery. */
   const about = (make: () => Promise<string>, rest: Omit<Scenario, "before" | "request">): Scenario => ({
@@ -33,15 +33,15 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
   const conflict = { status: 409, code: "conflict", spent: 1 };
   endpoint(() => stage.server, "POST /v1/relay/{relay_id}/resend", [
     about(async () => (await stage.failed(1))[0] ?? "", {
-      name: "a failed one",
+      name: "a failed delivery",
       status: 202,
       holds: { status: "scheduled" },
       spent: 1,
       after: (_, { body }) => expect(body["relay_id"]).toBe(id),
     }),
-    about(() => stage.sent(), { name: "a delivered one, whose payload is gone", ...conflict }),
+    about(() => stage.sent(), { name: "a delivered one, without content", ...conflict }),
     about(async () => String((await stage.ask({ delay: "1h" })).body["relay_id"]), {
-      name: "one that waits",
+      name: "a scheduled one",
       ...conflict,
       after: (_, answer) =>
         expect(answer.text).toContain("This delivery is scheduled: only a finished delivery can be resent."),
@@ -50,14 +50,14 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
     { name: "no key", as: "nobody", request, status: 401, code: "unauthorized" },
     { name: "no credits", account: { balance: 0 }, request, status: 402, code: "insufficient_balance" },
     {
-      name: "an id too long",
+      name: "a too long id",
       request: ["POST", `/v1/relay/${"x".repeat(65)}/resend`],
       status: 400,
       code: "validation_error",
     },
   ]);
 
-  test("it comes again under the same ids, with all that it had; attempts count on, retries begin anew", async () => {
+  test("it is sent under the same ids with the same content; attempts continue, retries start again", async () => {
     stage.sink.answersBy(() => 500);
     const terms = { headers: { "X-Source": "billing" }, payload: { ü: 1 }, retry_schedule: ["1s"] };
     const relayId = await stage.sent(terms);
@@ -97,7 +97,7 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
     expectError(await resend(relayId), "conflict");
   });
 
-  test("it fails again, and is sent again", async () => {
+  test("it fails again, and is resent again", async () => {
     const [relayId = ""] = await stage.failed(1, { payload: undefined, body_base64: "AP8=" });
     for (let turn = 2; turn < 5; turn += 1) {
       stage.sink.answersBy(() => 400);
@@ -108,7 +108,7 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
     expect(await stage.listed("status=failed")).toEqual([relayId]);
   });
 
-  test("while it is on its way it is delivering, and cannot be sent or cancelled", async () => {
+  test("while in flight it is delivering, and cannot be resent or cancelled", async () => {
     const [relayId = ""] = await stage.failed(1);
     const { promise, resolve } = Promise.withResolvers<Response>();
     stage.sink.answersBy(() => promise);
@@ -124,7 +124,7 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
     expect(await stage.read(relayId)).toMatchObject({ status: "delivered", attempts: 2 });
   });
 
-  test("cancelled before its first attempt it is gone, its attempts stay", async () => {
+  test("cancelled before its first attempt, it has no content, and its attempts remain", async () => {
     const [relayId = ""] = await stage.failed(1);
     await resend(relayId);
     expect((await stage.account.delete(`/v1/relay/${relayId}`)).status).toBe(200);
@@ -138,20 +138,20 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
     expectError(await resend(relayId), "conflict");
   });
 
-  test("another project's is none", async () => {
+  test("404 for another project's delivery", async () => {
     const [relayId = ""] = await stage.failed(1);
     await stage.anew();
     expectError(await resend(relayId), "not_found");
   });
 
-  test("7 days after its end it is gone", async () => {
+  test("it is deleted 7 days after it is finished", async () => {
     const [relayId = ""] = await stage.failed(1);
     await stage.server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);
     expectError(await resend(relayId), "not_found");
   });
 });
 
-test("what was sent goes with a delivery's end, but stays with a failed one", async () => {
+test("the content of finished deliveries is deleted, except for failed ones", async () => {
   const { kernel } = stage.server.server;
   const kept = kernel.db.number(
     "SELECT count(*) AS n FROM relays WHERE body IS NOT NULL OR headers IS NOT NULL OR body_bytes IS NOT NULL",

@@ -15,7 +15,7 @@ afterAll(() => stage.stop());
 
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 
-/** A resend of many as it is read. */
+/** A bulk resend. */
 async function readResend(id: unknown) {
   return (await stage.account.get(`/v1/relay/resends/${id}`)).body;
 }
@@ -42,7 +42,7 @@ describe("POST /v1/relay/resend", () => {
       holds: { matched: 0 },
     },
     {
-      name: "asked only",
+      name: "a dry run",
       request: request({ since: 0, dry_run: true, status: "failed" }),
       status: 200,
       body: { matched: 0 },
@@ -69,7 +69,7 @@ describe("POST /v1/relay/resend", () => {
     },
   ]);
 
-  test("all failed ones since a moment, so many in a second, 1 credit each", async () => {
+  test("resends all failed deliveries since a time, at a rate, for 1 credit each", async () => {
     const { clock } = stage.server;
     const before = await stage.failed(2);
     await clock.advance(60_000);
@@ -109,7 +109,7 @@ describe("POST /v1/relay/resend", () => {
     expect((await stage.listed("status=failed")).slice(1)).toEqual(before.toReversed());
   });
 
-  test("a restart goes on where it was; none is sent twice", async () => {
+  test("continues after a restart and sends none twice", async () => {
     const { clock } = stage.server;
     await stage.failed(5);
     const { resend_id } = await begin({ since: 0, per_second: 1 });
@@ -122,7 +122,7 @@ describe("POST /v1/relay/resend", () => {
     expect([ids.length, new Set(ids).size]).toEqual([5, 5]);
   });
 
-  test("what failed anew meanwhile, or was sent by hand, is passed over", async () => {
+  test("skips deliveries that failed again or were resent in the meantime", async () => {
     const { clock } = stage.server;
     const [first = "", second = ""] = await stage.failed(3);
     stage.sink.answersBy(() => 400);
@@ -136,7 +136,7 @@ describe("POST /v1/relay/resend", () => {
     expect(stage.sink.take()).toHaveLength(3);
   });
 
-  test("without credits it ends, and says so; what was sent stays sent", async () => {
+  test("stops without credits, with an error; earlier deliveries are sent", async () => {
     await stage.failed(3);
     const credits = await balance();
     await stage.account.post("/v1/meter/deduct", { amount: credits - 2 });
@@ -154,7 +154,7 @@ describe("POST /v1/relay/resend", () => {
     expect(await balance()).toBe(0);
   });
 
-  test("only what one type names", async () => {
+  test("filters by type", async () => {
     stage.sink.answersBy(() => 500);
     const monitor = await stage.monitor();
     await stage.server.clock.advance(50_000);
@@ -171,7 +171,7 @@ describe("POST /v1/relay/resend", () => {
     ]);
   });
 
-  test("nothing to send is done at once, and holds no place", async () => {
+  test("is done immediately without a match, and does not count as running", async () => {
     for (let made = 0; made <= RESENDS_RUNNING_MAX; made += 1) {
       const { resend_id } = await begin({ since: 0 });
       expect(await readResend(resend_id)).toMatchObject({
@@ -183,7 +183,7 @@ describe("POST /v1/relay/resend", () => {
     }
   });
 
-  test("the same Idempotency-Key begins one alone", async () => {
+  test("starts only one resend under an Idempotency-Key", async () => {
     const post = () =>
       stage.account.post("/v1/relay/resend", { since: 0 }, { headers: { "idempotency-key": "one" } });
     const [first, repeat] = [await post(), await post()];
@@ -192,7 +192,7 @@ describe("POST /v1/relay/resend", () => {
   });
 });
 
-/** Puts copies of a failed delivery into the table, as many deliveries would. */
+/** Stores copies of a failed delivery. */
 async function fill(relayId: string, copies: number): Promise<void> {
   const { kernel } = stage.server.server;
   const ref = kernel.db.number("SELECT max(ref) AS n FROM relays")();
@@ -203,12 +203,12 @@ async function fill(relayId: string, copies: number): Promise<void> {
   );
   expect(await stage.read(relayId)).toMatchObject({ status: "failed" });
   await kernel.writer.submit((tx) => void copy(tx, copies, ref));
-  // The references of new ones begin behind these.
+  // The references of new deliveries follow these.
   await stage.restart();
 }
 
-describe("very many", () => {
-  test(`${BULK_MAX} at most; counted in slices`, async () => {
+describe("a bulk resend of very many deliveries", () => {
+  test(`sends at most ${BULK_MAX}, counted in slices`, async () => {
     const [relayId = ""] = await stage.failed(1);
     await fill(relayId, BULK_MAX - 1);
     const dry = { since: 0, dry_run: true };
@@ -226,7 +226,7 @@ describe("very many", () => {
     await stage.account.delete(`/v1/relay/resends/${started["resend_id"]}`);
   });
 
-  test("long stretches without a match are walked through", async () => {
+  test("finds matches after many others", async () => {
     const [first = ""] = await stage.failed(1);
     await fill(first, 2 * EXAMINED_MAX);
     await stage.server.clock.advance(1_000);
@@ -255,7 +255,7 @@ describe("/v1/relay/resends/{resend_id}", () => {
     });
   }
 
-  test("DELETE ends one that runs; once it has ended it stays as it is", async () => {
+  test("DELETE stops a running resend; a finished one is unchanged", async () => {
     await stage.failed(3);
     const { resend_id } = await begin({ since: 0, per_second: 1 });
     await stage.server.clock.advance(0);
@@ -274,7 +274,7 @@ describe("/v1/relay/resends/{resend_id}", () => {
     expect(await readResend(resend_id)).toEqual(stopped.body);
   });
 
-  test("goes 7 days after its end, and with its project", async () => {
+  test("is deleted 7 days after it is finished, and with its project", async () => {
     const { kernel } = stage.server.server;
     const rows = kernel.db.number("SELECT count(*) AS n FROM relay_resends");
     await stage.server.clock.advance(RELAY_RETENTION_MS + 2 * 3_600_000);

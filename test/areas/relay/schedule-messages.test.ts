@@ -32,7 +32,7 @@ async function addSchedule(more: object = {}): Promise<string> {
 
 const read = async (path: string) => (await stage.account.get(path)).body;
 
-test("a run sends a message to all endpoints that take it, for 1 credit and 1 each", async () => {
+test("a run sends a message to all matching endpoints, for 1 credit and 1 each", async () => {
   await addEndpoint("/one");
   await addEndpoint("/two");
   await addEndpoint("/other", { event_types: ["other.*"] });
@@ -54,7 +54,7 @@ test("a run sends a message to all endpoints that take it, for 1 credit and 1 ea
   await stage.account.delete(schedule);
 });
 
-test("its deliveries name the schedule, and the header its time, also when they are sent again", async () => {
+test("its deliveries have the schedule_id and the header with its time, also when resent", async () => {
   const endpointId = await addEndpoint("/timed", {
     headers: { "X-Ninefold-Scheduled-At": "1", "X-Own": "own" },
   });
@@ -77,9 +77,9 @@ test("its deliveries name the schedule, and the header its time, also when they 
   expect(times).toEqual([String(next_run_at), String(next_run_at)]);
 });
 
-test("by hand it answers with the message, and refuses what cannot be paid", async () => {
+test("a manual run returns the message, and is rejected without enough credits", async () => {
   const schedule = await addSchedule({ state: "paused" });
-  // Nobody takes it: the run alone costs.
+  // No endpoint matches: only the run costs.
   const before = await balance();
   const alone = await stage.account.post(`${schedule}/run`);
   expect([alone.status, Object.keys(alone.body)]).toEqual([201, ["message_id"]]);
@@ -96,7 +96,7 @@ test("by hand it answers with the message, and refuses what cannot be paid", asy
   expect(await balance()).toBe(1);
 });
 
-test("without the credits for all of it a time is skipped, and nothing is sent", async () => {
+test("without enough credits for all deliveries a run is skipped", async () => {
   await addEndpoint("/one");
   const schedule = await addSchedule();
   await stage.account.post("/v1/meter/deduct", { amount: (await balance()) - 1 });
@@ -106,7 +106,7 @@ test("without the credits for all of it a time is skipped, and nothing is sent",
   expect(await balance()).toBe(1);
 });
 
-test("overlap skip waits for the end of all deliveries of the last message", async () => {
+test("overlap skip waits until all deliveries of the previous message are finished", async () => {
   const endpoint = await addEndpoint("/slow", { state: "paused" });
   const schedule = await addSchedule({ overlap: "skip" });
   await advance(3 * MINUTE);
@@ -116,7 +116,7 @@ test("overlap skip waits for the end of all deliveries of the last message", asy
   expect(await read(schedule)).toMatchObject({ runs: 2, skipped: 2 });
 });
 
-test("a schedule changes between a target and a message", async () => {
+test("a schedule can change between a target and a message", async () => {
   const schedule = await addSchedule({ state: "paused" });
   const target_url = stage.sink.url("/own");
   expect((await stage.account.patch(schedule, { target_url })).body).toMatchObject({

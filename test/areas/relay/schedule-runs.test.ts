@@ -20,12 +20,11 @@ afterEach(async () => {
     if (schedules.length === 0) break;
     for (const { schedule_id } of schedules) await stage.account.delete(`${SCHEDULES}/${schedule_id}`);
   }
-  // What has begun comes to its end.
+  // Started attempts finish.
   await advance(HOUR);
 });
 afterAll(() => stage.stop());
 
-/** A schedule as it is read. */
 interface Schedule {
   readonly schedule_id: string;
   readonly next_run_at: number | null;
@@ -39,7 +38,7 @@ const now = () => stage.server.clock.now();
 const advance = (ms: number) => stage.server.clock.advance(ms);
 const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
 
-/** Moves to the beginning of an hour, so that each test begins alike. */
+/** Advances to the start of an hour, so that all tests start in the same way. */
 async function toTheHour(): Promise<void> {
   await advance(HOUR - (now() % HOUR));
 }
@@ -55,13 +54,13 @@ async function read({ schedule_id }: Pick<Schedule, "schedule_id">): Promise<Sch
   return (await stage.account.get(`${SCHEDULES}/${schedule_id}`)).body as unknown as Schedule;
 }
 
-/** When what was received was due. */
+/** Times of the schedule in received requests. */
 function dueTimes(): number[] {
   return stage.sink.take().map(({ headers }) => Number(headers.get("x-ninefold-scheduled-at")));
 }
 
 describe("a run", () => {
-  test("is a delivery at its time, for 1 credit each", async () => {
+  test("sends a delivery at its time, for 1 credit", async () => {
     await toTheHour();
     const begun = now();
     const before = await balance();
@@ -101,7 +100,7 @@ describe("a run", () => {
     expectError(long, "validation_error");
   });
 
-  test("sends no body with GET, and is tried again by its own waits", async () => {
+  test("sends no body with GET, and is retried by its schedule", async () => {
     stage.sink.answersBy(() => 500);
     const schedule = await made({ method: "GET", cron: "@hourly", retry_schedule: ["10s"] });
     await toTheHour();
@@ -112,21 +111,21 @@ describe("a run", () => {
     ]);
     const relayId = (await read(schedule)).last_relay_id;
     expect(await stage.read(String(relayId))).toMatchObject({ status: "failed", retry_schedule: ["10s"] });
-    // Sent again by hand it says when it was due, all the same.
+    // A resend has the original time as well.
     stage.sink.answersBy(() => 200);
     await stage.account.post(`/v1/relay/${relayId}/resend`);
     await advance(0);
     expect(dueTimes()).toEqual([now() - (now() % HOUR)]);
   });
 
-  test("comes from starts_at on, up to ends_at, and then never again", async () => {
+  test("is sent from starts_at to ends_at, and never afterwards", async () => {
     await toTheHour();
     const [starts_at, ends_at] = [now() + 2 * MINUTE, now() + 4 * MINUTE];
     const schedule = await made({ starts_at, ends_at });
     await advance(HOUR);
     expect(dueTimes()).toEqual([starts_at, starts_at + MINUTE, ends_at]);
     expect(await read(schedule)).toMatchObject({ next_run_at: null, next_runs: [], runs: 3, state: "live" });
-    // It is renamed all the same, and lives on with a later end.
+    // It can still be renamed, and continues with a later end.
     const path = `${SCHEDULES}/${schedule.schedule_id}`;
     expect((await stage.account.patch(path, { name: "over" })).status).toBe(200);
     await stage.account.patch(path, { ends_at: now() + MINUTE });
@@ -134,7 +133,7 @@ describe("a run", () => {
     expect(dueTimes()).toHaveLength(1);
   });
 
-  test("does not come while paused, changed, or deleted", async () => {
+  test("is not sent while paused, after a change, or after deletion", async () => {
     await toTheHour();
     const schedule = await made();
     const path = `${SCHEDULES}/${schedule.schedule_id}`;
@@ -156,7 +155,7 @@ describe("a run", () => {
     ).toBe(0);
   });
 
-  test("by hand comes at once, beside its times, and while it is paused", async () => {
+  test("can be started manually, in addition to its times, also while paused", async () => {
     await toTheHour();
     const schedule = await made({ cron: "@daily", state: "paused" });
     const path = `${SCHEDULES}/${schedule.schedule_id}`;
@@ -174,8 +173,8 @@ describe("a run", () => {
   });
 });
 
-describe("a time without a run", () => {
-  test("without credits, and while the account is suspended; it goes on with the next", async () => {
+describe("a run is skipped", () => {
+  test("without credits, and while the account is suspended; the next one is sent", async () => {
     await toTheHour();
     stage.account = await stage.server.account({ tier: "scale", balance: 1 });
     const schedule = await made();
@@ -191,7 +190,7 @@ describe("a time without a run", () => {
     expect(await read(schedule)).toMatchObject({ runs: 1, skipped: 2 });
   });
 
-  test("overlap skip: while the last run has not ended; allow: none", async () => {
+  test("with overlap skip while the previous run is not finished; not with allow", async () => {
     await toTheHour();
     stage.sink.answersBy(() => 500);
     const waits = { retry_schedule: ["150s"] };
@@ -199,14 +198,14 @@ describe("a time without a run", () => {
     await advance(3 * MINUTE);
     expect(await read(careful)).toMatchObject({ runs: 1, skipped: 2 });
     expect(await read(plain)).toMatchObject({ runs: 3, skipped: 0 });
-    // The one retry fails after two minutes and a half; then it has ended.
+    // The only retry fails after two and a half minutes; then it is finished.
     await advance(MINUTE + MINUTE);
     expect(await read(careful)).toMatchObject({ runs: 2, skipped: 3 });
   });
 });
 
 describe("times that pass while the server is down", () => {
-  /** The server stops, and starts again so much later. */
+  /** Stops the server, and starts it again after a time. */
   async function downFor(ms: number): Promise<void> {
     await stage.server.halt();
     await advance(ms);
@@ -214,7 +213,7 @@ describe("times that pass while the server is down", () => {
     await advance(0);
   }
 
-  test("once: one run for all of them; skip: none. Then it goes on with the next", async () => {
+  test("lead to one run with once, and to none with skip; then the next run follows", async () => {
     await toTheHour();
     const begun = now();
     const [once, skip] = [
@@ -232,7 +231,7 @@ describe("times that pass while the server is down", () => {
     expect(dueTimes()).toEqual([next_run_at, next_run_at]);
   });
 
-  test("a restart of a minute misses nothing, one of a millisecond more does", async () => {
+  test("are missed after more than a minute", async () => {
     for (const [late, runs] of [
       [MISSED_AFTER_MS, 1],
       [MISSED_AFTER_MS + 1, 0],
@@ -244,7 +243,7 @@ describe("times that pass while the server is down", () => {
     }
   });
 
-  test("one that is over meanwhile has run for the last time", async () => {
+  test("lead to a last run when ends_at has passed", async () => {
     await toTheHour();
     const schedule = await made({ ends_at: now() + 2 * MINUTE });
     await downFor(HOUR);
@@ -254,7 +253,7 @@ describe("times that pass while the server is down", () => {
   });
 });
 
-test("many at one time run once each, also when the server is restarted between", async () => {
+test("many schedules at one time run once each, also over a restart", async () => {
   await toTheHour();
   stage.account = await stage.server.account({ tier: "unlimited" });
   const count = 300;
@@ -280,7 +279,7 @@ test("many at one time run once each, also when the server is restarted between"
   ).toEqual(each);
 }, 60_000);
 
-test("a job that comes before its time, as after a clock was set back, waits for it", async () => {
+test("a job that is early because the clock was set back waits for its time", async () => {
   await toTheHour();
   const schedule = await made({ cron: "30 * * * *" });
   const { kernel } = stage.server.server;
@@ -295,7 +294,7 @@ test("a job that comes before its time, as after a clock was set back, waits for
   expect(dueTimes()).toEqual([now()]);
 });
 
-test("schedules of a deleted project run no more, and go with it", async () => {
+test("schedules of a deleted project do not run, and are deleted", async () => {
   const project = await stage.account.post("/v1/projects", { name: "Shop" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };
   const key = await stage.account.post(`/v1/projects/${project.body.id}/keys`, terms);

@@ -27,7 +27,7 @@ async function made(account: AccountClient, change: object = {}): Promise<Record
   return body;
 }
 
-/** Scenarios of a request that changes a schedule: each field that is refused, by its name. */
+/** Scenarios of rejected fields, by name. */
 function refusals(request: (body: object) => Scenario["request"]): Scenario[] {
   const refused = (name: string, change: object, ...fields: string[]): Scenario => ({
     name,
@@ -87,7 +87,7 @@ describe("POST /v1/relay/schedules", () => {
   };
   endpoint(() => server, "POST /v1/relay/schedules", [
     {
-      name: "a schedule, with all that is so unless given",
+      name: "a schedule with its defaults",
       request: request({}),
       status: 201,
       holds: {
@@ -116,7 +116,7 @@ describe("POST /v1/relay/schedules", () => {
       after: (_, answer) => expect(answer.body["schedule_id"]).toMatch(/^sch_[0-9a-f]{32}$/),
     },
     {
-      name: "everything said, at its bounds",
+      name: "all fields at their limits",
       request: request({
         name: "n".repeat(NAME_LENGTH_MAX),
         time_zone: "America/New_York",
@@ -135,9 +135,9 @@ describe("POST /v1/relay/schedules", () => {
       lacks: ["hidden"],
     },
     { name: "the longest cron", request: request({ cron: `${LONG_LIST} * * * *` }), status: 201 },
-    { name: "a name for an expression", request: request({ cron: "@hourly" }), status: 201 },
+    { name: "a macro as the expression", request: request({ cron: "@hourly" }), status: 201 },
     ...refusals(request),
-    { name: "no cron at all", request: request({ cron: undefined }), status: 400, code: "validation_error" },
+    { name: "no cron", request: request({ cron: undefined }), status: 400, code: "validation_error" },
     { name: "no target", request: request({ target_url: undefined }), status: 400, code: "validation_error" },
     {
       name: "a target and a message",
@@ -147,7 +147,7 @@ describe("POST /v1/relay/schedules", () => {
     },
     { name: "no key", as: "nobody", request: request({}), status: 401, code: "unauthorized" },
     {
-      name: "as many as the tier allows",
+      name: "more than the tier allows",
       account: { tier: "free" },
       before: fill,
       request: request({}),
@@ -155,7 +155,7 @@ describe("POST /v1/relay/schedules", () => {
       code: "schedule_limit_exceeded",
     },
     {
-      name: "a name that is taken",
+      name: "a taken name",
       before: ({ account }) => made(account, { name: "nightly" }),
       request: request({ name: "nightly" }),
       status: 409,
@@ -163,7 +163,7 @@ describe("POST /v1/relay/schedules", () => {
     },
   ]);
 
-  test("the figures are the documented ones, and count in each project", async () => {
+  test("the limits are the documented ones, and apply to each project", async () => {
     expect(TIER_NAMES.map((tier) => DEFAULT_TIERS[tier].schedules)).toEqual([5, 20, 200, 2_000, NO_LIMIT]);
     const account = await server.account({ tier: "free" });
     await fill({ server, account });
@@ -195,7 +195,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
     return answer.body;
   };
 
-  test("changes what is given, and nothing else", async () => {
+  test("changes only the given fields", async () => {
     const account = await server.account();
     const before = await made(account, { name: "a", payload: { n: 1 }, headers: { "X-A": "b" } });
     const id = before["schedule_id"];
@@ -215,7 +215,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
     expect(open["next_runs"]).toEqual(next_runs);
   });
 
-  test("paused it has no next run; live again, the next one from now", async () => {
+  test("has no next run while paused, and the next one from now when live again", async () => {
     const account = await server.account();
     const { schedule_id } = await made(account);
     const paused = await patched(account, schedule_id, { state: "paused" });
@@ -225,7 +225,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
     expect(live["next_run_at"]).toBe(Date.UTC(2026, 2, 11, 3));
   });
 
-  test("400 for each field, as when it is made; nothing is changed", async () => {
+  test("400 for each invalid field, as at creation, without a change", async () => {
     const account = await server.account({ tier: "unlimited" });
     const before = await made(account);
     const path = `${SCHEDULES}/${before["schedule_id"]}`;
@@ -238,7 +238,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
     expect((await account.get(path)).body).toEqual(before);
   });
 
-  test("409 for another's name; its own is its own", async () => {
+  test("409 for the name of another schedule, not for its current name", async () => {
     const account = await server.account();
     const first = await made(account, { name: "a" });
     const second = await made(account, { name: "b" });
@@ -251,7 +251,7 @@ describe("PATCH /v1/relay/schedules/{schedule_id}", () => {
   });
 });
 
-describe("what a path names", () => {
+describe("a schedule in a path", () => {
   const REQUESTS: readonly (readonly [method: string, path: string, body: object | undefined])[] = [
     ["GET", "", undefined],
     ["PATCH", "", { name: "x" }],
@@ -276,7 +276,7 @@ describe("what a path names", () => {
     expectError(await account.post(`${SCHEDULES}/${schedule_id}/run`), "insufficient_balance");
   });
 
-  test("DELETE: 204, and it is gone for good", async () => {
+  test("DELETE: 204, and then 404", async () => {
     const account = await server.account();
     const { schedule_id } = await made(account, { name: "a" });
     expect((await account.delete(`${SCHEDULES}/${schedule_id}`)).status).toBe(204);

@@ -28,7 +28,7 @@ afterAll(async () => {
   sink.stop();
 });
 
-/** Whether the ready libraries take a request, at the time of its receipt. */
+/** Whether the standard libraries accept a request, at the time of its receipt. */
 function isTaken({ headers, body }: Received, secret: string): boolean {
   setSystemTime(server.clock.now());
   const given = Object.fromEntries(headers as unknown as Iterable<[string, string]>);
@@ -60,7 +60,7 @@ async function rotated(body: object = {}): Promise<string> {
   return String(answer.body["secret"]);
 }
 
-/** One delivery, sent now. */
+/** Sends one delivery now. */
 async function delivered(change: object = {}): Promise<Received> {
   const body = { target_url: sink.url("/hook"), method: "POST", delay: "0s", payload: { n: "ü" }, ...change };
   const answer = await account.post("/v1/relay", body);
@@ -79,7 +79,7 @@ function signaturesOf({ headers }: Received): number {
 describe("POST /v1/relay/secret", () => {
   endpoint(() => server, "POST /v1/relay/secret", [
     {
-      name: "made on first use",
+      name: "creates a secret on first use",
       request: ["POST", "/v1/relay/secret"],
       status: 200,
       holds: { previous: [] },
@@ -97,14 +97,14 @@ describe("POST /v1/relay/secret", () => {
       code: "unauthorized",
     },
     {
-      name: "an Idempotency-Key too long",
+      name: "a too long Idempotency-Key",
       request: ["POST", "/v1/relay/secret"],
       headers: { "idempotency-key": "k".repeat(256) },
       status: 400,
       code: "validation_error",
     },
     {
-      name: "its Idempotency-Key used for another request",
+      name: "an Idempotency-Key of another request",
       request: ["POST", "/v1/relay/secret"],
       headers: { "idempotency-key": "once" },
       before: ({ account: owner }) =>
@@ -114,7 +114,7 @@ describe("POST /v1/relay/secret", () => {
     },
   ]);
 
-  test("each project has its own; a key that only reads gets none", async () => {
+  test("each project has a separate secret; a read-only key cannot get it", async () => {
     const project = await account.post("/v1/projects", { name: "Shop" });
     const key = async (scopes: readonly string[]) => {
       const terms = { prefix: "sm", name: "k", scopes };
@@ -127,7 +127,7 @@ describe("POST /v1/relay/secret", () => {
     expect([reader.status, reader.body["code"]]).toEqual([403, "forbidden"]);
   });
 
-  test("it does not stand in the database file in clear", async () => {
+  test("it is not in plain text in the database file", async () => {
     const secret = await revealed();
     for (const name of ["ninefold.db", "ninefold.db-wal"]) {
       const bytes = Buffer.from(await Bun.file(`${server.folder}/${name}`).arrayBuffer());
@@ -141,7 +141,7 @@ describe("POST /v1/relay/secret/rotate", () => {
   const rotation = (body: object) => ["POST", path, body] as const;
   endpoint(() => server, `POST ${path}`, [
     {
-      name: "a day of grace, a new one",
+      name: "a generated secret with the default grace period",
       request: rotation({}),
       status: 200,
       holds: { previous_expires_at: TEST_START_MS + 24 * HOUR },
@@ -156,14 +156,14 @@ describe("POST /v1/relay/secret/rotate", () => {
       },
     },
     {
-      name: "one of their own, the longest grace",
+      name: "a given secret with the longest grace period",
       request: rotation({ grace_hours: GRACE_HOURS_MAX, secret: OWN }),
       status: 200,
       body: { secret: OWN, previous_expires_at: TEST_START_MS + GRACE_HOURS_MAX * HOUR },
       spent: 1,
     },
     {
-      name: "no grace",
+      name: "no grace period",
       request: rotation({ grace_hours: 0 }),
       status: 200,
       holds: { previous_expires_at: TEST_START_MS },
@@ -192,7 +192,7 @@ describe("POST /v1/relay/secret/rotate", () => {
       code: "insufficient_balance",
     },
     {
-      name: "its Idempotency-Key used for another request",
+      name: "an Idempotency-Key of another request",
       request: rotation({}),
       headers: { "idempotency-key": "once" },
       before: ({ account: owner }) =>
@@ -202,7 +202,7 @@ describe("POST /v1/relay/secret/rotate", () => {
     },
   ]);
 
-  test("in its grace the old one signs as well, over a restart; then the new one alone", async () => {
+  test("the old secret also signs in the grace period, over a restart; then only the new one", async () => {
     const old = await revealed();
     const secret = await rotated({ grace_hours: 2 });
     await server.clock.advance(2 * HOUR - 1);
@@ -218,7 +218,7 @@ describe("POST /v1/relay/secret/rotate", () => {
     expect([isTaken(after, old), isTaken(after, secret), signaturesOf(after)]).toEqual([false, true, 1]);
   });
 
-  test(`${VALID_SECRETS_MAX} are valid at most: the oldest goes; a later rotation makes no grace longer`, async () => {
+  test(`${VALID_SECRETS_MAX} secrets are valid at most: the oldest expires; a later rotation does not extend a grace period`, async () => {
     const secrets = [await revealed()];
     for (const grace_hours of [100, 50, 168]) secrets.push(await rotated({ grace_hours }));
     const received = await delivered();
@@ -229,14 +229,14 @@ describe("POST /v1/relay/secret/rotate", () => {
     expect(previous.map(({ expires_at }) => (expires_at - server.clock.now()) / HOUR)).toEqual([168, 50]);
   });
 
-  test("the one that was, given again, signs once", async () => {
+  test("the same secret, given again, signs once", async () => {
     await rotated({ secret: OWN });
     await rotated({ secret: OWN });
     const received = await delivered();
     expect([isTaken(received, OWN), signaturesOf(received)]).toEqual([true, 2]);
   });
 
-  test("refused for want of credits, it changes nothing in memory either", async () => {
+  test("rejected without credits, it changes nothing, also not in memory", async () => {
     const secret = await revealed();
     const { balance } = (await account.get("/v1/meter/balance")).body as { balance: number };
     await account.post("/v1/meter/deduct", { amount: balance });
@@ -245,8 +245,8 @@ describe("POST /v1/relay/secret/rotate", () => {
   });
 });
 
-describe("what is signed", () => {
-  test("a delivery, beside the old signature, with the seconds of the attempt", async () => {
+describe("signatures", () => {
+  test("of a delivery, next to the old signature, with the attempt's time", async () => {
     const received = await delivered();
     expect(isSigned(received, account.key ?? "")).toBe(true);
     expect(received.headers.get("webhook-timestamp")).toBe(String(Math.floor(server.clock.now() / 1_000)));
@@ -254,7 +254,7 @@ describe("what is signed", () => {
     expect(isTaken({ ...received, body: `${received.body} ` }, await revealed())).toBe(false);
   });
 
-  test("one without a body, and one of other bytes", async () => {
+  test("of a delivery without a body, and of one with bytes", async () => {
     expect(isTaken(await delivered({ method: "GET" }), await revealed())).toBe(true);
     const body_base64 = Buffer.from("<naïve/>").toString("base64");
     const received = await delivered({ payload: undefined, body_base64 });
@@ -262,7 +262,7 @@ describe("what is signed", () => {
     expect(isSigned(received, account.key ?? "")).toBe(true);
   });
 
-  test("a caller's headers of the same names are ignored, however they are written", async () => {
+  test("replace a caller's headers of the same names, in any spelling", async () => {
     const names = ["webhook-id", "Webhook-Signature", "WEBHOOK_TIMESTAMP", "webhook_id", "webhook-other"];
     const received = await delivered({ headers: Object.fromEntries(names.map((name) => [name, "theirs"])) });
     const theirs = [...received.headers.entries()].filter(([, value]) => value.includes("theirs"));
@@ -270,7 +270,7 @@ describe("what is signed", () => {
     expect(isTaken(received, await revealed())).toBe(true);
   });
 
-  test("each attempt anew, under the same id", async () => {
+  test("of each attempt are new, under the same id", async () => {
     sink.answers(500, 200);
     await account.post("/v1/relay", {
       target_url: sink.url(),
@@ -286,7 +286,7 @@ describe("what is signed", () => {
     expect(received.map((one) => isTaken(one, secret))).toEqual([true, true]);
   });
 
-  test("a monitor's alert", async () => {
+  test("of a monitor's alert", async () => {
     sink.answersBy(({ path }) => (path === "/alerts" ? 200 : 500));
     const monitor = { url: sink.url("/health"), interval: 60_000, webhook_url: sink.url("/alerts") };
     const { body } = await account.post("/v1/pulse", monitor);
@@ -298,7 +298,7 @@ describe("what is signed", () => {
     expect(isTaken(alert, await revealed())).toBe(true);
   });
 
-  test("a bucket's event, forwarded and replayed, under its own id", async () => {
+  test("of a bucket's event, forwarded and replayed, under its id", async () => {
     const bucket = (await account.post("/v1/catch/buckets", { target_url: sink.url() })).body["id"];
     await account.patch(`/v1/catch/buckets/${bucket}`, { state: "live" });
     const caught = await account.post(`/v1/catch/${bucket}`, "not json", {
@@ -314,7 +314,7 @@ describe("what is signed", () => {
     expect(received.map((one) => isTaken(one, secret))).toEqual([true, true]);
   });
 
-  test("of many at once, the first of a project, all by the one secret", async () => {
+  test("of a project's first concurrent deliveries, all by one secret", async () => {
     const body = { target_url: sink.url(), method: "POST", delay: "0s" };
     await Promise.all(Array.from({ length: 20 }, () => account.post("/v1/relay", body)));
     await server.clock.advance(0);
@@ -324,7 +324,7 @@ describe("what is signed", () => {
   });
 });
 
-test("it goes with its project", async () => {
+test("the secret is deleted with its project", async () => {
   const project = await account.post("/v1/projects", { name: "Shop" });
   const terms = { prefix: "sm", name: "k", scopes: ["*"] };
   const made = await account.post(`/v1/projects/${project.body.id}/keys`, terms);

@@ -4,13 +4,13 @@ import { type AccountClient, startTestServer, type TestServer } from "../../supp
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const HOUR = 60 * 60 * 1000;
-/** What a jump may make a delivery late by, and a loaded machine's own delays. */
+/** Longest delay because of a jump, and on a loaded machine. */
 const LATE_MAX_MS = 1_000 + 500;
 
 let server: TestServer;
 let account: AccountClient;
 let sink: WebhookSink;
-/** How far the machine's wall clock has been set. */
+/** Offset of the machine's wall clock. */
 let ahead = 0;
 
 beforeEach(async () => {
@@ -31,14 +31,14 @@ async function schedule(delay: string): Promise<void> {
   expect((await account.post("/v1/relay", body)).status).toBe(201);
 }
 
-/** Milliseconds until so many requests have come in all. */
+/** Milliseconds until a number of requests have arrived. */
 async function untilReceived(count: number, patienceMs: number): Promise<number> {
   const begun = monotonicMs();
   while (sink.received.length < count && monotonicMs() - begun < patienceMs) await realDelay(5);
   return monotonicMs() - begun;
 }
 
-test("on the machine's clock, a delivery is not a second late because that jumped: forward, back, and forth", async () => {
+test("a delivery is not a second late because the machine's clock jumps forward and back", async () => {
   await schedule("1h");
   await realDelay(20);
   ahead = 2 * HOUR;

@@ -3,7 +3,7 @@ import type { Answer } from "../../support/client.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
-/** A delivery as it is read. */
+/** A delivery in a response. */
 export interface Delivery {
   readonly relay_id: string;
   readonly status: string;
@@ -12,7 +12,7 @@ export interface Delivery {
   readonly [field: string]: unknown;
 }
 
-/** An attempt as it is read. */
+/** An attempt in a response. */
 export interface Attempt {
   readonly attempt: number;
   readonly started_at: number;
@@ -24,7 +24,7 @@ export interface Attempt {
   readonly [field: string]: unknown;
 }
 
-/** A server on a manual clock with an account, and a target that answers what a test says. */
+/** A server on a manual clock with an account, and a target that responds as a test defines. */
 export class RelayStage {
   readonly sink = new WebhookSink();
 
@@ -44,7 +44,7 @@ export class RelayStage {
     this.sink.stop();
   }
 
-  /** Another account, a sink that answers 200, nothing received. */
+  /** Creates another account and resets the sink, which responds with 200. */
   async anew(): Promise<void> {
     this.account = await this.server.account();
     this.sink.answersBy(() => 200);
@@ -63,14 +63,14 @@ export class RelayStage {
     );
   }
 
-  /** A monitor of the sink that tells the sink of its incidents. Returns its id. */
+  /** Creates a monitor of the sink that alerts the sink. Returns its id. */
   async monitor(): Promise<unknown> {
     const [url, webhook_url] = [this.sink.url("/health"), this.sink.url("/alerts")];
     const { body } = await this.account.post("/v1/pulse", { url, interval: 60_000, webhook_url });
     return body["id"];
   }
 
-  /** Asks for a delivery that is due at once. */
+  /** Schedules a delivery that is due immediately. */
   async ask(change: object = {}): Promise<Answer> {
     const body = { target_url: this.sink.url("/hook"), method: "POST", delay: "0s", payload: { n: 1 } };
     const answer = await this.account.post("/v1/relay", { ...body, ...change });
@@ -78,14 +78,14 @@ export class RelayStage {
     return answer;
   }
 
-  /** The same, and sends what is due. */
+  /** The same, and sends due deliveries. */
   async sent(change: object = {}): Promise<string> {
     const { body } = await this.ask(change);
     await this.server.clock.advance(0);
     return String(body["relay_id"]);
   }
 
-  /** Deliveries that fail at their first attempt. */
+  /** Creates deliveries that fail at their first attempt. */
   async failed(count: number, change: object = {}): Promise<string[]> {
     this.sink.answersBy(() => 400);
     const answers: string[] = [];
