@@ -95,7 +95,7 @@ export class AuditWorkload extends Recorded implements Workload {
     }
   }
 
-  /** Sends again what is in doubt under an Idempotency-Key, and some of what was responded to. */
+  /** Sends again what is in doubt under an Idempotency-Key, and some of what was acknowledged. */
   private async retry(target: Target): Promise<void> {
     const keyed = [...this.changes.values()].filter(({ request }) => request.idempotencyKey !== undefined);
     for (const change of keyed.filter(({ state }) => state === "in doubt")) {

@@ -100,7 +100,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     const body = { number, padding: "x".repeat(random.below(PADDING_MAX)) };
     const text = JSON.stringify(body);
     const request: TargetRequest = { method: "POST", path: `/v1/catch/${inbox.id}`, key: this.key, body };
-    // In doubt until it is responded to: the kill may come in between.
+    // In doubt until it is acknowledged: the kill may come in between.
     inbox.inDoubt.set(number, text);
     const answer = await target.send(request);
     if (answer === null) {

@@ -40,7 +40,7 @@ interface Tracked {
 /** Acknowledged changes under an Idempotency-Key that are sent again after a restart, per ledger. */
 const REPLAYS_PER_VERIFICATION = 3;
 
-/** The record of one ledger: every change that was requested, and what was responded to. */
+/** The record of one ledger: every change that was requested, and what was acknowledged. */
 export class ChangeLog extends Recorded {
   private readonly name: string;
   private tracked = new Map<string, Tracked>();
@@ -65,8 +65,8 @@ export class ChangeLog extends Recorded {
   }
 
   /**
-   * Before {@link compare}: sends again what is in doubt under an Idempotency-Key, and some of what was responded to.
-   * Neither may happen a second time, and the latter must be responded to as before.
+   * Before {@link compare}: sends again what is in doubt under an Idempotency-Key, and some of what was acknowledged.
+   * Neither may happen a second time, and the latter must be acknowledged as before.
    */
   async retry(target: Target): Promise<void> {
     const keyed = [...this.tracked.values()].filter(

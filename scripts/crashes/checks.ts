@@ -111,7 +111,7 @@ export class CheckWorkload implements Workload {
   }
 }
 
-/** A target whose checks are responded to as deductions are: with the balance, or 402. */
+/** A target whose checks are acknowledged as deductions are: with the balance, or 402. */
 function translated(target: Target): Target {
   return {
     operatorKey: target.operatorKey,

@@ -12,7 +12,7 @@ const PADDING_MAX = 6_000;
 /** What a flag is after a change: the number that was written into it, and its version; null: it is not there. */
 type State = { readonly number: number; readonly version: number | null } | null;
 
-/** One flag, as it was responded to. */
+/** One flag, as it was acknowledged. */
 class Flag {
   readonly key: string;
   state: State = null;
@@ -26,7 +26,7 @@ class Flag {
   }
 }
 
-/** Changes definitions of flags: after every crash each is as it was responded to, and no version comes back. */
+/** Changes definitions of flags: after every crash each is as it was acknowledged, and no version comes back. */
 export class FlagWorkload extends Recorded implements Workload {
   readonly name = "flags";
   readonly weight = 4;

@@ -33,7 +33,7 @@ interface LimitedKey {
   readonly said: Set<number>;
 }
 
-/** Verifications of keys with limited uses: none is lost once it was responded to, and none is taken twice. */
+/** Verifications of keys with limited uses: none is lost once it was acknowledged, and none is taken twice. */
 export class KeyUsesWorkload extends Recorded implements Workload {
   readonly name = "uses of keys";
   readonly weight = 6;

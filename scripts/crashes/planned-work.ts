@@ -101,7 +101,7 @@ export class PlannedWorkload extends Recorded implements Workload {
     };
   }
 
-  /** Returns whether it was responded to. */
+  /** Returns whether it was acknowledged. */
   private async send(target: Target, request: TargetRequest): Promise<boolean> {
     const answer = await target.send(request);
     if (answer !== null) {

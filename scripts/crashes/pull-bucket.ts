@@ -26,7 +26,7 @@ type Result = "delivered" | "failed";
 /** What is known of an event's end. */
 interface Acknowledged {
   readonly result: Result;
-  /** Whether it was responded to: otherwise it may have happened or not. */
+  /** Whether it was acknowledged: otherwise it may have happened or not. */
   readonly isSure: boolean;
 }
 

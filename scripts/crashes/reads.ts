@@ -27,7 +27,7 @@ interface Reader {
 }
 
 /**
- * Metered reads, whose charges are in memory when they are responded to. A crash may forgive those of the last second that
+ * Metered reads, whose charges are in memory when they are acknowledged. A crash may forgive those of the last second that
  * no commit has followed; none before, and none is paid twice.
  */
 export class ReadWorkload extends Recorded implements Workload {
@@ -36,7 +36,7 @@ export class ReadWorkload extends Recorded implements Workload {
   /** Charges that the crashes have forgiven so far. */
   forgiven = 0;
   private readonly readers: readonly Reader[];
-  /** What was responded to before this time must have been paid. */
+  /** What was acknowledged before this time must have been paid. */
   private writtenUntil = Number.NEGATIVE_INFINITY;
 
   /** `changes`: how often it changes something. */

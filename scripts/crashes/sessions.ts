@@ -45,7 +45,7 @@ interface User {
 }
 
 /**
- * Browsers that log in, by keys and by links, and out. A session that was responded to is there, one that was ended stays
+ * Browsers that log in, by keys and by links, and out. A session that was acknowledged is there, one that was ended stays
  * ended, and a link opens one session, whenever the server is killed.
  */
 export class SessionWorkload extends Recorded implements Workload {

@@ -25,7 +25,7 @@ export interface Target {
   readonly folder: string;
   /** Sends a request. Null: no whole answer came, so whether it was carried out is in doubt. */
   send(request: TargetRequest): Promise<Answer | null>;
-  /** Sends a request that must be responded to. @throws Error when it is not. */
+  /** Sends a request that must be acknowledged. @throws Error when it is not. */
   ask(request: TargetRequest): Promise<Answer>;
 }
 
@@ -38,7 +38,7 @@ export interface Tally {
 }
 
 /**
- * One area's load under crashes. It keeps its own record of what it sent and what was responded to, and compares
+ * One area's load under crashes. It keeps its own record of what it sent and what was acknowledged, and compares
  * that with what the server says after the restart.
  */
 export interface Workload {

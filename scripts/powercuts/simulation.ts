@@ -172,7 +172,7 @@ async function compareFirstStart(target: ServerTarget): Promise<string[]> {
   return [...problems, ...(await verifyWorkloads([], target))];
 }
 
-/** Stores a disk as it stood before the server was started on it. */
+/** Saves a disk as it was before the server was started on it. */
 function keep(simulation: Simulation, number: number, image: Image): void {
   const folder = join(simulation.failedFolder, `image-${number}`);
   mkdirSync(folder, { recursive: true });

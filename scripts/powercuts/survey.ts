@@ -4,12 +4,12 @@ import { bodyOf, type Target, type TargetRequest } from "../crashes/workload.ts"
 /** Connections used for reading. */
 const READERS = 8;
 
-/** A page of a list, as it was responded to. */
+/** A page of a list, as it was acknowledged. */
 export interface Seen {
   readonly question: TargetRequest;
   /** The member of the response that has the list. */
   readonly member: string;
-  /** Under which id it was responded to. */
+  /** Under which id it was acknowledged. */
   readonly requestId: string;
   /** What stands on it. It never changes, and is never removed. */
   readonly facts: readonly string[];

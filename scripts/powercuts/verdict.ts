@@ -1,6 +1,6 @@
 import type { ImageResult } from "./simulation.ts";
 
-/** What a problem comes to for anyone who was responded to. */
+/** What a problem comes to for anyone who was acknowledged. */
 export type Loss = "lost" | "doubled" | "refused but applied" | "wrong";
 
 /** The words by which the comparisons say it; what says none of them is wrong in another way. */

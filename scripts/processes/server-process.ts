@@ -11,7 +11,7 @@ export interface Launch {
   readonly command: Command;
   /** Arguments of `serve`, in addition `--json`. */
   readonly args: readonly string[];
-  /** Set in addition the plain environment. */
+  /** Set in addition to the plain environment. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Waiting for the ready line ends here; generous, since machines can be busy. */
   readonly readyTimeoutMs?: number;

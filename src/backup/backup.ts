@@ -103,7 +103,7 @@ async function sealFile(path: string, now: number, pace: () => Promise<void>): P
   return seal;
 }
 
-/** To be called after each slice: ends when told so, and leaves the disk to the server for a while. */
+/** Called after each slice: stops if aborted, and pauses to leave the disk to the server. */
 function pacing({ folder, signal }: BackupOrder): () => Promise<void> {
   const { lock } = dataFilesOf(folder);
   let sliceBegan = monotonicMs();
@@ -137,7 +137,7 @@ function assertWritable({ folder, file, force }: BackupOrder, source: string): v
   if (isOfDataFolder(file, folder, source)) {
     throw new StartupError(`${file} is a file of the data folder itself: choose another name.`);
   }
-  // Renaming takes the place of a link itself, and of /dev/stdout as well: whatever was meant, it was not that.
+  // Renaming would replace a link itself, and /dev/stdout as well, which cannot be intended.
   if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
     throw new StartupError(`${file} is a symbolic link: name the file itself.`);
   if (there !== undefined && !there.isFile()) throw new StartupError(`${file} is not a file.`);

@@ -15,7 +15,7 @@ import { syncFolder } from "../kernel/storage/folders.ts";
 import { realDelay } from "../kernel/time/clock.ts";
 import { isoTime, parseDateTime } from "../kernel/time/date-time.ts";
 
-/** What a backup and a restore are told alike. */
+/** Options of both a backup and a restore. */
 export interface CopyOrder {
   /** The data folder. */
   readonly folder: string;
@@ -34,7 +34,7 @@ export interface CopyOrder {
 export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
 
 /**
- * A large file is returned to the file system piece by piece: all at once, a gigabyte holds up every fsync of the
+ * A large file is returned to the file system piece by piece: in one step, a gigabyte holds up every fsync of the
  * machine for half a second.
  */
 const RELEASED_BYTES = 16 * 1024 * 1024;
@@ -124,7 +124,7 @@ export async function replaceFile(path: string, by: string): Promise<void> {
   if (old !== null) await release(old);
 }
 
-/** Removes a file, if it is there. Its name is gone at once. */
+/** Removes a file, if it exists. Its name is removed immediately. */
 export async function removeGently(path: string): Promise<void> {
   const file = openIfFile(path);
   rmSync(path, { force: true });
@@ -159,7 +159,7 @@ async function release(file: number): Promise<void> {
       await realDelay(RELEASE_PAUSE_MS);
     }
   } catch {
-    // Then all that is left of it goes at once. What this was done for has happened already.
+    // Then the rest is removed in one step. The purpose of the slices is fulfilled already.
   } finally {
     closeSync(file);
   }
@@ -171,7 +171,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process may not be asked, and is one.
+    // A process of another user cannot be signalled, but exists.
     return errorCode(error) === "EPERM";
   }
 }

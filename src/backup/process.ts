@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { realDelay } from "../kernel/time/clock.ts";
 import { removeTemporary, temporaryNameOf } from "./files.ts";
 
-/** How long a backup that is told to end may take to remove what it has begun. */
+/** How long an aborted backup may take to remove its files. */
 const END_GRACE_MS = 2_000;
 /** Of what the process writes to standard error, so much of the end is stored: its last line says what went wrong. */
 const ERROR_CHARACTERS_MAX = 4_000;

@@ -26,7 +26,7 @@ export function isDatabaseThere(path: string): boolean {
 }
 
 /**
- * Stores the database that is about to be replaced under another name, and sees to it that nothing next to it is taken
+ * Saves the database that is about to be replaced under another name, so that nothing next to it is taken
  * for the new one's. Until the new one is put in its place, the old one stays where it is. Returns its other name.
  *
  * A log next to it is moved into the file first, as the next start would do: file and log cannot be exchanged in one

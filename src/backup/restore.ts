@@ -109,7 +109,7 @@ function databasePath(folder: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** What can be told without copying. @throws StartupError */
+/** The checks that need no copy. @throws StartupError */
 async function assertRestorable(file: string): Promise<Seal | null> {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status === undefined) throw new StartupError(`There is no file ${file}.`);

@@ -49,7 +49,7 @@ export interface BackupTry {
 }
 
 /**
- * Makes backups by the calendar and when asked to, each in a process of its own, verified. Never two at once. Old ones
+ * Makes backups by the calendar and on request, each verified and in a separate process. Never two concurrently. Old ones
  * are deleted only after a new one is there, and only files of exactly the names that are given here.
  */
 export class ScheduledBackups {
@@ -119,7 +119,7 @@ export class ScheduledBackups {
   }
 
   /**
-   * Asks for a backup now, as a job: once this is committed it is made, whatever happens.
+   * Enqueues a backup as a job: once this is committed, the backup runs even after a crash.
    * @throws ApiError `conflict` while one is being made, or when the last one was begun in this very second.
    */
   ask(tx: Tx): BackupTry {

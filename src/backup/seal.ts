@@ -9,7 +9,7 @@ import { openFile } from "./files.ts";
  * that every tool reads, and no bit of it changes unnoticed.
  */
 export interface Seal {
-  /** When the copying began, epoch milliseconds: everything that had been answered by then is in the copy. */
+  /** When the copying began, epoch milliseconds: every change with a response by then is in the copy. */
   readonly createdAt: number;
   /** Size of the database, and so where the line begins. */
   readonly bytes: number;

@@ -12,7 +12,7 @@ export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFie
 
 const ORDER: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** One JSON object a line on standard error; standard output belongs to the command's own answer. */
+/** One JSON object a line on standard error; standard output belongs to the output of the command. */
 export function createLogger(clock: Clock, level: LogLevel, write = writeToStderr): Logger {
   const lowest = ORDER[level];
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {

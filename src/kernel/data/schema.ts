@@ -64,7 +64,7 @@ TypeRegistry.Set<CharactersSchema>(KIND, ({ minLength, maxLength, pattern }, val
   return value.length <= 2 * maxLength && [...value].length <= maxLength;
 });
 
-/** Bounds and notes of a free text. */
+/** Limits and notes of a free text. */
 export interface TextOptions {
   readonly min: number;
   readonly max: number;

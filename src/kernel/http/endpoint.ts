@@ -37,7 +37,7 @@ export interface HttpDeps {
 
 /** The listening server, as far as calls use it. */
 export interface ListeningServer extends Listener {
-  /** Requests whose answer has not been sent to its last byte. */
+  /** Requests in progress, until the last byte of the response is sent. */
   readonly pendingRequests: number;
   stop(closeActiveConnections?: boolean): Promise<void> | void;
   timeout(request: Request, seconds: number): void;

@@ -117,7 +117,7 @@ const FOREIGN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 const FORWARDING_PREFIX = "x-forwarded-";
 
-/** What the gate asks for where nothing else admits a request. */
+/** The operation that the gate requires if nothing else admits a request. */
 const OPERATOR_ONLY = operationOf({
   name: "monitoring",
   access: "operator",
@@ -136,7 +136,7 @@ export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Pa
 }
 
 /**
- * Whether a request comes from this machine, and not through a proxy on it. The name that it asks for must be this
+ * Whether a request comes from this machine, and not through a proxy on it. The requested host must be this
  * machine's too: a page in a browser here can make any name lead to 127.0.0.1, and most proxies pass on the name that
  * they were requested.
  */

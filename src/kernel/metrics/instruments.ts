@@ -33,7 +33,7 @@ export class Histogram {
     return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** For each bound, how many observations were no larger; at the end the count of all. */
+  /** Cumulative counts per bucket; the last one is the count of all observations. */
   cumulative(): number[] {
     let sum = 0;
     return Array.from(this.counts, (count) => {

@@ -38,7 +38,7 @@ export class RecentLoad {
     this.samples = [...this.samples, sample].slice(-SAMPLES_MAX);
   }
 
-  /** Whether no request was responded to since the last call. */
+  /** Whether no request was completed since the last call. */
   isIdle(): boolean {
     const requests = this.requests();
     const isIdle = requests === this.requestsSeen;

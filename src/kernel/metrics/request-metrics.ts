@@ -10,7 +10,7 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** The operation of requests that reach no endpoint. */
 const NO_OPERATION = "none";
 
-/** Every status that is responded to; anything else would be counted as `other`. */
+/** Every status in use; anything else is counted as `other`. */
 const STATUSES: readonly number[] = [
   ...[200, 201, 202, 204, 400, 401, 402, 403, 404, 408, 409, 413, 429, 500, 503],
 ];

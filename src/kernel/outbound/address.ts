@@ -70,7 +70,7 @@ const NAT64_BITS = 96;
 const ISATAP_HIGH: readonly number[] = [0x0000, 0x0200];
 const ISATAP_LOW = 0x5efe;
 
-/** The host agent of a large cloud answers its machines at this address, which looks public. */
+/** The address of a large cloud's host agent, which looks public. */
 const HOST_AGENT = "168.63.129.16";
 
 /**

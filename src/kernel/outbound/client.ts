@@ -68,7 +68,7 @@ const ANYWHERE = new TargetPolicy(allowedAddresses(["all"]));
  * the connection is made to one of those addresses.
  */
 export class OutboundClient {
-  /** Decides where requests may go: areas ask it when a URL is handed in. */
+  /** Decides where requests may go; areas check URLs with it when they are set. */
   readonly policy: TargetPolicy;
   private readonly pool = new ConnectionPool();
   private readonly connector: Connector;

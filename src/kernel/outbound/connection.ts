@@ -164,7 +164,7 @@ function connectFailure(error: unknown, connected: boolean): OutboundFailure {
   return new OutboundFailure("tls", `the TLS handshake failed${reason}`);
 }
 
-/** Without a free file descriptor, Bun reports a connection as rejected: so this tries to get one. */
+/** Without a free file descriptor, Bun reports a refused connection, so this tries to get a descriptor. */
 function isOutOfDescriptors(): boolean {
   try {
     closeSync(openSync(devNull, "r"));
@@ -245,7 +245,7 @@ export class ConnectionPool {
   }
 }
 
-/** Thrown when a connection that had been idle was closed before any answer: another one may do better. */
+/** Thrown when an idle connection was closed before any response: a new one may succeed. */
 export class StaleConnection extends Error {}
 
 /**

@@ -13,7 +13,7 @@ const HISTORY_MS = 120_000;
 export interface EventLoopStalls {
   /** The longest stall since a time (monotonic milliseconds), in milliseconds. */
   longestSince(since: number): number;
-  /** Measures closely again: work begins that asks for {@link longestSince} at its end. */
+  /** Measures closely again: work starts that reads {@link longestSince} at its end. */
   wake(): void;
   /** Ends the measuring. */
   stop(): void;
@@ -23,7 +23,7 @@ export interface EventLoopStalls {
 export interface EventLoopWatch {
   /** Called at each tick with how late it fired, in milliseconds, and how many ticks of {@link TICK_MS} it stands for. */
   readonly onTick?: (lateMs: number, ticks: number) => void;
-  /** Asked at each tick: whether nothing is going on, so that the next tick may come later. */
+  /** Called at each tick: whether the process is idle, so that the next tick may be later. */
   readonly isIdle?: () => boolean;
 }
 

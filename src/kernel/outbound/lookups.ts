@@ -4,12 +4,12 @@ import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
 
 /**
- * Lookups of one account at once. Most names take milliseconds, so that thousands of monitors can look up theirs in a
+ * Concurrent lookups of one account. Most names take milliseconds, so that thousands of monitors can look up theirs in a
  * second; names that hang, for a minute and more, take no place of other accounts.
  */
 export const LOOKUPS_PER_ACCOUNT_MAX = 64;
 /**
- * Lookups at once, in all. Each takes two of the 65,536 numbers that a DNS question can have, and the search for a free
+ * Concurrent lookups in total. Each takes two of the 65,536 numbers that a DNS question can have, and the search for a free
  * number does not end when there is none.
  */
 export const LOOKUPS_MAX = 8_192;
@@ -22,13 +22,13 @@ interface Account {
 }
 
 /**
- * Looks up names, with a limit for each account. A lookup keeps its place until the name servers answer or are given up,
+ * Looks up names, with a limit for each account. A lookup keeps its slot until the name servers respond or it is abandoned,
  * even when no request waits for it any more.
  */
 export class Lookups {
   /**
-   * Questions without a response so far. Requests for the same name share one, of other accounts too; it takes a place of
-   * the account that asked first.
+   * Questions without a response so far. Requests for the same name share one, of other accounts too; it takes a slot of
+   * the first account.
    */
   private readonly questions = new Map<string, Promise<readonly string[]>>();
   private readonly accounts = new Map<number | null, Account>();
@@ -74,7 +74,7 @@ export class Lookups {
     });
   }
 
-  /** An empty list: the name has no address, or no server answers. */
+  /** An empty list: the name has no address, or no server responds. */
   private ask(host: string, release: () => void): Promise<readonly string[]> {
     const question = this.resolver
       .resolve(host)
@@ -100,7 +100,7 @@ export class Lookups {
 
 /** Finds the addresses of a name. */
 export interface Resolver {
-  /** All addresses of a name, at least one. @throws Error when there is none or no server answers. */
+  /** All addresses of a name, at least one. @throws Error if there is none or no server responds. */
   resolve(host: string): Promise<readonly string[]>;
 }
 
@@ -108,7 +108,7 @@ export interface Resolver {
 export const SERVERS_CHECK_MS = 1_000;
 
 /**
- * Asks the hosts file and the system's name servers, on the event loop. The system's own `getaddrinfo` would block one of
+ * Reads the hosts file and queries the system's name servers, on the event loop. The system's own `getaddrinfo` would block one of
  * the few threads that also read files: a few names that hang would stop everything.
  */
 export function createSystemResolver(systemServers = () => new NameServers().getServers()): Resolver {

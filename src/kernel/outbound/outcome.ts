@@ -4,7 +4,7 @@ import type { ResponseHeaders } from "./response-reader.ts";
 
 /**
  * What can go wrong with a request: `invalid` URL, `blocked` address, `dns` without an address for the name, `connect`
- * without a connection, `tls` certificate or handshake, `timeout`, `reset` connection, `malformed` answer (not HTTP/1),
+ * without a connection, `tls` certificate or handshake, `timeout`, `reset` connection, `malformed` response (not HTTP/1),
  * `too-large` head or body, too many `redirects`, `local` when this machine could not open a connection: then nothing
  * is known of the target.
  */
@@ -21,7 +21,7 @@ export type FailureKind =
   | "redirects"
   | "local";
 
-/** A request without a usable answer. Users can see the message: it names no address of ours. */
+/** A request without a usable response. Users can see the message: it names no internal address. */
 export class OutboundFailure extends Error {
   constructor(
     readonly kind: FailureKind,
@@ -42,7 +42,7 @@ interface Measured {
   readonly stalledMs: number;
 }
 
-/** The target answered. */
+/** The target responded. */
 export interface Answered extends Measured {
   readonly answered: true;
   readonly status: number;
@@ -56,7 +56,7 @@ export interface Answered extends Measured {
   readonly certificate: Certificate | null;
 }
 
-/** The target did not answer, or was not asked. */
+/** The target did not respond, or no request was sent. */
 export interface Failed extends Measured {
   readonly answered: false;
   readonly failure: OutboundFailure;

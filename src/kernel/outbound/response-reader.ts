@@ -43,7 +43,7 @@ export interface BodyOptions {
 type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers" | "until-close" | "done";
 
 /**
- * Reads one HTTP/1 answer from pieces of a connection (RFC 9112): at most `bodyBytesMax` bytes of the body, of which
+ * Reads one HTTP/1 response from pieces of a connection (RFC 9112): at most `bodyBytesMax` bytes of the body, of which
  * only the chunks are decoded.
  */
 export class ResponseReader {
@@ -149,7 +149,7 @@ export class ResponseReader {
     const end = this.find(HEAD_END, bytes);
     if (this.headBytes + (end < 0 ? bytes.length : end) > HEAD_BYTES_MAX) throw new HeadTooLarge();
     if (end < 0) {
-      // What cannot become a status line is rejected at once, not at the deadline.
+      // An invalid status line is rejected immediately, not at the deadline.
       if (!"HTTP/1.".startsWith(bytes.toString("latin1", 0, 7))) throw new MalformedResponse();
       return bytes;
     }

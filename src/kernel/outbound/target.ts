@@ -41,7 +41,7 @@ const SCHEME = /^https?:\/\//i;
 const UNPRINTABLE = /[^\x21-\x7e\u00a1-\uffff]/;
 const EMPTY_LABEL = /^\.|\.\./;
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
-/** What `localhost` resolves to (RFC 6761), without asking anyone. */
+/** What `localhost` resolves to (RFC 6761), without a lookup. */
 const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 
 /** Decides where the server may send requests. */
@@ -120,7 +120,7 @@ function malformed(refused: string): Refusal {
 
 const HTTPS_ONLY = `must be an https URL: for plain HTTP within your own network, start the server with ${PERMITTING_OPTION} private`;
 
-/** Says how the operator permits such addresses. Which they are it does not say: a name need not tell everybody. */
+/** Says how the operator permits such addresses, but not the addresses themselves: those of a name may be private. */
 function blocked(addresses: readonly string[]): Refusal {
   const word = wordFor(addresses);
   const [which, value] = word === null ? ["such", "and their range"] : [word, word];

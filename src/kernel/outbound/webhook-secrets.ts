@@ -10,7 +10,7 @@ import { type SignedBody, signingKeyIn, signingSecret, standardHeaders } from ".
 
 /** Bytes of a signing key that is made here: as many as its hash has. */
 const KEY_BYTES = 32;
-/** Secrets that are valid at once, the newest included: each is a signature more in every header. */
+/** Maximum number of valid secrets, including the newest: each adds a signature to every header. */
 export const VALID_SECRETS_MAX = 3;
 /** Owners whose secrets are stored opened: some hundred bytes each. */
 const OWNERS_IN_MEMORY_MAX = 10_000;

@@ -32,7 +32,7 @@ const WAITING_PER_PLACE = 2;
 /** Least such number, for lanes with few places. */
 const WAITING_MIN = 4;
 
-/** An owner or a lane: without space in memory it leaves jobs in the table, which are searched for later. */
+/** An owner or a lane: above its capacity in memory, jobs stay in the table and are read later. */
 interface Leaving {
   /** Due time of the first job that was left in the table; null: none was. */
   leftFrom: number | null;
@@ -278,7 +278,7 @@ export class Dispatcher {
     return this.slowCount < this.limits.slowTotal && owner.runningSlow < this.slowPerOwner;
   }
 
-  /** A slow place is free: the owner that has waited longest for one, and its longest waiting lane, may retry. */
+  /** A slow slot is free: the owner that waited longest for one, and its longest waiting lane, may use it. */
   private wakeSlowLane(): void {
     if (this.slowCount >= this.limits.slowTotal) return;
     for (const owner of this.waitingForSlowPlace) {

@@ -155,7 +155,7 @@ function statements(db: Database) {
   };
 }
 
-/** How many settings of the wall clock are told apart: the oldest is forgotten when there are more. */
+/** How many settings of the wall clock are distinguished: above that the oldest is dropped. */
 export const ERAS_MAX = 100;
 
 /** The jobs from an id on, which were made while the wall clock was ahead by so much since the start. */

@@ -1,4 +1,4 @@
-/** How many jobs of one lane may run at once. A lane holds the jobs of one owner that go to one place. */
+/** The concurrency of a lane. A lane holds the jobs of one owner that go to one destination. */
 export interface LaneLimits {
   /** Jobs of one lane. */
   readonly perLane: number;

@@ -34,7 +34,7 @@ export interface JobOutcome {
 
 /** How a kind of job is run. */
 export interface JobKind {
-  /** Jobs of this kind that run at once. */
+  /** Concurrent jobs of this kind. */
   readonly concurrency: number;
   /** Limits for jobs with a lane. */
   readonly lanes?: LaneLimits;

@@ -1,6 +1,6 @@
 /**
  * Moves committed pages from the WAL into the database file, on a thread and a connection of its own, so that
- * the event loop never waits for it. PASSIVE: it takes what it can and blocks nobody. Lays out space in the WAL in addition.
+ * the event loop never waits for it. PASSIVE: it takes what it can and blocks nothing. Also preallocates space in the WAL.
  */
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { errorText } from "../errors.ts";
@@ -22,7 +22,7 @@ declare const self: {
 
 self.onmessage = ({ data }) => {
   const reply = layOut(data) ?? runOnce(data);
-  // Before the reply: its receiver may order the next pass at once, which must not be marked as done.
+  // Before the reply: its receiver may request the next pass immediately, which must not be marked as done.
   Atomics.store(data.state, AT_WORK, 0);
   Atomics.notify(data.state, AT_WORK);
   self.postMessage(reply);

@@ -1,13 +1,13 @@
 import type { Database as SqliteDatabase } from "bun:sqlite";
 
-/** Where in the shared state stands 1 while a checkpoint is at work; anyone who waits there is told of its end. */
+/** Index in the shared state: 1 while a checkpoint runs; its end notifies the waiters. */
 export const AT_WORK = 0;
 /** Where stands 1 once a sync may have failed: what was written before it may be lost. */
 export const SYNC_FAILED = 1;
-/** Where stands 1 once the server closes: then no more space is laid out. */
+/** Index in the shared state: 1 once the server closes, and no more space is preallocated. */
 export const CLOSING = 2;
 
-/** Asks the worker for one PASSIVE checkpoint of the file at `path`, and for space in its log. */
+/** Requests one PASSIVE checkpoint of the file at `path`, and preallocated space in its log. */
 export interface CheckpointRequest {
   readonly path: string;
   /** Pages of the WAL that had been moved into the file when this was sent. */

@@ -17,11 +17,11 @@ const RESTART_UNMOVED_BYTES = 2 * 1024 * 1024;
 const WAL_FORCED_RESTART_BYTES = 48 * 1024 * 1024;
 /** Longest wait of a forced restart for the worker's pass: some ten MiB, written and synced. */
 const WORKER_WAIT_MS = 2_000;
-/** How long a WAL that a reader holds is let grow before a restart is retried. */
+/** How long a WAL that a reader holds may grow before the next attempt to restart it. */
 const HELD_PAUSE_MS = 5_000;
-/** Unmoved bytes for which the worker is asked at once. */
+/** Unmoved bytes that start the worker immediately. */
 const CHECKPOINT_AFTER_BYTES = 4 * 1024 * 1024;
-/** How often the worker is asked while there are fewer. */
+/** Interval of the worker's passes while there are fewer. */
 const CHECKPOINT_INTERVAL_MS = 200;
 /** How often when its last pass could move nothing. */
 const STUCK_INTERVAL_MS = 1_000;
@@ -32,9 +32,9 @@ const WAL_FRAME_BYTES = 4096 + FRAME_HEADER_BYTES;
  * with little to write never comes so far: it restarts the WAL before, in space that it has used already.
  */
 const ROOM_FROM_BYTES = 1024 * 1024;
-/** So much space: what is written during some passes of the worker. */
+/** Preallocated bytes: what is written during some passes of the worker. */
 const PREALLOCATED_BYTES = 8 * 1024 * 1024;
-/** Room ends here: behind it a WAL is seldom written, since it is restarted. */
+/** End of the preallocated space: a WAL is rarely written beyond it, since it is restarted. */
 const ROOM_END_BYTES = WAL_RESTART_BYTES + PREALLOCATED_BYTES;
 /** How long after a sync that failed what it may have lost is written again, and again: some ten MiB, on the event loop. */
 const REWRITE_PAUSE_MS = 5_000;
@@ -46,7 +46,7 @@ interface CheckpointRow {
 /**
  * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
  * short restart, when nearly everything has been moved, happens between two batches. The worker also lays out space in the
- * WAL before it is written, so that a server that has just started commits as quickly as later, when its WAL has been
+ * WAL before it is written, so that a server that has just started commits as fast as later, when its WAL has been
  * written once.
  */
 export class Checkpointer {
@@ -60,7 +60,7 @@ export class Checkpointer {
   private busy = false;
   private closed = false;
   private movedPages = 0;
-  /** Whether the worker's last pass could move nothing: then it is not asked again at once. */
+  /** Whether the worker's last pass could move nothing: then it is not started again immediately. */
   private stuck = false;
   private failing: string | null = null;
   /** Whether a reader was in the way of the last restart, and when the next one may be tried. */
@@ -83,7 +83,7 @@ export class Checkpointer {
     this.closed = true;
     this.cancelTimer?.();
     Atomics.store(this.state, CLOSING, 1);
-    // SQLite rejects a checkpoint next to another one at once, whatever the busy time-out.
+    // SQLite immediately rejects a second concurrent checkpoint, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
     this.rewriteAt = 0;
@@ -190,7 +190,7 @@ export class Checkpointer {
     }
   }
 
-  /** Moves what is left and lets the next commit restart the WAL. Two checkpoints at once reject each other. */
+  /** Moves what is left and lets the next commit restart the WAL. Two concurrent checkpoints reject each other. */
   private restartWal(): void {
     if (monotonicMs() < this.heldUntil) return;
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);

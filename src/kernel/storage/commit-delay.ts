@@ -14,7 +14,7 @@ const PROBE_EVERY = 32;
 /**
  * Decides how long a batch waits for company before its commit.
  *
- * Clients that were just answered tend to come back at once. Committing as soon as anything is queued would
+ * Clients that just got a response often send the next request immediately. Committing as soon as anything is queued would
  * split them into two halves that take turns, and so pay twice as many fsyncs; so a batch waits for as many
  * units as the last one had, and a little while at most: longer where commits take longer. A lone client never waits
  * for anybody, but for one batch in {@link PROBE_EVERY}.

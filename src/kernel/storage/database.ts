@@ -56,7 +56,7 @@ export class Database {
     readonly durability: Durability,
   ) {
     this.connection = new SqliteDatabase(path, { create: true, readwrite: true, strict: true });
-    // First of all: switching to WAL takes a lock, and without a time-out it fails at once when a checkpoint runs.
+    // First of all: switching to WAL takes a lock, and without a time-out it fails immediately while a checkpoint runs.
     this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.connection.run("PRAGMA journal_mode = WAL");
     this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
@@ -229,7 +229,7 @@ export class Database {
     this.logFile?.close();
   }
 
-  /** Where the log lies: next to the file itself, where a symbolic link leads. */
+  /** Path of the log: next to the file itself, if the path is a symbolic link. */
   get logPath(): string {
     return this.file().path;
   }

@@ -11,7 +11,7 @@ import { APPLICATION_ID, type Migration } from "./migrate.ts";
 /** A file that SQLite cannot read. */
 export class UnreadableDatabase extends StartupError {}
 
-/** What a database file shows without being changed. */
+/** Facts about a database file, read without changing it. */
 export interface DatabaseFacts {
   /** Steps of the schema that it has. */
   readonly schema: number;
@@ -165,7 +165,7 @@ export function assertLogBelongs(databasePath: string): void {
   );
 }
 
-/** Where the log of a database lies: next to the file itself, where a symbolic link leads. */
+/** Path of a database's log: next to the file itself, if the path is a symbolic link. */
 function logOf(databasePath: string): string {
   return `${existsSync(databasePath) ? realpathSync(databasePath) : databasePath}-wal`;
 }

@@ -4,7 +4,7 @@ import { errorText, StartupError } from "../errors.ts";
 import { plainReason } from "./database.ts";
 
 /**
- * How long a start waits for the lock: anyone who asks whether it is held, holds a lock himself for some microseconds.
+ * How long a start waits for the lock: a process that checks whether it is held, holds a lock itself for some microseconds.
  */
 const LOOK_TIMEOUT_MS = 200;
 
@@ -53,7 +53,7 @@ export function lockFolder(path: string): ReleaseFolder {
 }
 
 /**
- * Whether a process holds the data folder now; true also where that cannot be told. It may end, and another one begin,
+ * Whether a process holds the data folder now; true also if that is unknown. It may end, and another one start,
  * immediately afterwards.
  */
 export function isFolderLocked(path: string): boolean {

@@ -10,7 +10,7 @@ export const SLICE_BYTES = 1024 * 1024;
 /** How often a copy is begun again: the server stopped in the middle of it, or a restore put another file there. */
 const ATTEMPTS_MAX = 3;
 
-/** Called after each slice with the bytes copied so far and all there are. Anyone who throws here ends the copying. */
+/** Called after each slice with the bytes copied and the total. An error thrown here ends the copy. */
 type AfterSlice = (copied: number, total: number) => Promise<void>;
 
 /**
@@ -41,7 +41,7 @@ export async function copyLiveDatabase(
   throw new Error("the database was replaced, or its write-ahead log restarted, during the copy; retry");
 }
 
-/** False: the log was restarted, or the file was replaced, and the copy is worth nothing. */
+/** False: the log was restarted or the file was replaced, and the copy is unusable. */
 async function copyOnce(source: string, target: string, afterSlice: AfterSlice): Promise<boolean> {
   rmSync(`${target}-wal`, { force: true });
   // Closed after the connections: the system would take away their locks on a file that the same process closes, and a
@@ -84,7 +84,7 @@ async function copyPinned(
 
 /** Copies so many bytes from the beginning of a file, or all that it has. */
 async function copyBytes(from: number, target: string, bytes: number, afterSlice: AfterSlice): Promise<void> {
-  // Made again: what lay there under this name might be somebody else's, a link or readable by others.
+  // Created new: an existing file of this name might be a link, or readable by others.
   rmSync(target, { force: true });
   using to = openFile(target, "wx", 0o600);
   const slice = Buffer.allocUnsafe(SLICE_BYTES);
@@ -99,7 +99,7 @@ async function copyBytes(from: number, target: string, bytes: number, afterSlice
   }
 }
 
-/** Takes up the log, and leaves one file that needs no other next to it, not even to be read. */
+/** Applies the log, and leaves a single file that can be read without any other. */
 function recover(path: string): void {
   using db = OfflineDatabase.change(path);
   if (!db.takeUpLog()) throw new Error(`${path} is in use`);

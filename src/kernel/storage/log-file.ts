@@ -78,7 +78,7 @@ export class LogFile {
     });
   }
 
-  /** Returns what it holds: after the connection was closed. */
+  /** Closes its file, after the connection was closed. */
   close(): void {
     if (this.database !== null) closeSync(this.database);
     this.database = null;

@@ -2,11 +2,11 @@ import { closeSync, constants, fstatSync, fsyncSync, openSync, statfsSync, write
 
 /** Written and synced at a time: a commit that syncs the same file meanwhile waits for no more than this. */
 const SLICE_BYTES = 128 * 1024;
-/** What must be free on the disk in addition: the last of it is for the data. */
+/** Space that must remain free on the disk, for the data. */
 const FREE_BYTES_MIN = 256 * 1024 * 1024;
 
 /**
- * Lays out space in a write-ahead log: zeros behind all that stands in it, synced, until its file is so long. A commit is
+ * Preallocates space in a write-ahead log: zeros after its content, synced, up to a length of the file. A commit is
  * written in place there, and its sync takes half the time of one that makes the file longer.
  *
  * SQLite may write to the log meanwhile. What is appended is written at the current end of the file, so it never
@@ -25,7 +25,7 @@ export function preallocateLog(path: string, bytes: number, isUnwanted: () => bo
   }
 }
 
-/** Null where it cannot be opened: it has no need of space then, or nobody can help it. Never makes one. */
+/** Null if it cannot be opened: then it needs no space, or cannot get any. Never creates one. */
 function openOrNull(path: string): number | null {
   try {
     return openSync(path, constants.O_WRONLY | constants.O_APPEND);
@@ -34,7 +34,7 @@ function openOrNull(path: string): number | null {
   }
 }
 
-/** False: the disk has no space for it, or should keep what it has. */
+/** False: the disk has not enough free space. */
 function appendZeros(log: number, path: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(path);

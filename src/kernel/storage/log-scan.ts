@@ -10,7 +10,7 @@ export const FRAME_HEADER_BYTES = 24;
 const LOG_MAGIC = 0x377f0682;
 /** Page size of every Ninefold file: what is assumed where the log's header does not say it. */
 const PAGE_BYTES_USUAL = 4096;
-/** Read at a time: memory stays limited however long the log is. */
+/** Bytes read per step, so that memory is independent of the log's length. */
 const SLICE_BYTES = 1024 * 1024;
 /**
  * Commit marks in one unbroken chain behind a bad frame that prove damage. A commit's frames are written only when the
@@ -35,7 +35,7 @@ export interface LogDamage {
   readonly atFrame: number;
   /** Frames from the last whole commit before it to the last commit mark behind it. */
   readonly lostFrames: number;
-  /** Commit marks behind it that can be told for certain. */
+  /** Commit marks behind it that are certain. */
   readonly lostCommits: number;
 }
 

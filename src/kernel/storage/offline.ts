@@ -17,7 +17,7 @@ export class OfflineDatabase {
   }
 
   /**
-   * For changing. A log that lies next to the file is taken up at once. Nothing is synced on the way: anyone who opens it
+   * For changing. A log next to the file is applied immediately. Nothing is synced on the way: the process that opens it
    * does that at the end, for the whole file.
    */
   static change(path: string): OfflineDatabase {

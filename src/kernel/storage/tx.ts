@@ -46,7 +46,7 @@ export interface Savepoints {
 
 /**
  * The unit of work of the writer. Undo steps are stored as a stack. Without savepoints (the fast way) a part
- * that fails before it wrote anything is undone in memory alone; one that had written asks for the careful way.
+ * that fails before it wrote anything is undone in memory alone; one that had written needs the careful way.
  */
 export class UnitTx implements Tx {
   wrote = false;
@@ -147,7 +147,7 @@ export class MemoryTx extends UnitTx {
     super(now, null);
   }
 
-  /** Whether anything was changed in memory, and be it that it was rolled back. */
+  /** Whether anything was changed in memory, even if it was rolled back. */
   get touched(): boolean {
     return this.undos !== null;
   }

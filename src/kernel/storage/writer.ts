@@ -127,7 +127,7 @@ export class Writer {
   }
 
   /**
-   * Runs work that writes nothing to the database, at once, between two batches. What it changes in memory is for the
+   * Runs work that writes nothing to the database, immediately, between two batches. What it changes in memory is for the
    * hooks to write: with the next batch, which comes after {@link IN_MEMORY_MS_MAX} at the latest. When `work` throws,
    * its changes are rolled back.
    */
@@ -265,7 +265,7 @@ export class Writer {
       this.unsettled = false;
     } catch (error) {
       this.rollBack(batch, hookTx);
-      // Before anybody is rejected: what was responded to 503 stays undone.
+      // Before any rejection: a change with a 503 stays undone.
       this.trySettling();
       throw error;
     }
@@ -323,7 +323,7 @@ export class Writer {
     try {
       this.settle();
     } catch (error) {
-      // The next batch tries it again, and is rejected as long as it fails.
+      // The next batch retries it, and is rejected as long as it fails.
       this.log.warn("the log could not be cleaned after a failed commit", {
         error: errorText(error),
       });

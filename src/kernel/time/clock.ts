@@ -4,7 +4,7 @@ import { TimerHeap } from "./timer-heap.ts";
 export type Cancel = () => void;
 
 /**
- * The only source of time. Everything that waits, waits here, so that the manual clock can run months in
+ * The only source of time. All timers are set here, so that the manual clock can run months in
  * milliseconds. Network time-outs and measured latencies are the exception: they use {@link realTimeout}
  * and {@link monotonicMs}, since a network does not obey a test's clock.
  */

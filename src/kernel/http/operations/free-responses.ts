@@ -45,7 +45,7 @@ export class FreeResponses {
   }
 
   /**
-   * For requests whose answer must be kept: without it, a repeat would do the work again.
+   * For requests that must store their response: without it, a repeat would do the work again.
    * @throws ApiError `rate_limit_exceeded` when there is no space.
    */
   assertCapacity(tx: Tx, account: CallerAccount): void {

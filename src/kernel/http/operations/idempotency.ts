@@ -71,7 +71,7 @@ export class IdempotencyStore {
    * Lets a first request pass.
    * @throws ReplayedResponse for a repeat.
    * @throws ApiError `conflict` when the key was used for another request, by another credential where the
-   *   answer holds a secret, or by one that is still running.
+   *   response holds a secret, or by one that is still running.
    */
   check(tx: Tx, caller: Caller, request: IdempotentRequest): void {
     if (placesOf(caller).some((place) => this.running.has(runningKey(caller, request.key, place)))) {

@@ -1,7 +1,7 @@
 import { accepts, COMPRESSED_BYTES_MIN, gzipped } from "./compression.ts";
 import { type RenderedResponse, type Reply, reply } from "./response.ts";
 
-/** Characters of a digest that tell two responses apart: 132 bits. */
+/** Characters of a digest in an `ETag`: 132 bits. */
 const TAG_LENGTH = 22;
 
 /**

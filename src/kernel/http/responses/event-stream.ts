@@ -76,7 +76,7 @@ export class EventStreams {
     // Nobody would ever read it.
     if (call.request.method === "HEAD") return "";
     this.assertSpace(reader);
-    // A silent answer would be cut.
+    // A silent response would time out.
     call.setIdleTimeout(0);
     return new ReadableStream<Uint8Array>(
       {

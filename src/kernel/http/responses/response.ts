@@ -126,7 +126,7 @@ export interface Cors {
   preflight(request: Request): RenderedResponse | null;
 }
 
-/** How long a browser may remember a preflight answer, in seconds. */
+/** How long a browser may cache a preflight response, in seconds. */
 const PREFLIGHT_MAX_AGE_SECONDS = "600";
 const ALLOWED = [
   "authorization",
@@ -160,7 +160,7 @@ export function createCors(origins: readonly string[]): Cors {
   return {
     isOn: true,
     decorate(request, headers) {
-      // Caches must not hand one origin's answer to another, whether this one is listed or not.
+      // Caches must not give one origin's response to another, whether this one is listed or not.
       headers.append("vary", "Origin");
       const origin = allowed(request);
       if (origin === null) return;
