@@ -227,7 +227,10 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "more held than there is",
       "INSERT INTO meter_holds (ref, project_ref, meter_ref, hold_id, status, requested, at_most, amount, captured, shortfall, created_at, expires_at) VALUES (1, 1, 1, 'ended', 2, 9, 0, 9, 9, 0, 1, 2), (2, 1, 1, 'all', 1, 5, 0, 5, 0, 0, 1, 2), (3, 1, 1, 'one', 1, 1, 0, 1, 0, 0, 1, 2)",
       "DELETE FROM meter_holds",
-      ["failed   meters: 1 problem in 1 balance, 2 ledger entries", "         meter 1: 6 credits are held, but the balance is 5"],
+      [
+        "failed   meters: 1 problem in 1 balance, 2 ledger entries",
+        "         meter 1: 6 credits are held, but the balance is 5",
+      ],
     ],
     [
       "an amount",

@@ -34,7 +34,7 @@ function replay(eventId: string) {
 }
 
 describe("the attempts of an event", () => {
-  test("each forward with what came back, then a replay, in their order; they outlast a restart", async () => {
+  test("record each forward with its response, then a replay, in order, also after a restart", async () => {
     receiver.respond = (_, number) =>
       number === 1 ? new Response("upstream is down", { status: 503 }) : new Response("thanks");
     const eventId = await accepted(server, bucketId, "{}");
@@ -63,7 +63,7 @@ describe("the attempts of an event", () => {
     await server.client(account.key).delete(`/v1/catch/buckets/${bucketId}`);
   });
 
-  test("a replay without an answer is kept, though it is refused and free", async () => {
+  test("include a replay without a response, although it returns an error and is free of charge", async () => {
     const eventId = await accepted(server, bucketId, "{}");
     await receiver.stop();
     expectError(await replay(eventId), "catch.replay_failed");
@@ -74,7 +74,7 @@ describe("the attempts of an event", () => {
     expect(others).toEqual([]);
   });
 
-  test("a replay that the target refused leaves the event as it is, and is kept", async () => {
+  test("include a replay that the target rejected, which does not change the event", async () => {
     receiver.respond = () => new Response("no", { status: 418 });
     const eventId = await accepted(server, bucketId, "{}");
     await replay(eventId);
@@ -93,14 +93,14 @@ describe("the attempts of an event", () => {
       `x${"é".repeat(RESPONSE_BYTES_STORED_MAX / 2 - 1)}`,
     ],
     ["no text", new Uint8Array([0xff, 0, 0x41]), "\ufffd\0A"],
-  ])("of a body there is kept: %s", async (_, sent, kept) => {
+  ])("store of a body: %s", async (_, sent, kept) => {
     receiver.respond = () => new Response(sent);
     const eventId = await accepted(server, bucketId, "{}");
     await server.clock.advance(0);
     expect((await logOf(eventId)).map(({ response_body }) => response_body)).toEqual([kept]);
   });
 
-  test(`the last ${ATTEMPTS_STORED_MAX} are kept`, async () => {
+  test(`are limited to the last ${ATTEMPTS_STORED_MAX}`, async () => {
     receiver.respond = (_, number) => new Response(String(number));
     const eventId = await accepted(server, bucketId, "{}");
     const bodies = (from: number, to: number) =>
@@ -113,7 +113,7 @@ describe("the attempts of an event", () => {
     );
   });
 
-  test("one that ends after a replay has settled the event is kept, and changes nothing", async () => {
+  test("include one that finishes after a replay delivered the event, without effect", async () => {
     const slow = Promise.withResolvers<number>();
     receiver.respond = (_, number) => (number === 1 ? slow.promise : 200);
     const eventId = await accepted(server, bucketId, "{}");
@@ -130,7 +130,7 @@ describe("the attempts of an event", () => {
     ]);
   });
 
-  test("they go with their event, and none comes after it is gone", async () => {
+  test("are deleted with their event, and none is added afterwards", async () => {
     const before = rows();
     await accepted(server, bucketId, "{}");
     await server.clock.advance(0);
@@ -147,7 +147,7 @@ describe("the attempts of an event", () => {
     expect(rows()).toBe(before);
   });
 
-  test("they go with their bucket", async () => {
+  test("are deleted with their bucket", async () => {
     const before = rows();
     await accepted(server, bucketId, "{}");
     await server.clock.advance(0);

@@ -7,7 +7,7 @@ const stage = forwardingStage();
 const { advance, live, paused, send, statuses, counts } = stage;
 
 describe("a paused bucket", () => {
-  test("keeps its events, and sends them on in their order when it goes live", async () => {
+  test("stores its events, and forwards them in order when it goes live", async () => {
     for (const text of ["one", "two", "three", "four"]) await send(text);
     await advance(3_600_000);
     expect(stage.receiver.hits).toEqual([]);
@@ -18,7 +18,7 @@ describe("a paused bucket", () => {
     expect(await counts()).toEqual({ pending: 0, delivered: 4, failed: 0 });
   });
 
-  test("a large backlog goes one by one, however far behind", async () => {
+  test("sends a large backlog one by one", async () => {
     let now = 0;
     let most = 0;
     stage.receiver.respond = async () => {
@@ -36,7 +36,7 @@ describe("a paused bucket", () => {
     expect(most).toBe(1);
   });
 
-  test("an event that fails does not hold up the backlog behind it", async () => {
+  test("continues its backlog after a failed event", async () => {
     stage.receiver.respond = ({ body }) => (body.toString().startsWith("bad") ? 500 : 200);
     for (const text of ["bad 1", "good 1", "bad 2", "good 2"]) await send(text);
     await live();
@@ -49,7 +49,7 @@ describe("a paused bucket", () => {
     expect(await statuses()).toEqual(["failed", "delivered", "failed", "delivered"]);
   });
 
-  test("pausing keeps what waits for a retry; going live goes on where it was", async () => {
+  test("keeps events that wait for a retry, and continues when it goes live", async () => {
     stage.receiver.respond = () => 500;
     await live();
     const id = await send("one");
@@ -72,7 +72,7 @@ describe("a paused bucket", () => {
     expect(await statuses()).toEqual(["delivered", "delivered"]);
   });
 
-  test("paused and live again before the retry is due: it is tried then, once", async () => {
+  test("that goes live before a retry is due makes it once, at its time", async () => {
     stage.receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await live();
     await send("one");
@@ -88,7 +88,7 @@ describe("a paused bucket", () => {
     expect(await statuses()).toEqual(["delivered"]);
   });
 
-  test("pausing in the middle of a backlog stops it there", async () => {
+  test("stops in the middle of a backlog", async () => {
     stage.receiver.respond = async (_, number) => {
       if (number === 2) await paused();
       return 200;
@@ -103,7 +103,7 @@ describe("a paused bucket", () => {
     expect(stage.receiver.texts).toEqual(["one", "two", "three", "four"]);
   });
 
-  test("paused and live again while an event is on its way: nothing is sent twice or left behind", async () => {
+  test("that goes live while an event is in flight sends nothing twice and omits nothing", async () => {
     stage.receiver.respond = async (_, number) => {
       if (number === 2) {
         await paused();
@@ -119,8 +119,8 @@ describe("a paused bucket", () => {
   });
 });
 
-describe("what is never sent on", () => {
-  test("an event whose signature is not valid, though the bucket is live", async () => {
+describe("events that are never forwarded", () => {
+  test("an event with an invalid signature, although the bucket is live", async () => {
     await stage.account.patch(`/v1/catch/buckets/${stage.bucket.id}`, { signing_secret: "s", state: "live" });
     const wrong = { "stripe-signature": stripeSignature(stage.server, "wrong", "{}") };
     const right = { "stripe-signature": stripeSignature(stage.server, "s", "{ }") };
@@ -131,7 +131,7 @@ describe("what is never sent on", () => {
     expect(await statuses()).toEqual(["failed", "delivered"]);
   });
 
-  test("events of a bucket that is deleted while they wait", async () => {
+  test("pending events of a deleted bucket", async () => {
     stage.receiver.respond = () => 500;
     await live();
     await send("one");
@@ -144,7 +144,7 @@ describe("what is never sent on", () => {
     expect(stage.server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("an event that is deleted while it waits for its retry", async () => {
+  test("an event that is deleted before its retry", async () => {
     stage.receiver.respond = () => 500;
     await live();
     await send("one");

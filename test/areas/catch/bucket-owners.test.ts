@@ -18,14 +18,14 @@ const _made: Made = { bucketId: "", eventId: "" };
 
 describe("the number of buckets", () => {
   test.each(["free", "starter", "pro", "scale"] as const)(
-    "tier %s: to the documented figure, and no further",
+    "tier %s: has the documented limit",
     async (tier) => {
       const account = await server.account({ tier });
       await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "unlimited" });
       const { buckets } = DEFAULT_TIERS[tier];
       expect(buckets).toBe({ free: 1, starter: 5, pro: 25, scale: 100 }[tier]);
       const ids: string[] = [];
-      // Made without a rate limit; counted under the tier.
+      // Created without a rate limit; counted under the tier.
       while (ids.length < buckets) ids.push((await newBucket(account)).id);
       await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier });
       expectError(await account.post(BUCKETS, { target_url: TARGET }), "bucket_limit_exceeded");
@@ -35,7 +35,7 @@ describe("the number of buckets", () => {
     },
   );
 
-  test("many at once do not slip past the limit", async () => {
+  test("concurrent requests do not exceed the limit", async () => {
     const account = await server.account({ tier: "starter" });
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => account.post(BUCKETS, { target_url: TARGET })),
@@ -45,7 +45,7 @@ describe("the number of buckets", () => {
     expect(((await account.get(BUCKETS)).body["buckets"] as unknown[]).length).toBe(5);
   });
 
-  test("a repeat under an Idempotency-Key makes no second bucket", async () => {
+  test("a repeat under an Idempotency-Key creates no second bucket", async () => {
     const account = await server.account();
     const options = { headers: { "idempotency-key": "once" } };
     const first = await account.post(BUCKETS, { target_url: TARGET }, options);
@@ -56,8 +56,8 @@ describe("the number of buckets", () => {
   });
 });
 
-describe("somebody else's bucket", () => {
-  test("looks like one that does not exist, everywhere, and stays as it is", async () => {
+describe("a bucket of another account", () => {
+  test("looks like one that does not exist, in every operation, and is not changed", async () => {
     const [owner, stranger] = [await server.account(), await server.account()];
     const { id } = await newBucket(owner, { signing_secret: "s" });
     const event = await accepted(server, id);
@@ -92,7 +92,7 @@ describe("somebody else's bucket", () => {
 });
 
 describe("the signing secret", () => {
-  test("is nowhere in the database file in clear", async () => {
+  test("is not in plain text in the database file", async () => {
     const account = await server.account();
     const secret = `whsec_${"clear-text-would-show-".repeat(3)}`;
     const { id } = await newBucket(account, { signing_secret: secret });

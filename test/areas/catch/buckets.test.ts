@@ -27,7 +27,7 @@ const MEMBERS = [
   ..."state target_url updated_at verification_mode".split(" "),
 ];
 
-/** The only field that an answer complains about, and what it says. */
+/** The only field in an error, with its message. */
 function expectField({ body }: Answer, field: string, message: RegExp): void {
   const fields = body["fields"] as Record<string, string[]>;
   expect(Object.keys(fields)).toEqual([field]);
@@ -59,7 +59,7 @@ describe("POST /v1/catch/buckets", () => {
     }) as const;
   endpoint(() => server, "POST /v1/catch/buckets", [
     {
-      name: "a target alone: paused, without provider and secret",
+      name: "only a target: paused, without provider and secret",
       request: ["POST", BUCKETS, { target_url: TARGET }],
       status: 201,
       holds: {
@@ -87,7 +87,7 @@ describe("POST /v1/catch/buckets", () => {
         }) as const,
     ),
     {
-      name: "null stands for none",
+      name: "null means none",
       request: ["POST", BUCKETS, { target_url: TARGET, provider: null, signing_secret: null }],
       status: 201,
       holds: { provider: null, has_signing_secret: false },
@@ -169,7 +169,7 @@ describe("POST /v1/catch/buckets", () => {
       code: "bucket_limit_exceeded",
     },
     {
-      name: "the key of an earlier request with another body",
+      name: "an Idempotency-Key of a request with another body",
       before: ({ account }) =>
         account.post(BUCKETS, { target_url: TARGET }, { headers: { "idempotency-key": "k" } }),
       headers: { "idempotency-key": "k" },
@@ -184,7 +184,7 @@ describe("GET /v1/catch/buckets", () => {
   endpoint(() => server, "GET /v1/catch/buckets", [
     { name: "none", request: ["GET", BUCKETS], status: 200, body: { buckets: [] } },
     {
-      name: "a name that can be none",
+      name: "an invalid name",
       request: ["GET", `${BUCKETS}?name=a%0Ab`],
       status: 400,
       code: "validation_error",
@@ -192,7 +192,7 @@ describe("GET /v1/catch/buckets", () => {
     { name: "no key", as: "nobody", request: ["GET", BUCKETS], status: 401, code: "unauthorized" },
   ]);
 
-  test("newest first, the deleted ones left out, nobody else's among them", async () => {
+  test("newest first, without deleted ones and those of others", async () => {
     const [account, other] = [await server.account(), await server.account()];
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) ids.push((await newBucket(account)).id);
@@ -210,26 +210,26 @@ describe("GET /v1/catch/buckets", () => {
 describe("GET /v1/catch/buckets/{bucket_id}", () => {
   endpoint(() => server, "GET /v1/catch/buckets/{bucket_id}", [
     scenario(made, {
-      name: "with the number of its events",
+      name: "with the numbers of its events",
       before: (world) => makeEvent(made, world),
       request: ({ bucketId }) => ["GET", `${BUCKETS}/${bucketId}`],
       status: 200,
       holds: ({ bucketId }) => ({ id: bucketId, events: { pending: 1, delivered: 0, failed: 0 } }),
     }),
     {
-      name: "one that does not exist",
+      name: "a bucket that does not exist",
       request: ["GET", `${BUCKETS}/${NOBODYS}`],
       status: 404,
       code: "catch.bucket_not_found",
     },
     {
-      name: "an id that is none",
+      name: "an invalid id",
       request: ["GET", `${BUCKETS}/%00`],
       status: 404,
       code: "catch.bucket_not_found",
     },
     {
-      name: "an id too long",
+      name: "a too long id",
       request: ["GET", `${BUCKETS}/${"x".repeat(65)}`],
       status: 400,
       code: "validation_error",
@@ -299,7 +299,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
     ),
     refused("an empty secret", { signing_secret: "" }, "signing_secret", /1 to 512/),
     {
-      name: "one that does not exist",
+      name: "a bucket that does not exist",
       request: ["PATCH", `${BUCKETS}/${NOBODYS}`, { state: "live" }],
       status: 404,
       code: "catch.bucket_not_found",
@@ -312,7 +312,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
       code: "unauthorized",
     },
     scenario(made, {
-      name: "the key of an earlier request with another body",
+      name: "an Idempotency-Key of a request with another body",
       before: async ({ account }) => {
         made.bucketId = (await newBucket(account)).id;
         const options = { headers: { "idempotency-key": "k" } };
@@ -325,7 +325,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
     }),
   ]);
 
-  test("moves updated_at, and a restart changes nothing of it", async () => {
+  test("updates updated_at, and survives a restart", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { signing_secret: "s", provider: "stripe" });
     const { created_at } = await bucketOf(account, id);
@@ -334,7 +334,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
     const after = new Date(Date.parse(created_at) + 1_000).toISOString();
     expect(body).toMatchObject({ created_at, updated_at: after, state: "live" });
     await server.restart();
-    // The port is another one.
+    // The port differs.
     const ingest_url = `${server.url}/v1/catch/${id}`;
     expect((await server.client(account.key).get(`${BUCKETS}/${id}`)).body).toEqual({ ...body, ingest_url });
   });
@@ -351,13 +351,13 @@ describe("DELETE /v1/catch/buckets/{bucket_id}", () => {
       after: async ({ account }, { text }) => {
         expect(text).toBe("");
         expectError(await account.get(`${BUCKETS}/${made.bucketId}`), "catch.bucket_not_found");
-        // Looking for what is not there has been worked for.
+        // The search for a bucket that does not exist is charged.
         expectError(await account.get(`/v1/catch/${made.bucketId}/events`), "catch.bucket_not_found");
         expect(await ingest(server, made.bucketId)).toEqual({ status: "ignored", verification: "none" });
       },
     }),
     scenario(made, {
-      name: "a second time",
+      name: "a deleted bucket",
       before: async ({ account }) => {
         made.bucketId = (await newBucket(account)).id;
         await account.delete(`${BUCKETS}/${made.bucketId}`);
@@ -367,7 +367,7 @@ describe("DELETE /v1/catch/buckets/{bucket_id}", () => {
       code: "catch.bucket_not_found",
     }),
     {
-      name: "an id too long",
+      name: "a too long id",
       request: ["DELETE", `${BUCKETS}/${"x".repeat(65)}`],
       status: 400,
       code: "validation_error",
@@ -380,7 +380,7 @@ describe("DELETE /v1/catch/buckets/{bucket_id}", () => {
       code: "unauthorized",
     },
     scenario(made, {
-      name: "the key of an earlier request to another bucket",
+      name: "an Idempotency-Key of a request to another bucket",
       before: async ({ account }) => {
         const options = { headers: { "idempotency-key": "k" } };
         await account.delete(`${BUCKETS}/${(await newBucket(account)).id}`, options);

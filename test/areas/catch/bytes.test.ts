@@ -7,13 +7,13 @@ import { accepted, balanceOf, bucketOf, ingest, newBucket } from "./support.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  // Hostile requests are many: the bucket's limit has tests of its own.
+  // Many hostile requests: the bucket's limit is tested elsewhere.
   const scale = { ...DEFAULT_TIERS.scale, catchPerMinute: 1e6, requestsPerMinute: 1e6 };
   server = await startTestServer({ manualClock: true, config: { tiers: { ...DEFAULT_TIERS, scale } } });
 });
 afterAll(() => server.stop());
 
-/** The event with everything that was received. */
+/** The event with its payload. */
 async function wholeEvent(account: AccountClient, bucketId: string, eventId: string) {
   const { body } = await account.get(`/v1/catch/${bucketId}/events/${eventId}`);
   return {
@@ -23,8 +23,8 @@ async function wholeEvent(account: AccountClient, bucketId: string, eventId: str
   };
 }
 
-describe("exactly what was sent is kept", () => {
-  test("any bytes under any content type", async () => {
+describe("exact bytes are stored", () => {
+  test("of any bytes under any content type", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const type = fc.constantFrom(
@@ -46,7 +46,7 @@ describe("exactly what was sent is kept", () => {
     );
   });
 
-  test("in pieces of unknown length", async () => {
+  test("of chunked bodies", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const head = `POST /v1/catch/${id} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
@@ -55,7 +55,7 @@ describe("exactly what was sent is kept", () => {
     expect(bytes.toString("latin1")).toBe("a\r\n\u0000\x7f");
   });
 
-  test("no body at all", async () => {
+  test("of requests without a body", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const answer = await sendRaw(server.url, [`POST /v1/catch/${id} HTTP/1.1\r\nHost: x\r\n\r\n`]);
@@ -63,7 +63,7 @@ describe("exactly what was sent is kept", () => {
     expect(kept.bytes.length).toBe(0);
   });
 
-  test("the headers, repeated ones joined", async () => {
+  test("with headers, joining repeated ones", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const answer = await sendRaw(server.url, [
@@ -80,7 +80,7 @@ describe("exactly what was sent is kept", () => {
 });
 
 describe("hostile requests", () => {
-  test("whatever is sent to a bucket, the response is 200 and nothing breaks", async () => {
+  test("return 200 and break nothing", async () => {
     const account = await server.account();
     const secured = await newBucket(account, { signing_secret: "whsec_c2VjcmV0" });
     const open = await newBucket(account, { provider: "stripe", signing_secret: "s" });
@@ -117,7 +117,7 @@ describe("hostile requests", () => {
           Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1"),
           body,
         ]);
-        // Null: what is not HTTP gets no response.
+        // Null: requests that are not HTTP have no response.
         if (answer === null || answer.status === 200) return;
         // Requests to buckets that do not exist are limited.
         expect([secured.id, open.id], head.join("\n")).not.toContain(id);
@@ -128,7 +128,7 @@ describe("hostile requests", () => {
     expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("a client that goes away in the middle of its body leaves nothing behind", async () => {
+  test("a client that disconnects in the middle of its body leaves no event", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account);
     const head = `POST /v1/catch/${id} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf of it`;
@@ -139,7 +139,7 @@ describe("hostile requests", () => {
     expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("other methods on the public path are no endpoints", async () => {
+  test("other methods on the public path are 404 or 405", async () => {
     const { id } = await newBucket(await server.account());
     for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
       expect((await server.client(null).send(method, `/v1/catch/${id}`)).status).toBe(401);

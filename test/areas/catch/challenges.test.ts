@@ -43,12 +43,12 @@ async function bucket(terms: object): Promise<string> {
   return (await newBucket(account, terms)).id;
 }
 
-/** Sends a request below a bucket's path, as it stands. */
+/** Sends a request below a bucket's path, unchanged. */
 function at(id: string, below: string, method = "GET", body?: string, headers: Record<string, string> = {}) {
   return server.client(null).send(method, `/v1/in/${id}${below}`, body, { headers });
 }
 
-/** A body as Slack and Zoom sign it. */
+/** Signs a body as Slack and Zoom do. */
 function v0(body: string, names: readonly [string, string], secret = SECRET): Record<string, string> {
   const signature = createHmac("sha256", secret).update(`v0:${seconds()}:${body}`).digest("hex");
   return { [names[0]]: `v0=${signature}`, [names[1]]: seconds() };
@@ -56,11 +56,11 @@ function v0(body: string, names: readonly [string, string], secret = SECRET): Re
 const SLACK = ["x-slack-signature", "x-slack-request-timestamp"] as const;
 const ZOOM = ["x-zm-signature", "x-zm-request-timestamp"] as const;
 
-describe("what senders ask before they send anything", () => {
+describe("challenges of senders", () => {
   const hub = (token: string, challenge: string) =>
     `?hub.mode=subscribe&hub.verify_token=${token}&hub.challenge=${encodeURIComponent(challenge)}`;
 
-  test("meta and websub: the challenge as text, with the right token alone", async () => {
+  test("meta and websub: the challenge as text, only with the right token", async () => {
     for (const provider of ["meta", "websub"]) {
       const id = await bucket({ provider, challenge: { token: "a-token" } });
       const answer = await at(id, hub("a-token", "1158201444"));
@@ -80,14 +80,14 @@ describe("what senders ask before they send anything", () => {
     expect((await at(open, "?hub.mode=subscribe&hub.challenge=1")).text).toBe("1");
   });
 
-  test("strava: the same as JSON", async () => {
+  test("strava: the challenge as JSON", async () => {
     const id = await bucket({ provider: "strava", challenge: { token: "t" } });
     expect((await at(id, hub("t", "15f7d1a91c1f40f8a748fd134752feb3"))).body).toEqual({
       "hub.challenge": "15f7d1a91c1f40f8a748fd134752feb3",
     });
   });
 
-  test("dropbox, and challenges of one's own as text and JSON", async () => {
+  test("dropbox, and custom challenges as text and JSON", async () => {
     const dropbox = await bucket({ provider: "dropbox" });
     expect((await at(dropbox, "?challenge=abc.-_~9")).text).toBe("abc.-_~9");
     const text = await bucket({ challenge: { query: "nonce" } });
@@ -97,7 +97,7 @@ describe("what senders ask before they send anything", () => {
     expect((await at(json, "?nonce=7", "POST", "{}")).body["status"]).toBe("accepted");
   });
 
-  test("only what cannot be a page is said back", async () => {
+  test("only values that cannot be a page are echoed", async () => {
     const id = await bucket({ provider: "dropbox" });
     const said = async (value: string) =>
       (await at(id, `?challenge=${encodeURIComponent(value)}`)).text === value;
@@ -137,7 +137,7 @@ describe("what senders ask before they send anything", () => {
     expect((await at(open, "?crc_token=a")).body["status"]).toBe("ignored");
   });
 
-  test("slack: the challenge of a signed body; unsigned it is an event like any other", async () => {
+  test("slack: the challenge of a signed body; an unsigned one is an event", async () => {
     const id = await bucket({ provider: "slack", signing_secret: SECRET });
     const body = '{"token":"x","challenge":"3eZbrw1aBm2rZgRNFdxV","type":"url_verification"}';
     for (const path of [`/v1/catch/${id}`, `/v1/in/${id}/events`]) {
@@ -152,7 +152,7 @@ describe("what senders ask before they send anything", () => {
     expect((await at(id, "", "POST", html, v0(html, SLACK))).body["status"]).toBe("accepted");
   });
 
-  test("zoom: the vector, for signed requests alone", async () => {
+  test("zoom: the published vector, only for signed requests", async () => {
     const id = await bucket({ provider: "zoom", signing_secret: SECRET });
     const body = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}';
     expect((await at(id, "", "POST", body, v0(body, ZOOM))).body).toEqual({
@@ -169,7 +169,7 @@ describe("what senders ask before they send anything", () => {
     }
   });
 
-  test("discord: a ping is answered, a forged one gets 401", async () => {
+  test("discord: a response to a ping, 401 for a forged one", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const key = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
     const id = await bucket({ provider: "discord", signing_secret: key });
@@ -183,7 +183,7 @@ describe("what senders ask before they send anything", () => {
     expect(event.body).toMatchObject({ status: "accepted", verification: "valid" });
   });
 
-  test("they are free, and a paused bucket answers them; a suspended account's does not", async () => {
+  test("are free of charge, also in a paused bucket; not for a suspended account", async () => {
     const owner = await server.account({ balance: 1 });
     const { id, ingest_url } = await newBucket(owner, { provider: "dropbox" });
     expect(ingest_url).toEndWith(`/v1/in/${id}`);
@@ -195,7 +195,7 @@ describe("what senders ask before they send anything", () => {
 });
 
 describe("/v1/in", () => {
-  test("any method that the bucket lists, with path, query, headers and address", async () => {
+  test("accepts any listed method, and stores path, query, headers and address", async () => {
     const id = await bucket({ methods: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"] });
     for (const method of ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
       expect((await at(id, `/a/${method}`, method)).status).toBe(200);
@@ -225,7 +225,7 @@ describe("/v1/in", () => {
     ]);
   });
 
-  test("GET, HEAD and OPTIONS are ignored unless listed, and what is not listed is too", async () => {
+  test("ignores GET, HEAD, OPTIONS and other methods unless listed", async () => {
     const id = await bucket({});
     for (const method of ["GET", "HEAD", "OPTIONS"]) expect((await at(id, "", method)).status).toBe(200);
     expect((await at(id, "")).body).toEqual({ status: "ignored", verification: "none" });
@@ -236,7 +236,7 @@ describe("/v1/in", () => {
     expect((await bucketOf(account, id)).events.pending).toBe(1);
   });
 
-  test("the path is empty without one below, and / is one", async () => {
+  test("has an empty path without one below, and / as a path", async () => {
     const id = await bucket({});
     const paths: string[] = [];
     for (const below of ["", "?", "/", "/x?"]) {
@@ -249,7 +249,7 @@ describe("/v1/in", () => {
     expect([path, method]).toEqual(["", "POST"]);
   });
 
-  test("longer paths and queries than the bounds are too_large", async () => {
+  test("returns too_large for paths and queries above the limits", async () => {
     const id = await bucket({});
     const status = async (below: string) => (await at(id, below, "POST", "{}")).body["status"];
     expect(await status(`/${"x".repeat(PATH_LENGTH_MAX - 1)}`)).toBe("accepted");
@@ -258,7 +258,7 @@ describe("/v1/in", () => {
     expect(await status(`?${"x".repeat(QUERY_LENGTH_MAX + 1)}`)).toBe("too_large");
   });
 
-  test("a bucket that does not exist, in any spelling, is ignored", async () => {
+  test("ignores requests to buckets that do not exist, in any spelling", async () => {
     for (const path of ["x", "%zz", "x/%ff", "a%2Fb/c", "%f0%9f%92%a9/"]) {
       const answer = await sendRaw(server.url, [
         `POST /v1/in/${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`,
@@ -268,7 +268,7 @@ describe("/v1/in", () => {
     expect((await server.client(null).post("/v1/in")).status).toBe(401);
   });
 
-  test("a signature that covers the URL covers path and query under --public-url", async () => {
+  test("verifies signatures over the URL with path and query under --public-url", async () => {
     const id = await bucket({ provider: "square", signing_secret: SECRET });
     const signature = (path: string) =>
       createHmac("sha256", SECRET).update(`https://nf.example/v1/in/${id}${path}{}`).digest("base64");
@@ -284,8 +284,8 @@ describe("/v1/in", () => {
   });
 });
 
-describe("what a forward carries of the sender's", () => {
-  test("webhook-* of its own go on untouched, in place of ours; a preset's and a recipe's headers go along", async () => {
+describe("forwarded headers of the sender", () => {
+  test("include its webhook-* headers unchanged, and those of presets and recipes", async () => {
     const receiver = new Receiver();
     try {
       const signature = { header: "X-Sig", algorithm: "token", event_type: "header:X-Kind" };

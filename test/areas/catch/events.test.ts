@@ -104,7 +104,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
       code: "insufficient_balance",
     }),
     {
-      name: "a bucket that does not exist: looking for it has been worked for",
+      name: "a bucket that does not exist: the search is charged",
       request: ["GET", `/v1/catch/${NOBODYS}/events`],
       status: 404,
       code: "catch.bucket_not_found",
@@ -116,7 +116,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
 describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
   endpoint(() => server, "GET /v1/catch/{bucket_id}/events/{event_id}", [
     scenario(made, {
-      name: "whole; 1 credit",
+      name: "a complete event; 1 credit",
       before,
       request: (of) => ["GET", one(of)],
       status: 200,
@@ -130,7 +130,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
       }),
     }),
     scenario(made, {
-      name: "one that does not exist",
+      name: "an event that does not exist",
       before,
       request: ({ bucketId }) => ["GET", `/v1/catch/${bucketId}/events/evt_00000000001`],
       status: 404,
@@ -138,7 +138,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
       spent: 1,
     }),
     scenario(made, {
-      name: "an id that is none",
+      name: "an invalid id",
       before,
       request: ({ bucketId }) => ["GET", `/v1/catch/${bucketId}/events/1`],
       status: 404,
@@ -146,7 +146,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
       spent: 1,
     }),
     scenario(made, {
-      name: "an id too long",
+      name: "a too long id",
       before,
       request: ({ bucketId }) => ["GET", `/v1/catch/${bucketId}/events/${"x".repeat(65)}`],
       status: 400,
@@ -196,7 +196,7 @@ describe("GET /v1/catch/{bucket_id}/events/{event_id}", () => {
     expect(Buffer.from(String(answer.body["payload_base64"]), "base64")).toEqual(Buffer.from(body));
   });
 
-  test("a nest too deep to be written as JSON is given as text", async () => {
+  test("a body with too many levels is returned as text", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const body = deep(500_000);
@@ -238,7 +238,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
     deleting("without milliseconds", AFTER.replace(/\.\d+Z/, "Z"), 0),
     deleting("long ago", "1970-01-01T00:00:00Z", 0),
     scenario(made, {
-      name: "a plus that was not encoded",
+      name: "an unencoded plus sign",
       before,
       request: (of) => ["DELETE", list(of, "?before=2026-03-11T00:00:00+00:00")],
       status: 200,
@@ -251,7 +251,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
     refused("empty", ""),
     refused("too long", `2026-03-11T00:00:00.${"0".repeat(64)}Z`),
     scenario(made, {
-      name: "no time given",
+      name: "no time",
       before,
       request: (of) => ["DELETE", list(of)],
       status: 400,
@@ -271,7 +271,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
       code: "catch.bucket_not_found",
     },
     scenario(made, {
-      name: "the key of an earlier request with another time",
+      name: "an Idempotency-Key of a request with another time",
       before: async (world) => {
         await before(world);
         await world.account.delete(path(made, START), { headers: { "idempotency-key": "k" } });
@@ -283,7 +283,7 @@ describe("DELETE /v1/catch/{bucket_id}/events", () => {
     }),
   ]);
 
-  test("takes the older ones, whatever their status, and leaves the rest and the counts right", async () => {
+  test("deletes older events of any status, and keeps the others and correct counts", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     for (let count = 0; count < 230; count += 1) await accepted(server, id, `old ${count}`);

@@ -33,7 +33,7 @@ describe("a page of an export", () => {
     expect((await page(EXPORT_EVENTS_MAX + 1, "x")).through).toBe(EXPORT_EVENTS_MAX);
   });
 
-  test("has at most its bytes, and one event in any case", async () => {
+  test("has a limit of bytes, and at least one event", async () => {
     const half = "x".repeat(EXPORT_BYTES_MAX / 2);
     expect((await page(2, half)).through).toBeNull();
     expect((await page(3, half)).through).toBe(2);
@@ -75,7 +75,7 @@ describe("lists, bytes and exports", () => {
       expect((await account.get(`/v1/catch/${id}/events?${wrong}`)).status).toBe(400);
   });
 
-  test("raw: the exact bytes, never as a page", async () => {
+  test("raw: the exact bytes, never rendered as a page", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account);
     const bytes = new Uint8Array([60, 0, 255, 10]);
@@ -97,7 +97,7 @@ describe("lists, bytes and exports", () => {
     expect((await (await server.account()).get(path)).status).toBe(404);
   });
 
-  test("export: whole events, oldest first, page by page", async () => {
+  test("export: complete events, oldest first, page by page", async () => {
     const { account, id, times } = await filled();
     const lines = async (query: string) => {
       const { text, headers } = await account.get(`/v1/catch/${id}/events/export?${query}`);
@@ -120,7 +120,7 @@ describe("lists, bytes and exports", () => {
       expect((await account.get(`/v1/catch/${id}/events/export?${wrong}`)).status).toBe(400);
   });
 
-  test("export: a page ends at 8 MiB, and the cursors lead through all of it", async () => {
+  test("export: a page ends at 8 MiB, and the cursors lead to all events", async () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const sent: string[] = [];

@@ -10,8 +10,8 @@ import { accepted, eventOf, type Hit, Receiver } from "./support.ts";
 const stage = forwardingStage();
 const { advance, live, send } = stage;
 
-describe("where it goes", () => {
-  test("to the target that the bucket has when its turn comes", async () => {
+describe("the target of a forward", () => {
+  test("is the bucket's target at the time of the attempt", async () => {
     const other = new Receiver();
     try {
       await send("one");
@@ -27,7 +27,7 @@ describe("where it goes", () => {
     }
   });
 
-  test("never to an address that is not permitted any more", async () => {
+  test("is never an address that is no longer permitted", async () => {
     await live();
     const event = await send("one");
     const strict = await startTestServer({ manualClock: true });
@@ -58,10 +58,10 @@ describe("where it goes", () => {
   });
 });
 
-describe("what is sent", () => {
+describe("a forwarded request", () => {
   const signatureOf = (hit: Hit | undefined) => hit?.headers.get("x-svc-signature") ?? "";
 
-  test("the exact bytes by POST, the content type, and a signature that can be verified", async () => {
+  test("is a POST with the exact bytes, the content type, and a valid signature", async () => {
     await live();
     const bytes = new Uint8Array([0, 255, 10, 13, 34, 128]);
     await advance(123);
@@ -86,7 +86,7 @@ describe("what is sent", () => {
     expect(hex).toBe(expected);
   });
 
-  test("an empty body, and none of a content type where none came", async () => {
+  test("has an empty body, and no content type, if the event has none", async () => {
     await live();
     await stage.server.client(null).send("POST", `/v1/catch/${stage.bucket.id}`);
     await advance(0);
@@ -94,7 +94,7 @@ describe("what is sent", () => {
     expect(stage.receiver.hits[0]?.headers.has("content-type")).toBe(false);
   });
 
-  test("the provider's own headers and nobody else's", async () => {
+  test("has the provider's headers and no others", async () => {
     await stage.account.patch(`/v1/catch/buckets/${stage.bucket.id}`, { state: "live" });
     await accepted(stage.server, stage.bucket.id, "{}", {
       "x-hub-signature-256": "sha256=00",
@@ -121,7 +121,7 @@ describe("what is sent", () => {
     expect(signatureOf(stage.receiver.hits[0])).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
   });
 
-  test("Stripe's, Shopify's and Svix's signature headers go along", async () => {
+  test("has the signature headers of Stripe, Shopify and Svix", async () => {
     await live();
     const sets: Record<string, string>[] = [
       { "stripe-signature": "t=1,v1=0" },
@@ -137,7 +137,7 @@ describe("what is sent", () => {
     }
   });
 
-  test("headers that cannot be sent are left out, and the event goes", async () => {
+  test("omits invalid headers", async () => {
     await live();
     const headers = { "stripe-signature": "x".repeat(5_000), "content-type": "text/\u00e9" };
     await accepted(stage.server, stage.bucket.id, "one", headers);
@@ -147,7 +147,7 @@ describe("what is sent", () => {
     expect(stage.receiver.hits[0]?.headers.has("content-type")).toBe(false);
   });
 
-  test("the signature is made with the account's newest key", async () => {
+  test("is signed with the account's newest key", async () => {
     await live();
     const rotated = await stage.account.post("/v1/keys/rotate");
     await send("one");

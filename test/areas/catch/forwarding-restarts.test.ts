@@ -7,7 +7,7 @@ import { accepted, bucketOf, eventOf, eventsOf, newBucket, Receiver, setState } 
 const stage = forwardingStage();
 const { advance, live, send, statuses, counts } = stage;
 
-/** The same account at the server's new address. */
+/** The account's client with the server's new address. */
 function reconnected({ key, userId, email }: AccountClient): AccountClient {
   return new AccountClient(stage.server.url, key ?? "", userId, email);
 }
@@ -18,7 +18,7 @@ describe("across a restart", () => {
     stage.account = reconnected(stage.account);
   };
 
-  test("what was pending in a live bucket is sent on, in order, once", async () => {
+  test("pending events of a live bucket are forwarded in order, once", async () => {
     await live();
     for (const text of ["one", "two", "three"]) await send(text);
     await restart();
@@ -52,7 +52,7 @@ describe("across a restart", () => {
     });
   });
 
-  test("a retry that fell due while the server was down is made at the start", async () => {
+  test("a retry that was due while the server was down is made at the start", async () => {
     stage.receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await live();
     await send("one");
@@ -66,7 +66,7 @@ describe("across a restart", () => {
     expect(await statuses()).toEqual(["delivered"]);
   });
 
-  test("a paused bucket stays so, and its backlog waits", async () => {
+  test("a bucket stays paused, and its backlog waits", async () => {
     await send("one");
     await restart();
     await advance(60_000);
@@ -78,7 +78,7 @@ describe("across a restart", () => {
   });
 });
 
-/** One bucket's life, a step at a time. */
+/** A random sequence of steps of one bucket. */
 class Life {
   readonly target = new Receiver();
   readonly sent: string[] = [];
@@ -115,7 +115,7 @@ class Life {
     },
   };
 
-  /** Lets everything come to its end, and checks it. */
+  /** Finishes all events, and checks them. */
   async end(): Promise<void> {
     await this.steps.live();
     await this.steps.minute();
@@ -148,7 +148,7 @@ describe("any sequence of events, pauses, failures and restarts", () => {
     "restart",
   ] as const;
 
-  test("ends with every event delivered or failed, tried as often as it says, and counted right", async () => {
+  test("leaves every event delivered or failed, with correct attempts and counts", async () => {
     const steps = fc.array(fc.constantFrom(...names), { maxLength: 25 });
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {

@@ -11,7 +11,7 @@ import {
   setState,
 } from "./support.ts";
 
-/** A server for all tests of a file; an account, its paused bucket and the bucket's target anew for each of them. */
+/** A server for all tests of a file; each test has a new account, paused bucket and target. */
 export class ForwardingStage {
   declare readonly server: TestServer;
   declare readonly receiver: Receiver;

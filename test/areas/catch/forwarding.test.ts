@@ -10,7 +10,7 @@ const { advance, live, send, statuses, counts } = stage;
 const now = () => new Date(stage.server.clock.now()).toISOString();
 
 describe("a live bucket", () => {
-  test("sends an event on, and says so of it", async () => {
+  test("forwards an event, and marks it as delivered", async () => {
     await live();
     const id = await send("one");
     expect(await counts()).toEqual({ pending: 1, delivered: 0, failed: 0 });
@@ -39,30 +39,27 @@ describe("a live bucket", () => {
     });
   });
 
-  test.each([300, 302, 304, 400, 404, 410, 429, 500, 503])(
-    "%d is not, and is tried again",
-    async (status) => {
-      stage.receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
-      await live();
-      await send("one");
-      await advance(0);
-      expect((await eventsOf(stage.account, stage.bucket.id))[0]).toMatchObject({
-        status: "pending",
-        attempts: 1,
-        response_status: status,
-        error: `the target responded with status ${status}`,
-        delivered_at: null,
-      });
-      expect(stage.receiver.hits.length).toBe(1);
-      await advance(1_000);
-      expect(stage.receiver.hits.map(({ path }) => path)).toEqual([
-        "/hooks?from=ninefold",
-        "/hooks?from=ninefold",
-      ]);
-    },
-  );
+  test.each([300, 302, 304, 400, 404, 410, 429, 500, 503])("%d is not, and is retried", async (status) => {
+    stage.receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
+    await live();
+    await send("one");
+    await advance(0);
+    expect((await eventsOf(stage.account, stage.bucket.id))[0]).toMatchObject({
+      status: "pending",
+      attempts: 1,
+      response_status: status,
+      error: `the target responded with status ${status}`,
+      delivered_at: null,
+    });
+    expect(stage.receiver.hits.length).toBe(1);
+    await advance(1_000);
+    expect(stage.receiver.hits.map(({ path }) => path)).toEqual([
+      "/hooks?from=ninefold",
+      "/hooks?from=ninefold",
+    ]);
+  });
 
-  test("retries after 1, 5 and 25 s from the end of the try before, then the event has failed", async () => {
+  test("retries 1, 5 and 25 s after the end of the previous attempt, then the event is failed", async () => {
     stage.receiver.respond = () => 500;
     await live();
     const id = await send("one");
@@ -93,7 +90,7 @@ describe("a live bucket", () => {
     expect(stage.receiver.hits.length).toBe(4);
   });
 
-  test.each([1, 2, 3])("delivered at try %d after the first", async (retries) => {
+  test.each([1, 2, 3])("delivers at retry %d", async (retries) => {
     stage.receiver.respond = (_, number) => (number <= retries ? 503 : 200);
     await live();
     const id = await send("one");
@@ -107,7 +104,7 @@ describe("a live bucket", () => {
     });
   });
 
-  test("a target that is not there is tried like any other", async () => {
+  test("retries an unreachable target", async () => {
     await stage.receiver.stop();
     await live();
     const id = await send("one");
@@ -120,7 +117,7 @@ describe("a live bucket", () => {
     });
   });
 
-  test("a connection that breaks off, and an answer that is none", async () => {
+  test("retries after a closed connection, and after an invalid response", async () => {
     const raw = await new RawServer((socket, _, connection) => {
       if (connection === 1) socket.destroy();
       else socket.end("nonsense\r\n\r\n");
@@ -141,7 +138,7 @@ describe("a live bucket", () => {
     }
   });
 
-  test("events arrive in their order", async () => {
+  test("sends events in order", async () => {
     await live();
     const texts = Array.from({ length: 20 }, (_, index) => `event ${index}`);
     for (const text of texts) await send(text);
@@ -149,7 +146,7 @@ describe("a live bucket", () => {
     expect(stage.receiver.texts).toEqual(texts);
   });
 
-  test("a failing event lets the next ones pass", async () => {
+  test("continues after a failing event", async () => {
     stage.receiver.respond = ({ body }) => (body.toString() === "bad" ? 500 : 200);
     await live();
     for (const text of ["one", "bad", "two", "three"]) await send(text);
@@ -161,7 +158,7 @@ describe("a live bucket", () => {
     expect(await counts()).toEqual({ pending: 0, delivered: 3, failed: 1 });
   });
 
-  test("what comes in while another one is on its way follows it", async () => {
+  test("sends events that arrive during an attempt after it", async () => {
     let open = () => {};
     const gate = new Promise<void>((resolve) => {
       open = resolve;
@@ -183,7 +180,7 @@ describe("a live bucket", () => {
     expect(await counts()).toEqual({ pending: 0, delivered: 3, failed: 0 });
   });
 
-  test("far behind, it takes several at once, and none twice", async () => {
+  test("sends several concurrently when far behind, and none twice", async () => {
     let now = 0;
     let most = 0;
     stage.receiver.respond = async () => {

@@ -17,7 +17,7 @@ import {
 
 let server: TestServer;
 beforeAll(async () => {
-  // Hostile requests are many: the bucket's limit has tests of its own.
+  // Many hostile requests: the bucket's limit is tested elsewhere.
   const scale = { ...DEFAULT_TIERS.scale, catchPerMinute: 1e6, requestsPerMinute: 1e6 };
   server = await startTestServer({ manualClock: true, config: { tiers: { ...DEFAULT_TIERS, scale } } });
 });
@@ -25,7 +25,7 @@ afterAll(() => server.stop());
 
 const EVENT_ID = /^evt_[0-9a-v]{11}$/;
 
-/** The event with everything that was received. */
+/** The event with its payload. */
 async function wholeEvent(account: AccountClient, bucketId: string, eventId: string) {
   const { body } = await account.get(`/v1/catch/${bucketId}/events/${eventId}`);
   return {
@@ -35,8 +35,8 @@ async function wholeEvent(account: AccountClient, bucketId: string, eventId: str
   };
 }
 
-describe("what becomes of a request", () => {
-  test("accepted: stored with its price, and answered with the event's id", async () => {
+describe("the result of a request", () => {
+  test("accepted: stored, charged, and returned with the event's id", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account);
     const answer = await server.client(null).post(`/v1/catch/${id}`, { hello: "there" });
@@ -52,7 +52,7 @@ describe("what becomes of a request", () => {
     expect(event).toMatchObject({ status: "pending", verification: "none", provider: null });
   });
 
-  test("ignored: a bucket that does not exist, in any spelling; nobody pays", async () => {
+  test("ignored: a bucket that does not exist, in any spelling, free of charge", async () => {
     const long = "x".repeat(5_000);
     for (const id of [
       "brave-otter-314159",
@@ -73,7 +73,7 @@ describe("what becomes of a request", () => {
     }
   });
 
-  test("ignored: the bucket of a suspended account, until it is one no more", async () => {
+  test("ignored: the bucket of an account while it is suspended", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account);
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { suspended: true });
@@ -83,7 +83,7 @@ describe("what becomes of a request", () => {
     expect((await eventsOf(account, id)).length).toBe(1);
   });
 
-  test("insufficient_balance: nothing is stored, and it works again after a refill", async () => {
+  test("insufficient_balance: nothing is stored until a refill", async () => {
     const account = await server.account({ balance: 1 });
     const { id } = await newBucket(account);
     expect((await ingest(server, id)).status).toBe("accepted");
@@ -95,7 +95,7 @@ describe("what becomes of a request", () => {
     expect((await bucketOf(account, id)).events.pending).toBe(2);
   });
 
-  test("many at once on a small balance: as many are accepted as were paid for", async () => {
+  test("concurrent requests with a small balance: as many are accepted as are charged", async () => {
     const account = await server.account({ balance: 7 });
     const { id } = await newBucket(account);
     const answers = await Promise.all(
@@ -107,7 +107,7 @@ describe("what becomes of a request", () => {
     expect(await balanceOf(account)).toBe(0);
   });
 
-  test("too_large: one byte more than a mebibyte; a mebibyte to the byte is taken", async () => {
+  test("too_large: one byte above 1 MiB; exactly 1 MiB is accepted", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account);
     const most = new Uint8Array(BODY_BYTES_MAX).fill(7);
@@ -122,7 +122,7 @@ describe("what becomes of a request", () => {
     expect(await balanceOf(account)).toBe(8);
   });
 
-  test("too_large: also when the length is not said beforehand", async () => {
+  test("too_large: also without a Content-Length", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account);
     const piece = "x".repeat(64 * 1024);
@@ -133,7 +133,7 @@ describe("what becomes of a request", () => {
     expect((await bucketOf(account, id)).events.pending).toBe(0);
   });
 
-  test("the operator's own buckets pay nothing and have no limit", async () => {
+  test("the operator's buckets are free of charge and unlimited", async () => {
     const { id } = await newBucket(server.operator);
     for (let count = 0; count < 50; count += 1) expect((await ingest(server, id)).status).toBe("accepted");
     expect(await balanceOf(server.operator)).toBe(0);
@@ -141,14 +141,14 @@ describe("what becomes of a request", () => {
 });
 
 describe("the bucket's limit", () => {
-  test("has the documented figures", () => {
+  test("is the documented one", () => {
     const { free, starter, pro, scale } = DEFAULT_TIERS;
     const figures = [free, starter, pro, scale].map(({ catchPerMinute }) => catchPerMinute);
     expect(figures).toEqual([60, 300, 600, 1_800]);
   });
 
   test.each(["free", "starter"] as const)(
-    "tier %s: its figure a minute, then panic at five times",
+    "tier %s: its number per minute, then panic mode at five times that",
     async (tier) => {
       const limited = await startTestServer({ manualClock: true });
       try {
@@ -174,7 +174,7 @@ describe("the bucket's limit", () => {
     },
   );
 
-  test("step by step: limit, refusal, panic, its end; another bucket never minds", async () => {
+  test("step by step: limit, rejection, panic mode, its end; another bucket is not affected", async () => {
     const account = await server.account({ tier: "free", balance: 1_000 });
     const { id } = await newBucket(account);
     const other = await newBucket(await server.account({ tier: "free" }));
@@ -198,12 +198,12 @@ describe("the bucket's limit", () => {
     await server.clock.advance(1);
     expect(await send(60)).toEqual(["accepted"]);
     expect(await send(1)).toEqual(["rate_limited"]);
-    // Refusals cost nothing, and neither did they leave events.
+    // Rejected requests are free of charge and leave no events.
     expect(await balanceOf(account)).toBe(1_000 - 180);
     expect(Object.values((await bucketOf(account, id)).events)).toEqual([100, 0, 0]);
   });
 
-  test("a change of tier works for the next request", async () => {
+  test("follows a change of tier immediately", async () => {
     const account = await server.account({ tier: "free", balance: 1_000 });
     const { id } = await newBucket(account);
     for (let count = 0; count < 61; count += 1) await ingest(server, id);
@@ -213,8 +213,8 @@ describe("the bucket's limit", () => {
   });
 });
 
-describe("nothing acknowledged is lost", () => {
-  test("every accepted event is there after a restart, once, and the counts with them", async () => {
+describe("accepted events are not lost", () => {
+  test("every accepted event is stored once after a restart, with correct counts", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { provider: "stripe", signing_secret: "s" });
     const sent = await Promise.all(
@@ -229,7 +229,7 @@ describe("nothing acknowledged is lost", () => {
     const events = await eventsOf(after, id);
     expect(events.map((event) => event.id)).toEqual(sent.toSorted());
     expect((await bucketOf(after, id)).events).toEqual({ pending: 75, delivered: 0, failed: 25 });
-    // What comes after the restart sorts behind what came before.
+    // Events after the restart sort after those before it.
     const next = await accepted(server, id, "{}", { "stripe-signature": stripeSignature(server, "s", "{}") });
     expect(next > (events.at(-1)?.id ?? "")).toBe(true);
   });

@@ -22,7 +22,7 @@ async function found(name: string, by = account): Promise<string[]> {
 }
 
 describe("a bucket's name", () => {
-  test("is null unless given, and finds the bucket in its own project alone", async () => {
+  test("is null by default, and finds the bucket only in its project", async () => {
     expect((await newBucket(account)).name).toBeNull();
     const { id, name } = await newBucket(account, { name: "Shop ü" });
     expect(name).toBe("Shop ü");
@@ -33,7 +33,7 @@ describe("a bucket's name", () => {
     await newBucket(other, { name: "Shop ü" });
   });
 
-  test("is given once in a project: 409 says who has it; given up or deleted it is free again", async () => {
+  test("is unique within a project: 409 identifies the bucket; after a change or deletion it is available again", async () => {
     const { id } = await newBucket(account, { name: "taken" });
     const again = await account.post(BUCKETS, { target_url: TARGET, name: "taken" });
     const error = expectError(again, "bucket_name_taken");
@@ -53,7 +53,7 @@ describe("a bucket's name", () => {
     expect(await bucketOf(account, third.id)).toMatchObject({ name: "taken" });
   });
 
-  test("of a full tier is named as taken, not as one too many", async () => {
+  test("that is taken is reported before the tier's limit", async () => {
     const full = await server.account({ tier: "free" });
     const { id } = await newBucket(full, { name: "only" });
     const again = await full.post(BUCKETS, { target_url: TARGET, name: "only" });
@@ -69,7 +69,7 @@ describe("a bucket's name", () => {
   });
 });
 
-test("a paused bucket hints at how it goes live; a live one has no hint", async () => {
+test("a paused bucket has a hint how to set it live; a live one has none", async () => {
   const { id, hint } = await newBucket(account);
   expect(hint).toBe(
     `The bucket is paused and forwards nothing. To start forwarding: PATCH ${BUCKETS}/${id} {"state": "live"}`,
@@ -79,7 +79,7 @@ test("a paused bucket hints at how it goes live; a live one has no hint", async 
 });
 
 describe("a bucket's ingest_url", () => {
-  test("is where the request came to, and takes what is sent", async () => {
+  test("has the host of the request, and accepts events", async () => {
     const { id, ingest_url } = await newBucket(account);
     expect(ingest_url).toBe(`${server.url}/v1/catch/${id}`);
     const answer = await fetch(ingest_url, { method: "POST", body: "{}" });
@@ -91,7 +91,7 @@ describe("a bucket's ingest_url", () => {
     expect((list.body["buckets"] as BucketBody[])[0]?.ingest_url).toBe(String(body["ingest_url"]));
   });
 
-  test("has the scheme that a trusted proxy names, and no other's", async () => {
+  test("has the scheme of a trusted proxy, and of no other", async () => {
     const { id } = await newBucket(account);
     const scheme = async (of: TestServer, key: string | null, named: string) => {
       const headers = { "x-forwarded-proto": named };
@@ -114,7 +114,7 @@ describe("a bucket's ingest_url", () => {
     }
   });
 
-  test("is under --public-url, whatever the request says", async () => {
+  test("starts with --public-url, whatever the request", async () => {
     const own = await startTestServer({ args: ["--public-url", "https://hooks.example.com"] });
     try {
       const { id, ingest_url } = await newBucket(own.operator);
@@ -127,7 +127,7 @@ describe("a bucket's ingest_url", () => {
     }
   });
 
-  test("is the address that is listened on where Host makes no URL", async () => {
+  test("is the listening address if Host is invalid", async () => {
     const { id } = await newBucket(account);
     const path = `${BUCKETS}/${id}`;
     const answer = await sendRaw(server.url, [

@@ -37,13 +37,13 @@ describe("pages", () => {
   } as const;
   let account: AccountClient;
   let bucketId: string;
-  /** As they came: oldest first. */
+  /** In order of receipt: oldest first. */
   let all: EventBody[];
 
   beforeAll(async () => {
     account = await server.account();
     bucketId = (await newBucket(account, { target_url: receiver.url })).id;
-    // A bucket with a secret fails what is not signed rightly; a receiver that takes the rest makes it delivered.
+    // A bucket with a secret marks unsigned events as failed; the receiver accepts the others.
     const names = Object.keys(headersOf) as (keyof typeof headersOf)[];
     const send = async (count: number): Promise<void> => {
       for (let index = 0; index < count; index += 1) {
@@ -61,7 +61,7 @@ describe("pages", () => {
     all = await eventsOf(account, bucketId);
   });
 
-  test("the bucket's counts are those of its events", async () => {
+  test("match the bucket's counts", async () => {
     const count = (status: string) => all.filter((event) => event.status === status).length;
     const { events } = await bucketOf(account, bucketId);
     expect(events).toEqual({
@@ -73,7 +73,7 @@ describe("pages", () => {
     expect(new Set(all.map(({ provider }) => provider))).toEqual(new Set([...DETECTED_PROVIDERS, null]));
   });
 
-  test("20 unless asked otherwise, newest first, until there are no more", async () => {
+  test("have 20 events by default, newest first, to the last one", async () => {
     const first = await account.get(`/v1/catch/${bucketId}/events`);
     const firstIds = (first.body["events"] as EventBody[]).map(({ id }) => id);
     expect(firstIds).toEqual(
@@ -94,7 +94,7 @@ describe("pages", () => {
     expect(second.body["cursor"]).toBeNull();
   });
 
-  test("any filter with any page size gives every event of its kind once, in order", async () => {
+  test("return every matching event once and in order, for any filter and page size", async () => {
     const filters = [undefined, ...EVENT_STATUSES].flatMap((status) =>
       [undefined, ...DETECTED_PROVIDERS].map((provider) => ({ status, provider })),
     );
@@ -129,7 +129,7 @@ describe("pages", () => {
     );
   });
 
-  test("what comes in meanwhile does not shift the pages after it", async () => {
+  test("are not shifted by new events", async () => {
     const first = await account.get(`/v1/catch/${bucketId}/events?limit=5`);
     const late = await accepted(server, bucketId, "late");
     const second = await account.get(

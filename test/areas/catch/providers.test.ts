@@ -10,7 +10,7 @@ import { balanceOf, bucketOf, eventOf, ingest, newBucket, stripeSignature } from
 
 let server: TestServer;
 beforeAll(async () => {
-  // Hostile requests are many: the bucket's limit has tests of its own.
+  // Many hostile requests: the bucket's limit is tested elsewhere.
   const scale = { ...DEFAULT_TIERS.scale, catchPerMinute: 1e6, requestsPerMinute: 1e6 };
   server = await startTestServer({ manualClock: true, config: { tiers: { ...DEFAULT_TIERS, scale } } });
 });
@@ -70,7 +70,7 @@ describe("signatures of the providers, over the wire", () => {
       expect(event).toMatchObject({ provider, verification: "valid", status: "pending", error: null });
     });
 
-    test("valid in a bucket without a provider: the headers show it", async () => {
+    test("valid in a bucket without a provider, detected by headers", async () => {
       const account = await server.account();
       const { id } = await newBucket(account, { signing_secret: secret });
       const answer = await ingest(server, id, PAYLOAD, await sign(secret));
@@ -78,7 +78,7 @@ describe("signatures of the providers, over the wire", () => {
       expect((await eventOf(account, id, String(answer.event_id))).provider).toBe(provider);
     });
 
-    test("invalid with another secret: stored, failed, and paid like any other", async () => {
+    test("invalid with another secret: stored, failed, and charged", async () => {
       const account = await server.account({ balance: 10 });
       const { id } = await newBucket(account, { provider, signing_secret: secret });
       const answer = await ingest(server, id, PAYLOAD, await sign(OTHER_SECRET));
@@ -90,7 +90,7 @@ describe("signatures of the providers, over the wire", () => {
       expect((await bucketOf(account, id)).events).toEqual({ pending: 0, delivered: 0, failed: 1 });
     });
 
-    test("invalid without a signature, where provider and secret are set", async () => {
+    test("invalid without a signature, if provider and secret are set", async () => {
       const { id } = await newBucket(await server.account(), { provider, signing_secret: secret });
       expect((await ingest(server, id, PAYLOAD)).verification).toBe("invalid");
     });
@@ -103,7 +103,7 @@ describe("signatures of the providers, over the wire", () => {
       expect((await ingest(server, unknown.id, PAYLOAD)).verification).toBe("none");
     });
 
-    test("a changed secret works for the next request, and after a restart", async () => {
+    test("a changed secret applies to the next request, and after a restart", async () => {
       const account = await server.account();
       const { id } = await newBucket(account, { provider, signing_secret: OTHER_SECRET });
       expect((await ingest(server, id, PAYLOAD, await sign(secret))).verification).toBe("invalid");
@@ -114,13 +114,13 @@ describe("signatures of the providers, over the wire", () => {
     });
   });
 
-  test("a bucket of one provider does not believe another's signature", async () => {
+  test("a bucket of one provider rejects the signature of another", async () => {
     const { id } = await newBucket(await server.account(), { provider: "stripe", signing_secret: "s" });
     const headers = { "x-hub-signature-256": await signLikeGithub("s", PAYLOAD) };
     expect((await ingest(server, id, PAYLOAD, headers)).verification).toBe("invalid");
   });
 
-  test("a repeated signature header arrives as one, and one of its signatures is enough", async () => {
+  test("a repeated signature header is joined, and one valid signature is enough", async () => {
     const { id } = await newBucket(await server.account(), { provider: "github", signing_secret: "s" });
     const good = await signLikeGithub("s", "{}");
     const answer = await sendRaw(server.url, [
@@ -130,7 +130,7 @@ describe("signatures of the providers, over the wire", () => {
     expect(answer?.body["verification"]).toBe("valid");
   });
 
-  test("old and early signatures, by the server's clock", async () => {
+  test("old and future signatures, by the server's clock", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { provider: "stripe", signing_secret: "s" });
     const header = { "stripe-signature": stripeSignature(server, "s", PAYLOAD) };

@@ -11,8 +11,8 @@ afterAll(() => server.stop());
 
 const PULL = { target_url: null, delivery: "pull" };
 
-describe("a bucket of pull", () => {
-  test("needs no target and sends nothing on; with push it needs one, and begins with what waits", async () => {
+describe("a pull bucket", () => {
+  test("needs no target and forwards nothing; after a change to push it needs one, and sends pending events", async () => {
     const account = await server.account();
     const receiver = new Receiver();
     try {
@@ -40,7 +40,7 @@ describe("a bucket of pull", () => {
     }
   });
 
-  test("its retries end when it becomes one, and what waits is still there after a restart", async () => {
+  test("ends retries after a change to pull, and keeps pending events over a restart", async () => {
     const account = await server.account();
     const receiver = new Receiver();
     try {
@@ -60,7 +60,7 @@ describe("a bucket of pull", () => {
     }
   });
 
-  test("without a target nothing is replayed", async () => {
+  test("replays nothing without a target", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     await setState(account, id, "live");

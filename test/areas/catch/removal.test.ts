@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Sends many events, some at once. Returns their ids in the order of receipt. */
+/** Sends many events, some concurrently. Returns their ids in the order of receipt. */
 async function sendMany(to: TestServer, bucketId: string, count: number, bytes = 10): Promise<string[]> {
   const body = "x".repeat(bytes);
   const ids: string[] = [];
@@ -34,7 +34,7 @@ async function sendMany(to: TestServer, bucketId: string, count: number, bytes =
   return ids.toSorted();
 }
 
-/** Rows that the file holds of events and payloads. */
+/** Stored rows of events and payloads. */
 function rowsIn(of: TestServer): { events: number; payloads: number; buckets: number } {
   const count = (table: string) =>
     of.server.kernel.db.one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table}`)()?.rows ?? -1;
@@ -46,7 +46,7 @@ function rowsIn(of: TestServer): { events: number; payloads: number; buckets: nu
 }
 
 describe("the number of events in a bucket", () => {
-  test("has the documented figures", () => {
+  test("has the documented limits", () => {
     const { free, starter, pro, scale } = DEFAULT_TIERS;
     const figures = [free, starter, pro, scale].map(({ eventsPerBucket }) => eventsPerBucket);
     expect(figures).toEqual([100, 1_000, 10_000, 100_000]);
@@ -54,7 +54,7 @@ describe("the number of events in a bucket", () => {
     expect(hours).toEqual([24, 72, 720, 2_160]);
   });
 
-  test("tier free: 100 stay, the 101st pushes the oldest out, whatever its status", async () => {
+  test("tier free: the 101st event deletes the oldest, whatever its status", async () => {
     const account = await server.account({ tier: "free", balance: 1_000 });
     const { id } = await newBucket(account);
     const first = await sendMany(server, id, 60);
@@ -68,7 +68,7 @@ describe("the number of events in a bucket", () => {
     expectError(await account.get(`/v1/catch/${id}/events/${first[0]}`), "catch.event_not_found");
   });
 
-  test("after a change to a smaller tier a bucket shrinks with what comes in, and wholly within the hour", async () => {
+  test("shrinks with new events after a change to a smaller tier, and completely within the hour", async () => {
     const account = await server.account({ tier: "starter", balance: 1_000 });
     const { id } = await newBucket(account);
     const ids = await sendMany(server, id, 150);
@@ -85,7 +85,7 @@ describe("the number of events in a bucket", () => {
 });
 
 describe("retention", () => {
-  test("an event goes within the hour after its time, and not before", async () => {
+  test("deletes an event within an hour after its retention, and not before", async () => {
     const account = await server.account({ tier: "free", balance: 1_000 });
     const { id } = await newBucket(account);
     await accepted(server, id, "old");
@@ -98,7 +98,7 @@ describe("retention", () => {
     expect((await bucketOf(account, id)).events).toEqual({ pending: 1, delivered: 0, failed: 0 });
   });
 
-  test("many buckets with many events, in slices, paused or live, and nobody else's", async () => {
+  test("deletes many events of many buckets in slices, paused or live, and no others", async () => {
     const many = await startTestServer({
       manualClock: true,
       config: { tiers: tiersWith({ eventRetentionHours: 24 }) },
@@ -119,14 +119,14 @@ describe("retention", () => {
     }
   });
 
-  test("what expired while the server was down for more than a day is deleted an hour after the start", async () => {
+  test("deletes events that expired while the server was down for more than a day an hour after the start", async () => {
     const account = await server.account({ tier: "free", balance: 1_000 });
     const { id } = await newBucket(account);
     await accepted(server, id, "old");
     await server.server.stop();
     await server.clock.advance(30 * HOUR_MS);
     await server.start();
-    // A clock that shows more than a day later than at the stop is not trusted for an hour.
+    // A clock that is more than a day ahead of the stop is not trusted for an hour.
     await server.clock.advance(HOUR_MS - 1_000);
     expect(await eventsOf(server.client(account.key), id)).toHaveLength(1);
     await server.clock.advance(HOUR_MS);
@@ -135,7 +135,7 @@ describe("retention", () => {
 });
 
 describe("a deleted bucket", () => {
-  test("leaves no row behind, large payloads included, also across a restart in the middle", async () => {
+  test("leaves no rows, with large payloads, also over a restart", async () => {
     const before = rowsIn(server);
     const account = await server.account();
     const { id } = await newBucket(account);
@@ -153,7 +153,7 @@ describe("a deleted bucket", () => {
 });
 
 describe("a deleted project", () => {
-  /** A key of a project of its own. */
+  /** A key of a new project. */
   async function inNewProject(account: AccountClient): Promise<{ projectId: string; key: string }> {
     const { body } = await account.post("/v1/projects", { name: "Second" });
     const projectId = String(body["id"]);
@@ -165,7 +165,7 @@ describe("a deleted project", () => {
     return { projectId, key: String(made.body["secret"]) };
   }
 
-  test("its buckets are its own, are counted, ignore what comes at once, and are removed", async () => {
+  test("has separate, counted buckets, which ignore requests immediately and are removed", async () => {
     const before = rowsIn(server);
     const account = await server.account();
     const { projectId, key } = await inNewProject(account);
@@ -195,7 +195,7 @@ describe("a deleted project", () => {
     });
   });
 
-  test("the number of buckets is the account's, over all its projects", async () => {
+  test("counts its buckets in the limit of the account, over all projects", async () => {
     const account = await server.account({ tier: "free" });
     const { key } = await inNewProject(account);
     await newBucket(server.client(key));
@@ -219,8 +219,8 @@ describe("a deleted project", () => {
   });
 });
 
-describe("what runs beside it", () => {
-  /** The longest time that any of the given work held the writer up, as another unit of work sees it. */
+describe("concurrent work", () => {
+  /** Longest time that some work held up another unit of work. */
   async function longestWait(of: TestServer, work: Promise<unknown>): Promise<number> {
     let longest = 0;
     let running = true;
@@ -235,19 +235,19 @@ describe("what runs beside it", () => {
     return longest;
   }
 
-  test("removing thousands of events leaves gaps for everybody else", async () => {
+  test("is not held up by the removal of thousands of events", async () => {
     const account = await server.account();
     const { id } = await newBucket(server.client(account.key));
     const client = server.client(account.key);
     let longest = Number.POSITIVE_INFINITY;
-    // A machine that is busy with other things may hold one try up; what does not slice is late in all of them.
+    // A busy machine may delay one run; work without slices is late in all of them.
     for (let tries = 0; tries < 3 && longest >= 60; tries += 1) {
       await sendMany(server, id, 3_000, 1_000);
       const work = client.delete(`/v1/catch/${id}/events?before=2999-01-01T00:00:00Z`);
       longest = await longestWait(server, work);
       expect((await work).body).toEqual({ deleted_count: 3_000 });
     }
-    // Generous: a single slice takes one or two milliseconds, all of them at once well over a hundred.
+    // Generous: a slice takes one or two milliseconds, all together more than a hundred.
     expect(longest).toBeLessThan(60);
   });
 });

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { startTestServer } from "../../support/server.ts";
 
-test("a removal that is left over does not touch a bucket that got the reference anew", async () => {
+test("a leftover removal does not affect a new bucket with the same reference", async () => {
   const server = await startTestServer({ manualClock: true });
   try {
     const account = await server.account();

@@ -33,7 +33,7 @@ const made: Made = { bucketId: "", eventId: "" };
 const path = ({ bucketId, eventId }: Made) => `/v1/catch/${bucketId}/events/${eventId}/replay`;
 const request = (of: Made): Scenario["request"] => ["POST", path(of)];
 
-/** A live bucket whose event waits for its first forward: the clock stands still. */
+/** A live bucket with an event before its first forward: the clock does not move. */
 async function liveEvent({ account }: Pick<World, "account">, terms: object = {}): Promise<void> {
   made.bucketId = (await newBucket(account, { target_url: receiver.url, ...terms })).id;
   await setState(account, made.bucketId, "live");
@@ -43,7 +43,7 @@ async function liveEvent({ account }: Pick<World, "account">, terms: object = {}
 describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
   endpoint(() => server, "POST /v1/catch/{bucket_id}/events/{event_id}/replay", [
     scenario(made, {
-      name: "replayed: the target took it; 1 credit",
+      name: "replayed: the target accepted it; 1 credit",
       before: (world) => liveEvent(world),
       request,
       status: 200,
@@ -53,7 +53,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
     }),
     ...[300, 302, 400, 404, 500, 503].map((status) =>
       scenario(made, {
-        name: `failed: the target answered ${status}; nothing is paid`,
+        name: `failed: the target responded with ${status}; free of charge`,
         before: async (world) => {
           receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
           await liveEvent(world);
@@ -76,7 +76,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       after: () => expect(receiver.hits).toEqual([]),
     }),
     scenario(made, {
-      name: "an event whose signature did not hold",
+      name: "an event with an invalid signature",
       before: (world) => liveEvent(world, { provider: "github", signing_secret: "s" }),
       request,
       status: 400,
@@ -84,7 +84,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       after: () => expect(receiver.hits).toEqual([]),
     }),
     scenario(made, {
-      name: "an id too long",
+      name: "a too long id",
       before: (world) => liveEvent(world),
       request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/${"x".repeat(65)}/replay`],
       status: 400,
@@ -101,14 +101,14 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       after: () => expect(receiver.hits).toEqual([]),
     }),
     {
-      name: "a bucket that does not exist: looking for it has been worked for",
+      name: "a bucket that does not exist: the search is charged",
       request: ["POST", NOBODYS],
       status: 404,
       code: "catch.bucket_not_found",
       spent: 1,
     },
     scenario(made, {
-      name: "an event that does not exist: looking for it has been worked for",
+      name: "an event that does not exist: the search is charged",
       before: (world) => liveEvent(world),
       request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/evt_00000000001/replay`],
       status: 404,
@@ -116,7 +116,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       spent: 1,
     }),
     scenario(made, {
-      name: "the key of an earlier request for another event",
+      name: "an Idempotency-Key of a request for another event",
       before: async (world) => {
         await liveEvent(world);
         await world.account.post(path(made), undefined, { headers: { "idempotency-key": "k" } });
@@ -128,7 +128,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       code: "conflict",
     }),
     scenario(made, {
-      name: "no answer: nothing is paid",
+      name: "no response: free of charge",
       before: async (world) => {
         await liveEvent(world);
         await receiver.stop();
@@ -146,7 +146,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
 });
 
 describe("a replay", () => {
-  test("makes a pending event delivered, and the forward that waits for it is not made any more", async () => {
+  test("delivers a pending event, and cancels its forward", async () => {
     const account = await server.account();
     await liveEvent({ account });
     await account.post(path(made));
@@ -162,7 +162,7 @@ describe("a replay", () => {
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
   });
 
-  test("that fails gives nothing back to a balance which has been filled up meanwhile", async () => {
+  test("that fails does not refund above a balance that was refilled in the meantime", async () => {
     const account = await server.account();
     const answer = Promise.withResolvers<number>();
     await liveEvent({ account });
@@ -179,7 +179,7 @@ describe("a replay", () => {
     expect(entries.reduce((sum, entry) => sum + BigInt(entry.amount), 0n)).toBe(2n ** 53n - 1n);
   });
 
-  test("makes a failed event delivered; one that fails leaves it failed", async () => {
+  test("delivers a failed event; a failed replay leaves it failed", async () => {
     const account = await server.account();
     receiver.respond = () => 500;
     await liveEvent({ account });
@@ -200,7 +200,7 @@ describe("a replay", () => {
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
   });
 
-  test("between two retries ends them", async () => {
+  test("between two retries cancels them", async () => {
     const account = await server.account();
     receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await liveEvent({ account });
@@ -211,7 +211,7 @@ describe("a replay", () => {
     expect((await eventOf(account, made.bucketId, made.eventId)).attempts).toBe(2);
   });
 
-  test("of a delivered event sends it again, and keeps when it was delivered first", async () => {
+  test("of a delivered event sends it again, and keeps its first delivered_at", async () => {
     const account = await server.account();
     await liveEvent({ account });
     await server.clock.advance(0);
@@ -230,7 +230,7 @@ describe("a replay", () => {
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
   });
 
-  test("carries the time of receipt, and a signature of its own time", async () => {
+  test("has the time of receipt, and a signature with the current time", async () => {
     const account = await server.account();
     await liveEvent({ account });
     const receivedAt = server.clock.now();
@@ -259,7 +259,7 @@ describe("a replay", () => {
     expect(await balanceOf(account)).toBe(balance - 1);
   });
 
-  test("is still answered when bucket and event are deleted meanwhile", async () => {
+  test("returns its result even if bucket and event are deleted in the meantime", async () => {
     const account = await server.account();
     receiver.respond = async () => {
       await account.delete(`/v1/catch/buckets/${made.bucketId}`);

@@ -34,7 +34,7 @@ afterEach(() => receiver.stop());
 const made: Made & { replayId: string } = { bucketId: "", eventId: "", replayId: "" };
 const NOBODYS = "/v1/catch/brave-otter-314159/replays";
 
-/** A live bucket with events that its target has not taken. */
+/** A live bucket with events that its target did not accept. */
 async function failed(account: Client, count: number, terms: object = {}): Promise<string[]> {
   receiver.respond = () => 500;
   const { id } = await newBucket(account, { target_url: receiver.url, ...terms });
@@ -68,7 +68,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
   endpoint(() => server, "POST /v1/catch/{bucket_id}/replays", [
     scenario(made, { name: "nothing matches", ...asked({}, 0), status: 202, holds: () => ({ matched: 0 }) }),
     scenario(made, {
-      name: "asked only",
+      name: "a dry run",
       ...asked({ dry_run: true }),
       status: 200,
       body: () => ({ matched: 1 }),
@@ -83,7 +83,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     refused("none in a second", { per_second: 0 }),
     refused("too many in a second", { per_second: PER_SECOND_MAX + 1 }),
     scenario(made, {
-      name: "a provider that there is not",
+      name: "an unknown provider",
       ...asked({ provider: "nobody" }),
       status: 400,
       code: "catch.provider_unsupported",
@@ -99,7 +99,12 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       code: "bucket_paused",
     }),
     { name: "no key", as: "nobody", request: ["POST", NOBODYS, {}], status: 401, code: "unauthorized" },
-    { name: "no such bucket", request: ["POST", NOBODYS, {}], status: 404, code: "catch.bucket_not_found" },
+    {
+      name: "a bucket that does not exist",
+      request: ["POST", NOBODYS, {}],
+      status: 404,
+      code: "catch.bucket_not_found",
+    },
     scenario(made, {
       name: "too many run",
       ...asked({}),
@@ -122,7 +127,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     }),
   ]);
 
-  test("all that match, in their order, so many in a second, 1 credit each", async () => {
+  test("sends all matching events in order, at a rate, for 1 credit each", async () => {
     const account = await server.account();
     const ids = await failed(account, 25);
     const credits = await balanceOf(account);
@@ -152,7 +157,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 25, failed: 0 });
   });
 
-  test("what the target does not take stays as it is and costs nothing", async () => {
+  test("does not change or charge events that the target does not accept", async () => {
     const account = await server.account();
     const [first = ""] = await failed(account, 3);
     receiver.respond = (_, number) => (number === 2 ? 200 : 503);
@@ -165,7 +170,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect([status, attempts, attempt_log.at(-1)?.kind]).toEqual(["failed", 4, "replay"]);
   });
 
-  test("by time, by ids, and never what is not authentic", async () => {
+  test("filters by time and ids, and never sends events with invalid signatures", async () => {
     const account = await server.account();
     const before = await failed(account, 2, { provider: "github" });
     const since = new Date(server.clock.now()).toISOString();
@@ -195,7 +200,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(receiver.texts).not.toContain("forged");
   });
 
-  test("a restart goes on where it was", async () => {
+  test("continues after a restart", async () => {
     const account = await server.account();
     await failed(account, 4);
     await begin(account, { per_second: 1 });
@@ -209,7 +214,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(receiver.texts).toEqual(["0", "1", "2", "3"]);
   });
 
-  test("without credits it ends, and says so; what was taken up is sent", async () => {
+  test("stops without credits, with an error; queued events are sent", async () => {
     const account = await server.account();
     await failed(account, 3);
     const amount = (await balanceOf(account)) - 2;
@@ -228,7 +233,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(await balanceOf(account)).toBe(0);
   });
 
-  test("what waits when the bucket is paused or deleted is paid back", async () => {
+  test("refunds queued events when the bucket is paused or deleted", async () => {
     const account = await server.account();
     await failed(account, 2);
     const credits = await balanceOf(account);
@@ -258,21 +263,26 @@ for (const method of ["GET", "DELETE"] as const) {
       [method, `/v1/catch/${made.bucketId}/replays/${id()}`] as const;
     endpoint(() => server, `${method} ${path}`, [
       scenario(made, {
-        name: "as far as it came",
+        name: "a replay with its progress",
         before,
         request: request(() => made.replayId),
         status: 200,
         holds: () => ({ status: method === "GET" ? "running" : "cancelled", matched: 1, delivered: 0 }),
       }),
       scenario(made, {
-        name: "an id too long",
+        name: "a too long id",
         before,
         request: request(() => "x".repeat(65)),
         status: 400,
         code: "validation_error",
       }),
       { name: "no key", as: "nobody", request: [method, nobodys], status: 401, code: "unauthorized" },
-      { name: "no such bucket", request: [method, nobodys], status: 404, code: "catch.bucket_not_found" },
+      {
+        name: "a bucket that does not exist",
+        request: [method, nobodys],
+        status: 404,
+        code: "catch.bucket_not_found",
+      },
       scenario(made, {
         name: "none",
         before,
@@ -284,7 +294,7 @@ for (const method of ["GET", "DELETE"] as const) {
         ? []
         : [
             scenario(made, {
-              name: "the key of an earlier request for another",
+              name: "an Idempotency-Key of another request",
               before: async (world) => {
                 await before(world);
                 await world.account.delete(`/v1/catch/${made.bucketId}/replays/${made.replayId}`, {
@@ -302,7 +312,7 @@ for (const method of ["GET", "DELETE"] as const) {
   });
 }
 
-test("one that was stopped stays so, and takes up nothing more", async () => {
+test("a stopped replay stays stopped, and queues nothing", async () => {
   const account = await server.account();
   await failed(account, 3);
   await begin(account, { per_second: 1 });
@@ -315,7 +325,7 @@ test("one that was stopped stays so, and takes up nothing more", async () => {
   expect((await account.delete(path)).body).toEqual(stopped);
 });
 
-test("it can be read for 7 days, and goes with its bucket", async () => {
+test("a finished replay is stored for 7 days, and deleted with its bucket", async () => {
   const account = await server.account();
   await failed(account, 1);
   await begin(account);

@@ -22,7 +22,7 @@ import {
 import { createIds } from "../../../src/kernel/ids.ts";
 
 describe("a bucket's limit", () => {
-  /** Runs requests at the given times and counts what became of them. */
+  /** Runs requests at the given times and counts their results. */
   function outcomes(times: readonly number[], perMinute: number): Admission[] {
     let traffic = NO_TRAFFIC;
     return times.map((now) => {
@@ -33,7 +33,7 @@ describe("a bucket's limit", () => {
   }
   const times = (count: number, at: number) => Array.from({ length: count }, () => at);
 
-  test("admits as many as the limit, then refuses, and panics above five times as many", () => {
+  test("admits requests up to the limit, then rejects them, and enters panic mode above five times the limit", () => {
     const seen = outcomes(times(16, 1_000), 3);
     expect(seen.slice(0, 3)).toEqual(["admitted", "admitted", "admitted"]);
     expect(new Set(seen.slice(3, 15))).toEqual(new Set(["rate_limited"]));
@@ -41,7 +41,7 @@ describe("a bucket's limit", () => {
     expect(PANIC_FACTOR * 3).toBe(15);
   });
 
-  test("a window begins with its first request and ends a minute later, to the millisecond", () => {
+  test("has windows that start with a request and end a minute later, to the millisecond", () => {
     expect(outcomes([500, 500, 500 + TRAFFIC_WINDOW_MS - 1, 500 + TRAFFIC_WINDOW_MS], 2)).toEqual([
       "admitted",
       "admitted",
@@ -50,7 +50,7 @@ describe("a bucket's limit", () => {
     ]);
   });
 
-  test("a panic lasts ten minutes from its beginning; requests meanwhile do not prolong it", () => {
+  test("has panic modes of ten minutes that requests do not prolong", () => {
     expect(PANIC_MS).toBe(600_000);
     const panic = times(6, 0);
     const during = [1, 300_000, PANIC_MS - 1];
@@ -59,12 +59,12 @@ describe("a bucket's limit", () => {
     expect(seen.slice(9)).toEqual(["admitted", "rate_limited"]);
   });
 
-  test("a wall clock that is set back neither prolongs a panic nor a window", () => {
+  test("is not prolonged when the wall clock is set back", () => {
     expect(outcomes([...times(6, 1_000_000), 999_999], 1).at(-1)).toBe("admitted");
     expect(outcomes([1_000_000, 999_999], 1)).toEqual(["admitted", "admitted"]);
   });
 
-  test("in any minute from its beginning no more come in than the limit", () => {
+  test("admits no more than the limit in any window", () => {
     const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 5 }), (gaps, perMinute) => {
@@ -73,7 +73,7 @@ describe("a bucket's limit", () => {
         const admitted = outcomes(moments, perMinute).flatMap((seen, index) =>
           seen === "admitted" ? [moments[index] ?? 0] : [],
         );
-        // Fixed windows: two of them meet in any minute at most.
+        // Fixed windows: any minute overlaps at most two of them.
         for (const from of admitted) {
           const within = admitted.filter((at) => at >= from && at < from + TRAFFIC_WINDOW_MS).length;
           expect(within).toBeLessThanOrEqual(2 * perMinute);
@@ -83,8 +83,8 @@ describe("a bucket's limit", () => {
   });
 });
 
-describe("what a try leads to", () => {
-  test("2xx is delivered, whichever try it was", () => {
+describe("the transition after an attempt", () => {
+  test("2xx is delivered, at any attempt", () => {
     for (const tries of [1, 2, 3, 4]) expect(afterAttempt(tries, true)).toEqual({ status: "delivered" });
     expect([199, 200, 204, 299, 300, 301, 404, 500].filter(isDelivered)).toEqual([200, 204, 299]);
   });
@@ -113,7 +113,7 @@ describe("event ids", () => {
     );
   });
 
-  test("go on above what is stored", () => {
+  test("continue above the stored ones", () => {
     const sequence = new EventSequence(5_000_000);
     expect(sequence.next(1)).toBe(5_000_001);
     expect(sequence.last).toBe(5_000_001);
@@ -128,13 +128,13 @@ describe("event ids", () => {
     "EVT_00000000000",
     "evt_vvvvvvvvvvv",
     "evt_0000000000A",
-  ])("%p is none", (text) => {
+  ])("%p is invalid", (text) => {
     expect(sequenceOf(text)).toBeNull();
   });
 });
 
 describe("bucket ids", () => {
-  test("are made of at least 200 adjectives and 200 nouns, each there once", () => {
+  test("use at least 200 adjectives and 200 nouns, without duplicates", () => {
     for (const words of [ADJECTIVES, NOUNS]) {
       expect(words.length).toBeGreaterThanOrEqual(200);
       expect(new Set(words).size).toBe(words.length);
@@ -142,7 +142,7 @@ describe("bucket ids", () => {
     }
   });
 
-  test("adjective, noun, and a number of six digits, from all of them", () => {
+  test("have an adjective, a noun, and a number of six digits, from the whole range", () => {
     const ids = createIds(() => 0);
     const made = Array.from({ length: 5_000 }, () => newBucketId(ids));
     expect(made.filter((id) => !/^[a-z]+-[a-z]+-[1-9]\d{5}$/.test(id))).toEqual([]);

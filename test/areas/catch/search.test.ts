@@ -46,7 +46,7 @@ describe("GET /v1/catch/{bucket_id}/events?q=", () => {
     found("in a header's name", "x-SHOP"),
     found("in a header with its value", "x-shop: NUMBER 42"),
     scenario(made, {
-      name: "nothing that has it",
+      name: "no match",
       before,
       request: (of) => ["GET", path(of, "q=nowhere")],
       status: 200,
@@ -104,7 +104,7 @@ describe("a search", () => {
   });
   const third = () => ids.filter((_, index) => (29 - index) % 3 === 0);
 
-  test("gives what it finds newest first, page by page, each once", async () => {
+  test("returns matches newest first, page by page, each once", async () => {
     const seen: string[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
       const from: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
@@ -116,19 +116,19 @@ describe("a search", () => {
     expect(seen).toEqual(third());
   });
 
-  test("looks among those of a provider and a state alone", async () => {
+  test("can be combined with provider and status", async () => {
     const page = await search("q=every+third&provider=stripe&status=pending");
     expect(idsIn(page)).toEqual(third().filter((id) => (29 - ids.indexOf(id)) % 2 === 0));
     expect(idsIn(await search("q=every+third&status=delivered"))).toEqual([]);
   });
 
-  test("100 characters, whatever they are", async () => {
+  test("accepts any 100 characters", async () => {
     const body = `${"😀".repeat(99)}x`;
     const id = await accepted(server, bucketId, `{"a":"${body}"}`);
     expect(idsIn(await search(`q=${encodeURIComponent(body)}`))).toEqual([id]);
   });
 
-  test("does not find what is kept encrypted, nor its cipher", async () => {
+  test("does not find encrypted values, nor their ciphertext", async () => {
     const id = await accepted(server, bucketId, "{}", {
       authorization: "Bearer swordfish",
       "x-plain": "trout",
@@ -138,19 +138,19 @@ describe("a search", () => {
     expect(idsIn(await search(`q=${encodeURIComponent("sealed")}`))).toEqual([]);
   });
 
-  test("bodies that are no text are looked at as well", async () => {
+  test("includes bodies that are not text", async () => {
     const bytes = Buffer.concat([Buffer.from([0xff, 0xfe, 0]), Buffer.from("needle"), Buffer.from([0x80])]);
     const id = await accepted(server, bucketId, bytes);
     expect(idsIn(await search("q=Needle"))).toEqual([id]);
   });
 
-  test("of another's bucket finds nothing", async () => {
+  test("of another account's bucket finds nothing", async () => {
     const other = await server.account();
     expect((await other.get(`/v1/catch/${bucketId}/events?q=third`)).status).toBe(404);
   });
 });
 
-/** Events that hold their number, in memory: the newest has the largest. */
+/** Events in memory that contain their number; the newest has the largest. */
 function eventsTo(count: number) {
   const looked: number[] = [];
   return {
@@ -180,7 +180,7 @@ const ALL: SearchTerms = {
 const NOBODY_LEFT = new AbortController().signal;
 
 describe("a search ends", () => {
-  test(`after ${SEARCHED_EVENTS_MAX} events, and says whether there are more`, async () => {
+  test(`after ${SEARCHED_EVENTS_MAX} events, and returns whether there are more`, async () => {
     const still = () => 0;
     const whole = eventsTo(SEARCHED_EVENTS_MAX);
     const none = { rows: [], through: null, isPartial: false };
@@ -198,8 +198,8 @@ describe("a search ends", () => {
     });
   });
 
-  test(`after ${SEARCH_MS_MAX} ms, and goes on from there`, async () => {
-    // Each look at the clock is a millisecond.
+  test(`after ${SEARCH_MS_MAX} ms, and continues from there`, async () => {
+    // Each reading of the clock takes a millisecond.
     let now = 0;
     const clock = () => (now += 1);
     const events = eventsTo(1_000);
@@ -210,7 +210,7 @@ describe("a search ends", () => {
     expect(events.looked.length).toBeGreaterThan(SEARCH_MS_MAX / 2);
   });
 
-  test("only after some events, however little time there is", async () => {
+  test("only after some events, however short the time is", async () => {
     let now = 0;
     const clock = () => (now += 10 * SEARCH_MS_MAX);
     const events = eventsTo(SLICES_MIN + 2);
@@ -229,7 +229,7 @@ describe("a search ends", () => {
     expect(found).toMatchObject({ through: 31, isPartial: false });
   });
 
-  test("when nobody waits for it any more", async () => {
+  test("when its client disconnects", async () => {
     const left = AbortSignal.abort();
     let now = 0;
     const events = eventsTo(1_000);
@@ -238,13 +238,13 @@ describe("a search ends", () => {
   });
 });
 
-describe("what runs beside searches", () => {
-  test("many at once take turns: the loop is nobody's for long", async () => {
+describe("concurrent searches", () => {
+  test("take turns, and do not hold the event loop", async () => {
     const body = Buffer.alloc(20_000, "aaaaaaaaab");
     const slow = { ...eventsTo(3_000), payload: () => ({ headers: "{}", body }) };
     const searching = new EventSearch(slow);
     let longest = Number.POSITIVE_INFINITY;
-    // A machine that is busy with other things may hold one try up.
+    // A busy machine may delay one run.
     for (let tries = 0; tries < 3 && longest >= 60; tries += 1) {
       longest = 0;
       let running = true;
@@ -261,7 +261,7 @@ describe("what runs beside searches", () => {
       }
       await work;
     }
-    // Twenty slices in one turn would be 80 ms.
+    // Twenty slices in one turn of the event loop would take 80 ms.
     expect(longest).toBeLessThan(60);
   });
 });

@@ -45,7 +45,7 @@ describe("which headers are sealed", () => {
     expect([seen.has("x-0-token"), seen.has("x-1")]).toEqual([true, false]);
   });
 
-  test("names that are too long are looked at each time", () => {
+  test("names that are too long are not remembered", () => {
     const seen = new SecretNames();
     const longest = `${"x".repeat(KNOWN_NAME_LENGTH_MAX - "-token".length)}-token`;
     expect([seen.has(longest), seen.size]).toEqual([true, 1]);
@@ -53,7 +53,7 @@ describe("which headers are sealed", () => {
   });
 });
 
-test("property: what was stored is read as it was received, and nothing secret is in it", () => {
+test("property: stored headers are read as received, and contain no secret in plain text", () => {
   const vault = createVault(new Uint8Array(32).fill(3));
   const name = fc.oneof(
     fc.constantFrom(...Object.keys(SECRETS), "x-a", "__proto__", "constructor", "accept"),
@@ -105,7 +105,7 @@ describe("on a server", () => {
   const headersOf = async (id: string) =>
     (await account.get(`/v1/catch/${bucket.id}/events/${id}`)).body["headers"] as Record<string, string>;
 
-  test("what senders prove themselves with is not in the file in clear, and its owner reads it as before", async () => {
+  test("credentials of senders are not in plain text in the file, and the owner can read them", async () => {
     const id = await accepted(server, bucket.id, "{}", { ...PLAIN, ...SECRETS });
     const stored = rowOf(id)?.headers ?? "";
     expect(stored).toContain("GitHub-Hookshot/1");
@@ -114,7 +114,7 @@ describe("on a server", () => {
     expect(Object.keys(await headersOf(id)).filter((name) => !/^[a-z0-9-]+$/.test(name))).toEqual([]);
   });
 
-  test("an event that was stored before reads as it did", async () => {
+  test("an event stored by an earlier version is still readable", async () => {
     const id = await accepted(server, bucket.id);
     const sequence = Number.parseInt(id.slice(4), 32);
     const old = JSON.stringify({ host: "h", authorization: "Bearer old" });
@@ -124,7 +124,7 @@ describe("on a server", () => {
     expect(await headersOf(id)).toEqual({ host: "h", authorization: "Bearer old" });
   });
 
-  test("what is forwarded is what was forwarded: the provider's own headers, sealed ones too, and no other", async () => {
+  test("the provider's headers are forwarded, including sealed ones, and no others", async () => {
     await setState(account, bucket.id, "live");
     await server.clock.advance(0);
     receiver.hits.splice(0);

@@ -29,12 +29,12 @@ const CUSTOM = {
   signature: { header: "x-sig", algorithm: "hmac-sha256", template: "{body}" },
 };
 
-/** Sends a body to a bucket and returns the whole answer. */
+/** Sends a body to a bucket and returns the response. */
 function post(bucketId: string, body = "{}", headers: Record<string, string> = {}) {
   return server.client(null).post(`/v1/catch/${bucketId}`, body, { headers });
 }
 
-describe("what can be set", () => {
+describe("settings", () => {
   const later = (days: number) => new Date(server.clock.now() + days * 24 * HOUR_MS).toISOString();
   const refused: readonly (readonly [string, () => object, string])[] = [
     ["a mode of its own", () => ({ verification_mode: "drop" }), "verification_mode"],
@@ -109,7 +109,7 @@ describe("what can be set", () => {
     ["a field of a text", () => ({ ...CUSTOM, challenge: { query: "c", field: "f" } }), "challenge.field"],
   ];
 
-  test.each(refused)("refused: %s", async (_, terms, field) => {
+  test.each(refused)("rejected: %s", async (_, terms, field) => {
     const account = await server.account();
     const answer = await account.post("/v1/catch/buckets", { target_url: TARGET, ...terms() });
     expect({ status: answer.status, fields: Object.keys(answer.body["fields"] ?? {}) }).toEqual({
@@ -120,7 +120,7 @@ describe("what can be set", () => {
     expect(message).toMatch(/^[a-z]/);
   });
 
-  test("all of it is shown as it was set, but for secrets, also after a restart; null takes it back", async () => {
+  test("are returned as set, except secrets, also after a restart; null restores the default", async () => {
     const account = await server.account();
     const set = {
       verification_mode: "reject",
@@ -168,7 +168,7 @@ describe("what can be set", () => {
     });
   });
 
-  test("secrets and tokens stand neither in the file nor in the audit log", async () => {
+  test("secrets and tokens are neither in the file nor in the audit log", async () => {
     const account = await server.account();
     const terms = { provider: "meta", challenge: { token: "very-secret-token" } };
     const { id } = await newBucket(account, {
@@ -185,15 +185,15 @@ describe("what can be set", () => {
       expect([text, file, log].map((where) => where.includes(secret))).toEqual([false, false, false]);
   });
 
-  test("senders of Standard Webhooks are stored as standard", async () => {
+  test("providers with Standard Webhooks are stored as standard", async () => {
     const account = await server.account();
     for (const provider of ["clerk", "resend", "gitlab-signed", "openai", "polar"])
       expect((await newBucket(account, { provider })).provider).toBe("standard");
   });
 });
 
-describe("signatures that do not hold", () => {
-  test("reject: neither stored nor paid; what holds is", async () => {
+describe("invalid signatures", () => {
+  test("reject: neither stored nor charged; valid ones are", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account, { ...CUSTOM, signing_secret: "s", verification_mode: "reject" });
     expect(await ingest(server, id, "{}", { "x-sig": "00" })).toEqual({
@@ -206,7 +206,7 @@ describe("signatures that do not hold", () => {
     expect(await balanceOf(account)).toBe(9);
   });
 
-  test("invalid_status, in either mode; 401 for Discord unless set", async () => {
+  test("invalid_status, in both modes; 401 for Discord by default", async () => {
     const account = await server.account();
     for (const verification_mode of ["mark", "reject"]) {
       const { id } = await newBucket(account, {
@@ -227,7 +227,7 @@ describe("signatures that do not hold", () => {
     expect((await post(discord.id)).status).toBe(200);
   });
 
-  test("a secret that was replaced holds until its end, and not with another one", async () => {
+  test("a replaced secret is valid until it expires, and only that one", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { ...CUSTOM, signing_secret: "old" });
     const end = new Date(server.clock.now() + HOUR_MS).toISOString();
@@ -241,8 +241,8 @@ describe("signatures that do not hold", () => {
   });
 });
 
-describe("an answer of the bucket's own", () => {
-  test("to what is accepted, with what keeps it from being a page", async () => {
+describe("the bucket's response", () => {
+  test("is sent for accepted requests, with headers that prevent its use as a page", async () => {
     const account = await server.account();
     const body = "<?xml version='1.0'?><Response/>";
     const { id } = await newBucket(account, {
@@ -260,7 +260,7 @@ describe("an answer of the bucket's own", () => {
     expect((await eventsOf(account, id)).length).toBe(3);
   });
 
-  test("not to what is not", async () => {
+  test("is not sent for other requests", async () => {
     const account = await server.account({ balance: 1 });
     const { id } = await newBucket(account, { response: { body: "ok" } });
     expect((await post(id)).text).toBe("ok");
@@ -268,8 +268,8 @@ describe("an answer of the bucket's own", () => {
   });
 });
 
-describe("what there is no room for", () => {
-  test("overload_status with Retry-After, for limit, panic and balance", async () => {
+describe("requests beyond the limits", () => {
+  test("get overload_status with Retry-After, for limit, panic mode and balance", async () => {
     const account = await server.account({ tier: "free", balance: 1 });
     const { id } = await newBucket(account, { overload_status: 503 });
     await post(id);
@@ -291,7 +291,7 @@ describe("deduplication", () => {
   const send = (id: string, body: string) =>
     ingest(server, id, body, { "stripe-signature": stripeSignature(server, "s", body) });
 
-  test("a repeat is free, names the first event and counts there; after its time it is new", async () => {
+  test("a repeat is free of charge, returns the first event and counts there; after the time it is new", async () => {
     const account = await server.account({ balance: 10 });
     const { id } = await newBucket(account, terms);
     const first = await send(id, '{"id":"evt_1","type":"a"}');
@@ -313,7 +313,7 @@ describe("deduplication", () => {
     expect((await send(id, '{"id":"evt_1"}')).status).toBe("accepted");
   });
 
-  test("what is forged neither takes an id nor counts; what has no id is never a repeat", async () => {
+  test("a forged event neither uses an id nor counts; one without an id is never a repeat", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, terms);
     const body = '{"id":"evt_1"}';
@@ -325,7 +325,7 @@ describe("deduplication", () => {
     expect([(await send(id, "{}")).status, (await send(id, "{}")).status]).toEqual(["accepted", "accepted"]);
   });
 
-  test("many at once: one is taken, each bucket by itself, and a new bucket remembers nothing", async () => {
+  test("one of concurrent repeats is accepted, separately in each bucket", async () => {
     const account = await server.account();
     const [one, other] = [await newBucket(account, terms), await newBucket(account, terms)];
     const answers = await Promise.all(Array.from({ length: 20 }, () => send(one.id, '{"id":"evt_1"}')));
@@ -340,7 +340,7 @@ describe("deduplication", () => {
 });
 
 describe("retention", () => {
-  test("of a bucket's own: what is older goes within the hour", async () => {
+  test("of a bucket: older events are deleted within the hour", async () => {
     const account = await server.account();
     const [short, usual] = [await newBucket(account, { retention_hours: 2 }), await newBucket(account)];
     for (const { id } of [short, usual]) await accepted(server, id);

@@ -60,12 +60,12 @@ function svixHeaders(body = BODY, seconds = NOW_SECONDS, secret = SVIX_SECRET): 
   };
 }
 
-/** As Shopify publishes it: the base64 of the HMAC-SHA256 of the body. */
+/** Shopify's published method: the base64 of the HMAC-SHA256 of the body. */
 function shopifyHeader(body: string | Uint8Array = BODY, secret = SHOPIFY_SECRET): string {
   return createHmac("sha256", secret).update(body).digest("base64");
 }
 
-/** A request signed as the provider's own library does it. */
+/** A request signed by the provider's library. */
 async function signed(provider: Provider, body = BODY): Promise<Record<string, string>> {
   switch (provider) {
     case "stripe":
@@ -91,7 +91,7 @@ describe("published vectors", () => {
   });
 });
 
-describe("signatures made by the providers' own libraries", () => {
+describe("signatures by the providers' libraries", () => {
   test.each(PROVIDERS)("%s: valid", async (provider) => {
     expect(check(provider, await signed(provider))).toBe("valid");
   });
@@ -99,7 +99,7 @@ describe("signatures made by the providers' own libraries", () => {
   test.each(PROVIDERS)("%s: bodies of any text", async (provider) => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary", maxLength: 200 }), async (text) => {
-        // Stripe's and Svix's libraries sign an empty text in their own ways; nobody sends one.
+        // The libraries of Stripe and Svix sign an empty text differently; it does not occur.
         const body = `${text.toWellFormed()}.`;
         expect(check(provider, await signed(provider, body), body)).toBe("valid");
       }),
@@ -121,7 +121,7 @@ describe("signatures made by the providers' own libraries", () => {
   });
 
   test.each(PROVIDERS)(
-    "%s: invalid with another secret, a longer body, none of the headers",
+    "%s: invalid with another secret, a longer body, or without headers",
     async (provider) => {
       const headers = await signed(provider);
       const other = provider === "svix" ? "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" : "another secret";
@@ -132,7 +132,7 @@ describe("signatures made by the providers' own libraries", () => {
   );
 });
 
-describe("without anything to verify with", () => {
+describe("without a provider or a secret", () => {
   const received = { headers: new Headers(), body: Buffer.from(BODY), receivedAt: NOW_MS };
   test("none", () => {
     expect(verify(null, "secret", received)).toBe("none");
@@ -144,7 +144,7 @@ describe("without anything to verify with", () => {
 describe("stripe", () => {
   const at = (ms: number) => check("stripe", { "stripe-signature": STRIPE_HEADER }, BODY, { at: ms });
 
-  test("is accepted to the very second of the tolerance, in both directions", () => {
+  test("is accepted within the tolerance, to the second, in both directions", () => {
     expect(SIGNATURE_TOLERANCE_SECONDS).toBe(300);
     expect(at(NOW_MS + 300_999)).toBe("valid");
     expect(at(NOW_MS + 301_000)).toBe("invalid");
@@ -164,7 +164,7 @@ describe("stripe", () => {
     }
   });
 
-  test("several signatures in one header: one that holds is enough, wherever it stands", () => {
+  test("several signatures in one header: one valid signature is enough, at any position", () => {
     const good = STRIPE_HEADER.split("v1=")[1] ?? "";
     const wrong = "0".repeat(64);
     const header = (...signatures: string[]) => ({
@@ -194,13 +194,13 @@ describe("stripe", () => {
     expect(check("stripe", { "stripe-signature": header })).toBe("invalid");
   });
 
-  test("spaces around the parts do no harm", () => {
+  test("spaces around the parts are ignored", () => {
     expect(check("stripe", { "stripe-signature": ` ${STRIPE_HEADER.replace(",", " , ")} ` })).toBe("valid");
   });
 });
 
 describe("github", () => {
-  test("several signatures: one that holds is enough", async () => {
+  test("several signatures: one valid signature is enough", async () => {
     const good = await signLikeGithub(GITHUB_SECRET, BODY);
     const wrong = `sha256=${"0".repeat(64)}`;
     expect(check("github", { "x-hub-signature-256": `${wrong}, ${good}` })).toBe("valid");
@@ -220,13 +220,13 @@ describe("github", () => {
 });
 
 describe("shopify", () => {
-  test("several signatures: one that holds is enough", () => {
+  test("several signatures: one valid signature is enough", () => {
     const wrong = shopifyHeader("something else");
     expect(check("shopify", { "x-shopify-hmac-sha256": `${wrong}, ${shopifyHeader()}` })).toBe("valid");
     expect(check("shopify", { "x-shopify-hmac-sha256": `${wrong}, ${wrong}` })).toBe("invalid");
   });
 
-  test("covers bytes that are no text", () => {
+  test("covers bytes that are not text", () => {
     const body = new Uint8Array([0, 255, 128, 10, 13]);
     expect(check("shopify", { "x-shopify-hmac-sha256": shopifyHeader(body) }, body)).toBe("valid");
   });
@@ -241,7 +241,7 @@ describe("shopify", () => {
 });
 
 describe("svix", () => {
-  test("is accepted to the very second of the tolerance, in both directions", () => {
+  test("is accepted within the tolerance, to the second, in both directions", () => {
     const at = (ms: number) => check("svix", svixHeaders(), BODY, { at: ms });
     expect(at(NOW_MS + 300_999)).toBe("valid");
     expect(at(NOW_MS + 301_000)).toBe("invalid");
@@ -263,7 +263,7 @@ describe("svix", () => {
     expect(withSignatures("")).toBe("invalid");
   });
 
-  test("a secret without its prefix is the same one", () => {
+  test("a secret without its prefix is equivalent", () => {
     expect(check("svix", svixHeaders(), BODY, { secret: SVIX_SECRET.slice(6) })).toBe("valid");
   });
 
@@ -272,12 +272,12 @@ describe("svix", () => {
     expect(check("svix", rest)).toBe("invalid");
   });
 
-  test("invalid under another id or time than were signed", () => {
+  test("invalid with another id or timestamp than the signed one", () => {
     expect(check("svix", { ...svixHeaders(), "svix-id": "msg_other" })).toBe("invalid");
     expect(check("svix", { ...svixHeaders(), "svix-timestamp": String(NOW_SECONDS + 1) })).toBe("invalid");
   });
 
-  test("a secret that holds no key lets nobody in, although everybody knows an empty key", () => {
+  test("a secret without a key verifies nothing, although an empty key is known", () => {
     const body = BODY;
     const forged = createHmac("sha256", "").update(`msg_1.${NOW_SECONDS}.${body}`).digest("base64");
     const headers = {
@@ -292,7 +292,7 @@ describe("svix", () => {
 });
 
 describe("headers of any shape", () => {
-  test.each(PROVIDERS)("%s: never throws, and never holds", (provider) => {
+  test.each(PROVIDERS)("%s: never throws, and is never valid", (provider) => {
     const value = fc
       .string({ unit: fc.constantFrom(..."=,v1 t:;.sha256/+ABCab019\t\u00ff".split("")), maxLength: 80 })
       .map((text) => text.trim());
@@ -313,7 +313,7 @@ describe("headers of any shape", () => {
   });
 });
 
-describe("the provider that the headers show", () => {
+describe("the provider detected by headers", () => {
   test.each(PROVIDERS)("%s", async (provider) => {
     expect(detectProvider(new Headers(await signed(provider)))).toBe(provider);
   });

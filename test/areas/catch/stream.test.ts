@@ -59,7 +59,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     scenario(made, { name, ...asked(query), status: 400, code: "validation_error" });
   endpoint(() => server, "GET /v1/catch/{bucket_id}/stream", [
     scenario(made, {
-      name: "what is there, whole: 1 credit",
+      name: "stored events, complete: 1 credit",
       ...asked(`after=beginning&wait_ms=${WAIT_MS_MAX}&limit=100`),
       status: 200,
       holds: ({ eventId, bucketId }) => ({
@@ -69,7 +69,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
       spent: 1,
     }),
     scenario(made, {
-      name: "nothing behind now: free, and the cursor is a position",
+      name: "nothing after now: free of charge, and the cursor is a position",
       ...asked("after=now&wait_ms=0"),
       status: 200,
       body: ({ eventId }) => ({ events: [], cursor: eventId }),
@@ -83,30 +83,35 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     refused("a page too large", "after=now&limit=101"),
     refused("a verification that there is not", "after=now&verification=perhaps"),
     scenario(made, {
-      name: "a provider that there is not",
+      name: "an unknown provider",
       ...asked("after=now&provider=nobody"),
       status: 400,
       code: "catch.provider_unsupported",
     }),
     { name: "no key", as: "nobody", request: ["GET", NOBODYS], status: 401, code: "unauthorized" },
     scenario(made, {
-      name: "events, and no credits for them",
+      name: "events without credits",
       account: { balance: 1 },
       ...asked("after=beginning"),
       status: 402,
       code: "insufficient_balance",
     }),
-    { name: "no such bucket", request: ["GET", NOBODYS], status: 404, code: "catch.bucket_not_found" },
+    {
+      name: "a bucket that does not exist",
+      request: ["GET", NOBODYS],
+      status: 404,
+      code: "catch.bucket_not_found",
+    },
   ]);
 
-  test("an empty bucket is at its beginning", async () => {
+  test("has the cursor beginning for an empty bucket", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     expect(await poll(account, id, "after=now&wait_ms=0")).toEqual({ events: [], cursor: "beginning" });
     expect(await poll(account, id, "after=beginning&wait_ms=1")).toEqual({ events: [], cursor: "beginning" });
   });
 
-  test("in their order, page by page, and only once", async () => {
+  test("returns events in order, page by page, each once", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const sent: string[] = [];
@@ -120,7 +125,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     });
   });
 
-  test("waits for the first event, and takes along what comes right behind it", async () => {
+  test("waits for the first event, and includes those that follow immediately", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const waiting = poll(account, id, "after=now");
@@ -129,7 +134,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expect(idsOf(await waiting)).toEqual(sent.sort());
   });
 
-  test("waits no longer than it is asked to, in real time", async () => {
+  test("waits no longer than wait_ms, in real time", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const begun = performance.now();
@@ -137,7 +142,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expect(performance.now() - begun).toBeGreaterThanOrEqual(149);
   });
 
-  test("what others send to other buckets wakes nobody", async () => {
+  test("does not return for events of other buckets", async () => {
     const account = await server.account();
     const [one, other] = [await newBucket(account, PULL), await newBucket(account, PULL)];
     const waiting = poll(account, one.id, "after=now&wait_ms=200");
@@ -145,7 +150,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expect((await waiting).events).toEqual([]);
   });
 
-  test("narrowed, it goes past the others: its cursor says how far", async () => {
+  test("skips events that do not match the filter, and returns a cursor after them", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { ...PULL, provider: "github", signing_secret: "s" });
     const invalid = await accepted(server, id, "1", { "x-github-event": "push" });
@@ -160,11 +165,11 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expect(idsOf(await poll(account, id, "after=beginning&event_type=pull&wait_ms=0"))).toEqual([]);
   });
 
-  test("a page ends at 4 MiB; an event that is longer stands alone", async () => {
+  test("ends a page at 4 MiB; a longer event is the only one of its page", async () => {
     const account = await server.account({ balance: 1_000 });
     const { id } = await newBucket(account, PULL);
     const sent: string[] = [];
-    // Each sign is six characters of JSON: the text of one body is longer than a page.
+    // Each character is six characters of JSON: the text of one body is longer than a page.
     for (const body of ["\u0001".repeat(1_000_000), "x".repeat(900_000), "y".repeat(900_000), "z"])
       sent.push(await accepted(server, id, body));
     const first = await poll(account, id, "after=beginning");
@@ -175,7 +180,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expect(idsOf(await poll(account, id, `after=${second.cursor}`))).toEqual(sent.slice(2));
   });
 
-  test("so many wait at a bucket, and no more; who leaves makes room", async () => {
+  test("limits waiting requests at a bucket; a client that disconnects frees a slot", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const leaving = new AbortController();
@@ -201,13 +206,13 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     const before = await balanceOf(account);
     await accepted(server, id, "1");
     for (const one of waiting) expect((await one).status).toBe(200);
-    // The event itself, and each answer with it; who has left pays nothing.
+    // The event itself, and each response with it; a client that disconnected is not charged.
     expect(before - (await balanceOf(account))).toBe(1 + waiting.length);
   });
 
-  test("so many wait at all buckets together, a quarter of them of one account", async () => {
+  test("limits waiting requests at all buckets, and to a quarter for one account", async () => {
     const { hostname, port } = new URL(server.url);
-    // Sockets of their own: Bun's fetch makes no more requests at once than these.
+    // Raw sockets: Bun's fetch limits concurrent requests.
     const sockets: { end(): unknown }[] = [];
     const places = WAITING_MAX * ACCOUNT_PART;
     async function fill(account: Client): Promise<void> {
@@ -244,7 +249,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     for (const socket of sockets) socket.end();
   });
 
-  test("a key that has been revoked gets nothing more", async () => {
+  test("returns nothing to a revoked key", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const { body: key } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["catch:read"] });
@@ -255,7 +260,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expectError(await waiting, "unauthorized");
   });
 
-  test("a bucket that is deleted has no stream any more", async () => {
+  test("returns 404 after the bucket is deleted", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const waiting = account.get(`/v1/catch/${id}/stream?after=now`);
@@ -264,7 +269,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expectError(await waiting, "catch.bucket_not_found");
   });
 
-  test("a server that stops says so at once, and what came is there after its start", async () => {
+  test("returns 503 immediately when the server stops; events are stored after its start", async () => {
     const own = await startTestServer({});
     try {
       const account = await own.account();
@@ -328,7 +333,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
       },
     }),
     scenario(made, {
-      name: "failed, at its bounds",
+      name: "failed, at its limits",
       ...acked({
         result: "failed",
         response_status: 599,
@@ -344,23 +349,28 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
     refused("an empty error", { error: "" }),
     refused("a duration too long", { duration_ms: ACK_DURATION_MS_MAX + 1 }),
     { name: "no key", as: "nobody", request: ["POST", NOBODYS, body], status: 401, code: "unauthorized" },
-    { name: "no such bucket", request: ["POST", NOBODYS, body], status: 404, code: "catch.bucket_not_found" },
+    {
+      name: "a bucket that does not exist",
+      request: ["POST", NOBODYS, body],
+      status: 404,
+      code: "catch.bucket_not_found",
+    },
     scenario(made, {
-      name: "no such event",
+      name: "an event that does not exist",
       before: (world) => makeEvent(made, world, PULL),
       request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/evt_00000000001/ack`, body],
       status: 404,
       code: "catch.event_not_found",
     }),
     scenario(made, {
-      name: "a bucket that sends its events on itself",
+      name: "a bucket with delivery push",
       ...acked(body, {}),
       status: 409,
       code: "conflict",
     }),
   ]);
 
-  test("the same again changes nothing; what failed may yet be delivered, and stays so", async () => {
+  test("a repeat changes nothing; a failed event can become delivered, and stays delivered", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, PULL);
     const event = await accepted(server, id, "1");
@@ -375,7 +385,7 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
     expect((await bucketOf(account, id)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
   });
 
-  test("an event whose signature does not hold stays failed", async () => {
+  test("an event with an invalid signature stays failed", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { ...PULL, provider: "github", signing_secret: "s" });
     const event = await accepted(server, id, "1");

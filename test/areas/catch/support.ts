@@ -9,12 +9,12 @@ import type { Answer, Client } from "../../support/client.ts";
 import type { Scenario, World } from "../../support/scenario.ts";
 import type { TestServer } from "../../support/server.ts";
 
-/** Options under which targets on this machine may be reached, also without TLS. */
+/** Options that permit targets on this machine, also without TLS. */
 export const LOOPBACK_ALLOWED = ["--allow-private-targets", "127.0.0.0/8"];
 
 export type { BucketBody, EventBody };
 
-/** Makes a bucket; of `terms` only what differs from a plain one. */
+/** Creates a bucket with default settings, except `terms`. */
 export async function newBucket(client: Client, terms: object = {}): Promise<BucketBody> {
   const answer = await client.post("/v1/catch/buckets", {
     target_url: "https://hooks.example.com/in",
@@ -42,7 +42,7 @@ export async function ingest(
   return answer.body as unknown as IngestBody;
 }
 
-/** Sends a request that is to be accepted. Returns the event's id. */
+/** Sends a request that must be accepted. Returns the event's id. */
 export async function accepted(
   server: TestServer,
   bucketId: string,
@@ -72,25 +72,25 @@ export async function eventOf(client: Client, bucketId: string, eventId: string)
   return body as unknown as CaughtEvent;
 }
 
-/** A bucket as it is now. */
+/** The current state of a bucket. */
 export async function bucketOf(client: Client, bucketId: string): Promise<BucketBody> {
   const { body } = await client.get(`/v1/catch/buckets/${bucketId}`);
   return body as unknown as BucketBody;
 }
 
-/** `stripe-signature` over a body, dated with the server's clock. */
+/** `stripe-signature` over a body, with the server's time. */
 export function stripeSignature(server: TestServer, secret: string, body: string | Uint8Array): string {
   const seconds = Math.floor(server.clock.now() / 1000);
   return `t=${seconds},v1=${createHmac("sha256", secret).update(`${seconds}.`).update(body).digest("hex")}`;
 }
 
-/** What a scenario's `before` has made, for its paths and bodies. */
+/** Resources that a scenario's `before` has created, for its paths and bodies. */
 export interface Made {
   bucketId: string;
   eventId: string;
 }
 
-/** A scenario whose path, body and expectations name what its `before` has made. */
+/** A scenario with path, body and expectations that use the resources of its `before`. */
 export function scenario(
   made: Made,
   plain: Omit<Scenario, "request" | "body" | "holds"> & {
@@ -100,7 +100,7 @@ export function scenario(
   },
 ): Scenario {
   const { request, body, holds, ...rest } = plain;
-  // Getters: what they name is made when the scenario is played.
+  // Getters: the resources are created when the scenario runs.
   return Object.defineProperties(rest as Scenario, {
     request: { get: () => request(made) },
     body: { get: () => body?.(made) },
@@ -108,7 +108,7 @@ export function scenario(
   });
 }
 
-/** Makes a bucket with one event, for {@link scenario}. */
+/** Creates a bucket with one event, for {@link scenario}. */
 export async function makeEvent(made: Made, { server, account }: World, terms: object = {}): Promise<void> {
   made.bucketId = (await newBucket(account, terms)).id;
   made.eventId = await accepted(server, made.bucketId, '{"a":1}');
@@ -122,10 +122,10 @@ export interface Hit {
   readonly body: Buffer;
 }
 
-/** Somebody's webhook endpoint on a real socket. */
+/** A webhook receiver on a real socket. */
 export class Receiver {
   readonly hits: Hit[] = [];
-  /** What it answers: a status, or whatever else it makes of a request. */
+  /** The response to a request: a status, or a function. */
   respond: (hit: Hit, number: number) => number | Response | Promise<number | Response> = () => 200;
   private readonly server = Bun.serve({
     hostname: "127.0.0.1",

@@ -115,10 +115,7 @@ describe("a channel", () => {
       const { body } = await owner.post(CHANNELS, { name: "x", kind, config });
       const path = `${CHANNELS}/${body["id"]}`;
       const { fields } = expectError(await owner.patch(path, { config: body["config"] }), "validation_error");
-      expect([kind, fields]).toEqual([
-        kind,
-        { [field]: ["must contain the secret itself, not [secret]"] },
-      ]);
+      expect([kind, fields]).toEqual([kind, { [field]: ["must contain the secret itself, not [secret]"] }]);
       expectError(
         await owner.post(CHANNELS, { name: "x", kind, config: body["config"] }),
         "validation_error",

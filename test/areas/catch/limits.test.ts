@@ -26,8 +26,8 @@ import { KeptLog, Scratch } from "../../kernel/support.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { accepted, LOOPBACK_ALLOWED, newBucket, Receiver, setState } from "./support.ts";
 
-describe("one try to deliver", () => {
-  test("has 15 s, reads 64 KiB of the answer, follows no redirect, asks for HTTPS", async () => {
+describe("an attempt to deliver", () => {
+  test("has a timeout of 15 s, reads 64 KiB of the response, follows no redirect, requires HTTPS", async () => {
     const requests: OutboundRequest[] = [];
     const outbound = {
       send: (request: OutboundRequest) => {
@@ -94,14 +94,14 @@ describe("one try to deliver", () => {
   });
 });
 
-describe("under way at once", () => {
+describe("concurrent attempts", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
   });
   afterAll(() => server.stop());
 
-  /** Lets so many targets wait for each other, and says how many were asked before any answered. */
+  /** Lets targets wait for each other. Returns how many received a request before any responded. */
   async function mostAtOnce(targets: number, accountsCount: number, firstAnswer: number): Promise<number> {
     const bound = FORWARDING_BUCKETS_MAX * Math.min(1, accountsCount * ACCOUNT_SHARE);
     const accounts = await Promise.all(Array.from({ length: accountsCount }, () => server.account()));
@@ -129,7 +129,7 @@ describe("under way at once", () => {
     }
     const advanced = server.clock.advance(1_000);
     while (most < Math.min(targets, bound)) await Bun.sleep(1);
-    // A further one would have had time to come by now.
+    // A further request would have arrived by now.
     await Bun.sleep(50);
     open();
     await advanced;
@@ -140,21 +140,21 @@ describe("under way at once", () => {
     return most;
   }
 
-  test("as many buckets as the bound, and the others after them", async () => {
+  test("are limited in buckets; the others follow", async () => {
     expect(await mostAtOnce(FORWARDING_BUCKETS_MAX + 3, 2, 200)).toBe(FORWARDING_BUCKETS_MAX);
   });
 
-  test("of one account its share of them, and the others after them", async () => {
+  test("of one account are limited to its share; the others follow", async () => {
     const share = FORWARDING_BUCKETS_MAX * ACCOUNT_SHARE;
     expect(await mostAtOnce(share + 3, 1, 200)).toBe(share);
   });
 
-  test("as many retries as the bound, and the others after them", async () => {
+  test("are limited in retries; the others follow", async () => {
     expect(await mostAtOnce(CONCURRENT_RETRIES_MAX + 3, 2, 500)).toBe(CONCURRENT_RETRIES_MAX);
   });
 });
 
-/** The stores on a database of their own. */
+/** The stores on a separate database. */
 function openStores(scratch: Scratch) {
   const db = new Database(scratch.path("catch.db"), "normal");
   migrate(db, MIGRATIONS);
@@ -164,7 +164,7 @@ function openStores(scratch: Scratch) {
 }
 
 describe("buckets in memory", () => {
-  test("are as many as the bound, and right beyond it", async () => {
+  test("have a limit, and correct counts beyond it", async () => {
     const scratch = new Scratch();
     const { db, writer, store, events } = openStores(scratch);
     const outbound = new OutboundClient([]);
@@ -203,7 +203,7 @@ describe("buckets in memory", () => {
       reads = 0;
       for (const id of made) buckets.find(id);
       expect(reads).toBeGreaterThanOrEqual(20 - 3);
-      // Counted up while others push it out of memory.
+      // Its counts change while others evict it from memory.
       for (let round = 0; round < 3; round += 1) {
         for (const id of made) {
           await writer.submit((tx) => {
@@ -236,7 +236,7 @@ describe("buckets in memory", () => {
 });
 
 describe("100,000 events in a bucket", () => {
-  /** The longest that any page may take in the server. */
+  /** Maximum time of a page in the server. */
   const PAGE_MS_MAX = 5;
   const EVENTS = 100_000;
 
@@ -250,7 +250,7 @@ describe("100,000 events in a bucket", () => {
           for (let number = from; number < from + 5_000; number += 1) {
             events.insert(tx, 1, {
               sequence: number + 1,
-              // Rare ones lie far apart: a search that passes over the others would show.
+              // Rare events are far apart: a search that scans the others would be slow.
               status: number % 20_000 === 7 ? "failed" : "pending",
               provider: number % 10_000 === 3 ? "svix" : "stripe",
               verification: "none",
@@ -280,7 +280,7 @@ describe("100,000 events in a bucket", () => {
             events.page(1, filter, before, 101);
             return monotonicMs() - startedAt;
           });
-          // The best of five: what is measured is the work, not the neighbours on this machine.
+          // The best of five: the load of this machine must not count.
           expect(Math.min(...times), JSON.stringify(filter)).toBeLessThan(PAGE_MS_MAX);
         }
         expect(events.page(1, filter, EVENTS + 1, 101).length).toBe(counts[index] ?? -1);

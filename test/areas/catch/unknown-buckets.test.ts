@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("requests to buckets that do not exist have a limit per network and minute; those to others have not", async () => {
+test("requests to buckets that do not exist are limited per network and minute; those to existing ones are not", async () => {
   const account = await server.account();
   const bucket = await account.post("/v1/catch/buckets", {
     target_url: "https://example.com/",
