@@ -1,4 +1,4 @@
-/** What looks at a signal, and the one listener on it for all of them: past ten of them Node warns of a leak. */
+/** All listeners of a signal, behind a single one on the signal itself: above ten listeners Node warns of a leak. */
 interface Watch {
   readonly calls: Set<() => void>;
   readonly listener: () => void;
@@ -6,14 +6,17 @@ interface Watch {
 
 const WATCHES = new WeakMap<AbortSignal, Watch>();
 
-/** Calls back when a signal is aborted; not for one that is aborted already. Returns how to stop that. */
+/**
+ * Calls back when a signal is aborted, but not for one that already is. Returns a function that removes the
+ * callback.
+ */
 export function onAbort(signal: AbortSignal | undefined, callBack: () => void): () => void {
   if (signal === undefined || signal.aborted) return () => {};
   const watch = WATCHES.get(signal) ?? startWatch(signal);
   watch.calls.add(callBack);
   return () => {
     watch.calls.delete(callBack);
-    // A listener that stays would keep signals made of others in memory.
+    // A remaining listener would keep derived signals in memory.
     if (watch.calls.size > 0 || WATCHES.get(signal) !== watch) return;
     signal.removeEventListener("abort", watch.listener);
     WATCHES.delete(signal);
@@ -31,16 +34,16 @@ function startWatch(signal: AbortSignal): Watch {
   return watch;
 }
 
-/** The wait before the first retry, at most. */
+/** Longest wait before the first retry. */
 const BACKOFF_MS_FIRST = 500;
-/** Longest wait that the client chooses by itself. */
+/** Longest wait that the client chooses itself. */
 const BACKOFF_MS_MAX = 8_000;
-/** Longest `Retry-After` that is waited for; with a longer one the caller is told instead of being held up. */
+/** Longest `Retry-After` that the client waits for. With a longer one the request fails instead. */
 export const RETRY_AFTER_MS_MAX = 30_000;
 
 /**
- * Milliseconds before a retry (0 is the first): twice as long each time, half of it by chance, so that clients which
- * failed together do not come back together. A server that asks for longer gets it; null when it asks for too much.
+ * Milliseconds before a retry (0 is the first). The wait doubles each time and half of it is random, so that clients
+ * that failed together do not retry together. A longer `Retry-After` replaces it; null when that is too long.
  */
 export function backoffMs(retry: number, retryAfterMs: number | null, random: () => number): number | null {
   if (retryAfterMs !== null && retryAfterMs > RETRY_AFTER_MS_MAX) return null;
@@ -51,7 +54,7 @@ export function backoffMs(retry: number, retryAfterMs: number | null, random: ()
     : Math.max(retryAfterMs + jitter / 2, (most + jitter) / 2);
 }
 
-/** Waits. Rejects with the signal's reason as soon as that is aborted. */
+/** Waits. Rejects with the signal's reason as soon as the signal is aborted. */
 export function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

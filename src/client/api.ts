@@ -6,26 +6,26 @@ import { randomUuid } from "./uuid.ts";
 
 export type { PageQuery } from "./generated/api.ts";
 
-/** The name of an operation of the API. */
+/** Name of an operation of the API. */
 export type OperationName = keyof Operations;
-/** What an operation answers. */
+/** Response body of an operation. */
 export type AnswerOf<N extends OperationName> = Operations[N]["answer"];
-/** The promise of what an operation answers. */
+/** Promise of an operation's response body. */
 export type Answers<N extends OperationName> = Promise<AnswerOf<N>>;
-/** The query that an operation takes. */
+/** Query parameters of an operation. */
 export type QueryOf<N extends OperationName> = Operations[N]["query"];
 
 type ItemsOf<N extends OperationName, Items extends keyof AnswerOf<N>> = Extract<
   AnswerOf<N>[Items],
   readonly unknown[]
 >;
-/** The list of an operation, whose pages hold its items in the member of that name. */
+/** The list of an operation; `items` is the member of a page that holds its items. */
 export type ListOf<N extends OperationName, Items extends keyof AnswerOf<N>> = Pages<
   ItemsOf<N, Items>[number],
   AnswerOf<N>
 >;
 
-/** What an operation takes: whichever of path, query and body it has. */
+/** Parameters of an operation: its path parameters, query and body. */
 export type InputOf<N extends OperationName> = Part<"params", Operations[N]["params"]> &
   Part<"query", Operations[N]["query"]> &
   Part<"body", Operations[N]["body"]>;
@@ -41,19 +41,19 @@ interface AnyInput {
   readonly body?: unknown;
 }
 
-/** How an operation is tried again: see {@link repeatOf}. */
+/** When an operation is retried: see {@link repeatOf}. */
 export type Repeat =
-  /** It changes nothing, or its token makes it the same: always. */
+  /** Always: it changes nothing, or its token makes repeats harmless. */
   | "free"
   /** With an `Idempotency-Key`. */
   | "keyed"
-  /** Only when it certainly was not carried out. */
+  /** Only when it was certainly not carried out. */
   | "never";
 
-/** They change nothing, although they are POSTs: a key would only make the server write. */
+/** POST requests that change nothing: an `Idempotency-Key` would only make the server store their responses. */
 const READS_BY_POST: readonly string[] = ["keys.verify", "witness.verify", "ofrep.evaluate", "ofrep.bulk"];
 
-/** Milliseconds for what may take the server longer than the default, because it asks somebody else or does much. */
+/** Timeouts of operations that may take longer than the default, in milliseconds. */
 const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {
   "monitors.check": 120_000,
   "catch.events.replay": 60_000,
@@ -65,7 +65,7 @@ const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {
 export class Api {
   constructor(readonly transport: Transport) {}
 
-  /** Calls an operation and answers with the body of its answer. */
+  /** Calls an operation. Resolves to the body of its response. */
   async call<N extends OperationName>(
     name: N,
     input: InputOf<N>,
@@ -80,7 +80,7 @@ export class Api {
     return answer.body as AnswerOf<N>;
   }
 
-  /** A list of one operation, by its pages; `items` is the member of a page that holds its part of the list. */
+  /** The list of an operation, read page by page; `items` is the member of a page that holds its items. */
   list<N extends OperationName, Items extends keyof AnswerOf<N>>(
     name: N,
     items: Items,
@@ -111,7 +111,7 @@ export class Api {
     return build({ method, path: path + queryText(query), body, name }, options);
   }
 
-  /** Sends any request: the way to what has no method here. */
+  /** Sends any request, also to operations without a method here. */
   raw(method: string, path: string, body: unknown, options: ChangeOptions): Promise<Answer> {
     return this.transport.send(
       build({ method, path, body, name: operationAt(method, path) }, options),
@@ -119,7 +119,7 @@ export class Api {
     );
   }
 
-  /** Slower operations have their own, unless the client was given a time-out that is longer still. */
+  /** Slow operations have a timeout of their own, unless the client's is longer. */
   private ownTimeoutMs(name: OperationName): number | undefined {
     const own = TIMEOUT_MS[name];
     return own === undefined ? undefined : Math.max(own, this.transport.settings.timeoutMs);
@@ -150,7 +150,7 @@ function build({ method, path, body, name }: Call, { idempotencyKey }: ChangeOpt
   };
 }
 
-/** How an operation may be tried again; null stands for one that this client does not know. */
+/** When an operation may be retried; null for one that this client does not know. */
 export function repeatOf(name: string | null, method: string): Repeat {
   if (method === "GET" || method === "HEAD") return "free";
   if (name === null) return "keyed";
@@ -158,7 +158,7 @@ export function repeatOf(name: string | null, method: string): Repeat {
   return PUBLIC.includes(name) ? "never" : "keyed";
 }
 
-/** The operation that a method and path mean. */
+/** The operation of a method and path. */
 export function operationAt(method: string, path: string): OperationName | null {
   const segments = path.replace(/\?.*/, "").split("/");
   const fits = (route: string): boolean => {
@@ -168,7 +168,7 @@ export function operationAt(method: string, path: string): OperationName | null 
     return parts.every((part, at) => part.startsWith("{") || part === segments[at]);
   };
   const found = (Object.keys(OPERATIONS) as OperationName[]).filter((name) => fits(OPERATIONS[name]));
-  // A path that is written out goes before one with parameters.
+  // A literal path takes precedence over one with parameters.
   return found.sort((a, b) => parameters(a) - parameters(b))[0] ?? null;
 }
 
@@ -176,11 +176,11 @@ function parameters(name: OperationName): number {
   return OPERATIONS[name].split("{").length;
 }
 
-/** A piece of a path. One that is empty would make it another path. @throws TypeError */
+/** A path segment. An empty one would change the path. @throws TypeError */
 function segment(parameter: string, value: unknown): string {
   if (typeof value !== "string" || value === "" || value === "." || value === "..")
     throw new TypeError(`${parameter} must be a text that is not empty, not ${JSON.stringify(value)}`);
-  // Half of a pair of UTF-16, which no text in UTF-8 can hold.
+  // A lone surrogate, which UTF-8 cannot encode.
   if (/\p{Surrogate}/u.test(value))
     throw new TypeError(`${parameter} must be a text of whole characters, not ${JSON.stringify(value)}`);
   return encodeURIComponent(value);

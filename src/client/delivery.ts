@@ -1,43 +1,46 @@
 import { NinefoldError } from "./errors.ts";
 
-/** Headers as receivers have them: `Headers`, Node's `IncomingHttpHeaders`, or a plain object. */
+/** Request headers: `Headers`, Node's `IncomingHttpHeaders`, or a plain object. */
 export type DeliveryHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What may differ in {@link verifyDelivery}. */
+/** Options of {@link verifyDelivery}. */
 export interface VerifyDeliveryOptions {
-  /** How old (or ahead) a signature may be, in milliseconds; 300,000 unless given. */
+  /** Largest difference between a signature's time and now, in milliseconds; 300,000 by default. */
   readonly toleranceMs?: number | undefined;
   /**
-   * How old an alert of a monitor may be that a platform key verifies; 3,600,000 unless given. Such alerts carry only the
-   * time at which they were queued, and come later than that when the server was down.
+   * Largest age of a monitor's alert that a platform key verifies; 3,600,000 by default. Such alerts contain only
+   * the time at which they were queued, and arrive later after an outage of the server.
    */
   readonly alertToleranceMs?: number | undefined;
-  /** The time, in milliseconds since the epoch; the system's unless given. */
+  /** Current time in epoch milliseconds; the system's by default. */
   readonly now?: number | undefined;
 }
 
-/** A delivery whose signature holds. */
+/** A delivery with a valid signature. */
 export interface Delivery {
-  /** `relay`: scheduled by you. `alert`: of a monitor. `event`: forwarded or replayed by a bucket. */
+  /** `relay`: scheduled by you. `alert`: from a monitor. `event`: forwarded or replayed by a bucket. */
   readonly kind: "relay" | "alert" | "event";
   /**
-   * `webhook-id`, which is signed. Verified by a platform key it is `X-Svc-Delivery-Id`, or of a bucket's event
-   * `X-Svc-Event-Id`, which are not. The same on every repeat.
+   * `webhook-id`, which is signed. With a platform key `X-Svc-Delivery-Id`, or `X-Svc-Event-Id` of a bucket's event,
+   * which are not signed. The same for every retry.
    */
   readonly id: string;
-  /** Of an alert: `monitor.down` or `monitor.up`. */
+  /** Event of an alert: `monitor.down` or `monitor.up`. */
   readonly event: string | null;
-  /** When it was signed (an alert that a platform key signs: queued), in milliseconds since the epoch. */
+  /**
+   * Time of the signature in epoch milliseconds; for an alert that a platform key signs, the time at which it was
+   * queued.
+   */
   readonly signedAt: number;
-  /** The body. */
+  /** The body as text. */
   readonly text: string;
-  /** The body, parsed. @throws SyntaxError when it is not JSON. */
+  /** The parsed body. @throws SyntaxError if it is not JSON. */
   json(): unknown;
 }
 
-/** What receivers elsewhere commonly allow. */
+/** Common tolerance of webhook receivers. */
 export const TOLERANCE_MS_DEFAULT = 5 * 60 * 1000;
 /** See {@link VerifyDeliveryOptions.alertToleranceMs}. */
 export const ALERT_TOLERANCE_MS_DEFAULT = 60 * 60 * 1000;
@@ -45,13 +48,13 @@ export const ALERT_TOLERANCE_MS_DEFAULT = 60 * 60 * 1000;
 const UTF8 = new TextEncoder();
 
 /**
- * Verifies what came as a delivery of the relay, an alert of a monitor, or a bucket's event: before anything is parsed, in
- * constant time, over the exact bytes. Without a signature that holds and is recent there is no result.
+ * Verifies a delivery of the relay, an alert of a monitor, or a bucket's event: before parsing, in constant time, over
+ * the exact bytes. Rejects unless the signature is valid and recent.
  *
- * @param body the body as it came; not parsed and written anew.
- * @param apiKey the project's secret (`whsec_…`), which signs in the form of Standard Webhooks, or the account's platform
- *   key; around a rotation, the new and the old one. With both kinds, either one's signature will do.
- * @throws NinefoldError `delivery_invalid`, for anything that is not one of your deliveries: answer it with 401.
+ * @param body the body as received, not parsed and serialized again.
+ * @param apiKey the project's secret (`whsec_…`), which signs in the format of Standard Webhooks, or the account's
+ *   platform key; during a rotation, the new and the old one. With both kinds, a signature of either is accepted.
+ * @throws NinefoldError `delivery_invalid` for anything that is not one of your deliveries: respond with 401.
  */
 export async function verifyDelivery(
   headers: DeliveryHeaders,
@@ -67,7 +70,7 @@ export async function verifyDelivery(
   if (secrets.length === 0 || one(headers, "webhook-signature") === null)
     return verifyByPlatformKey(headers, bytes, platformKeys, options);
   const byKey = () => verifyByPlatformKey(headers, bytes, platformKeys, options);
-  // A receiver that is on its way from the one to the other knows both.
+  // A receiver that migrates from one format to the other has both secrets.
   return verifyStandard(headers, bytes, secrets, options).catch((refused) =>
     byKey().catch(() => {
       throw refused;
@@ -83,7 +86,7 @@ async function verifyByPlatformKey(
 ): Promise<Delivery> {
   const claim = readClaim(headers);
   const signed = joined(UTF8.encode(claim.signedBefore), bytes);
-  if (!(await isSigned(keys, claim.signature, signed))) throw invalid("its signature does not hold");
+  if (!(await isSigned(keys, claim.signature, signed))) throw invalid("its signature is not valid");
   const text = new TextDecoder().decode(bytes);
   const alert = claim.kind === "alert" ? readAlert(headers, text) : null;
   const { event, signedAt } = alert ?? { event: null, signedAt: claim.signedAt };
@@ -91,16 +94,16 @@ async function verifyByPlatformKey(
   assertRecent(signedAt, claim.kind === "alert" ? alertToleranceMs : toleranceMs, options);
   const idHeader = claim.kind === "event" ? "X-Svc-Event-Id" : "X-Svc-Delivery-Id";
   const id = one(headers, idHeader.toLowerCase());
-  if (id === null) throw invalid(`it has no ${idHeader}`);
+  if (id === null) throw invalid(`the header ${idHeader} is missing`);
   return { kind: claim.kind, id, event, signedAt, text, json: () => JSON.parse(text) };
 }
 
-/** @throws NinefoldError where the time is further away than the tolerance allows. */
+/** @throws NinefoldError if the time is outside the tolerance. */
 function assertRecent(signedAt: number, toleranceMs: number, options: VerifyDeliveryOptions): void {
   const agoMs = (options.now ?? Date.now()) - signedAt;
-  // Written so that what is no number does not pass.
+  // Written so that NaN is rejected.
   if (!(Math.abs(agoMs) <= toleranceMs))
-    throw invalid(`it was signed ${Math.abs(agoMs)} ms ${agoMs < 0 ? "ahead" : "ago"}`);
+    throw invalid(`it was signed ${Math.abs(agoMs)} ms ${agoMs < 0 ? "in the future" : "ago"}`);
 }
 
 const SECRET_PREFIX = "whsec_";
@@ -112,7 +115,7 @@ function isSecret(key: string): boolean {
 /** Unix seconds. */
 const TIMESTAMP_SECONDS = /^[0-9]{10,11}$/;
 
-/** The form of Standard Webhooks: `v1,` and base64 over `id.timestamp.body`, by each secret that is valid. */
+/** The format of Standard Webhooks: `v1,` and base64 over `id.timestamp.body`, one signature per valid secret. */
 async function verifyStandard(
   headers: DeliveryHeaders,
   bytes: Uint8Array,
@@ -121,15 +124,15 @@ async function verifyStandard(
 ): Promise<Delivery> {
   const [id, timestamp, given] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
     const value = one(headers, name);
-    if (value === null || value === "") throw invalid(`it has no ${name}`);
+    if (value === null || value === "") throw invalid(`the header ${name} is missing`);
     return value;
   }) as [string, string, string];
-  if (!TIMESTAMP_SECONDS.test(timestamp)) throw invalid("its webhook-timestamp has another form");
+  if (!TIMESTAMP_SECONDS.test(timestamp)) throw invalid("its webhook-timestamp is malformed");
   const signed = joined(UTF8.encode(`${id}.${timestamp}.`), bytes);
   const expected = await Promise.all(secrets.map((secret) => standardSignature(secret, signed)));
-  // Each is compared with each: their number is the sender's, so no digest is taken for one of them.
+  // The sender chooses the number of signatures, so no HMAC is computed per signature: each is compared with each.
   const holds = given.split(" ").map((signature) => expected.some((right) => isSame(signature, right)));
-  if (!holds.includes(true)) throw invalid("its signature does not hold");
+  if (!holds.includes(true)) throw invalid("its signature is not valid");
   const signedAt = Number(timestamp) * 1000;
   assertRecent(signedAt, options.toleranceMs ?? TOLERANCE_MS_DEFAULT, options);
   const text = new TextDecoder().decode(bytes);
@@ -145,7 +148,7 @@ async function standardSignature(secret: string, signed: Uint8Array<ArrayBuffer>
   return `v1,${btoa(String.fromCharCode(...digest))}`;
 }
 
-/** In a time that depends on the lengths alone. */
+/** Takes a time that depends on the lengths only. */
 function isSame(given: string, right: string): boolean {
   if (given.length !== right.length) return false;
   let difference = 0;
@@ -153,22 +156,22 @@ function isSame(given: string, right: string): boolean {
   return difference === 0;
 }
 
-/** @throws TypeError for a secret that is none. */
+/** @throws TypeError for a malformed secret. */
 function unbase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
     if (bytes.length > 0) return bytes;
   } catch {
-    // Refused below.
+    // Rejected below.
   }
-  throw new TypeError("a secret must be whsec_ and base64, as the server gave it");
+  throw new TypeError("a secret must be whsec_ followed by base64, as shown by the server");
 }
 
-/** What a delivery says of itself. */
+/** The signed headers of a delivery. */
 interface Claim {
   readonly kind: Delivery["kind"];
   readonly signature: Uint8Array<ArrayBuffer>;
-  /** What is signed before the body. */
+  /** The signed part before the body. */
   readonly signedBefore: string;
   readonly signedAt: number;
 }
@@ -176,41 +179,41 @@ interface Claim {
 const EVENT_SIGNATURE = /^t=([0-9]{10,11}),v1=([0-9a-f]{64})$/;
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/;
 /**
- * Of one length, so that no digit can be moved from the timestamp to the body, or back. Longer than an event's, which a
- * dot follows: so that neither can be handed in as the other, whatever their bodies are.
+ * A fixed length, so that no digit can move between timestamp and body. Longer than the timestamp of an event, which
+ * is followed by a dot, so that neither can be passed off as the other.
  */
 const TIMESTAMP_MS = /^[0-9]{13}$/;
 
-/** The three forms are told apart by what they are signed over, so that none can be handed in as another. */
+/** The three formats sign different inputs, so that none can be passed off as another. */
 function readClaim(headers: DeliveryHeaders): Claim {
   const given = one(headers, "x-svc-signature");
-  if (given === null) throw invalid("it has no X-Svc-Signature");
+  if (given === null) throw invalid("the header X-Svc-Signature is missing");
   const [, seconds, eventHex] = EVENT_SIGNATURE.exec(given) ?? [];
   if (seconds !== undefined && eventHex !== undefined) {
     const signedAt = Number(seconds) * 1000;
     return { kind: "event", signature: unhex(eventHex), signedBefore: `${seconds}.`, signedAt };
   }
   const [, hex] = SIGNATURE.exec(given) ?? [];
-  if (hex === undefined) throw invalid("its X-Svc-Signature has another form");
+  if (hex === undefined) throw invalid("its X-Svc-Signature is malformed");
   const signature = unhex(hex);
   const timestamp = one(headers, "x-svc-timestamp");
   if (timestamp === null) return { kind: "alert", signature, signedBefore: "", signedAt: Number.NaN };
-  if (!TIMESTAMP_MS.test(timestamp)) throw invalid("its X-Svc-Timestamp has another form");
+  if (!TIMESTAMP_MS.test(timestamp)) throw invalid("its X-Svc-Timestamp is malformed");
   return { kind: "relay", signature, signedBefore: timestamp, signedAt: Number(timestamp) };
 }
 
-/** An alert says itself what it is and when. */
+/** Event and time of an alert are part of its body. */
 function readAlert(headers: DeliveryHeaders, text: string): { event: string; signedAt: number } {
   let body: { event?: unknown; timestamp?: unknown } | null = null;
   try {
     body = JSON.parse(text);
   } catch {
-    // Refused below.
+    // Rejected below.
   }
   const event = body?.event;
   if (typeof event !== "string" || typeof body?.timestamp !== "number")
-    throw invalid("it is no alert of a monitor");
-  if (one(headers, "x-svc-event") !== event) throw invalid("its X-Svc-Event is not what the body says");
+    throw invalid("it is not an alert of a monitor");
+  if (one(headers, "x-svc-event") !== event) throw invalid("its X-Svc-Event differs from the body");
   return { event, signedAt: body.timestamp * 1000 };
 }
 
@@ -232,14 +235,14 @@ function importKey(bytes: Uint8Array<ArrayBuffer>, usage: "sign" | "verify"): Pr
   return cryptography().importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, [usage]);
 }
 
-/** @throws TypeError where there is none. */
+/** @throws TypeError if WebCrypto is not available. */
 function cryptography(): SubtleCrypto {
   const { subtle } = globalThis.crypto ?? {};
   if (subtle !== undefined) return subtle;
-  throw new TypeError("there is no WebCrypto here: it needs Node 20, Bun, or a page that came over https");
+  throw new TypeError("WebCrypto is not available: use Node 20, Bun, or a page served over https");
 }
 
-/** A key that is missing must not become one that everybody knows. @throws TypeError */
+/** An undefined key must not become a constant that anyone can guess. @throws TypeError */
 function readKeys(apiKey: string | readonly string[]): readonly string[] {
   const keys = typeof apiKey === "string" ? [apiKey] : apiKey;
   const isKey = (key: unknown): boolean => typeof key === "string" && key !== "";
@@ -247,7 +250,7 @@ function readKeys(apiKey: string | readonly string[]): readonly string[] {
   throw new TypeError("apiKey must be the account's platform key, or a list of keys, none of them empty");
 }
 
-/** The value of a header that stands once; null otherwise. */
+/** The value of a header that occurs once; null otherwise. */
 function one(headers: DeliveryHeaders, name: string): string | null {
   if (isHeaders(headers)) return headers.get(name) ?? null;
   const values = Object.entries(headers)
@@ -260,14 +263,14 @@ function isHeaders(headers: DeliveryHeaders): headers is { get(name: string): st
   return typeof headers.get === "function";
 }
 
-/** @throws TypeError for a body that was parsed already, whose bytes nobody knows any more. */
+/** @throws TypeError for a parsed body, whose exact bytes are lost. */
 function bytesOf(body: string | Uint8Array | ArrayBuffer): Uint8Array {
   if (typeof body === "string") return UTF8.encode(body);
-  // By its name: test runners make one of their own, of which ours says that it is none.
+  // Checked by name: test runners replace ArrayBuffer, and `instanceof` fails for theirs.
   if (Object.prototype.toString.call(body) === "[object ArrayBuffer]")
     return new Uint8Array(body as ArrayBuffer);
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
-  throw new TypeError("body must be the text or the bytes as they came: read it before anything parses it");
+  throw new TypeError("body must be the text or bytes as received: read it before it is parsed");
 }
 
 function joined(before: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -284,5 +287,5 @@ function unhex(hex: string): Uint8Array<ArrayBuffer> {
 }
 
 function invalid(why: string): NinefoldError {
-  return new NinefoldError(`This is not a delivery to be trusted: ${why}.`, { code: "delivery_invalid" });
+  return new NinefoldError(`The delivery is not valid: ${why}.`, { code: "delivery_invalid" });
 }

@@ -1,41 +1,41 @@
 import type { ErrorCode, KnownExtras } from "./generated/api.ts";
 
-/** Codes of what goes wrong on this side of the network, beside those of the API. */
+/** Codes of errors on the client's side, in addition to those of the API. */
 export type ClientErrorCode =
-  /** There was no answer: no connection, or one that broke. */
+  /** No response: no connection, or a broken one. */
   | "connection_failed"
-  /** There was no answer in time. */
+  /** No response in time. */
   | "timed_out"
-  /** There was an answer, but not one of this API: of a proxy, or of something else at this address. */
+  /** A response that is not from this API, such as that of a proxy. */
   | "unexpected_answer"
-  /** A lock was lost while the work under it was still going on. */
+  /** A lock was lost while its function was running. */
   | "lock_lost"
-  /** What looks like a delivery is not one of yours, or is too old. */
+  /** A delivery that is not one of yours, or too old. */
   | "delivery_invalid";
 
-/** What an error carries besides its message: its code, and whatever of the rest there is. */
+/** Fields of an error in addition to its message. */
 type NinefoldErrorDetails = Pick<NinefoldError, "code"> &
   Partial<Pick<NinefoldError, "status" | "requestId" | "fields" | "extras" | "retryAfterMs" | "cause">>;
 
-/** What the API's error body says besides code, message and fields. */
+/** Fields of the API's error body other than code, message and fields. */
 export interface ErrorExtras extends Readonly<KnownExtras> {
   readonly [name: string]: unknown;
 }
 
-/** Everything that the client throws, except what is thrown into it: the reason of your own `AbortSignal`. */
+/** Every error that the client throws, except the reason of your own `AbortSignal`. */
 export class NinefoldError extends Error {
   override readonly name: string = "NinefoldError";
-  /** What went wrong, for programs; `message` is for people. */
+  /** Machine-readable reason; `message` is for people. */
   readonly code: ErrorCode | ClientErrorCode;
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number;
-  /** The request's id in the server's log, if there was an answer. */
+  /** The request's id in the server's log, if there was a response. */
   readonly requestId: string | null;
-  /** Where fields are refused, as with `validation_error`: what is wrong with each of them. */
+  /** Errors by field, as with `validation_error`. */
   readonly fields: Readonly<Record<string, readonly string[]>>;
-  /** What else the error says, such as `balance`. */
+  /** Other fields of the error, such as `balance`. */
   readonly extras: ErrorExtras;
-  /** How long the server asks to wait before another try, in milliseconds. */
+  /** Wait before a retry that the server asks for, in milliseconds. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, details: NinefoldErrorDetails) {
@@ -49,26 +49,26 @@ export class NinefoldError extends Error {
   }
 }
 
-/** There was no answer (`connection_failed`, `timed_out`): whether the request was carried out is not known. */
+/** No response (`connection_failed`, `timed_out`): the request may or may not have been carried out. */
 export class NinefoldConnectionError extends NinefoldError {
   override readonly name: string = "NinefoldConnectionError";
 }
 
-/** Whether the server itself has not said what became of a request. */
+/** Whether the server has not reported the outcome of the request. */
 export function isWithoutAnswer(error: unknown): boolean {
   if (error instanceof NinefoldConnectionError) return true;
   return error instanceof NinefoldError && error.code === "unexpected_answer";
 }
 
-/** The error that an answer means. `body` is its text. */
+/** The error for a response. `body` is its text. */
 export function errorOf(status: number, headers: Headers, body: string, target: string): NinefoldError {
   const requestId = headers.get("x-request-id");
   const retryAfterMs = readRetryAfter(headers.get("retry-after"), Date.now());
   const parsed = parseErrorBody(body);
   if (parsed === null) {
     const location = headers.get("location");
-    const hint = location === null ? "" : `, to ${location}: give that address as url`;
-    const message = `${target} answered ${status} without an error of the API${hint}`;
+    const hint = location === null ? "" : `, to ${location}: use that address as url`;
+    const message = `${target} returned ${status} without an error of the API${hint}`;
     return new NinefoldError(message, { code: "unexpected_answer", status, requestId, retryAfterMs });
   }
   const { error, code, request_id, fields, ...extras } = parsed;
@@ -92,7 +92,7 @@ function parseErrorBody(text: string): ErrorBody | null {
   }
 }
 
-/** `Retry-After` in milliseconds: whole seconds, or a date. Null when there is none that can be read. */
+/** `Retry-After` in milliseconds: whole seconds, or a date. Null if it is missing or malformed. */
 export function readRetryAfter(value: string | null, nowMs: number): number | null {
   if (value === null || value.trim() === "") return null;
   const ms = /^\s*\d+\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - nowMs;

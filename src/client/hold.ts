@@ -3,41 +3,41 @@ import type { AnswerOf } from "./api.ts";
 import { LOCK_MS_MIN, type Locks } from "./areas/locks.ts";
 import { NinefoldError } from "./errors.ts";
 
-/** How to hold a lock around a function. */
+/** Options of {@link Ninefold.withLock}. */
 export interface WithLockOptions {
   /**
-   * Milliseconds (1,000 to 900,000; 30,000 unless given) after which the lock is free should this process die. It is
-   * renewed every third of it for as long as the function runs.
+   * Milliseconds (1,000 to 900,000; 30,000 by default) after which the lock expires if this process dies. It is
+   * renewed three times per period while the function runs.
    */
   readonly ttlMs?: number | undefined;
-  /** How long to wait for it, 1,000 to 900,000 milliseconds; 10,000 unless given. */
+  /** Longest wait for the lock, 1,000 to 900,000 milliseconds; 10,000 by default. */
   readonly waitMs?: number | undefined;
-  /** Ends the wait. Later on it aborts the signal that the function was given. */
+  /** Ends the wait. After the grant it aborts the function's signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A lock that is held, as the function under it sees it. */
+/** A held lock, as passed to the function. */
 export interface HeldLock {
   readonly key: string;
   readonly token: string;
-  /** Send it along with every write, and have what is written to refuse a lower one than it has seen. */
+  /** Send it with every write; the storage must reject a lower token than it has seen. */
   readonly fencingToken: number;
-  /** Aborted as soon as the lock is lost, or may be: stop then. Its reason is a NinefoldError `lock_lost`. */
+  /** Aborted as soon as the lock is lost or may be lost. Its reason is a NinefoldError `lock_lost`. */
   readonly signal: AbortSignal;
 }
 
-/** Long enough for work that nobody watches, short enough that a crash does not block others for long. */
+/** Long enough for unattended work, short enough that a crash does not block others for long. */
 const TTL_MS_DEFAULT = 30_000;
-/** Renewals within a TTL: two may fail. */
+/** Renewals per period: two may fail. */
 const RENEWALS_PER_TTL = 3;
-/** The wait after a renewal that got no answer, at most. */
+/** Longest wait after a renewal without a response. */
 const RENEWAL_PAUSE_MS = 1_000;
-/** How long the answer to a renewal may take at the least, beyond the second that the server waits. */
+/** Shortest timeout of a renewal, in addition to the second that the server waits. */
 const RENEWAL_ANSWER_MS_MIN = 500;
-/** How long a release may take at the least. */
+/** Shortest timeout of a release. */
 const RELEASE_MS_MIN = 1_000;
 const NOT_RENEWED = "it could not be renewed in time";
-/** How long a renewal that is under way is waited for before the release, which it must not overtake. */
+/** How long the release waits for a renewal in flight, which it must not overtake. */
 const LAST_RENEWAL_MS = 2_000;
 
 /** Runs a function while holding a lock: see {@link Ninefold.withLock}. */
@@ -61,7 +61,7 @@ export async function holdLock<T>(
 }
 
 class Hold {
-  /** Why it is not held any more, once it is not. */
+  /** Why the lock is no longer held; undefined while it is. */
   lost: NinefoldError | null = null;
   private readonly ttlMs: number;
   private readonly controller = new AbortController();
@@ -69,7 +69,7 @@ class Hold {
   private forget: () => void = () => {};
   private token = "";
   private fencingToken = 0;
-  /** On this machine's clock: before this moment nobody else can have it. */
+  /** On this machine's clock: before this time no other client can hold the lock. */
   private heldUntil = 0;
   private end: ReturnType<typeof setTimeout> | undefined;
   private renewing: Promise<void> = Promise.resolve();
@@ -97,15 +97,18 @@ class Hold {
     this.extend(sentAt);
   }
 
-  /** Makes sure that the work begins with most of the lock's time before it, and keeps it so. @throws NinefoldError `lock_lost` */
+  /**
+   * Renews the lock so that the function starts with most of its lifetime left, and keeps it renewed. @throws
+   * NinefoldError `lock_lost`
+   */
   async confirm(): Promise<void> {
     const { signal } = this.options;
     signal?.throwIfAborted();
-    // Of the wait for it nobody here knows which part came after the grant: a renewal tells.
+    // The time of the grant within the wait is not known; a renewal returns the exact expiry.
     const isLate = this.heldUntil - performance.now() < this.ttlMs * (1 - 1 / RENEWALS_PER_TTL);
     if (isLate) {
       this.extend(performance.now());
-      // Whoever gives up meanwhile is not kept waiting for a server that does not answer.
+      // An abort does not wait for a server that does not respond.
       const forget = onAbort(signal, () => this.stopping.abort());
       this.renewing = this.renew(this.heldUntil);
       await Promise.race([this.renewing, aborted(this.stopping.signal)]);
@@ -118,7 +121,7 @@ class Hold {
     this.renewing = this.keepRenewing();
   }
 
-  /** Ends the hold, however it stands. What the lock cannot be released by, its TTL does. */
+  /** Ends the hold in any state. If the release fails, the lock expires. */
   async release(): Promise<void> {
     clearTimeout(this.end);
     this.forget();
@@ -128,7 +131,7 @@ class Hold {
     stop.abort();
     if (this.lost === null && performance.now() > this.heldUntil) this.lose(NOT_RENEWED);
     const over = new AbortController();
-    // Once its time is over the lock is free by itself: nobody need wait for a server that does not answer.
+    // The lock expires at this time, so there is no reason to wait longer for the server.
     const timer = setTimeout(
       () => over.abort(),
       Math.max(RELEASE_MS_MIN, this.heldUntil - performance.now()),
@@ -137,8 +140,7 @@ class Hold {
       await this.locks.release(this.key, this.token, { signal: over.signal });
     } catch (error) {
       const isGone = error instanceof NinefoldError && (error.status === 404 || error.status === 403);
-      if (isGone && this.lost === null)
-        this.lose("it was not held any more when it was to be released", error);
+      if (isGone && this.lost === null) this.lose("it was no longer held when it was released", error);
     } finally {
       clearTimeout(timer);
     }
@@ -151,7 +153,7 @@ class Hold {
     }
   }
 
-  /** Waits. False as soon as the lock is to be released. */
+  /** Waits. Resolves to false as soon as the lock is to be released. */
   private pause(ms: number): Promise<boolean> {
     return delay(ms, this.stopping.signal).then(
       () => true,
@@ -159,7 +161,7 @@ class Hold {
     );
   }
 
-  /** Renews it, again and again while there is time, unless it is lost or no longer needed. */
+  /** Renews the lock, with retries while there is time, unless it is lost or released. */
   private async renew(until: number): Promise<void> {
     while (this.lost === null && performance.now() < until) {
       const sentAt = performance.now();
@@ -168,7 +170,7 @@ class Hold {
         return;
       } catch (error) {
         if (error instanceof NinefoldError && error.code === "timeout") {
-          this.lose("another one holds it now", error);
+          this.lose("another client holds it now", error);
           return;
         }
       }
@@ -176,24 +178,27 @@ class Hold {
     }
   }
 
-  /** With the holder's token it is answered at once; somebody who has lost the lock waits in vain for a second. */
+  /**
+   * The server responds to the holder's token immediately; a request without the lock waits for one second in vain.
+   */
   private askAgain(leftMs: number): Promise<AnswerOf<"latch.acquire">> {
     const { key, token, ttlMs } = this;
-    // Half of the time that is left, so that a connection that hangs leaves time for another; it comes on top of the wait.
+    // Half of the remaining time, so that a hanging connection leaves time for another attempt; in addition to the
+    // wait.
     const timeoutMs = Math.max(RENEWAL_ANSWER_MS_MIN, leftMs / 2 - LOCK_MS_MIN);
     return this.locks.acquire(key, { token, ttlMs, waitMs: LOCK_MS_MIN, timeoutMs, retries: 0 });
   }
 
   private judge(lock: AnswerOf<"latch.acquire">, sentAt: number): void {
     if (lock.fencing_token === this.fencingToken) this.extend(sentAt);
-    else this.lose("it had expired, and others may have held it meanwhile");
+    else this.lose("it had expired, and another client may have held it since");
   }
 
-  /** A renewal holds from when it was sent, at the least. */
+  /** A renewal is valid at least from the time at which it was sent. */
   private extend(sentAt: number): void {
     this.heldUntil = sentAt + this.ttlMs;
     clearTimeout(this.end);
-    // The answer to a last renewal may come while it is being released.
+    // The response to a last renewal may arrive during the release.
     if (this.stopping.signal.aborted) return;
     this.end = setTimeout(() => this.lose(NOT_RENEWED), Math.max(0, this.heldUntil - performance.now()));
   }

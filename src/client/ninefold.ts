@@ -23,13 +23,13 @@ import { type ReservedWork, reserve } from "./reserve.ts";
 import { type Answer, Transport } from "./transport.ts";
 
 /**
- * A client of a Ninefold server, with one key. Bodies and answers are what goes over the wire, in its names; what is
- * the client's own (options, arguments) is in camel case.
+ * A client of a Ninefold server, with one key. Bodies and responses use the names of the API; options and arguments
+ * of the client are in camel case.
  */
 export class Ninefold {
-  /** The account of the key: credits and platform key. */
+  /** The key's account: credits and platform key. */
   readonly account: Account;
-  /** What concerns all meters of the project: their usage together, an alert. */
+  /** All meters of the project: their usage and alert. */
   readonly allMeters: AllMeters;
   readonly projects: Projects;
   readonly keys: Keys;
@@ -44,7 +44,7 @@ export class Ninefold {
   readonly admin: Admin;
   private readonly api: Api;
 
-  /** @throws TypeError when an option cannot work. */
+  /** @throws TypeError for an invalid option. */
   constructor(options: NinefoldOptions) {
     this.api = new Api(new Transport(settingsOf(options), readApiKey(options.apiKey)));
     this.account = new Account(this.api);
@@ -61,67 +61,69 @@ export class Ninefold {
     this.admin = new Admin(this.api);
   }
 
-  /** The same with another key, such as one of another project. */
+  /** The same client with another key, such as one of another project. */
   withKey(apiKey: string | null): Ninefold {
     const { fetch, ...settings } = this.api.transport.settings;
     return new Ninefold({ ...settings, ...(fetch === null ? {} : { fetch }), apiKey });
   }
 
-  /** Whether the server answers. Needs no key. */
+  /** Checks that the server responds. Needs no key. */
   ping(options?: RequestOptions): Answers<"ping"> {
     return this.api.call("ping", {}, options);
   }
 
-  /** Makes an account, where the operator has opened signup. Needs no key. Not tried again when its answer got lost. */
+  /** Creates an account if the operator has enabled signup. Needs no key. Not retried when the response is lost. */
   signup(body: SignupBody, options?: RequestOptions): Answers<"signup"> {
     return this.api.call("signup", { body }, options);
   }
 
-  /** The description of the API. Needs no key. */
+  /** Returns the API description. Needs no key. */
   openApi(options?: RequestOptions): Answers<"openapi.read"> {
     return this.api.call("openapi.read", {}, options);
   }
 
-  /** Every area that the key may read, at a glance. */
+  /** Returns an overview of every area that the key can read. */
   overview(options?: RequestOptions): Answers<"overview.read"> {
     return this.api.call("overview.read", {}, options);
   }
 
   /**
-   * Whether a customer's request may pass: key, scopes, address, limits, uses, credits and flags at once. Look at `allowed`;
-   * `status` is what to answer the customer with. When it is denied, nothing has been taken.
+   * Decides on a customer's request: key, scopes, IP address, rate limits, uses, credits and flags in one call.
+   * Check `allowed`; `status` is the status to send to the customer. A denied check takes nothing.
    */
   check(body: CheckBody, options?: ChangeOptions): Answers<"check"> {
     return this.api.call("check", { body }, options);
   }
 
-  /** The meters of your customers, by id. */
+  /** Lists the meters of your customers by id. */
   meters(query: QueryOf<"meter.list"> = {}, options: RequestOptions = {}): ListOf<"meter.list", "meters"> {
     return this.api.list("meter.list", "meters", { query }, options);
   }
 
-  /** The meter of one of your customers. Nothing is sent. */
+  /** The meter of one of your customers. Sends no request. */
   meter(meterId: string): Meter {
     return new Meter(this.api, meterId);
   }
 
   /**
-   * Holds an amount of a meter, runs a function, and captures what it says was used. What the function throws releases the
-   * hold; should this process die, the hold expires.
+   * Holds an amount of a meter, runs a function, and captures the amount that it reports as used. An error of the
+   * function releases the hold; if this process dies, the hold expires.
    *
-   * @throws NinefoldError `insufficient_balance` before the function has begun; `conflict` where a hold of that `hold_id`
-   *   has ended already; what the function throws.
+   * @throws NinefoldError `insufficient_balance` before the function starts; `conflict` if the hold of that
+   * `hold_id` is no
+   * longer open; any error of the function.
    */
   reserve<T>(meterId: string, body: HoldBody, work: ReservedWork<T>): Promise<T> {
     return reserve(this.meter(meterId), body, work);
   }
 
   /**
-   * Runs a function while holding a lock, which is renewed meanwhile and released in every case. The function gets the
-   * fencing token, and a signal that is aborted when the lock is lost.
+   * Runs a function while holding a lock, which is renewed meanwhile and always released. The function receives the
+   * fencing token and a signal that is aborted when the lock is lost.
    *
-   * @throws NinefoldError `timeout` when the lock did not become free within `waitMs`; `lock_lost` when it was lost before
-   *   the function had ended, even if that ended well; what the function throws.
+   * @throws NinefoldError `timeout` if the lock was not free within `waitMs`; `lock_lost` if it was lost before the
+   * function
+   * returned, even if it returned successfully; any error of the function.
    */
   withLock<T>(
     key: string,
@@ -134,7 +136,7 @@ export class Ninefold {
   /**
    * Sends any request, such as `nf.request("GET", "/v1/ping")`, with the key, retries and errors of all others.
    *
-   * @returns the whole answer, its status and headers included.
+   * @returns the complete response with status and headers.
    */
   async request<T = unknown>(
     method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE",

@@ -1,49 +1,52 @@
-/** What sends requests: the platform's `fetch`, or one of the same form. */
+/** Sends requests: the platform's `fetch`, or a function of the same type. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
-/** How to reach the server. */
+/** Options of a client. */
 export interface NinefoldOptions {
-  /** The server's address, such as `https://ninefold.example.com`; a path before `/v1` is part of it. Refused when undefined. */
+  /**
+   * The server's address, such as `https://ninefold.example.com`; a path before `/v1` is part of it. Rejected if
+   * undefined.
+   */
   readonly url: string | undefined;
-  /** The key that requests are sent with; null for what needs none. Refused when undefined, as an unset variable is. */
+  /** Key for requests; null for requests without one. Rejected if undefined, such as from an unset variable. */
   readonly apiKey: string | null | undefined;
-  /** Milliseconds that an attempt may take; 30,000 unless given. */
+  /** Timeout of an attempt in milliseconds; 30,000 by default. */
   readonly timeoutMs?: number | undefined;
-  /** How often a request is tried again; 3 unless given, 0 for never. */
+  /** Number of retries; 3 by default, 0 for none. */
   readonly retries?: number | undefined;
-  /** Sends requests instead of the platform's `fetch`. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: FetchLike | undefined;
 }
 
-/** What every method takes as its last argument. */
+/** Options of every method, as its last argument. */
 export interface RequestOptions {
-  /** Ends the request, its retries and its waits; the promise is rejected with the signal's reason. */
+  /** Aborts the request, its retries and waits; the promise is rejected with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds that an attempt may take. */
+  /** Timeout of an attempt in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /** How often it is tried again. */
+  /** Number of retries. */
   readonly retries?: number | undefined;
 }
 
-/** What methods that change something take as their last argument. */
+/** Options of methods that change something, as their last argument. */
 export interface ChangeOptions extends RequestOptions {
   /**
-   * Makes repeats of this change, by this call or another one within 24 hours, have one effect. Unless given, each call
-   * makes its own, for its retries. Null sends none; then nothing is tried again that may have happened.
+   * Repeats with the same key within 24 hours have one effect. By default each call generates a key for its retries.
+   * Null sends none; then nothing is retried that may have been carried out.
    */
   readonly idempotencyKey?: string | null | undefined;
 }
 
-/** Milliseconds that an attempt may take. */
+/** Default timeout of an attempt in milliseconds. */
 export const TIMEOUT_MS_DEFAULT = 30_000;
-/** How often a request is tried again. With the waits between, an outage of some three seconds passes unseen. */
+/** Default number of retries. With the waits in between they bridge an outage of about three seconds. */
 export const RETRIES_DEFAULT = 3;
-/** Longest time that timers can hold. */
+/** Longest time that timers support. */
 export const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-/** Options but for the key, checked and complete. */
+/** Validated options without the key. */
 export interface Settings {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly timeoutMs: number;
   readonly retries: number;
@@ -51,10 +54,10 @@ export interface Settings {
   readonly fetch: FetchLike | null;
 }
 
-/** Checks options. @throws TypeError when one cannot work. */
+/** Validates options. @throws TypeError for an invalid one. */
 export function settingsOf(options: NinefoldOptions): Settings {
   return {
-    // Those who write JavaScript may give no options at all.
+    // JavaScript callers may pass no options.
     url: readUrl(options?.url),
     timeoutMs: readTimeout(options.timeoutMs ?? TIMEOUT_MS_DEFAULT),
     retries: readRetries(options.retries ?? RETRIES_DEFAULT),
@@ -71,7 +74,7 @@ function readUrl(text: string | undefined): string {
   try {
     url = new URL(text);
   } catch {
-    // What a key or a password may stand in is not repeated.
+    // A malformed URL may contain a key or password, so the message does not repeat it.
     const found = /sm_|@/.test(text) ? lengthOf(text) : JSON.stringify(text);
     throw new TypeError(`url must be an address such as https://ninefold.example.com, not ${found}`);
   }
@@ -84,10 +87,10 @@ function readUrl(text: string | undefined): string {
   return url.origin + pathname;
 }
 
-/** The form of platform keys, and of managed keys that work as credentials. */
+/** Format of platform keys, and of managed keys that are credentials of the API. */
 const API_KEY = /^sm_[A-Za-z0-9]+_[0-9a-f]{8}$/;
 
-/** Checks a key's form. Its text stands in no message. @throws TypeError */
+/** Validates a key's format. Messages never contain the key. @throws TypeError */
 export function readApiKey(key: string | null | undefined): string | null {
   if (key === undefined || key === "")
     throw new TypeError(
@@ -98,10 +101,10 @@ export function readApiKey(key: string | null | undefined): string | null {
   throw new TypeError(`apiKey must be a key such as sm_<letters and digits>_<8 hex digits>; it is ${found}`);
 }
 
-/** The server takes these, and spaces around them get lost on the way. */
+/** Characters that the server accepts; surrounding spaces are lost in transit. */
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** @throws TypeError when it is no key: one that is not sent would have the change repeated without it. */
+/** @throws TypeError for an invalid key: without one, retries could repeat the change. */
 export function readIdempotencyKey(key: string): string {
   if (typeof key === "string" && IDEMPOTENCY_KEY.test(key) && key.trim() === key) return key;
   throw new TypeError(
@@ -110,16 +113,16 @@ export function readIdempotencyKey(key: string): string {
 }
 
 function lengthOf(text: string): string {
-  return `a text of ${text.length} characters in another form`;
+  return `a malformed string of ${text.length} characters`;
 }
 
-/** @throws TypeError when it is no time. */
+/** @throws TypeError for an invalid timeout. */
 export function readTimeout(timeoutMs: number): number {
   if (timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX) return timeoutMs;
   throw new TypeError(`timeoutMs must be from 1 to ${TIMEOUT_MS_MAX} (milliseconds), not ${timeoutMs}`);
 }
 
-/** @throws TypeError when it is no count. */
+/** @throws TypeError for an invalid number. */
 export function readRetries(retries: number): number {
   if (Number.isSafeInteger(retries) && retries >= 0) return retries;
   throw new TypeError(`retries must be 0 or a positive integer, not ${retries}`);

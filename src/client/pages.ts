@@ -1,33 +1,33 @@
-/** Items asked for at once while going through a list: the most that a page can hold, since requests cost credits. */
+/** Default page size while iterating: the maximum, since each request costs credits. */
 const ITEMS_PER_REQUEST = 100;
 
 /**
- * A list, read as far as it is looked at: `for await` goes through its items, {@link Pages.page} reads one page.
- * Nothing is sent before.
+ * A list that is read lazily: `for await` iterates over its items, {@link Pages.page} reads one page. No request is
+ * sent before.
  */
 export class Pages<Item, Page> implements AsyncIterable<Item> {
   constructor(
-    /** Reads a page. `limit` is used where the caller has named none. */
+    /** Reads a page. `limit` applies unless the caller set one. */
     private readonly read: (cursor: string | undefined, limit: number | undefined) => Promise<Page>,
     private readonly itemsOf: (page: Page) => readonly Item[],
   ) {}
 
-  /** The first page (from `cursor` on, where one was given), as the API answers it, with the cursor of the next. */
+  /** The first page (after `cursor`, if given) as the API returns it, with the cursor of the next. */
   page(): Promise<Page> {
     return this.read(undefined, undefined);
   }
 
-  /** Page after page, as the API answers them. */
+  /** Iterates over pages as the API returns them. */
   pages(): AsyncGenerator<Page, void, undefined> {
     return this.walk(undefined);
   }
 
-  /** Item after item, over all pages. */
+  /** Iterates over the items of all pages. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     for await (const page of this.walk(ITEMS_PER_REQUEST)) yield* this.itemsOf(page);
   }
 
-  /** All items at once. */
+  /** Collects the items of all pages. */
   async toArray(): Promise<Item[]> {
     const items: Item[] = [];
     for await (const item of this) items.push(item);
@@ -45,7 +45,7 @@ export class Pages<Item, Page> implements AsyncIterable<Item> {
   }
 }
 
-/** What leads to the next page; absent or null on the last one, and where a list has but one. */
+/** Cursor of the next page; absent or null on the last page and for lists of one page. */
 interface Cursor {
   readonly cursor?: string | null;
   readonly next_cursor?: string | null;

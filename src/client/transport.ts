@@ -2,35 +2,35 @@ import { backoffMs, delay, onAbort } from "./abort.ts";
 import { errorOf, NinefoldConnectionError, NinefoldError } from "./errors.ts";
 import { type FetchLike, type RequestOptions, readRetries, readTimeout, type Settings } from "./options.ts";
 
-/** A request, ready to be sent and sent again. */
+/** A request that can be sent more than once. */
 export interface WireRequest {
   readonly method: string;
-  /** From `/v1` on, with its query. */
+  /** From `/v1`, with the query. */
   readonly path: string;
   readonly body?: string | Uint8Array | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the key goes along. */
+  /** Whether the key is sent. */
   readonly withKey: boolean;
   readonly idempotencyKey?: string | null;
-  /** Whether the answer's bytes are wanted as they are. */
+  /** Whether the response is returned as raw bytes. */
   readonly wantsBytes?: true;
-  /** Whether it may be sent again though it may have been carried out. */
+  /** Whether it may be retried although it may have been carried out. */
   readonly repeatable: boolean;
 }
 
-/** An answer of the API: a success. */
+/** A successful response of the API. */
 export interface Answer<T = unknown> {
   readonly status: number;
   readonly headers: Headers;
   /** The request's id in the server's log. */
   readonly requestId: string;
-  /** The parsed JSON; undefined when there is none. */
+  /** The parsed JSON; undefined without a body. */
   readonly body: T;
 }
 
-/** Sends requests: with a key, a time-out, and again when that may help. */
+/** Sends requests with the key, a timeout and retries. */
 export class Transport {
-  /** Out of reach of what prints or serializes the client. */
+  /** Private, so that printing or serializing the client does not reveal it. */
   readonly #apiKey: string | null;
   private readonly fetch: FetchLike;
   private readonly patientFetch: FetchLike;
@@ -40,19 +40,20 @@ export class Transport {
     apiKey: string | null,
   ) {
     this.#apiKey = apiKey;
-    // Candidate up at each request: tests and instrumentation replace the platform's own.
+    // Read at each request: tests and instrumentation replace the platform's `fetch`.
     this.fetch = settings.fetch ?? ((url, init) => fetch(url, init));
     this.patientFetch = settings.fetch ?? patientFetch();
   }
 
   /**
-   * Sends a request until it is answered or its retries are used up.
+   * Sends a request until there is a response or no retries are left.
    *
-   * @throws NinefoldError for an answer that is an error; NinefoldConnectionError for none; the reason of `signal`.
+   * @throws NinefoldError for an error response; NinefoldConnectionError without a response; the reason of `signal`.
    */
   async send(request: WireRequest, options: RequestOptions): Promise<Answer> {
     const retries = readRetries(options.retries ?? this.settings.retries);
-    // While the first attempt is worked on, its answer is worth a whole time-out of waiting, which uses no retry up.
+    // While the first attempt is in progress on the server, the client waits up to one timeout for its response
+    // without using a retry.
     const patienceMs = options.timeoutMs ?? this.settings.timeoutMs;
     let patientUntil = 0;
     for (let retry = 0; ; ) {
@@ -102,7 +103,7 @@ export class Transport {
   }
 }
 
-/** Aborts when its time is over, or with the signal of whoever waits. */
+/** Aborts after the timeout, or with the caller's signal. */
 class Deadline {
   passed = false;
   private readonly controller = new AbortController();
@@ -130,7 +131,7 @@ class Deadline {
   }
 }
 
-/** Answers that are files of text, and no JSON. */
+/** Content types of text responses other than JSON. */
 const TEXT_TYPES = ["application/x-ndjson", "text/csv"];
 
 async function bytesOf(response: Response): Promise<Answer> {
@@ -149,21 +150,21 @@ function readAnswer(response: Response, text: string, target: string, isHead: bo
   try {
     return { status, headers, requestId, body: JSON.parse(text) };
   } catch (cause) {
-    const message = `${target} answered ${status} with something that is not JSON`;
+    const message = `${target} returned ${status} with a body that is not JSON`;
     throw new NinefoldError(message, { code: "unexpected_answer", status, requestId, cause });
   }
 }
 
-/** Whether sending a request again may help, and can do no harm. */
+/** Whether a retry may help and is safe. */
 export function mayRepeat(
   error: unknown,
   request: Pick<WireRequest, "repeatable" | "idempotencyKey">,
 ): boolean {
   if (!(error instanceof NinefoldError)) return false;
   const { status, code, extras } = error;
-  // Only the outcome could not be written: what the request does has been done, and paid.
+  // Only the response could not be stored: the request was carried out and charged.
   if (extras["carried_out"] === true) return false;
-  // Answers of the API's own that say that nothing was done.
+  // Responses of the API that confirm that nothing was done.
   if (code === "rate_limit_exceeded" || code === "service_unavailable") return true;
   if (!request.repeatable) return false;
   if (error instanceof NinefoldConnectionError) return true;
@@ -171,36 +172,36 @@ export function mayRepeat(
   return isStillRunning(error, request);
 }
 
-/** Whether the first attempt is still being worked on: of all conflicts, this one says when to come back. */
+/** Whether the first attempt is still in progress: this conflict alone has a `Retry-After`. */
 function isStillRunning(error: unknown, { idempotencyKey }: Pick<WireRequest, "idempotencyKey">): boolean {
   if (!(error instanceof NinefoldError) || !idempotencyKey) return false;
   return error.code === "conflict" && error.retryAfterMs !== null;
 }
 
-/** Milliseconds before a retry; null when the server asks for a longer wait than anyone should be kept in. */
+/** Milliseconds before a retry; null if the server asks for a longer wait than the client accepts. */
 export function waitBefore(retry: number, error: unknown): number | null {
   return backoffMs(retry, error instanceof NinefoldError ? error.retryAfterMs : null, Math.random);
 }
 
 function timedOut(target: string, timeoutMs: number): NinefoldError {
-  return new NinefoldConnectionError(`${target} was not answered within ${timeoutMs} ms`, {
+  return new NinefoldConnectionError(`${target} did not respond within ${timeoutMs} ms`, {
     code: "timed_out",
   });
 }
 
 function connectionFailed(target: string, cause: unknown, hint: string): NinefoldError {
-  const message = `${target} was not answered: ${reasonOf(cause)}${hint}`;
+  const message = `${target} could not be reached: ${reasonOf(cause)}${hint}`;
   return new NinefoldConnectionError(message, { code: "connection_failed", cause });
 }
 
-/** Browsers keep it from a page why they withheld an answer. Other platforms know no `location`. */
+/** Browsers hide the reason for a blocked response. Other platforms have no `location`. */
 function originHint(url: string): string {
   const { location } = globalThis as { location?: { readonly origin: string } };
   if (location === undefined || location.origin === new URL(url).origin) return "";
-  return `. If the server runs, it may not know this page: start it with --cors-origins ${location.origin}`;
+  return `. If the server is running, it may not allow this origin: start it with --cors-origins ${location.origin}`;
 }
 
-/** Node says "fetch failed" and keeps the reason one level below. */
+/** Node reports "fetch failed" with the reason as its cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
@@ -208,9 +209,9 @@ function reasonOf(error: unknown): string {
   return `${error.message} (${cause.message === "" && "code" in cause ? cause.code : cause.message})`;
 }
 
-/** From this on a wait may outlast the platform's `fetch`: Node's gives up after 300 s without an answer. */
+/** Above this timeout the platform's `fetch` may give up first: Node's does after 300 s. */
 export const PATIENT_FROM_MS = 240_000;
-/** How often the connection shows that it lives, so that no address translation on the way forgets it. */
+/** Interval of TCP keep-alive, so that NAT devices do not drop the connection. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** The part of Node's `process` that is used here. */
@@ -234,19 +235,19 @@ interface NodeHttp {
   request(url: string, options: object): NodeRequest;
 }
 
-/** A `fetch` for requests whose answer takes long. Where there is none, the platform's own has to do. */
+/** A `fetch` for slow responses. Without Node's modules the platform's own is used. */
 export function patientFetch(): FetchLike {
   const { Bun, process } = globalThis as { Bun?: unknown; process?: NodeProcess };
   // Not in the types of other platforms.
   if (Bun !== undefined) return (url, init) => fetch(url, { ...init, timeout: false } as RequestInit);
-  // Asked for like this, bundles for browsers hold nothing of Node.
+  // Loaded dynamically, so that bundles for browsers contain nothing of Node.
   const load = process?.getBuiltinModule?.bind(process);
   if (load === undefined) return (url, init) => fetch(url, init);
   return (url, init) =>
     fetchByNode(load(url.startsWith("https:") ? "node:https" : "node:http") as NodeHttp, url, init);
 }
 
-/** One request on a connection of its own, with no time-out but the signal's. */
+/** One request on its own connection, with no timeout but the signal's. */
 function fetchByNode(http: NodeHttp, url: string, init: RequestInit): Promise<Response> {
   return new Promise((resolve, reject) => {
     const { method, headers, signal, body } = init;

@@ -1,4 +1,4 @@
-/** A random UUID (version 4), also where `crypto.randomUUID` is missing: on pages that came over plain http. */
+/** A random UUID (version 4), also where `crypto.randomUUID` is missing: on pages served over plain HTTP. */
 export function randomUuid(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,4 +1,4 @@
-/** A span of time: milliseconds, or a text such as "3 days", "90 s", "2h30m" or "1 hour 30 minutes". */
+/** A duration: milliseconds, or a string such as "3 days", "90 s", "2h30m" or "1 hour 30 minutes". */
 export type Duration = number | string;
 
 const SECOND_MS = 1_000;
@@ -6,7 +6,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Every spelling of a unit. Months and years are left out: they are not of one length. */
+/** All names of units. Months and years are not supported because their length varies. */
 const UNITS: Readonly<Record<string, number>> = {
   ...spelt(1, "ms", "millisecond", "milliseconds"),
   ...spelt(SECOND_MS, "s", "sec", "second", "seconds"),
@@ -20,9 +20,9 @@ const WHOLE = /^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+$/i;
 const AMOUNT_OR_UNIT = /\d+(?:\.\d+)?|[a-z]+/gi;
 
 /**
- * The milliseconds of a duration, rounded to a whole one.
+ * The milliseconds of a duration, rounded to an integer.
  *
- * @throws RangeError for what is no duration, is negative, or passes 2^53−1 ms.
+ * @throws RangeError for an invalid or negative duration, or one above 2^53−1 ms.
  */
 export function durationMs(duration: Duration): number {
   const ms = Math.round(typeof duration === "number" ? duration : sum(duration));
@@ -33,7 +33,7 @@ export function durationMs(duration: Duration): number {
 function sum(text: string): number {
   if (!WHOLE.test(text)) throw notADuration(text);
   let ms = 0;
-  // Whole, it is one amount and one unit after the other.
+  // The entire string must be a sequence of amounts and units.
   const parts = text.match(AMOUNT_OR_UNIT) ?? [];
   for (let at = 0; at < parts.length; at += 2) {
     const [amount, unit] = parts.slice(at, at + 2);
@@ -52,6 +52,6 @@ function spelt(ms: number, ...names: readonly string[]): Record<string, number> 
 function notADuration(given: Duration): RangeError {
   const shown = typeof given === "string" ? JSON.stringify(given) : String(given);
   return new RangeError(
-    `${shown} is no duration: give milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
+    `${shown} is not a duration: use milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
   );
 }

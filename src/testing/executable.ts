@@ -3,28 +3,28 @@ import { createRequire } from "node:module";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** How to run Ninefold: a program and its first arguments. */
+/** Command that runs Ninefold: a program and its first arguments. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** What the choice of an executable depends on. */
+/** Inputs for choosing an executable. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The folder of this module, wherever it was installed. */
+  /** The folder of this module, wherever it is installed. */
   readonly moduleFolder: string;
-  /** The running runtime's own executable. */
+  /** The executable of the current runtime. */
   readonly runtime: string;
   readonly isBun: boolean;
   /** `process.platform` and `process.arch`. */
   readonly os: string;
   readonly cpu: string;
-  /** Whether a program that is linked against glibc finds its loader. */
+  /** Whether a program linked against glibc finds its loader. */
   readonly hasGlibc: boolean;
 }
 
-/** Where glibc has its loader: a system with musl has another one. */
+/** Loader paths of glibc; systems with musl have another one. */
 const GLIBC_LOADERS = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
 
-/** This process, and where its module of this URL lies. */
+/** The current process and the folder of the module. */
 export function surroundingsOf(moduleUrl: string): Surroundings {
   return {
     environment: process.env,
@@ -38,16 +38,16 @@ export function surroundingsOf(moduleUrl: string): Surroundings {
 }
 
 /**
- * The Ninefold to run: what `NINEFOLD_BINARY` names, else what the package's folder holds (the sources in a checkout
- * under Bun, `dist/ninefold`), else what the package for this platform brings, else `ninefold` on the PATH.
+ * Finds the Ninefold to run: `NINEFOLD_BINARY`, else the package's folder (the sources in a checkout under Bun,
+ * `dist/ninefold`), else the package for this platform, else `ninefold` on the PATH.
  *
- * @throws Error that says how to get one.
+ * @throws Error that explains how to install one.
  */
 export function findCommand(from: Surroundings): Command {
   const named = from.environment["NINEFOLD_BINARY"];
   if (named !== undefined && named !== "") {
-    if (!isFile(named)) throw new Error(`NINEFOLD_BINARY names ${named}, which is no file.`);
-    // A name without a folder would be looked for on the PATH.
+    if (!isFile(named)) throw new Error(`NINEFOLD_BINARY is set to ${named}, which is not a file.`);
+    // A name without a folder would be searched for on the PATH.
     return [resolve(named)];
   }
   const found = inPackage(from) ?? inPlatformPackage(from) ?? onPath(from);
@@ -61,11 +61,11 @@ export function findCommand(from: Surroundings): Command {
   return found;
 }
 
-/** The packages that may bring an executable for this machine, the likeliest first. */
+/** The packages that may contain an executable for this machine, the most likely first. */
 function platformPackages({ os, cpu, hasGlibc }: Surroundings): readonly string[] {
   const name = `@ninefold/${os === "win32" ? "windows" : os}-${cpu}`;
   if (os !== "linux") return [name];
-  // Installers that know no C libraries install both. And a system with musl may have glibc's loader beside it.
+  // Some installers ignore the C library and install both. Systems with musl may also have glibc's loader.
   return hasGlibc ? [name, `${name}-musl`] : [`${name}-musl`];
 }
 
@@ -85,7 +85,7 @@ function inPackage(from: Surroundings): Command | undefined {
   const root = packageRoot(from.moduleFolder);
   if (root === undefined) return undefined;
   const source = join(root, "src", "main.ts");
-  // The sources first: an executable that was built some time ago may not be what is being worked on.
+  // The sources first: an executable in dist may be older than the sources.
   if (from.isBun && isFile(source)) {
     const settings = `--config=${join(root, "bunfig.toml")}`;
     return [from.runtime, "--no-env-file", "--no-install", settings, source];
@@ -94,7 +94,7 @@ function inPackage(from: Surroundings): Command | undefined {
   return isFile(built) ? [built] : undefined;
 }
 
-/** The folder of the package that this module belongs to; undefined when it was bundled into something else. */
+/** Folder of this module's package; undefined when it was bundled. */
 function packageRoot(start: string): string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
     const file = join(folder, "package.json");
@@ -103,7 +103,7 @@ function packageRoot(start: string): string | undefined {
   }
 }
 
-/** Folders above may hold anything under this name. */
+/** Folders above may contain an unrelated package of this name. */
 function nameIn(file: string): unknown {
   try {
     return (JSON.parse(readFileSync(file, "utf8")) as { name?: unknown } | null)?.name;

@@ -1,6 +1,6 @@
 /**
- * `ninefold/testing`: a throw-away Ninefold for test suites, with time in the test's own hands. Works in every
- * test runner on Bun and on Node.js 20 and newer, and needs no other package.
+ * `ninefold/testing`: throw-away Ninefold instances for test suites, with a clock that the test controls. Works in
+ * every test runner on Bun and on Node.js 20 and newer, without other packages.
  */
 import { Agent, request as send } from "node:http";
 import { text } from "node:stream/consumers";
@@ -12,68 +12,68 @@ import { type OpenSink, openSink, type ReceivedWebhook, type WebhookSink } from 
 
 export type { Duration, ReceivedWebhook, WebhookSink };
 
-/** What an instance differs in from a plain one. */
+/** Options of an instance. */
 export interface StartOptions {
-  /**
-   * `test` (the default): time stands still and moves by {@link NinefoldInstance.advance}. `real`: time runs by itself.
-   */
+  /** `test` (default): time moves only with {@link NinefoldInstance.advance}. `real`: the system clock. */
   readonly clock?: "test" | "real";
-  /** Further arguments of `ninefold serve`, such as `["--signup", "free", "--config", "test/ninefold.toml"]`. */
+  /** More arguments of `ninefold serve`, such as `["--signup", "free", "--config", "test/ninefold.toml"]`. */
   readonly args?: readonly string[];
-  /** Set in the server's environment, where no `NINEFOLD_…` of this process goes by itself. */
+  /** Environment variables of the server. `NINEFOLD_…` variables of this process are not passed on. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The program to run, with its first arguments, instead of the one that is found. */
+  /** The program to run with its first arguments, instead of the one that is found. */
   readonly command?: string | readonly [string, ...string[]];
-  /** How long the start may take (30,000). */
+  /** Timeout of the start in milliseconds (default 30,000). */
   readonly startTimeoutMs?: number;
 }
 
-/** What a new account is to be. */
+/** Settings of a new account. */
 export interface AccountOptions {
-  /** `scale` unless said otherwise. */
+  /** `scale` by default. */
   readonly tier?: "free" | "starter" | "pro" | "scale" | "unlimited";
-  /** Credits; the tier's monthly ones unless said otherwise. */
+  /** Credits; by default the monthly credits of the tier. */
   readonly balance?: number;
-  /** An address of its own unless said otherwise. */
+  /** By default a unique address. */
   readonly email?: string;
 }
 
-/** An account that a test has made. */
+/** An account that a test has created. */
 export interface TestAccount {
   readonly userId: string;
-  /** Its platform key, which has every scope. */
+  /** Its platform key, with every scope. */
   readonly apiKey: string;
   readonly email: string;
 }
 
 /** A running instance. */
 export interface NinefoldInstance {
-  /** Where it listens, such as `http://127.0.0.1:40123`. */
+  /** Base URL, such as `http://127.0.0.1:40123`. */
   readonly url: string;
   /** The operator's platform key: every scope, no rate limit, no credit costs. */
   readonly apiKey: string;
-  /** A client with that key; `client.withKey(apiKey)` is one of another account. */
+  /** A client with that key; `client.withKey(apiKey)` is a client of another account. */
   readonly client: Ninefold;
   /** The operator's account. */
   readonly userId: string;
-  /** The process id of the server. */
+  /** Process id of the server. */
   readonly pid: number;
   /**
-   * Moves the test clock, and resolves to the new time (epoch ms) once everything that fell due has been run in
-   * order and its deliveries have been attempted.
+   * Advances the test clock. Resolves to the new time in epoch milliseconds after everything that fell due has run
+   * in order and its deliveries have been attempted.
    *
-   * @throws RangeError for what is no duration; Error on a real clock, or when the server has ended.
+   * @throws RangeError for an invalid duration; Error on a real clock, or when the server has ended.
    */
   advance(by: Duration): Promise<number>;
-  /** The server's time (epoch ms). @throws Error when the server has ended. */
+  /** The server's time in epoch milliseconds. @throws Error when the server has ended. */
   now(): Promise<number>;
-  /** Makes an account of its own, which has limits and costs as customers have them. @throws Error when refused. */
+  /** Creates an account with the limits and costs of a customer. @throws Error if it is rejected. */
   account(options?: AccountOptions): Promise<TestAccount>;
-  /** Opens a receiver of webhooks in this process; it is closed by {@link stop}. */
+  /** Opens a webhook receiver in this process; {@link stop} closes it. */
   webhookSink(): Promise<WebhookSink>;
-  /** What the server has logged so far. */
+  /** The server's log. */
   log(): string;
-  /** Ends the server and resolves when neither process nor folder is left. May be called more than once. */
+  /**
+   * Stops the server. Resolves when its process has ended and its folder is removed. Can be called more than once.
+   */
   stop(): Promise<void>;
   /** The same as {@link stop}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -81,14 +81,14 @@ export interface NinefoldInstance {
 
 /** Generous, since machines that run tests can be busy. */
 const START_TIMEOUT_MS = 30_000;
-/** What configures Ninefold or its runtime does not pass to the server by itself: it would change what tests see. */
+/** Variables that configure Ninefold or its runtime are not passed on: they would change what tests see. */
 const NOT_PASSED_ON = /^(NINEFOLD|NODE|BUN)_/i;
 
 /**
- * Starts a throw-away instance on a free port of loopback. It ends with this process at the latest, whatever ends
- * that; an instance that was forgotten keeps no process alive.
+ * Starts a throw-away instance on a free loopback port. It ends no later than this process, however that ends; an
+ * instance that is not stopped keeps no process alive.
  *
- * @throws Error with the server's own line when it does not start, or when there is no Ninefold to start.
+ * @throws Error with the server's message when it does not start, or when no Ninefold is found.
  */
 export async function startNinefold(options: StartOptions = {}): Promise<NinefoldInstance> {
   const environment = environmentOf(options);
@@ -112,7 +112,7 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
   async function advance(by: Duration): Promise<number> {
     const advanceMs = durationMs(by);
     if (isReal) {
-      throw new Error('Time runs by itself here: start the instance without clock: "real" to advance it.');
+      throw new Error('This instance uses the real clock: start it without clock: "real" to advance it.');
     }
     const { now } = await ask(200, "/v1/admin/clock", { advance_ms: advanceMs });
     return Number(now);
@@ -129,7 +129,7 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
     advance,
     stop,
     client: new Ninefold({ url, apiKey: apiKey === "" ? null : apiKey }),
-    // On the real clock both processes read the same one.
+    // With the real clock both processes share it.
     now: () => (isReal ? Promise.resolve(Date.now()) : advance(0)),
     account: async ({ email = `user-${crypto.randomUUID()}@example.com`, tier = "scale", balance } = {}) => {
       const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
@@ -148,7 +148,7 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Posts as the operator. @throws Error unless the answer has the status; it says how the server has ended, if it has. */
+/** Sends a POST as the operator. @throws Error for any other status, or with the reason why the server has ended. */
 async function askOperator(
   server: ServerProcess,
   { url, apiKey }: Pick<NinefoldInstance, "url" | "apiKey">,
@@ -159,11 +159,11 @@ async function askOperator(
   const answer = await post(`${url}${path}`, apiKey, body).catch(async (error: unknown) => {
     const ending = await server.endingSoon();
     if (ending === undefined) throw error;
-    throw new Error(`The Ninefold server is gone: ${ending}.\n${server.log}`.trimEnd(), { cause: error });
+    throw new Error(`The Ninefold server has ended: ${ending}.\n${server.log}`.trimEnd(), { cause: error });
   });
   if (answer.status === status) return answer.body;
   const { message } = (answer.body["error"] ?? {}) as { message?: string };
-  throw new Error(`POST ${path} was answered with ${answer.status}: ${message ?? "no reason given"}`);
+  throw new Error(`POST ${path} returned ${answer.status}: ${message ?? "no reason given"}`);
 }
 
 function commandOf({ command }: StartOptions): Command {
@@ -173,19 +173,19 @@ function commandOf({ command }: StartOptions): Command {
 
 function environmentOf(options: StartOptions): Record<string, string> {
   const passed = Object.entries(process.env).filter(([name]) => !NOT_PASSED_ON.test(name));
-  // Only the sources need it: the executable brings its own.
+  // Only the sources need it: the executable has its own default.
   return { ...Object.fromEntries(passed), NODE_ENV: "production", ...options.env };
 }
 
-/** An answer of the server. */
+/** A response of the server. */
 interface Answer {
   readonly status: number;
   readonly body: JsonObject;
 }
 
 /**
- * Posts JSON with a key. Not by fetch, which gives up after minutes: an advance of the clock takes as long as what
- * falls due takes. The connection is closed with the answer, so it keeps no process alive.
+ * Sends a POST with JSON. Not with fetch, which times out after minutes: advancing the clock takes as long as the
+ * jobs. The connection is closed after the response, so it keeps no process alive.
  *
  * @throws Error of the connection.
  */

@@ -1,10 +1,13 @@
 #!/usr/bin/env node
-/** `ninefold` as npm installs it: becomes the executable that the package for this platform brings, as far as Node can. */
+/** `ninefold` as npm installs it: runs the executable of the package for this platform. */
 import { spawn } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { findCommand, surroundingsOf } from "./executable.ts";
 
-/** What others end a program with. The server takes a repeated one as one, so Ctrl-C may reach it from the terminal too. */
+/**
+ * Signals that are passed on. The server handles a repeated signal once, so Ctrl-C may also reach it from the
+ * terminal.
+ */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 function fail(why: string): void {
@@ -14,13 +17,15 @@ function fail(why: string): void {
 
 function launch(): void {
   const { NINEFOLD_BINARY } = process.env;
-  // Not on the PATH, where this launcher itself is found.
+  // Not from the PATH, where this launcher itself is found.
   const [program, ...args] = findCommand({
     ...surroundingsOf(import.meta.url),
     environment: { NINEFOLD_BINARY },
   });
   if (realpathSync(program) === realpathSync(process.argv[1] ?? ""))
-    throw new Error("NINEFOLD_BINARY names npm's launcher; name the executable itself, or unset it.");
+    throw new Error(
+      "NINEFOLD_BINARY is set to npm's launcher. Set it to the executable itself, or unset it.",
+    );
   const child = spawn(program, [...args, ...process.argv.slice(2)], { stdio: "inherit" });
   child.once("error", (error) => fail(`${program} could not be run (${error.message}).`));
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));

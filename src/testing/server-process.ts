@@ -13,7 +13,7 @@ export interface Launch {
   readonly readyTimeoutMs: number;
 }
 
-/** What the server says of itself when it is ready. */
+/** The line that the server prints when it is ready. */
 interface ReadyLine {
   readonly url: string;
   readonly api_key?: string;
@@ -21,19 +21,19 @@ interface ReadyLine {
   readonly pid: number;
 }
 
-/** Time for an orderly end: what is thrown away needs no more. */
+/** Time for a graceful stop: throw-away data needs no more. */
 const STOP_TIMEOUT_MS = 3_000;
-/** Between the last connection of a process and the news of its end lies a moment. */
+/** A connection breaks slightly before the exit of its process is reported. */
 const END_NEWS_MS = 500;
-/** The end of the log tells most; the bound keeps a chatty server from filling memory. */
+/** The end of the log is the most useful; the limit keeps a chatty server from filling memory. */
 const LOG_CHARACTERS_MAX = 256 * 1024;
 
 /**
- * A server in a process of its own that ends with this process, whatever ends that: the server stops when its
- * standard input does, and only this process holds the other end. Nothing here keeps this process alive.
+ * A server process that ends with this process, however that ends: the server stops when its standard input closes,
+ * and only this process holds the other end. Nothing here keeps this process alive.
  */
 export class ServerProcess {
-  /** What the server has logged so far; the last of it when it is much. */
+  /** The server's log, at most its last part. */
   log = "";
   private ending: string | undefined;
   private readonly process: ChildProcess;
@@ -53,13 +53,13 @@ export class ServerProcess {
         this.ending = `it could not be run (${error.message})`;
         resolve(undefined);
       });
-      // "close" comes after the last of its output, unlike "exit".
+      // "close" comes after the last output, unlike "exit".
       this.process.once("close", (code, signal) => {
         this.ending ??= signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
         resolve(undefined);
       });
     });
-    // A server that has ended does not read: its end is noticed above.
+    // A server that has ended does not read; its end is handled above.
     this.process.stdin?.on("error", () => {});
     collect(this.process.stderr, (text) => {
       this.log = (this.log + text).slice(-LOG_CHARACTERS_MAX);
@@ -74,7 +74,7 @@ export class ServerProcess {
     });
   }
 
-  /** Starts a server and waits until it is ready. @throws Error with what the server says when it does not start. */
+  /** Starts a server and waits until it is ready. @throws Error with the server's message when it does not start. */
   static async start(launch: Launch): Promise<{ server: ServerProcess; ready: ReadyLine }> {
     const server = new ServerProcess(launch);
     try {
@@ -87,13 +87,16 @@ export class ServerProcess {
     }
   }
 
-  /** How the server has ended; undefined while it runs. Waits a little: connections break before an end is told. */
+  /**
+   * How the server has ended; undefined while it runs. Waits briefly, since connections break before the exit is
+   * reported.
+   */
   async endingSoon(): Promise<string | undefined> {
     await within(END_NEWS_MS, this.ended);
     return this.ending;
   }
 
-  /** Ends the server `pid` and waits until nothing is left of it. Further calls wait for the same end. */
+  /** Stops the server and waits until its process and folder are gone. Further calls wait for the same stop. */
   stop(pid = this.process.pid): Promise<void> {
     this.stopping ??= this.end(pid);
     return this.stopping;
@@ -107,7 +110,7 @@ export class ServerProcess {
     throw new Error(startFailure(this.launch.command, problem, this.log));
   }
 
-  /** Ends the process, by force if need be, and removes its folder if it could not do so itself. */
+  /** Stops the process, with SIGKILL if necessary, and removes its folder if the process could not. */
   private async end(pid: number | undefined): Promise<void> {
     if (this.ending === undefined) {
       for (const held of this.held()) held.ref?.();
@@ -115,7 +118,7 @@ export class ServerProcess {
       stdin?.end();
       const force = setTimeout(() => {
         this.process.kill("SIGKILL");
-        // A program that it has started itself, such as that of a script, may hold the other ends: they are not waited for.
+        // Processes that it started may hold the pipes open; they are not waited for.
         stdout?.destroy();
         stderr?.destroy();
       }, STOP_TIMEOUT_MS);
@@ -125,14 +128,14 @@ export class ServerProcess {
     if (pid !== undefined) removeFolderOf(pid, this.launch.environment);
   }
 
-  /** What may be a reason for this process to stay. */
+  /** Handles that could keep this process alive. */
   private held(): Partial<Referenced>[] {
     const { stdin, stdout, stderr } = this.process;
     return [this.process, stdin, stdout, stderr].filter((one) => one !== null) as Partial<Referenced>[];
   }
 }
 
-/** What a promise gives; undefined when that takes longer. */
+/** The value of a promise; undefined after a timeout. */
 async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T | undefined> {
   let late: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise<undefined>((resolve) => {
@@ -143,7 +146,7 @@ async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T | un
   return result;
 }
 
-/** What may keep the event loop alive. */
+/** Handles that may keep the event loop alive. */
 interface Referenced {
   ref(): void;
   unref(): void;
@@ -158,24 +161,24 @@ function readReadyLine(line: string, [program]: Command): ReadyLine {
     const ready = JSON.parse(line) as ReadyLine;
     if (typeof ready.url === "string" && typeof ready.pid === "number") return ready;
   } catch {
-    // Told below, with the line itself.
+    // Reported below with the line itself.
   }
   throw new Error(
-    `${program} is no Ninefold server of this version: it printed ${JSON.stringify(line)} when started.`,
+    `${program} is not a Ninefold server of this version: it printed ${JSON.stringify(line)} at its start.`,
   );
 }
 
-/** What the command line says itself begins with this. */
+/** Prefix of messages of the command line. */
 const OWN_LINE = "ninefold: ";
 
-/** The server's own line where it gave one: it says what is wrong and what would be right. */
+/** The server's own message if there is one. */
 function startFailure([program]: Command, problem: string, log: string): string {
   const own = log.split("\n").find((line) => line.startsWith(OWN_LINE));
   if (own !== undefined) return `Ninefold did not start: ${own.slice(OWN_LINE.length)}`;
   return `Ninefold did not start: ${problem}. The program was ${program}.${log === "" ? "" : `\n${log}`}`;
 }
 
-/** The temporary folder of a server carries its process id; one that was killed has left it behind. */
+/** The temporary folder of a server contains its process id; a killed server leaves it behind. */
 function removeFolderOf(pid: number, environment: Readonly<Record<string, string>>): void {
   const parent = environment["TMPDIR"] ?? tmpdir();
   for (const name of existsSync(parent) ? readdirSync(parent) : []) {
@@ -183,7 +186,7 @@ function removeFolderOf(pid: number, environment: Readonly<Record<string, string
     try {
       rmSync(join(parent, name), { recursive: true, force: true });
     } catch {
-      // Another user's, who had a process of this id: not ours to remove.
+      // Belongs to another user's process with this id.
     }
   }
 }

@@ -9,21 +9,21 @@ export interface ReceivedWebhook {
   readonly path: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The exact body, as text: what signatures are computed over. */
+  /** The exact body as text: the input of signatures. */
   readonly body: string;
 }
 
-/** A receiver of webhooks in this process, on a loopback port of its own. */
+/** A webhook receiver in this process, on its own loopback port. */
 export interface WebhookSink {
-  /** Where to have webhooks sent; any path below it arrives here too. */
+  /** URL for webhooks; any path below it is received too. */
   readonly url: string;
-  /** What has arrived, oldest first. */
+  /** Received requests, oldest first. */
   readonly received: readonly ReceivedWebhook[];
-  /** What it answers from now on, from 200 to 599; 200 at first. @throws RangeError for another one. */
+  /** Sets the response status from now on, 200 to 599; initially 200. @throws RangeError for another one. */
   status: number;
 }
 
-/** A sink, and how to close it. */
+/** A sink and its close function. */
 export interface OpenSink {
   readonly sink: WebhookSink;
   close(): Promise<void>;
@@ -39,7 +39,7 @@ export async function openSink(): Promise<OpenSink> {
         received.push({ method, path: url, headers, body });
         response.writeHead(sink.status, { connection: "close" }).end();
       })
-      // A sender that broke off in the middle has sent nothing, and is no reason for the test's process to end.
+      // An incomplete request is ignored and must not end the test's process.
       .catch(() => response.destroy());
   });
   const port = await listen(server);

@@ -49,7 +49,7 @@ describe("the key of a client", () => {
   test.each([KEY, "http://me:secret@127.0.0.1:99999"])("a url that holds a secret is not repeated", (url) => {
     expect(() => new Ninefold({ url, apiKey: KEY })).toThrow(
       new TypeError(
-        `url must be an address such as https://ninefold.example.com, not a text of ${url.length} characters in another form`,
+        `url must be an address such as https://ninefold.example.com, not a malformed string of ${url.length} characters`,
       ),
     );
   });
@@ -100,7 +100,7 @@ describe("other arguments", () => {
 
   test("so is an invalid Date, as a rejection", async () => {
     const error = await nf.catch.events.deleteBefore("b", new Date("soon")).catch((thrown) => thrown);
-    expect(error).toEqual(new TypeError("before must be a time, not an invalid Date"));
+    expect(error).toEqual(new TypeError("before must be a valid time, not an invalid Date"));
   });
 
   test("the longest time-out works for locks, too, which take the wait on top", async () => {

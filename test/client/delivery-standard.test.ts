@@ -26,7 +26,7 @@ describe("by the project's secret", () => {
     });
     const other = new Headers(headers);
     other.set("webhook-id", "another");
-    const holdsNot = "its signature does not hold";
+    const holdsNot = "its signature is not valid";
     await expect(verifyDelivery(other, body, secret, now())).rejects.toThrow(holdsNot);
     await expect(verifyDelivery(headers, `${body} `, secret, now())).rejects.toThrow(holdsNot);
     // With the old headers gone it is verified all the same.
@@ -72,8 +72,8 @@ describe("by the project's secret", () => {
     const forged = new Headers(headers);
     forged.set("webhook-signature", "v1,AAAA");
     expect((await verifyDelivery(forged, body, [key, next], now())).kind).toBe("relay");
-    await expect(verifyDelivery(forged, body, ["sm_other", next], now())).rejects.toThrow("does not hold");
-    await expect(verifyDelivery(old, body, next, now())).rejects.toThrow("it has no webhook-id");
+    await expect(verifyDelivery(forged, body, ["sm_other", next], now())).rejects.toThrow("is not valid");
+    await expect(verifyDelivery(old, body, next, now())).rejects.toThrow("the header webhook-id");
   });
 });
 
@@ -89,34 +89,34 @@ describe("what is refused", () => {
   test.each<[string, object, string | null]>([
     ["the specification's", {}, null],
     ["one among others", { "webhook-signature": `v1a,x v1,AAAA ${STANDARD["webhook-signature"]} v2,` }, null],
-    ["no id", { "webhook-id": undefined }, "it has no webhook-id"],
-    ["an empty id", { "webhook-id": "" }, "it has no webhook-id"],
-    ["no time", { "webhook-timestamp": undefined }, "it has no webhook-timestamp"],
-    ["no signature", { "webhook-signature": undefined }, "it has no webhook-signature"],
-    ["milliseconds", { "webhook-timestamp": `${STANDARD_AT}` }, "its webhook-timestamp has another form"],
-    ["a time that is none", { "webhook-timestamp": "now" }, "its webhook-timestamp has another form"],
-    ["another time", { "webhook-timestamp": "1767225601" }, "its signature does not hold"],
+    ["no id", { "webhook-id": undefined }, "the header webhook-id is missing"],
+    ["an empty id", { "webhook-id": "" }, "the header webhook-id is missing"],
+    ["no time", { "webhook-timestamp": undefined }, "the header webhook-timestamp is missing"],
+    ["no signature", { "webhook-signature": undefined }, "the header webhook-signature is missing"],
+    ["milliseconds", { "webhook-timestamp": `${STANDARD_AT}` }, "its webhook-timestamp is malformed"],
+    ["a time that is none", { "webhook-timestamp": "now" }, "its webhook-timestamp is malformed"],
+    ["another time", { "webhook-timestamp": "1767225601" }, "its signature is not valid"],
     [
       "a part moved",
       { "webhook-id": "msg_01.1767225600", "webhook-timestamp": "1767225600" },
-      "its signature does not hold",
+      "its signature is not valid",
     ],
     [
       "a signature cut",
       { "webhook-signature": STANDARD["webhook-signature"].slice(0, -1) },
-      "its signature does not hold",
+      "its signature is not valid",
     ],
     [
       "another version",
       { "webhook-signature": STANDARD["webhook-signature"].replace("v1", "v2") },
-      "its signature does not hold",
+      "its signature is not valid",
     ],
-    ["an event in a header alone", { "x-svc-event": "monitor.down" }, "it is no alert of a monitor"],
+    ["an event in a header alone", { "x-svc-event": "monitor.down" }, "it is not an alert of a monitor"],
   ])("Standard Webhooks: %s", async (_, change, why) => {
     const headers = { ...STANDARD, ...change };
     const verified = verifyDelivery(headers, STANDARD_BODY, WHSEC, { now: STANDARD_AT });
     if (why === null) expect(await verified).toMatchObject({ id: "msg_01", signedAt: STANDARD_AT });
-    else await expect(verified).rejects.toThrow(`This is not a delivery to be trusted: ${why}.`);
+    else await expect(verified).rejects.toThrow(`The delivery is not valid: ${why}.`);
   });
 
   test("Standard Webhooks: five minutes either way", async () => {

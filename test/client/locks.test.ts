@@ -176,7 +176,7 @@ describe("withLock", () => {
         { ttlMs: 3_000 },
       )
       .catch((thrown) => thrown);
-    expect(error.message).toBe("The lock h was lost: another one holds it now.");
+    expect(error.message).toBe("The lock h was lost: another client holds it now.");
     expect(await client().locks.release("h", thief)).toEqual({ status: "released" });
   });
 
@@ -191,7 +191,9 @@ describe("withLock", () => {
         { ttlMs: TTL_MS },
       )
       .catch((thrown) => thrown);
-    expect(error.message).toBe("The lock i was lost: it had expired, and others may have held it meanwhile.");
+    expect(error.message).toBe(
+      "The lock i was lost: it had expired, and another client may have held it since.",
+    );
     expect(await isLocked("i")).toBe(false);
   });
 
@@ -204,7 +206,7 @@ describe("withLock", () => {
       .withLock("j", work)
       .catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "lock_lost" });
-    expect(error.message).toBe("The lock j was lost: it was not held any more when it was to be released.");
+    expect(error.message).toBe("The lock j was lost: it was no longer held when it was released.");
   });
 
   // Alone: it holds everyone else up, too.

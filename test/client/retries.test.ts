@@ -211,7 +211,7 @@ describe("waits", () => {
       .catch((thrown) => thrown);
     expect(error).toBeInstanceOf(NinefoldConnectionError);
     expect(error).toMatchObject({ code: "timed_out", status: 0, requestId: null });
-    expect(error.message).toBe(`GET ${stub.url}/v1/ping was not answered within 50 ms`);
+    expect(error.message).toBe(`GET ${stub.url}/v1/ping did not respond within 50 ms`);
   });
 
   test.each([
@@ -248,12 +248,12 @@ describe("errors", () => {
   });
 
   test.each<[string, StubAnswer, string]>([
-    ["of a proxy", PROXY, "answered 502 without an error of the API"],
-    ["that is no JSON", { body: "hello" }, "answered 200 with something that is not JSON"],
+    ["of a proxy", PROXY, "returned 502 without an error of the API"],
+    ["that is no JSON", { body: "hello" }, "returned 200 with a body that is not JSON"],
     [
       "that leads elsewhere",
       { status: 301, headers: { Location: "https://ninefold.example.com/v1/ping" } },
-      "answered 301 without an error of the API, to https://ninefold.example.com/v1/ping: give that address as url",
+      "returned 301 without an error of the API, to https://ninefold.example.com/v1/ping: use that address as url",
     ],
   ])("an answer %s", async (_, answer, message) => {
     using stub = await startStub(answer);
@@ -267,7 +267,7 @@ describe("errors", () => {
     const nf = new Ninefold({ url: "http://127.0.0.1:9", apiKey: KEY, retries: 0 });
     const error = await nf.account.balance().catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "connection_failed", status: 0 });
-    expect(error.message).toStartWith("GET http://127.0.0.1:9/v1/meter/balance was not answered: ");
+    expect(error.message).toStartWith("GET http://127.0.0.1:9/v1/meter/balance could not be reached: ");
     expect(Bun.inspect(error)).not.toContain(KEY);
   });
 });
@@ -283,7 +283,7 @@ describe("options", () => {
     [{ url: "https://a.example/?x=1" }, "url must be an address without user name, password, ? and #"],
     [
       { url: "https://a.example", apiKey: " sm_a_00000000\n" },
-      "apiKey must be a key such as sm_<letters and digits>_<8 hex digits>; it is a text of 15 characters in another form",
+      "apiKey must be a key such as sm_<letters and digits>_<8 hex digits>; it is a malformed string of 15 characters",
     ],
     [
       { url: "https://a.example", timeoutMs: 0 },
@@ -325,12 +325,12 @@ describe("options", () => {
       fetch: () => Promise.reject(new TypeError("Failed to fetch")),
     });
     const message = async (): Promise<string> => (await nf.ping().catch((error) => error)).message;
-    const plain = "GET https://api.example/base/v1/ping was not answered: Failed to fetch";
+    const plain = "GET https://api.example/base/v1/ping could not be reached: Failed to fetch";
     expect(await message()).toBe(plain);
     try {
       Object.assign(globalThis, { location: { origin: "https://shop.example" } });
       expect(await message()).toBe(
-        `${plain}. If the server runs, it may not know this page: start it with --cors-origins https://shop.example`,
+        `${plain}. If the server is running, it may not allow this origin: start it with --cors-origins https://shop.example`,
       );
       Object.assign(globalThis, { location: { origin: "https://api.example" } });
       expect(await message()).toBe(plain);

@@ -128,7 +128,7 @@ test(
     await inspector.getByLabel("Group name").fill("Core");
     await inspector.getByLabel("Add monitor").selectOption({ label: "Service 0 of 3 3" });
     await inspector.getByLabel("Add monitor").selectOption({ label: "Service 1 of 3 3" });
-    await inspector.getByRole("button", { name: "Take Service 1 of 3 3 off" }).click();
+    await inspector.getByRole("button", { name: "Remove Service 1 of 3 3" }).click();
     await inspector.getByLabel("Show latency").check();
     await inspector.getByRole("button", { name: "Save" }).click();
     await page.getByText("Status page saved").waitFor();

@@ -119,7 +119,7 @@ describe("the Ninefold that is started", () => {
     expect(findCommand(surroundings({ moduleFolder }))).toEqual([at("dist/ninefold")]);
   });
 
-  test("is the file that NINEFOLD_BINARY names without a folder, not another one on the PATH", () => {
+  test("is the file that NINEFOLD_BINARY is set to without a folder, not another one on the PATH", () => {
     const environment = { NINEFOLD_BINARY: "package.json" };
     expect(findCommand(surroundings({ environment }))).toEqual([join(process.cwd(), "package.json")]);
   });
@@ -131,12 +131,12 @@ describe("the Ninefold that is started", () => {
     );
   });
 
-  test("is not looked for elsewhere when NINEFOLD_BINARY names nothing that is there", () => {
+  test("is not looked for elsewhere when NINEFOLD_BINARY is set to nothing that is there", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold");
     const environment = { NINEFOLD_BINARY: at("gone") };
     expect(() => findCommand(surroundings({ environment }))).toThrow(
-      `NINEFOLD_BINARY names ${at("gone")}, which is no file.`,
+      `NINEFOLD_BINARY is set to ${at("gone")}, which is not a file.`,
     );
     expect(findCommand(surroundings({ environment: { NINEFOLD_BINARY: "" } }))).toEqual([
       at("package/dist/ninefold"),

@@ -51,7 +51,7 @@ describe("an instance", () => {
     expect(await nf.now()).toBe(start);
     expect(await nf.advance(1_500)).toBe(start + 1_500);
     expect(await nf.advance("2h30m")).toBe(start + 1_500 + 2.5 * HOUR_MS);
-    expect(await refusal(nf.advance("soon"))).toStartWith('"soon" is no duration: ');
+    expect(await refusal(nf.advance("soon"))).toStartWith('"soon" is not a duration: ');
     expect(await nf.now()).toBe(start + 1_500 + 2.5 * HOUR_MS);
   });
 
@@ -115,7 +115,7 @@ describe("an instance", () => {
     expect(plain.email).not.toBe((await nf.account()).email);
 
     expect(await refusal(nf.account({ email: "ada@example.com" }))).toMatch(
-      /^POST \/v1\/admin\/accounts was answered with 409: \w.*\.$/,
+      /^POST \/v1\/admin\/accounts returned 409: \w.*\.$/,
     );
   });
 
@@ -193,7 +193,7 @@ describe("options", () => {
     await until(() => Date.now() > first, "a millisecond later");
     expect(await real.now()).toBeGreaterThan(first);
     expect(await refusal(real.advance("1h"))).toBe(
-      'Time runs by itself here: start the instance without clock: "real" to advance it.',
+      'This instance uses the real clock: start it without clock: "real" to advance it.',
     );
   });
 
@@ -246,8 +246,11 @@ describe("a start that fails", () => {
       ["/bin/sh", "-c", "echo oh >&2; kill -9 $$"],
       /^Ninefold did not start: it was ended by SIGKILL\. The program was \/bin\/sh\.\noh\n$/,
     ],
-    [["/bin/echo", "hello"], /^\/bin\/echo is no Ninefold server of this version: it printed "hello serve /],
-    [["/bin/echo", "{}"], /^\/bin\/echo is no Ninefold server of this version: /],
+    [
+      ["/bin/echo", "hello"],
+      /^\/bin\/echo is not a Ninefold server of this version: it printed "hello serve /,
+    ],
+    [["/bin/echo", "{}"], /^\/bin\/echo is not a Ninefold server of this version: /],
   ] as const)("says what the program did: %p", async (command, message) => {
     expect(await refusal(startNinefold({ command }))).toMatch(message);
   });
@@ -298,7 +301,7 @@ describe("the end", () => {
     process.kill(other.pid, "SIGKILL");
     await until(() => !isRunning(other.pid), "the server's end");
     expect(await refusal(other.advance("1h"))).toMatch(
-      /^The Ninefold server is gone: it was ended by SIGKILL\./,
+      /^The Ninefold server has ended: it was ended by SIGKILL\./,
     );
     const [folder = ""] = readdirSync(temporary).filter((name) => name.startsWith("ninefold-"));
     expect(existsSync(join(temporary, folder, "ninefold.db"))).toBe(true);

@@ -4,16 +4,16 @@ import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { AdminAudit } from "./audit.ts";
 import { AdminBackups } from "./backups.ts";
 
-/** The account of the key: its credits, and its platform key. */
+/** The key's account: its credits and its platform key. */
 export class Account {
   constructor(private readonly api: Api) {}
 
-  /** The credits that requests are paid with. */
+  /** Returns the credits of the account. */
   balance(options?: RequestOptions): Answers<"meter.own.balance"> {
     return this.api.call("meter.own.balance", {}, options);
   }
 
-  /** Takes credits. @throws NinefoldError `insufficient_balance` with `extras.balance`; nothing has changed then. */
+  /** Deducts credits. @throws NinefoldError `insufficient_balance` with `extras.balance`; nothing is changed then. */
   deduct(amount: number, options?: ChangeOptions): Answers<"meter.own.deduct"> {
     return this.api.call("meter.own.deduct", { body: { amount } }, options);
   }
@@ -23,14 +23,14 @@ export class Account {
     return this.api.call("meter.own.refill", { body: { amount } }, options);
   }
 
-  /** The ledger of the credits, newest first. */
+  /** Lists the ledger of the credits, newest first. */
   history(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"meter.own.history", "entries"> {
     return this.api.list("meter.own.history", "entries", { query }, options);
   }
 
   /**
-   * A new platform key; older ones work for the grace period, `graceHours` or as the server is configured, but change
-   * no keys any more. @throws NinefoldError 429 within the same hour.
+   * Rotates the platform key. Older keys work for the grace period (`graceHours`, or as the server is configured),
+   * but can no longer change keys. @throws NinefoldError 429 within the same hour.
    */
   rotateKey(
     options: ChangeOptions & { readonly graceHours?: number | undefined } = {},
@@ -40,13 +40,13 @@ export class Account {
     return this.api.call("keys.platform.rotate", { body }, rest);
   }
 
-  /** Logs all browsers of the account out. */
+  /** Ends all browser sessions of the account. */
   endSessions(options?: ChangeOptions): Answers<"sessions.end"> {
     return this.api.call("sessions.end", {}, options);
   }
 }
 
-/** The operator's API, and the test clock. */
+/** The operator's API and the test clock. */
 export class Admin {
   readonly accounts: AdminAccounts;
   readonly audit: AdminAudit;
@@ -58,50 +58,50 @@ export class Admin {
     this.backups = new AdminBackups(api);
   }
 
-  /** How the server is. */
+  /** Returns the state of the server. */
   status(options?: RequestOptions): Answers<"admin.status.read"> {
     return this.api.call("admin.status.read", {}, options);
   }
 
-  /** Every option of the server, with its value and where that comes from. Secrets are masked. */
+  /** Returns every option of the server with its value and source. Secrets are masked. */
   options(options?: RequestOptions): Answers<"admin.options.list"> {
     return this.api.call("admin.options.list", {}, options);
   }
 
-  /** Makes a link that logs a browser in with this client's key, once. */
+  /** Creates a link that logs a browser in with this client's key, once. */
   createLoginLink(body: LoginLinkBody = {}, options?: ChangeOptions): Answers<"admin.login_links.create"> {
     return this.api.call("admin.login_links.create", { body }, options);
   }
 
   /**
-   * Moves the test clock of a server that was started with one, and runs everything that falls due on the way. It
-   * answers when that is done.
+   * Advances the test clock of a server that was started with one and runs everything that falls due. Resolves when
+   * all of it is complete.
    */
   advanceClock(ms: number, options?: ChangeOptions): Answers<"admin.clock.advance"> {
     return this.api.call("admin.clock.advance", { body: { advance_ms: ms } }, options);
   }
 }
 
-/** Everybody's accounts, for the operator. */
+/** All accounts, for the operator. */
 export class AdminAccounts {
   constructor(private readonly api: Api) {}
 
-  /** Makes an account. Its key is in this answer and never again. */
+  /** Creates an account. Its key is shown in this response only. */
   create(body: AccountCreateBody, options?: ChangeOptions): Answers<"admin.accounts.create"> {
     return this.api.call("admin.accounts.create", { body }, options);
   }
 
-  /** Accounts, newest first. */
+  /** Lists accounts, newest first. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.accounts.list", "accounts"> {
     return this.api.list("admin.accounts.list", "accounts", { query }, options);
   }
 
-  /** Changes e-mail address, tier, balance or suspension; what is left out stays. */
+  /** Updates e-mail address, tier, balance or suspension. Omitted fields stay unchanged. */
   update(userId: string, body: AccountUpdateBody, options?: ChangeOptions): Answers<"admin.accounts.update"> {
     return this.api.call("admin.accounts.update", { params: { user_id: userId }, body }, options);
   }
 
-  /** Ends all platform keys of an account at once and makes a new one, which is in this answer and never again. */
+  /** Replaces all platform keys of an account immediately. The new key is shown in this response only. */
   resetKey(userId: string, options?: ChangeOptions): Answers<"keys.platform.reset"> {
     return this.api.call("keys.platform.reset", { params: { user_id: userId } }, options);
   }

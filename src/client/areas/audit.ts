@@ -1,31 +1,31 @@
 import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
 import type { RequestOptions } from "../options.ts";
 
-/** Who changed what in the account, or with a key of one project in that. */
+/** The audit log of the account, or of the key's project. */
 export class Audit {
   constructor(private readonly api: Api) {}
 
-  /** Entries, newest first. A page may be short, or empty, and not be the last. */
+  /** Lists entries, newest first. A page can be short or empty without being the last one. */
   list(query: QueryOf<"audit.list"> = {}, options: RequestOptions = {}): ListOf<"audit.list", "entries"> {
     return this.api.list("audit.list", "entries", { query }, options);
   }
 
-  /** One entry. */
+  /** Returns an entry. */
   get(sequence: string, options?: RequestOptions): Answers<"audit.read"> {
     return this.api.call("audit.read", { params: { sequence } }, options);
   }
 
-  /** The entries of a time as text, oldest first: JSON lines, or CSV. All of it is kept in memory. */
+  /** Returns the entries of a period as text, oldest first, as JSON lines or CSV. All of it is held in memory. */
   export(query: QueryOf<"audit.export"> = {}, options?: RequestOptions): Answers<"audit.export"> {
     return this.api.call("audit.export", { query }, options);
   }
 }
 
-/** The same of all accounts, and what the server did by itself. For the operator. */
+/** The audit log of all accounts and of the server, for the operator. */
 export class AdminAudit {
   constructor(private readonly api: Api) {}
 
-  /** Entries, newest first. */
+  /** Lists entries, newest first. */
   list(
     query: QueryOf<"admin.audit.list"> = {},
     options: RequestOptions = {},
@@ -33,12 +33,12 @@ export class AdminAudit {
     return this.api.list("admin.audit.list", "entries", { query }, options);
   }
 
-  /** One entry. */
+  /** Returns an entry. */
   get(sequence: string, options?: RequestOptions): Answers<"admin.audit.read"> {
     return this.api.call("admin.audit.read", { params: { sequence } }, options);
   }
 
-  /** The entries of a time as text, oldest first. */
+  /** Returns the entries of a period as text, oldest first. */
   export(query: QueryOf<"admin.audit.export"> = {}, options?: RequestOptions): Answers<"admin.audit.export"> {
     return this.api.call("admin.audit.export", { query }, options);
   }

@@ -5,12 +5,18 @@ import type { ChangeOptions, RequestOptions } from "../options.ts";
 export class AdminBackups {
   constructor(private readonly api: Api) {}
 
-  /** Those that are there, newest first. A page says as well when the next is due, and how the last one went. */
+  /**
+   * Lists the stored backups, newest first. A page also contains the next scheduled time and the result of the last
+   * run.
+   */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.backups.list", "backups"> {
     return this.api.list("admin.backups.list", "backups", { query }, options);
   }
 
-  /** Has one made now. @throws NinefoldError `conflict` while one is being made, `invalid_request` without a folder. */
+  /**
+   * Starts a backup. @throws NinefoldError `conflict` while one is running, `invalid_request` without a backup
+   * folder.
+   */
   create(options?: ChangeOptions): Answers<"admin.backups.create"> {
     return this.api.call("admin.backups.create", {}, options);
   }

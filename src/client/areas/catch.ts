@@ -8,10 +8,10 @@ import type {
 } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** Longer than any wait for events. */
+/** Longer than the longest wait for events. */
 const STREAM_TIMEOUT_MS = 90_000;
 
-/** Inboxes for webhooks. */
+/** Buckets that receive webhooks. */
 export class Catch {
   readonly buckets: Buckets;
   readonly events: Events;
@@ -24,8 +24,8 @@ export class Catch {
   }
 
   /**
-   * Sends a webhook to a bucket, as a provider does: the body goes out as it is. Always answered; `status` says what
-   * became of it. Tried again only when it certainly was not stored.
+   * Sends a webhook to a bucket as a provider does, with the body unchanged. Never rejects for a status; `status`
+   * says whether it was accepted. Retried only when it was certainly not stored.
    */
   async send(
     bucketId: string,
@@ -37,7 +37,7 @@ export class Catch {
     return answer.body as AnswerOf<"catch.ingest">;
   }
 
-  /** The same by `/v1/in`, which takes a path below the bucket's and a query: `/orders?shop=1`. */
+  /** The same through `/v1/in`, which accepts a path after the bucket's and a query: `/orders?shop=1`. */
   async sendIn(
     bucketId: string,
     body: string | Uint8Array,
@@ -49,19 +49,19 @@ export class Catch {
   }
 }
 
-/** How a webhook is sent. */
+/** Options for sending a webhook. */
 type SendOptions = RequestOptions & { readonly headers?: Readonly<Record<string, string>> };
 
-/** Buckets. */
+/** The buckets of a project. */
 export class Buckets {
   constructor(private readonly api: Api) {}
 
-  /** Makes a bucket, which begins paused. */
+  /** Creates a bucket. It is paused at first. */
   create(body: BucketCreateBody, options?: ChangeOptions): Answers<"catch.buckets.create"> {
     return this.api.call("catch.buckets.create", { body }, options);
   }
 
-  /** Buckets, newest first, or the one of a `name`. */
+  /** Lists buckets, newest first, or returns only the one with a `name`. */
   list({
     name,
     ...options
@@ -69,12 +69,12 @@ export class Buckets {
     return this.api.list("catch.buckets.list", "buckets", { query: { name } }, options);
   }
 
-  /** One bucket. */
+  /** Returns a bucket. */
   get(bucketId: string, options?: RequestOptions): Answers<"catch.buckets.get"> {
     return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
   }
 
-  /** Changes state, name, target, secret or settings; what is left out stays. */
+  /** Updates state, name, target, secret or settings. Omitted fields stay unchanged. */
   update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
     return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
   }
@@ -85,11 +85,11 @@ export class Buckets {
   }
 }
 
-/** What the buckets have received. */
+/** The events of buckets. */
 export class Events {
   constructor(private readonly api: Api) {}
 
-  /** A bucket's events, newest first. Each request costs 1 credit. */
+  /** Lists a bucket's events, newest first. Each request costs 1 credit. */
   list(
     bucketId: string,
     query: QueryOf<"catch.events.list"> = {},
@@ -98,14 +98,14 @@ export class Events {
     return this.api.list("catch.events.list", "events", { params: { bucket_id: bucketId }, query }, options);
   }
 
-  /** An event with its payload and headers. */
+  /** Returns an event with its payload and headers. */
   get(bucketId: string, eventId: string, options?: RequestOptions): Answers<"catch.events.get"> {
     return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
   }
 
   /**
-   * Events behind `after` (an id, `beginning` or `now`), oldest first; when there are none, waits for the next ones. Ask again
-   * with the answer's `cursor`. Costs 1 credit when it holds events.
+   * Pulls events after `after` (an id, `beginning` or `now`), oldest first; waits for new ones when there are none.
+   * Continue with the response's `cursor`. Costs 1 credit if it returns events.
    */
   stream(
     bucketId: string,
@@ -116,7 +116,7 @@ export class Events {
     return this.api.call("catch.stream", { params: { bucket_id: bucketId }, query }, patient);
   }
 
-  /** Says what became of an event of a bucket whose delivery is `pull`. The same again changes nothing. */
+  /** Acknowledges an event of a bucket with the delivery `pull`. Repeating it changes nothing. */
   acknowledge(
     bucketId: string,
     eventId: string,
@@ -127,7 +127,7 @@ export class Events {
     return this.api.call("catch.events.ack", { params, body }, options);
   }
 
-  /** The exact bytes of an event's body. */
+  /** Returns the exact bytes of an event's body. */
   async raw(bucketId: string, eventId: string, options: RequestOptions = {}): Promise<Uint8Array> {
     const params = { bucket_id: bucketId, event_id: eventId };
     const request = this.api.request("catch.events.raw", { params }, options);
@@ -135,8 +135,8 @@ export class Events {
   }
 
   /**
-   * All events of a bucket, or those of a time, whole and oldest first. Each page of up to 8 MiB is asked for when it is
-   * needed, and costs 1 credit.
+   * Iterates over all events of a bucket or of a period, complete and oldest first. Pages of up to 8 MiB are
+   * requested as needed; each costs 1 credit.
    */
   async *export(
     bucketId: string,
@@ -154,7 +154,7 @@ export class Events {
     }
   }
 
-  /** Sends an event to the bucket's target once more. */
+  /** Sends an event to the bucket's target again. */
   replay(bucketId: string, eventId: string, options?: ChangeOptions): Answers<"catch.events.replay"> {
     return this.api.call(
       "catch.events.replay",
@@ -170,7 +170,7 @@ export class Events {
     options?: ChangeOptions,
   ): Answers<"catch.events.delete"> {
     if (before instanceof Date && Number.isNaN(before.getTime()))
-      throw new TypeError("before must be a time, not an invalid Date");
+      throw new TypeError("before must be a valid time, not an invalid Date");
     const query = { before: typeof before === "string" ? before : before.toISOString() };
     return this.api.call("catch.events.delete", { params: { bucket_id: bucketId }, query }, options);
   }
@@ -180,18 +180,18 @@ export class Events {
 export class Replays {
   constructor(private readonly api: Api) {}
 
-  /** Sends many events to the bucket's target once more; with `dry_run` it only says how many match. */
+  /** Sends many events to the bucket's target again. With `dry_run` it only returns how many match. */
   start(bucketId: string, body: CatchReplayBody, options?: ChangeOptions): Answers<"catch.replays.start"> {
     return this.api.call("catch.replays.start", { params: { bucket_id: bucketId }, body }, options);
   }
 
-  /** How far one has come. */
+  /** Returns the progress of a replay. */
   get(bucketId: string, replayId: string, options?: RequestOptions): Answers<"catch.replays.get"> {
     const params = { bucket_id: bucketId, replay_id: replayId };
     return this.api.call("catch.replays.get", { params }, options);
   }
 
-  /** Ends one; what was taken up is still sent. */
+  /** Cancels a replay. Deliveries that have started are completed. */
   stop(bucketId: string, replayId: string, options?: ChangeOptions): Answers<"catch.replays.stop"> {
     const params = { bucket_id: bucketId, replay_id: replayId };
     return this.api.call("catch.replays.stop", { params }, options);

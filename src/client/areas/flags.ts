@@ -6,28 +6,28 @@ import type { ChangeOptions, RequestOptions } from "../options.ts";
 /** Options of {@link Flags.isEnabled}. */
 export interface IsEnabledOptions extends RequestOptions {
   /**
-   * The answer when there is none: no such flag, no connection, no credits, or whatever else. Unless said otherwise,
-   * with a fallback there is one attempt, of 2,000 ms: whoever has one need not wait.
+   * Value to return when the request fails for any reason. With a fallback there is one attempt with a timeout of
+   * 2,000 ms unless the options differ.
    */
   readonly fallback?: boolean | undefined;
 }
 
 /** Options of {@link Flags.config}. */
 export interface FlagConfigOptions extends RequestOptions {
-  /** Whole definitions. */
+  /** Returns complete definitions. */
   readonly full?: boolean | undefined;
-  /** Flags with this tag alone. */
+  /** Returns only flags with this tag. */
   readonly tag?: string | undefined;
-  /** Archived flags too. */
+  /** Includes archived flags. */
   readonly archived?: boolean | undefined;
 }
 
-/** How long an answer is waited for where there is a fallback. */
+/** Timeout of a request with a fallback, in milliseconds. */
 const FALLBACK_AFTER_MS = 2_000;
 
-/** Whom a flag is evaluated for: any JSON. */
+/** The evaluation context: any JSON object. */
 export interface EvaluationContext {
-  /** Who falls where in a split, unless that says otherwise. */
+  /** Attribute that splits use unless a rule names another one. */
   readonly targetingKey?: string | undefined;
   readonly [name: string]: unknown;
 }
@@ -37,17 +37,16 @@ export class Flags {
   constructor(private readonly api: Api) {}
 
   /**
-   * Makes or changes a flag. What is left out stays, null is the default. With `if_version` it is refused (`conflict`) when
-   * somebody else has changed the flag meanwhile.
+   * Creates or updates a flag. Omitted fields stay unchanged; null resets a field. With `if_version` it is rejected
+   * (`conflict`) if the flag has changed in the meantime.
    */
   save(body: FlagBody, options?: ChangeOptions): Answers<"gate.save"> {
     return this.api.call("gate.save", { body }, options);
   }
 
   /**
-   * Whether a flag is switched on, whatever its rules say. Costs 1 credit.
-   *
-   * @throws NinefoldError `gate.feature_not_found` and everything else, but nothing with a `fallback`.
+   * Returns whether a flag is switched on, regardless of its rules. Costs 1 credit.
+   * @throws NinefoldError `gate.feature_not_found` and any other error; nothing with a `fallback`.
    */
   async isEnabled(flagKey: string, options: IsEnabledOptions = {}): Promise<boolean> {
     const { fallback, ...more } = options;
@@ -56,45 +55,44 @@ export class Flags {
   }
 
   /**
-   * What a flag is for a context, as true or false. The fallback where it has no value, or one of another type, and where
-   * there is no answer: one attempt, of 2,000 ms, unless said otherwise. Costs 1 credit.
+   * Evaluates a boolean flag. Returns the fallback for a flag without a value, of another type, or when the request
+   * fails: one attempt of 2,000 ms unless the options differ. Costs 1 credit.
    */
   boolean(key: string, context: EvaluationContext, fallback: boolean, options?: RequestOptions) {
     return this.valueOf(key, context, fallback, options, (value) => typeof value === "boolean");
   }
 
-  /** The same as a text. */
+  /** Evaluates a string flag, like {@link Flags.boolean}. */
   string(key: string, context: EvaluationContext, fallback: string, options?: RequestOptions) {
     return this.valueOf(key, context, fallback, options, (value) => typeof value === "string");
   }
 
-  /** The same as a number. */
+  /** Evaluates a number flag, like {@link Flags.boolean}. */
   number(key: string, context: EvaluationContext, fallback: number, options?: RequestOptions) {
     return this.valueOf(key, context, fallback, options, (value) => typeof value === "number");
   }
 
-  /** The same as an object or a list; what is in it is not looked at. */
+  /** Evaluates an object flag, like {@link Flags.boolean}. The members of the object are not checked. */
   object<T extends object>(key: string, context: EvaluationContext, fallback: T, options?: RequestOptions) {
     return this.valueOf(key, context, fallback, options, (value) => {
       return typeof value === "object" && value !== null && Array.isArray(value) === Array.isArray(fallback);
     });
   }
 
-  /** The same as the API answers it. */
+  /** The evaluation as the API returns it. */
   evaluate(flagKey: string, options?: RequestOptions): Answers<"gate.evaluate"> {
     return this.api.call("gate.evaluate", { params: { flagKey } }, options);
   }
 
   /**
-   * What a flag is for a context: without `value` in the answer, your own default counts. Costs 1 credit.
-   *
-   * @throws NinefoldError `gate.feature_not_found` and everything else.
+   * Evaluates a flag. A response without `value` means that the caller's default applies. Costs 1 credit.
+   * @throws NinefoldError `gate.feature_not_found` and any other error.
    */
   resolve(flagKey: string, context: EvaluationContext, options?: RequestOptions): Answers<"ofrep.evaluate"> {
     return this.api.call("ofrep.evaluate", { params: { key: flagKey }, body: { context } }, options);
   }
 
-  /** What all flags are for a context. Costs 1 credit. */
+  /** Evaluates all flags. Costs 1 credit. */
   resolveAll(context: EvaluationContext, options?: RequestOptions): Answers<"ofrep.bulk"> {
     return this.api.call("ofrep.bulk", { body: { context } }, options);
   }
@@ -112,17 +110,17 @@ export class Flags {
     });
   }
 
-  /** The keys of all flags, newest first. */
+  /** Returns the keys of all flags, newest first. */
   list(options: RequestOptions = {}): ListOf<"gate.list", "flags"> {
     return this.api.list("gate.list", "flags", {}, options);
   }
 
-  /** All that is known of a flag: its variants, its rules, when it was changed and evaluated. */
+  /** Returns a flag's definition and when it was changed and evaluated. */
   definition(flagKey: string, options?: RequestOptions): Answers<"gate.definition"> {
     return this.api.call("gate.definition", { params: { flagKey } }, options);
   }
 
-  /** All flags, newest first. Costs 1 credit. */
+  /** Lists all flags, newest first. Costs 1 credit. */
   config(options: FlagConfigOptions & { readonly full: true }): Promise<{ flags: FlagDefinition[] }>;
   config(options?: FlagConfigOptions & { readonly full?: false | undefined }): Promise<{ flags: Flag[] }>;
   config(options?: FlagConfigOptions): Answers<"gate.config">;
@@ -136,7 +134,7 @@ export class Flags {
   }
 }
 
-/** One attempt, and what counts when it fails. What is aborted fails all the same. */
+/** One attempt, with a fallback for errors. An aborted request still rejects. */
 async function orFallback<T>(
   fallback: T,
   options: RequestOptions,

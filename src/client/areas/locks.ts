@@ -11,32 +11,31 @@ import {
 import { mayRepeat, waitBefore } from "../transport.ts";
 import { randomUuid } from "../uuid.ts";
 
-/** How to acquire a lock. */
+/** Options of {@link Locks.acquire}. */
 export interface AcquireOptions extends RequestOptions {
-  /** How long the lock is held unless it is released before, 1,000 to 900,000 milliseconds; 10,000 unless given. */
+  /** Lifetime of the lock, 1,000 to 900,000 milliseconds; 10,000 by default. */
   readonly ttlMs?: number | undefined;
-  /** How long to wait for it, 1,000 to 900,000 milliseconds; 10,000 unless given. */
+  /** Longest wait for the lock, 1,000 to 900,000 milliseconds; 10,000 by default. */
   readonly waitMs?: number | undefined;
-  /** A UUID that becomes the lock's token. With the holder's token the lock is held for another `ttlMs`. */
+  /** A UUID that becomes the lock's token. The holder's token extends the lock by another `ttlMs`. */
   readonly token?: string | undefined;
 }
 
-/** What the server takes when nothing is said, and the least that it takes. */
+/** The server's default and minimum, in milliseconds. */
 export const LOCK_MS_DEFAULT = 10_000;
 /** See {@link LOCK_MS_DEFAULT}. */
 export const LOCK_MS_MIN = 1_000;
-/** How long a release of a lock that perhaps was never got may take, in the background. */
+/** Longest time in which a lock that may have been granted is released in the background. */
 const CLEAN_UP_MS = 5_000;
 
-/** Distributed locks. {@link Ninefold.withLock} does all of it around a function of yours. */
+/** Distributed locks. {@link Ninefold.withLock} runs a function while holding one. */
 export class Locks {
   constructor(private readonly api: Api) {}
 
   /**
-   * Acquires a lock, waiting in line for it if need be. A broken connection or a restart of the server does not end
-   * the wait: the client asks again with the same token, which gets the same lock, or a new place at the end of the line.
-   *
-   * @throws NinefoldError `timeout` when it did not become free within `waitMs`.
+   * Acquires a lock, waiting in its queue if necessary. After a broken connection or a restart of the server it
+   * repeats the request with the same token: this returns the same lock, or joins the end of the queue.
+   * @throws NinefoldError `timeout` if the lock was not free within `waitMs`.
    */
   async acquire(key: string, options: AcquireOptions = {}): Answers<"latch.acquire"> {
     const token = options.token ?? randomUuid();
@@ -44,7 +43,7 @@ export class Locks {
     try {
       return await this.acquireWith(key, token, options);
     } catch (error) {
-      // The answer may have been lost, and the lock be ours without our knowing.
+      // The response may have been lost after the lock was granted.
       const isUnknown = options.signal?.aborted || isWithoutAnswer(error);
       if (isUnknown && options.token === undefined) this.giveUp(key, token);
       throw error;
@@ -52,28 +51,26 @@ export class Locks {
   }
 
   /**
-   * Releases a lock. The next in line gets it at once.
-   *
-   * @throws NinefoldError `not_found` when it is free, `forbidden` when another token holds it.
+   * Releases a lock. The next in the queue gets it immediately.
+   * @throws NinefoldError `not_found` if it is free, `forbidden` if another token holds it.
    */
   release(key: string, token: string, options?: ChangeOptions): Answers<"latch.release"> {
     return this.api.call("latch.release", { params: { key }, body: { token } }, options);
   }
 
-  /** Whether a lock is held, and how many wait for it. */
+  /** Returns whether a lock is held, and the length of its queue. */
   status(key: string, options?: RequestOptions): Answers<"latch.status"> {
     return this.api.call("latch.status", { params: { key } }, options);
   }
 
-  /** The locks that are held, by key. */
+  /** Lists the locks that are held, by key. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"latch.list", "locks"> {
     return this.api.list("latch.list", "locks", { query }, options);
   }
 
   /**
-   * Takes a lock away from the holder that has this fencing token, and does not tell it.
-   *
-   * @throws NinefoldError `not_found` when it is free, `conflict` when another holds it by now.
+   * Releases the lock of the holder with this fencing token, without notifying the holder.
+   * @throws NinefoldError `not_found` if it is free, `conflict` if another holder has it.
    */
   forceRelease(key: string, fencingToken: number, options?: ChangeOptions): Answers<"latch.force"> {
     return this.api.call("latch.force", { params: { key }, body: { fencing_token: fencingToken } }, options);
@@ -98,7 +95,7 @@ export class Locks {
         return answer.body as AnswerOf<"latch.acquire">;
       } catch (error) {
         const pauseMs = mayRepeat(error, request) ? waitBefore(retry, error) : null;
-        // Outages that the wait outlasts are waited out.
+        // Retries through outages that are shorter than the wait.
         const isOver = retry >= retries && performance.now() + (pauseMs ?? 0) > until;
         if (pauseMs === null || isOver || retries === 0) throw error;
         await delay(pauseMs, signal);
@@ -106,7 +103,10 @@ export class Locks {
     }
   }
 
-  /** Releases what may have been got, in the background. If it cannot be reached, the lock ends by itself. */
+  /**
+   * Releases a lock that may have been granted, in the background. If the server cannot be reached, the lock
+   * expires.
+   */
   private giveUp(key: string, token: string): void {
     this.release(key, token, { timeoutMs: CLEAN_UP_MS, retries: 0, idempotencyKey: null }).catch(() => {});
   }

@@ -8,16 +8,16 @@ import type {
 } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** What has gone wrong: found by monitors, or told by people. */
+/** Incidents, opened by monitors or manually. */
 export class MonitorIncidents {
   constructor(private readonly api: Api) {}
 
-  /** Tells of an incident; monitors open and resolve their own. */
+  /** Creates an incident. Monitors open and resolve their own. */
   create(body: IncidentCreateBody, options?: ChangeOptions): Answers<"monitors.incidents.create"> {
     return this.api.call("monitors.incidents.create", { body }, options);
   }
 
-  /** Incidents, newest first. */
+  /** Lists incidents, newest first. */
   list(
     query: QueryOf<"monitors.incidents.list"> = {},
     options: RequestOptions = {},
@@ -25,12 +25,12 @@ export class MonitorIncidents {
     return this.api.list("monitors.incidents.list", "incidents", { query }, options);
   }
 
-  /** An incident with what people have said of it. */
+  /** Returns an incident with its updates. */
   get(incidentId: string, options?: RequestOptions): Answers<"monitors.incidents.read"> {
     return this.api.call("monitors.incidents.read", { params: { incident_id: incidentId } }, options);
   }
 
-  /** Changes its title, and whether status pages show it. */
+  /** Updates the title, and whether status pages show the incident. */
   update(
     incidentId: string,
     body: IncidentPatch,
@@ -39,12 +39,12 @@ export class MonitorIncidents {
     return this.api.call("monitors.incidents.change", { params: { incident_id: incidentId }, body }, options);
   }
 
-  /** Says that somebody takes care of it, which ends the repeats of its alert. */
+  /** Acknowledges an incident, which stops the repeats of its alert. */
   acknowledge(incidentId: string, options?: ChangeOptions): Answers<"monitors.incidents.acknowledge"> {
     return this.api.call("monitors.incidents.acknowledge", { params: { incident_id: incidentId } }, options);
   }
 
-  /** Says how far people are; `resolved` ends one that people told of. @throws NinefoldError `conflict` */
+  /** Posts an update; `resolved` resolves a manual incident. @throws NinefoldError `conflict` */
   say(
     incidentId: string,
     body: IncidentUpdateBody,
@@ -54,26 +54,26 @@ export class MonitorIncidents {
   }
 }
 
-/** Through which people are told. */
+/** Notification channels. */
 export class MonitorChannels {
   constructor(private readonly api: Api) {}
 
-  /** Makes a channel. */
+  /** Creates a channel. */
   create(body: ChannelCreateBody, options?: ChangeOptions): Answers<"monitors.channels.create"> {
     return this.api.call("monitors.channels.create", { body }, options);
   }
 
-  /** Channels, newest first. */
+  /** Lists channels, newest first. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.channels.list", "channels"> {
     return this.api.list("monitors.channels.list", "channels", { query }, options);
   }
 
-  /** A channel, without its secrets. */
+  /** Returns a channel without its secrets. */
   get(channelId: string, options?: RequestOptions): Answers<"monitors.channels.read"> {
     return this.api.call("monitors.channels.read", { params: { channel_id: channelId } }, options);
   }
 
-  /** Changes a channel; what is left out stays, and `config` is given whole. */
+  /** Updates a channel. Omitted fields stay unchanged; `config` is replaced as a whole. */
   update(
     channelId: string,
     body: ChannelPatch,
@@ -87,7 +87,7 @@ export class MonitorChannels {
     return this.api.call("monitors.channels.delete", { params: { channel_id: channelId } }, options);
   }
 
-  /** Sends a test, once, and says what became of it. */
+  /** Sends one test notification and returns its result. */
   test(channelId: string, options?: ChangeOptions): Answers<"monitors.channels.test"> {
     return this.api.call("monitors.channels.test", { params: { channel_id: channelId } }, options);
   }

@@ -2,16 +2,16 @@ import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
 import type { MaintenanceCreateBody, MaintenanceUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** Planned work, during which failures of its monitors tell nobody. */
+/** Maintenance windows, in which alerts of their monitors are suppressed. */
 export class MonitorMaintenance {
   constructor(private readonly api: Api) {}
 
-  /** Plans work: once, by `starts_at` and `ends_at`, or again and again, by `schedule` and `duration_ms`. */
+  /** Creates a window: once, with `starts_at` and `ends_at`, or recurring, with `schedule` and `duration_ms`. */
   create(body: MaintenanceCreateBody, options?: ChangeOptions): Answers<"monitors.maintenance.create"> {
     return this.api.call("monitors.maintenance.create", { body }, options);
   }
 
-  /** Planned work, newest first. */
+  /** Lists maintenance windows, newest first. */
   list(
     query: QueryOf<"monitors.maintenance.list"> = {},
     options: RequestOptions = {},
@@ -19,12 +19,12 @@ export class MonitorMaintenance {
     return this.api.list("monitors.maintenance.list", "maintenance", { query }, options);
   }
 
-  /** Planned work, of one id. */
+  /** Returns a maintenance window. */
   get(maintenanceId: string, options?: RequestOptions): Answers<"monitors.maintenance.read"> {
     return this.api.call("monitors.maintenance.read", { params: { maintenance_id: maintenanceId } }, options);
   }
 
-  /** Changes it; what is left out stays. */
+  /** Updates a window. Omitted fields stay unchanged. */
   update(
     maintenanceId: string,
     body: MaintenanceUpdateBody,
@@ -34,7 +34,7 @@ export class MonitorMaintenance {
     return this.api.call("monitors.maintenance.update", { params, body }, options);
   }
 
-  /** Deletes it; work that is under way ends. */
+  /** Deletes a window; if it is in progress, it ends. */
   delete(maintenanceId: string, options?: ChangeOptions): Answers<"monitors.maintenance.delete"> {
     return this.api.call(
       "monitors.maintenance.delete",

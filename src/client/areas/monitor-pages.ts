@@ -2,26 +2,26 @@ import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
 import type { StatusPageCreateBody, StatusPageUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** Status pages: what anybody sees of monitors, at the page's `url`. */
+/** Status pages, visible to anyone at the page's `url`. */
 export class StatusPages {
   constructor(private readonly api: Api) {}
 
-  /** Makes a page, which anybody can see unless `published` is false. */
+  /** Creates a page. It is public unless `published` is false. */
   create(body: StatusPageCreateBody, options?: ChangeOptions): Answers<"monitors.pages.create"> {
     return this.api.call("monitors.pages.create", { body }, options);
   }
 
-  /** The pages, newest first. */
+  /** Lists status pages, newest first. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.pages.list", "pages"> {
     return this.api.list("monitors.pages.list", "pages", { query }, options);
   }
 
-  /** What was set about a page. */
+  /** Returns the settings of a page. */
   get(pageId: string, options?: RequestOptions): Answers<"monitors.pages.read"> {
     return this.api.call("monitors.pages.read", { params: { page_id: pageId } }, options);
   }
 
-  /** Changes a page; what is left out stays. */
+  /** Updates a page. Omitted fields stay unchanged. */
   update(
     pageId: string,
     body: StatusPageUpdateBody,

@@ -5,15 +5,18 @@ import { MonitorChannels, MonitorIncidents } from "./monitor-incidents.ts";
 import { MonitorMaintenance } from "./monitor-maintenance.ts";
 import { StatusPages } from "./monitor-pages.ts";
 
-/** Scheduled checks of URLs, and heartbeats that wait for pings. Each request costs 1 credit; checks and pings are free. */
+/**
+ * Scheduled checks of URLs, and heartbeats that expect pings. Each request costs 1 credit; checks and pings are
+ * free.
+ */
 export class Monitors {
-  /** What has gone wrong. */
+  /** Incidents. */
   readonly incidents: MonitorIncidents;
-  /** Through which people are told. */
+  /** Notification channels. */
   readonly channels: MonitorChannels;
-  /** Planned work. */
+  /** Maintenance windows. */
   readonly maintenance: MonitorMaintenance;
-  /** What anybody sees of monitors. */
+  /** Status pages. */
   readonly pages: StatusPages;
 
   constructor(private readonly api: Api) {
@@ -23,12 +26,12 @@ export class Monitors {
     this.pages = new StatusPages(api);
   }
 
-  /** Makes a monitor; the first check comes within 5 seconds. `type: "heartbeat"`: one that waits for pings. */
+  /** Creates a monitor. Its first check is within 5 seconds. `type: "heartbeat"` creates one that expects pings. */
   create(body: MonitorCreateBody, options?: ChangeOptions): Answers<"monitors.create"> {
     return this.api.call("monitors.create", { body }, options);
   }
 
-  /** The monitors and what they say of their targets, newest first. */
+  /** Lists monitors with their current status, newest first. */
   list(
     query: QueryOf<"monitors.list"> = {},
     options: RequestOptions = {},
@@ -36,12 +39,12 @@ export class Monitors {
     return this.api.list("monitors.list", "monitors", { query }, options);
   }
 
-  /** A monitor and what it says of its target. */
+  /** Returns a monitor with its current status. */
   get(monitorId: string, options?: RequestOptions): Answers<"monitors.read"> {
     return this.api.call("monitors.read", { params: { monitorId } }, options);
   }
 
-  /** Changes a monitor; what is left out stays. */
+  /** Updates a monitor. Omitted fields stay unchanged. */
   update(monitorId: string, body: MonitorUpdateBody, options?: ChangeOptions): Answers<"monitors.update"> {
     return this.api.call("monitors.update", { params: { monitorId }, body }, options);
   }
@@ -51,24 +54,24 @@ export class Monitors {
     return this.api.call("monitors.delete", { params: { monitorId } }, options);
   }
 
-  /** Checks now, which takes as long as the target does (120 s at most unless `timeoutMs` says otherwise). */
+  /** Checks the target now. Takes as long as the target (at most 120 s unless `timeoutMs` differs). */
   check(monitorId: string, options?: ChangeOptions): Answers<"monitors.check"> {
     return this.api.call("monitors.check", { params: { monitorId } }, options);
   }
 
-  /** The last pings of a heartbeat, newest first. */
+  /** Lists the last pings of a heartbeat, newest first. */
   pings(monitorId: string, options?: RequestOptions): Answers<"monitors.pings"> {
     return this.api.call("monitors.pings", { params: { monitorId } }, options);
   }
 
-  /** Makes the project's ping key, or another in its place: the one before no longer works. */
+  /** Creates the project's ping key, or replaces it. The old one stops working. */
   renewPingKey(options?: ChangeOptions): Answers<"monitors.ping_key"> {
     return this.api.call("monitors.ping_key", {}, options);
   }
 
   /**
-   * Pings the heartbeat of a `ping_url` or `ping_slug_url`: `nf.monitors.ping(url, { says: "fail", body: log })`. It is
-   * durable once the promise settles.
+   * Pings the heartbeat of a `ping_url` or `ping_slug_url`: `nf.monitors.ping(url, { says: "fail", body: log })`.
+   * The ping is stored durably when the promise resolves.
    */
   async ping(pingUrl: string, { says, rid, body, ...options }: PingOptions = {}): Promise<void> {
     const below = says === undefined ? "" : `/${says}`;
@@ -85,7 +88,7 @@ export class Monitors {
     await this.api.transport.send(request, options);
   }
 
-  /** The checks of 30 days, newest first; each page also has the `uptime`. */
+  /** Lists the checks of 30 days, newest first; each page contains the `uptime`. */
   history(
     monitorId: string,
     query: PageQuery = {},
@@ -95,12 +98,12 @@ export class Monitors {
   }
 }
 
-/** What a ping says besides that the run succeeded. */
+/** Options of a ping; by default it reports success. */
 export interface PingOptions extends RequestOptions {
   /** `start`, `fail`, `log`, or an exit status. */
   readonly says?: "start" | "fail" | "log" | number;
   /** Pairs the start and the end of a run: a UUID. */
   readonly rid?: string;
-  /** What the run said: its first 10,000 bytes are kept. */
+  /** Output of the run: its first 10,000 bytes are stored. */
   readonly body?: string | Uint8Array;
 }

@@ -12,26 +12,25 @@ export class Notary {
     this.storage = new Storage(api);
   }
 
-  /** Makes the project's chain and its key pair; `success` is false when it is there already. */
+  /** Creates the project's chain and key pair; `success` is false if it exists. */
   init(options?: ChangeOptions): Answers<"witness.init"> {
     return this.api.call("witness.init", {}, options);
   }
 
   /**
-   * Appends an entry, an object with at least one member, to the chain, and answers with its receipt.
-   *
+   * Appends a log, an object with at least one member, and returns its receipt.
    * @throws NinefoldError `conflict` before {@link Notary.init}.
    */
   log(entry: object, options?: ChangeOptions): Answers<"witness.log"> {
     return this.api.call("witness.log", { body: { log: entry } }, options);
   }
 
-  /** Has the server check a receipt of the project's chain. Answers for everything; look at `valid`. */
+  /** Verifies a receipt of the project's chain on the server. Never rejects for an invalid receipt; check `valid`. */
   verify(receipt: unknown, options?: ChangeOptions): Answers<"witness.verify"> {
     return this.api.call("witness.verify", { body: { receipt } }, options);
   }
 
-  /** The public key of any chain. Needs no key. */
+  /** Returns the public key of any chain. Needs no key. */
   publicKey(chainId: string, options?: RequestOptions): Answers<"witness.pubkey"> {
     return this.api.call("witness.pubkey", { params: { chainId } }, options);
   }
@@ -41,27 +40,27 @@ export class Notary {
 export class Receipts {
   constructor(private readonly api: Api) {}
 
-  /** Receipts, newest first. */
+  /** Lists receipts, newest first. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"witness.receipts.list", "receipts"> {
     return this.api.list("witness.receipts.list", "receipts", { query }, options);
   }
 
-  /** One receipt, by its place in the chain. */
+  /** Returns a receipt by its position in the chain. */
   get(sequenceId: string | number, options?: RequestOptions): Answers<"witness.receipts.read"> {
     return this.api.call("witness.receipts.read", { params: { sequence_id: String(sequenceId) } }, options);
   }
 }
 
-/** Where receipts are copied to. */
+/** The storage that receipts are copied to. */
 export class Storage {
   constructor(private readonly api: Api) {}
 
-  /** Sets the storage, for every receipt from now on. */
+  /** Sets the storage for all later receipts. */
   configure(body: StorageBody, options?: ChangeOptions): Answers<"witness.config.set"> {
     return this.api.call("witness.config.set", { body }, options);
   }
 
-  /** The storage in force, its secrets masked. @throws NinefoldError `not_found` when there is none. */
+  /** Returns the current storage with masked secrets. @throws NinefoldError `not_found` if there is none. */
   get(options?: RequestOptions): Answers<"witness.config.read"> {
     return this.api.call("witness.config.read", {}, options);
   }

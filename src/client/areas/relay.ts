@@ -13,13 +13,13 @@ import type {
 } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** Signed webhooks: sent later, or to every endpoint that takes a message. */
+/** Signed webhooks: scheduled deliveries, and messages to subscribed endpoints. */
 export class Relay {
-  /** Where messages go to. */
+  /** Webhook endpoints. */
   readonly endpoints: RelayEndpoints;
-  /** What goes to all endpoints that take it. */
+  /** Messages to all subscribed endpoints. */
   readonly messages: RelayMessages;
-  /** What is sent at the times of cron expressions. */
+  /** Recurring webhooks, by cron expression. */
   readonly schedules: RelaySchedules;
 
   constructor(private readonly api: Api) {
@@ -28,52 +28,55 @@ export class Relay {
     this.schedules = new RelaySchedules(api);
   }
 
-  /** Schedules a delivery; under a `deduplication_id` that has made one within a day, it answers that one. */
+  /** Schedules a delivery. A `deduplication_id` that was used within a day returns the earlier delivery. */
   schedule(body: RelayBody, options?: ChangeOptions): Answers<"relay.schedule"> {
     return this.api.call("relay.schedule", { body }, options);
   }
 
-  /** Deliveries, newest first; with `filter: "pulse"` only alerts of monitors, with `status: "failed"` those to look after. */
+  /**
+   * Lists deliveries, newest first; with `filter: "pulse"` only alerts of monitors, with `status: "failed"` only
+   * failed ones.
+   */
   list(query: QueryOf<"relay.list"> = {}, options: RequestOptions = {}): ListOf<"relay.list", "deliveries"> {
     return this.api.list("relay.list", "deliveries", { query }, options);
   }
 
-  /** A delivery with each of its attempts: what was sent, and what came back. */
+  /** Returns a delivery with the request and response of each attempt. */
   get(relayId: string, options?: RequestOptions): Answers<"relay.read"> {
     return this.api.call("relay.read", { params: { relay_id: relayId } }, options);
   }
 
-  /** Cancels a delivery. @throws NinefoldError `conflict` from its first attempt on. */
+  /** Cancels a delivery. @throws NinefoldError `conflict` after its first attempt. */
   cancel(relayId: string, options?: ChangeOptions): Answers<"relay.cancel"> {
     return this.api.call("relay.cancel", { params: { relay_id: relayId } }, options);
   }
 
-  /** Sends a failed delivery again, under the same id. @throws NinefoldError `conflict` for one that has not failed. */
+  /** Resends a failed delivery with the same id. @throws NinefoldError `conflict` if it has not failed. */
   resend(relayId: string, options?: ChangeOptions): Answers<"relay.resend"> {
     return this.api.call("relay.resend", { params: { relay_id: relayId } }, options);
   }
 
-  /** Sends many failed deliveries again; with `dry_run` it only says how many match. */
+  /** Resends many failed deliveries. With `dry_run` it only returns how many match. */
   resendFailed(body: RelayResendBody, options?: ChangeOptions): Answers<"relay.resends.start"> {
     return this.api.call("relay.resends.start", { body }, options);
   }
 
-  /** How far {@link resendFailed} has come. */
+  /** Returns the progress of {@link resendFailed}. */
   resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
     return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
   }
 
-  /** Ends {@link resendFailed}; what was sent, was sent. */
+  /** Cancels {@link resendFailed}. Deliveries that were sent stay sent. */
   stopResend(resendId: string, options?: ChangeOptions): Answers<"relay.resends.stop"> {
     return this.api.call("relay.resends.stop", { params: { resend_id: resendId } }, options);
   }
 
-  /** The project's signing secret, for receivers; made on first use. */
+  /** Returns the project's signing secret, for receivers; created on first use. */
   secret(options?: ChangeOptions): Answers<"relay.secret.reveal"> {
     return this.api.call("relay.secret.reveal", {}, options);
   }
 
-  /** Puts a new secret in its place; both sign for a grace, 24 hours unless given. */
+  /** Rotates the signing secret. Both secrets sign for a grace period, by default 24 hours. */
   rotateSecret(body: RelaySecretRotateBody = {}, options?: ChangeOptions): Answers<"relay.secret.rotate"> {
     return this.api.call("relay.secret.rotate", { body }, options);
   }
@@ -83,12 +86,15 @@ export class Relay {
 export class RelayEndpoints {
   constructor(private readonly api: Api) {}
 
-  /** Makes an endpoint; the answer has its signing secret, this once. @throws NinefoldError `conflict` for a name that is taken. */
+  /**
+   * Creates an endpoint. Its signing secret is shown in this response only. @throws NinefoldError `conflict` for a
+   * name that exists.
+   */
   create(body: RelayEndpointBody, options?: ChangeOptions): Answers<"relay.endpoints.create"> {
     return this.api.call("relay.endpoints.create", { body }, options);
   }
 
-  /** Endpoints, newest first. */
+  /** Lists endpoints, newest first. */
   list(
     query: QueryOf<"relay.endpoints.list"> = {},
     options: RequestOptions = {},
@@ -96,12 +102,12 @@ export class RelayEndpoints {
     return this.api.list("relay.endpoints.list", "endpoints", { query }, options);
   }
 
-  /** An endpoint with its health and its figures. */
+  /** Returns an endpoint with its health and counts. */
   get(endpointId: string, options?: RequestOptions): Answers<"relay.endpoints.read"> {
     return this.api.call("relay.endpoints.read", { params: { endpoint_id: endpointId } }, options);
   }
 
-  /** Changes what is given; `state: "live"` also enables a disabled one. */
+  /** Updates the given fields; `state: "live"` also enables a disabled endpoint. */
   update(
     endpointId: string,
     body: RelayEndpointPatch,
@@ -110,12 +116,12 @@ export class RelayEndpoints {
     return this.api.call("relay.endpoints.change", { params: { endpoint_id: endpointId }, body }, options);
   }
 
-  /** Deletes an endpoint; what waits for it is cancelled. */
+  /** Deletes an endpoint. Its pending deliveries are cancelled. */
   delete(endpointId: string, options?: ChangeOptions): Answers<"relay.endpoints.delete"> {
     return this.api.call("relay.endpoints.delete", { params: { endpoint_id: endpointId } }, options);
   }
 
-  /** Puts a new secret in its place; both sign for a grace, 24 hours unless given. */
+  /** Rotates the endpoint's secret. Both secrets sign for a grace period, by default 24 hours. */
   rotateSecret(
     endpointId: string,
     body: RelaySecretRotateBody = {},
@@ -125,7 +131,7 @@ export class RelayEndpoints {
     return this.api.call("relay.endpoints.secret.rotate", { params, body }, options);
   }
 
-  /** Sends a test event, whatever the endpoint's types and filter say. */
+  /** Sends a test event, regardless of the endpoint's event types and filter. */
   test(
     endpointId: string,
     body: RelayEndpointTestBody = {},
@@ -139,17 +145,17 @@ export class RelayEndpoints {
 export class RelayMessages {
   constructor(private readonly api: Api) {}
 
-  /** Sends a message to all endpoints that take it; one that was sent before, by its id, is answered as it was. */
+  /** Sends a message to all subscribed endpoints. A repeated message id returns the first response. */
   send(body: RelayMessageBody, options?: ChangeOptions): Answers<"relay.messages.send"> {
     return this.api.call("relay.messages.send", { body }, options);
   }
 
-  /** Sends up to 100 messages: all, or none. */
+  /** Sends up to 100 messages, all or none. */
   sendMany(messages: RelayMessageBody[], options?: ChangeOptions): Answers<"relay.messages.batch"> {
     return this.api.call("relay.messages.batch", { body: { messages } }, options);
   }
 
-  /** Messages, newest first. */
+  /** Lists messages, newest first. */
   list(
     query: QueryOf<"relay.messages.list"> = {},
     options: RequestOptions = {},
@@ -157,12 +163,12 @@ export class RelayMessages {
     return this.api.list("relay.messages.list", "messages", { query }, options);
   }
 
-  /** A message with its deliveries. */
+  /** Returns a message with its deliveries. */
   get(messageId: string, options?: RequestOptions): Answers<"relay.messages.read"> {
     return this.api.call("relay.messages.read", { params: { message_id: messageId } }, options);
   }
 
-  /** Sends a message again where it failed, or to one endpoint. */
+  /** Resends a message to the endpoints where it failed, or to one endpoint. */
   resend(
     messageId: string,
     body: RelayMessageResendBody = {},
@@ -176,12 +182,12 @@ export class RelayMessages {
 export class RelaySchedules {
   constructor(private readonly api: Api) {}
 
-  /** Sends a webhook at the times of a cron expression. */
+  /** Creates a schedule that sends a webhook at the times of a cron expression. */
   create(body: ScheduleBody, options?: ChangeOptions): Answers<"relay.schedules.create"> {
     return this.api.call("relay.schedules.create", { body }, options);
   }
 
-  /** The schedules, newest first, without their payloads. */
+  /** Lists schedules without their payloads, newest first. */
   list(
     query: QueryOf<"relay.schedules.list"> = {},
     options: RequestOptions = {},
@@ -189,12 +195,12 @@ export class RelaySchedules {
     return this.api.list("relay.schedules.list", "schedules", { query }, options);
   }
 
-  /** A schedule with its next five runs. */
+  /** Returns a schedule with its next five runs. */
   get(scheduleId: string, options?: RequestOptions): Answers<"relay.schedules.read"> {
     return this.api.call("relay.schedules.read", { params: { schedule_id: scheduleId } }, options);
   }
 
-  /** Changes a schedule; what is left out stays. */
+  /** Updates a schedule. Omitted fields stay unchanged. */
   update(
     scheduleId: string,
     body: ScheduleUpdateBody,
@@ -203,12 +209,12 @@ export class RelaySchedules {
     return this.api.call("relay.schedules.update", { params: { schedule_id: scheduleId }, body }, options);
   }
 
-  /** Deletes a schedule; deliveries that its runs have made stay. */
+  /** Deletes a schedule. Deliveries of its runs are kept. */
   delete(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.delete"> {
     return this.api.call("relay.schedules.delete", { params: { schedule_id: scheduleId } }, options);
   }
 
-  /** Runs a schedule now, beside its times. */
+  /** Runs a schedule now, in addition to its regular runs. */
   run(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.run"> {
     return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
   }
