@@ -45,17 +45,17 @@ import { docsPages } from "./pages/docs.ts";
 import { rootPage } from "./pages/root.ts";
 import { STATUS_STYLE, statusStylePage } from "./pages/status.ts";
 
-/** The server, built and not yet listening. */
+/** The server before it listens. */
 export interface App {
   readonly http: Http;
-  /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
+  /** Time of the last scheduled backup, epoch milliseconds; null if there is none. */
   readonly lastBackupAt: () => number | null;
   readonly accounts: Pick<AccountsArea, "operator" | "operatorKey" | "markOperatorAnnounced">;
-  /** Makes a link that logs a browser in with a key, for a server at this address. */
+  /** Creates a link that logs in a browser with a key, for a server at this URL. */
   readonly createSetupLink: (key: string, url: string) => Promise<string>;
-  /** Begins background work. */
+  /** Starts background work. */
   readonly start: () => Promise<void>;
-  /** Ends background work and commits what is left. */
+  /** Stops background work and commits what is pending. */
   readonly finish: () => Promise<void>;
 }
 
@@ -103,7 +103,7 @@ export function createApp(
   };
 }
 
-/** On a full disk reads are served all the same: what is to be given back stays noted for the next start. */
+/** On a full disk the server still serves reads: the refunds stay stored for the next start. */
 async function refundAbandoned(
   performing: Performing,
   accounts: Areas["accounts"],
@@ -113,13 +113,13 @@ async function refundAbandoned(
     await performing.refundAbandoned(accounts.account);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    log.warn("charges of requests that a kill cut off are given back by the next start that can write", {
+    log.warn("refunds for interrupted requests are postponed: the database is not writable", {
       error: errorText(error),
     });
   }
 }
 
-/** Before anything is answered, so that requests find no commit under way. On a full disk the server starts without it. */
+/** Before the first request, so that requests find no commit in progress. On a full disk the server starts without it. */
 async function noteStart(
   { db, writer, log }: Kernel,
   { trail }: Areas["audit"],
@@ -134,7 +134,9 @@ async function noteStart(
     if (mark !== null) note("server.restore", `Server restored from ${mark.file}`, mark);
     note("server.start", started, { version, options: optionsSet });
   });
-  await noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
+  await noted.catch((error) =>
+    log.warn("the start could not be written to the audit log", { error: errorText(error) }),
+  );
 }
 
 function openOutbound(
@@ -147,7 +149,7 @@ function openOutbound(
 
 type Areas = ReturnType<typeof createAreas>;
 
-/** Every area, each with the ports that it asks for. */
+/** Every area with its ports. */
 function createAreas(
   kernel: Kernel,
   config: Config,
@@ -237,7 +239,7 @@ function createAreas(
     },
     tiers,
     trail,
-    // What a project's overview counts, in its order, and what is removed with the project.
+    // Counted in a project's overview, in this order, and removed with the project.
     resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
   });
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
@@ -262,12 +264,12 @@ function createAreas(
   };
 }
 
-/** What monitors are told of the configuration and of the pages. */
+/** Settings of the monitors, from the configuration and the pages. */
 function monitorSettings({ publicUrl, observerTargets, tiers }: Config) {
   return { publicUrl, observerTargets, tiers, statusStyle: STATUS_STYLE };
 }
 
-/** One call to keys, meters and flags. */
+/** `/v1/check`: keys, meters and flags in one call. */
 function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas): ApiArea {
   const { admission } = keys;
   const { inUnit } = meter;
@@ -295,14 +297,14 @@ function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas):
       key: flags.flagKey,
       context: flags.context,
       contextBody: flags.contextBody,
-      // Who checks requests is a server.
+      // The caller of a check is a server.
       outcomesOf: (projectRef, flagKeys, context, now) =>
         flags.flags.outcomesOf(projectRef, flagKeys, context, { now, seesServerOnly: true }),
     },
   });
 }
 
-/** What a page shows first, of all areas. */
+/** The overview of all areas. */
 function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
   const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
@@ -313,7 +315,7 @@ function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   });
 }
 
-/** The server itself, for its operator. */
+/** The operator's endpoints about the server itself. */
 function serverOf(kernel: Kernel, { settings }: Config, { load, backups }: Areas, http: Http): ApiArea {
   const requestsInFlight = () => http.inFlight;
   return createServerArea({ kernel, load, backups, options: settings, requestsInFlight });
@@ -389,7 +391,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   return { http, readiness, performing };
 }
 
-/** Requests that wait are answered once the server is told to stop. */
+/** Waiting requests and streams end when the server stops. */
 function endWaiting(
   { shutdown }: Http,
   { flags, locks, buckets }: Areas,

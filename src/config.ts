@@ -17,17 +17,17 @@ import { isBearerKey } from "./kernel/secrets/key-format.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** Everything that can be settled from outside, resolved: flags before environment before file before default. */
+/** The configuration: flags take precedence over the environment, the file and the defaults, in this order. */
 export type Config = Readonly<ReturnType<typeof assemble>> & {
-  /** Names of the options that are not left at their defaults. */
+  /** Names of the options that differ from their defaults. */
   readonly optionsSet: readonly string[];
-  /** Every option and every figure of every tier, as they may be shown. */
+  /** Every option and every limit of every tier, for display. */
   readonly settings: readonly Setting[];
 };
 
-/** A value of the configuration, and where it comes from. */
+/** A value of the configuration and its source. */
 export interface Setting {
-  /** As the configuration file names it: `port`, `keys.rotation_grace_hours`, `tiers.free.buckets`. */
+  /** Its name in the configuration file: `port`, `keys.rotation_grace_hours`, `tiers.free.buckets`. */
   readonly name: string;
   /** Secrets are masked. */
   readonly value: Value;
@@ -40,19 +40,19 @@ export interface Setting {
 /**
  * Resolves the configuration of `ninefold serve`. The only reader of the environment.
  *
- * @throws StartupError with one line that says what is wrong; a UsageError when it is the command line.
+ * @throws StartupError with one line that describes the problem; UsageError for the command line.
  */
 export function loadConfig(args: readonly string[], environment: Environment = process.env): Config {
   const flags = OPTIONS.flatMap(({ flag, placeholder }) => (flag === null ? [] : [{ flag, placeholder }]));
   return resolveConfig(flagsGiven(readCommandLine(args, flags, "ninefold serve")), environment);
 }
 
-/** What a command needs to know that works on the files of a data folder alone. */
+/** Configuration of commands that work on the files of a data folder. */
 export type FolderConfig = Pick<Config, "dataFolder" | "masterKey">;
 
 /**
- * Of the same sources as {@link resolveConfig}. What they say of everything else is not looked at: a backup must not fail,
- * nor a restore be held up, because the server's port is mistyped, or one half of a pair is only on its command line.
+ * From the same sources as {@link resolveConfig}. Other options are not validated: a backup must not fail because the
+ * server's port is invalid, or because one option of a pair is only on its command line.
  *
  * @throws StartupError, UsageError
  */
@@ -66,7 +66,7 @@ export function resolveFolderConfig(flags: Given, environment: Environment = pro
   return { dataFolder: values.data, masterKey: values.master_key };
 }
 
-/** As {@link loadConfig}, for commands that have read their flags by themselves. @throws StartupError, UsageError */
+/** Same as {@link loadConfig}, for commands that have parsed their flags. @throws StartupError, UsageError */
 export function resolveConfig(flags: Given, environment: Environment = process.env): Config {
   const { options, values, tierTable } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
@@ -129,7 +129,7 @@ function assemble(values: Values, tiers: Tiers) {
       breakerFailures: values.breaker_failures,
       payloadRetentionMs: values.payload_retention_hours * HOUR_MS,
     },
-    /** Scheduled backups: where to, when (a cron expression, UTC), and how many are kept. */
+    /** Scheduled backups: folder, cron expression (UTC), and number of backups to keep. */
     backups:
       values.backup_dir === null
         ? null
@@ -149,7 +149,7 @@ function pair<T>(values: Values, a: Pair, b: Pair, build: (a: string, b: string)
   return build(first, second);
 }
 
-/** More would not know better. */
+/** More hosts would not make the check more reliable. */
 const OBSERVER_TARGETS_MAX = 5;
 const HOST_AND_PORT = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 
@@ -163,7 +163,7 @@ function assertObserverTargets(targets: readonly string[]): void {
   }
 }
 
-/** Whether it is an origin, or one with the path prefix under which a proxy serves this server. */
+/** Whether it is an origin, optionally with the path prefix under which a proxy serves this server. */
 function isPublicUrl(text: string): boolean {
   const url = URL.parse(text);
   return (
@@ -217,7 +217,7 @@ function checked(config: Config, options: Resolved): Config {
   return config;
 }
 
-/** Every option in the order of the help, then every figure of every tier. `table` is what the file at `path` has of those. */
+/** Every option in the order of the help, then every limit of every tier. `table` is the `[tiers]` table of the file at `path`. */
 function settingsOf(
   options: ReadonlyMap<OptionName, ReadValue>,
   tiers: Tiers,
@@ -245,7 +245,7 @@ function settingsOf(
 
 const MASK = "********";
 
-/** A secret without what must not be seen. Of a mail server's URL the host helps, and its user and query do not. */
+/** A masked secret. Of a mail server's URL, the host is shown. */
 function masked(name: string, value: Value): Value {
   if (value === null) return value;
   const url = name === "smtp_url" ? URL.parse(String(value)) : null;

@@ -6,7 +6,7 @@ import { dataFilesOf } from "./kernel/storage/folders.ts";
 type DataFolderOptions = Omit<KernelOptions, "databasePath" | "masterKeyPath" | "migrations" | "template">;
 
 /**
- * Opens the kernel on a data folder, and brings its database up to date. Nobody else may hold the folder.
+ * Opens the kernel on a data folder and migrates its database. The caller must hold the lock of the folder.
  * @throws StartupError for a foreign or newer database, a missing or wrong master key.
  */
 export function openDataFolder(folder: string, options: DataFolderOptions): Kernel {

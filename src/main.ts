@@ -5,10 +5,10 @@ import { type CommandName, commandAt, HELP_OPTION } from "./cli/table.ts";
 import { UsageError } from "./config/command-line.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
-/** Runs a command with what it was given. Resolves to the exit code. */
+/** Runs a command with its arguments. Resolves to the exit code. */
 type Run = (given: Given) => number | Promise<number>;
 
-/** Each command's code is loaded when it is called: no other one pays for it. */
+/** The code of a command is loaded only when it is called. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   serve: async () => (await import("./cli/serve.ts")).serve,
   "account create": async () => (await import("./cli/account.ts")).accountCreate,
@@ -36,16 +36,16 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   help: async () => (given) => printHelp(given.words),
 };
 
-/** Something failed. */
+/** Failure. */
 const EXIT_FAILURE = 1;
-/** The command line cannot be read. */
+/** Invalid command line. */
 const EXIT_USAGE = 2;
-/** Nobody reads the output any more: what a program that SIGPIPE ends leaves. */
+/** The reader of the output closed it: the code of a program that SIGPIPE ends. */
 const EXIT_BROKEN_PIPE = 141;
 
 async function main(given: readonly string[]): Promise<number> {
   const [first, ...others] = given;
-  // What the shells' completions ask.
+  // Called by shell completions.
   if (first === "__complete") {
     print((await import("./cli/completions.ts")).completionLines(others));
     return 0;
@@ -89,5 +89,5 @@ try {
     process.exitCode = error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
-// Timers and sockets that are still open are no reason to stay: everything durable has been written.
+// Open timers and sockets do not keep the process alive: everything durable has been written.
 process.exit();

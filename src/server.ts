@@ -9,36 +9,36 @@ import { lockFolder } from "./kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
 import { type Clock, createSystemClock, ManualClock } from "./kernel/time/clock.ts";
 
-/** How long requests under way may take to finish once the server was told to stop. */
+/** Time that requests in flight have to finish when the server stops. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/** A server that accepts requests. */
+/** A running server. */
 export interface Server {
   readonly url: string;
   readonly kernel: Kernel;
   readonly app: App;
-  /** The operator's account; with its key as long as nobody has been told it. */
+  /** The operator's account; with its key until that has been printed. */
   readonly operator: { readonly userId: string; readonly key: string | null };
-  /** Stops accepting, finishes what is under way, writes everything down and frees the folder. */
+  /** Accepts no more requests, finishes those in flight, commits everything and releases the folder. */
   stop(): Promise<void>;
 }
 
-/** What tests put in the place of the real parts. */
+/** Replacements for tests. */
 export interface ServerParts {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
   readonly outbound?: OutboundOverrides;
   readonly cores?: number;
-  /** A shorter idle time-out of connections, for tests of what outlasts it. */
+  /** A shorter idle timeout of connections, for tests of requests that take longer. */
   readonly idleTimeoutSeconds?: number;
 }
 
 /**
  * Starts a server on a data folder that exists.
  *
- * @throws StartupError when the folder is in use or cannot be written, the database or its key does not fit, or
- *   the port is taken.
+ * @throws StartupError when the folder is in use or cannot be written, the database or its key does not match, or
+ *   the port is in use.
  */
 export async function startServer(folder: string, config: Config, parts: ServerParts = {}): Promise<Server> {
   const release = lockFolder(dataFilesOf(folder).lock);
@@ -77,7 +77,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
   });
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
-    // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
+    // Listen before the first account is created: if the port is in use, the next start is still the first one.
     const { idleTimeoutSeconds } = parts;
     const url = app.http.listen({ ...config, idleTimeoutSeconds });
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
