@@ -77,7 +77,7 @@ test(
     await visit.go(`monitors/${made["id"]}`);
     await page.getByRole("link", { name: "open", exact: true }).click();
     const inspector = page.locator(".inspector");
-    await inspector.getByText("the target answered 500").waitFor();
+    await inspector.getByText("the target responded with 500").waitFor();
     await inspector.getByRole("button", { name: "Acknowledge" }).click();
     await page.getByText("Acknowledged. The alert will not be repeated.").waitFor();
     await inspector.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" });
