@@ -46,7 +46,7 @@ const expected = Math.min(size.deducts, size.balance);
 console.log(JSON.stringify({ ...size, ...result, wrong: result.wrong.slice(0, 5) }, null, 2));
 const exact =
   result.succeeded === expected &&
-  result.refused === size.deducts - expected &&
+  result.rejected === size.deducts - expected &&
   result.wrong.length === 0 &&
   result.balanceAfter === size.balance - expected &&
   result.ledgerDeducts === expected;

@@ -194,8 +194,8 @@ const REFUSED: readonly [name: string, fields: object, path: string][] = [
 describe("a definition", () => {
   test.each(FITTING)("201 %s", async (_, fields) => {
     const flag_key = `f-${crypto.randomUUID()}`;
-    const answer = await account.post("/v1/gate", { flag_key, enabled: true, ...fields });
-    expect(answer.status, answer.text).toBe(201);
+    const response = await account.post("/v1/gate", { flag_key, enabled: true, ...fields });
+    expect(response.status, response.text).toBe(201);
     const { body, status } = await account.get(`/v1/gate/${flag_key}/definition`);
     expect(status).toBe(200);
     // Sent fields are stored, a split with its hash; null restores the default, except for off_variant.
@@ -211,9 +211,9 @@ describe("a definition", () => {
     const flag_key = "refused";
     const kept = { flag_key, enabled: true, tags: ["kept"] };
     const { body: saved } = await account.post("/v1/gate", kept);
-    const answer = await account.post("/v1/gate", { flag_key, enabled: false, ...fields });
-    expectError(answer, "gate.rule_invalid");
-    expect(Object.keys(answer.body.fields as object), answer.text).toEqual([path]);
+    const response = await account.post("/v1/gate", { flag_key, enabled: false, ...fields });
+    expectError(response, "gate.rule_invalid");
+    expect(Object.keys(response.body.fields as object), response.text).toEqual([path]);
     const { body } = await account.get(`/v1/gate/${flag_key}/definition`);
     expect(body).toMatchObject({
       enabled: true,
@@ -227,17 +227,20 @@ describe("a definition", () => {
     for (const variants of ['{"a":1e999}', '{"a":{"b":[1e999]}}']) {
       const type = variants.includes("b") ? "object" : "number";
       const text = `{"flag_key":"huge","enabled":true,"type":"${type}","default":{"variant":"a"},"variants":${variants}}`;
-      const answer = await account.post("/v1/gate", text);
-      expectError(answer, "gate.rule_invalid");
-      expect(answer.body.fields).toHaveProperty(["variants.a"]);
+      const response = await account.post("/v1/gate", text);
+      expectError(response, "gate.rule_invalid");
+      expect(response.body.fields).toHaveProperty(["variants.a"]);
     }
   });
 
   test("many problems are reported, up to a limit", async () => {
     const rules = list(RULES_MAX, () => rule({ serve: { variant: "blue" }, name: 5 }));
-    const answer = await account.post("/v1/gate", { flag_key: "refused", enabled: true, rules });
-    expectError(answer, "gate.rule_invalid");
-    expect(Object.keys(answer.body.fields as object).slice(0, 2)).toEqual(["rules[0].name", "rules[1].name"]);
+    const response = await account.post("/v1/gate", { flag_key: "refused", enabled: true, rules });
+    expectError(response, "gate.rule_invalid");
+    expect(Object.keys(response.body.fields as object).slice(0, 2)).toEqual([
+      "rules[0].name",
+      "rules[1].name",
+    ]);
     const meant = list(RULES_MAX, () => rule({ serve: { variant: "blue" } }));
     const second = await account.post("/v1/gate", { flag_key: "refused", enabled: true, rules: meant });
     expect(Object.keys(second.body.fields as object)).toEqual(
@@ -255,9 +258,9 @@ describe("a definition", () => {
     const body = { flag_key: "large", enabled: true, ...fitting };
     expect((await account.post("/v1/gate", body)).status).toBe(201);
     const larger = { ...fitting.variants, d: `${fitting.variants.d}x` };
-    const answer = await account.post("/v1/gate", { ...body, variants: larger });
-    expectError(answer, "gate.rule_invalid");
-    expect(Object.keys(answer.body.fields as object)).toEqual(["body"]);
+    const response = await account.post("/v1/gate", { ...body, variants: larger });
+    expectError(response, "gate.rule_invalid");
+    expect(Object.keys(response.body.fields as object)).toEqual(["body"]);
     await account.delete("/v1/gate/large");
   });
 });

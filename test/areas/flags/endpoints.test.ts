@@ -67,7 +67,7 @@ function withoutCredit(path: string): Scenario {
 }
 
 /** Bodies that the schema rejects, for a flag that stays unchanged. */
-function refused(name: string, body: unknown, fields: object): Scenario {
+function rejected(name: string, body: unknown, fields: object): Scenario {
   return {
     name,
     before: holding(DESCRIBED),
@@ -163,7 +163,7 @@ describe("POST /v1/gate", () => {
       },
     ),
     ...BAD_KEYS.map((key) =>
-      refused(
+      rejected(
         `the key ${JSON.stringify(key).slice(0, 12)}, ${key.length} characters`,
         { ...ON, flag_key: key },
         {
@@ -171,10 +171,10 @@ describe("POST /v1/gate", () => {
         },
       ),
     ),
-    refused("the key is a number", { ...ON, flag_key: 5 }, { flag_key: [KEY_MESSAGE] }),
-    refused("no key", { enabled: true }, { flag_key: [`is required: it ${KEY_MESSAGE}`] }),
-    refused("no enabled", { flag_key: "f" }, { enabled: ["is required: it must be true or false"] }),
-    refused(
+    rejected("the key is a number", { ...ON, flag_key: 5 }, { flag_key: [KEY_MESSAGE] }),
+    rejected("no key", { enabled: true }, { flag_key: [`is required: it ${KEY_MESSAGE}`] }),
+    rejected("no enabled", { flag_key: "f" }, { enabled: ["is required: it must be true or false"] }),
+    rejected(
       "an empty body",
       {},
       {
@@ -182,21 +182,21 @@ describe("POST /v1/gate", () => {
         enabled: ["is required: it must be true or false"],
       },
     ),
-    refused(
+    rejected(
       "the reserved key",
       { ...ON, flag_key: RESERVED_KEY },
       {
         flag_key: ['must not be "config", which is the path of the configuration of all flags'],
       },
     ),
-    refused(
+    rejected(
       "a description one character too long",
       { ...ON, description: `${LONGEST_DESCRIPTION}x` },
       {
         description: [DESCRIPTION_MESSAGE],
       },
     ),
-    refused(
+    rejected(
       "a description that is a number",
       { ...ON, description: 5 },
       { description: [DESCRIPTION_MESSAGE] },

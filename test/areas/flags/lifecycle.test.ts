@@ -169,9 +169,9 @@ describe("without a server", () => {
     const service = newService();
     await save(service, "last");
     expect(flagStore(bench.kernel.db).count(PROJECT)).toBe(FLAGS_PER_PROJECT_MAX);
-    const refused = await save(service, "one-more").catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(ApiError);
-    expect((refused as ApiError).code).toBe("forbidden");
+    const rejected = await save(service, "one-more").catch((error: unknown) => error);
+    expect(rejected).toBeInstanceOf(ApiError);
+    expect((rejected as ApiError).code).toBe("forbidden");
     expect(() => service.evaluate(PROJECT, "one-more", NOW)).toThrow("This project has no flag");
     // Existing flags can still be changed.
     await save(service, "last", false);
@@ -186,7 +186,7 @@ describe("without a server", () => {
     const failing = bench.kernel.writer.submit((tx) => {
       service.save(tx, PROJECT, { flag_key: "kept", enabled: false, description: "another" });
       service.save(tx, PROJECT, { flag_key: "new", enabled: true });
-      throw new ApiError("conflict", "Refused by this test, after the changes.");
+      throw new ApiError("conflict", "Rejected by this test, after the changes.");
     });
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
     expect(service.evaluate(PROJECT, "kept", NOW).enabled).toBe(true);
@@ -194,7 +194,7 @@ describe("without a server", () => {
     expect([...service.config(PROJECT, {}, NOW)]).toEqual([{ flag_key: "kept", enabled: true }]);
     const deleting = bench.kernel.writer.submit((tx) => {
       service.delete(tx, PROJECT, "kept");
-      throw new ApiError("conflict", "Refused by this test, after the deletion.");
+      throw new ApiError("conflict", "Rejected by this test, after the deletion.");
     });
     expect(await deleting.catch((error: ApiError) => error.code)).toBe("conflict");
     expect(service.evaluate(PROJECT, "kept", NOW).enabled).toBe(true);

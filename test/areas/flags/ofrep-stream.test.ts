@@ -172,14 +172,14 @@ describe("GET /ofrep/v1/events", () => {
     await listener.eventCount(1);
     listener.close();
     const headers = { ...OWN_PAGE, cookie: (await loggedIn(server, account.key)).cookie };
-    const answer = await server.client(null).post("/ofrep/v1/evaluate/flags", {}, { headers });
-    expect(answer.body).toEqual({ flags: [expect.objectContaining({ key: "one" })] });
+    const response = await server.client(null).post("/ofrep/v1/evaluate/flags", {}, { headers });
+    expect(response.body).toEqual({ flags: [expect.objectContaining({ key: "one" })] });
   });
 
   test("HEAD does not count as a stream", async () => {
     const { client } = await newKey(await server.account());
-    const answer = await server.client(null).send("HEAD", await streamOf(client));
-    expect(answer.status).toBe(200);
+    const response = await server.client(null).send("HEAD", await streamOf(client));
+    expect(response.status).toBe(200);
   });
 });
 
@@ -205,8 +205,8 @@ describe("a stream ends", () => {
     const path = await streamOf(client);
     await account.delete(`/v1/projects/${body.id}`);
     await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
-    const answer = await server.client(null).get(path);
-    expect([401, 403]).toContain(answer.status);
+    const response = await server.client(null).get(path);
+    expect([401, 403]).toContain(response.status);
   });
 
   test("when its account is suspended", async () => {
@@ -272,9 +272,9 @@ describe("rejections", () => {
     const { client } = await newKey(account);
     const path = await streamOf(client);
     const open = await openEventSockets(server.url, path, STREAMS_PER_KEY_MAX);
-    const refused = await server.client(null).get(path);
-    expectError(refused, "rate_limit_exceeded");
-    expect(refused.headers.get("retry-after")).toBe("30");
+    const rejected = await server.client(null).get(path);
+    expectError(rejected, "rate_limit_exceeded");
+    expect(rejected.headers.get("retry-after")).toBe("30");
     const another = await new Listener().open((await newKey(account)).client);
     open.pop()?.close();
     let again: EventSocket | null = null;

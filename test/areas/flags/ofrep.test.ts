@@ -53,9 +53,9 @@ async function keyWith(owner: Client, scopes: readonly string[]): Promise<Client
 }
 
 /** An error with the fields of OFREP. */
-function expectOfrep(answer: Answer, code: string, errorCode: string, key?: string): void {
-  const { error } = expectError(answer, code);
-  const { key: shown, errorCode: given, errorDetails } = answer.body;
+function expectOfrep(response: Answer, code: string, errorCode: string, key?: string): void {
+  const { error } = expectError(response, code);
+  const { key: shown, errorCode: given, errorDetails } = response.body;
   expect({ shown, given, errorDetails }).toEqual({
     shown: key as never,
     given: errorCode,
@@ -78,10 +78,10 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     [{ targetingKey: "用户", plan: "scale", "app.version": "v2.3" }, false, "off", "SPLIT"],
   ];
   test.each(rows)("%j: %p, %s, %s", async (context, value, variant, reason) => {
-    const answer = await browser.post(`${PATH}/new-checkout`, { context });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("content-type")).toBe("application/json");
-    expect(answer.body).toEqual({
+    const response = await browser.post(`${PATH}/new-checkout`, { context });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.body).toEqual({
       key: "new-checkout",
       value,
       variant,
@@ -100,8 +100,8 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     ["no context", {}],
     ["null", { context: null }],
   ])("%s is the empty context", async (_name, body) => {
-    const answer = await browser.post(`${PATH}/plain`, body);
-    expect(answer.body).toMatchObject({ value: true, variant: "on", reason: "STATIC" });
+    const response = await browser.post(`${PATH}/plain`, body);
+    expect(response.body).toMatchObject({ value: true, variant: "on", reason: "STATIC" });
   });
 
   test("costs a credit, also for a missing flag; an error is free of charge", async () => {
@@ -141,9 +141,9 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
 
 describe("POST /ofrep/v1/evaluate/flags", () => {
   test("all visible flags, sorted by key, with the event stream", async () => {
-    const answer = await browser.post(PATH, { context: { email: "ada@acme.com" } });
-    expect(answer.headers.get("cache-control")).toBe("no-store");
-    const { flags, eventStreams } = answer.body;
+    const response = await browser.post(PATH, { context: { email: "ada@acme.com" } });
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const { flags, eventStreams } = response.body;
     expect((flags as { key: string }[]).map(({ key }) => key)).toEqual([
       ...["new-checkout", "off", "plain", "theme"],
     ]);
@@ -171,11 +171,11 @@ describe("POST /ofrep/v1/evaluate/flags", () => {
     const etag = first.headers.get("etag") ?? "";
     expect(etag).toMatch(/^"[\w-]{22}"$/);
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, `"x",W/${etag},"y"`, "*"]) {
-      const answer = await ask(known);
-      expect({ status: answer.status, text: answer.text }).toEqual({ status: 304, text: "" });
-      expect(answer.headers.get("etag")).toBe(etag);
-      expect(answer.headers.get("cache-control")).toBe("no-store");
-      expect(answer.headers.get("content-type")).toBeNull();
+      const response = await ask(known);
+      expect({ status: response.status, text: response.text }).toEqual({ status: 304, text: "" });
+      expect(response.headers.get("etag")).toBe(etag);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      expect(response.headers.get("content-type")).toBeNull();
     }
     for (const other of ['"x"', etag.slice(1, -1), `W/W/${etag}`, ""])
       expect((await ask(other)).status).toBe(200);
@@ -197,8 +197,8 @@ describe("POST /ofrep/v1/evaluate/flags", () => {
   });
 
   test("query parameters of a refetch have no effect", async () => {
-    const answer = await browser.post(`${PATH}?flagConfigEtag=x&flagConfigLastModified=1`, {});
-    expect(answer.status).toBe(200);
+    const response = await browser.post(`${PATH}?flagConfigEtag=x&flagConfigLastModified=1`, {});
+    expect(response.status).toBe(200);
   });
 
   test("another key has another stream and another ETag", async () => {
@@ -246,30 +246,30 @@ describe("errors with the fields of OFREP", () => {
   });
 
   test(`a context of ${CONTEXT_LEVELS_MAX} levels`, async () => {
-    const answer = await browser.post(`${PATH}/plain`, { context: nested(CONTEXT_LEVELS_MAX + 1) });
-    expect(answer.status).toBe(200);
+    const response = await browser.post(`${PATH}/plain`, { context: nested(CONTEXT_LEVELS_MAX + 1) });
+    expect(response.status).toBe(200);
   });
 
   test.each(["none", "gone", "secret", "No%20Key", "config", "%E7%94%A8", "a%2Fb", "a%0Ab", "evaluate"])(
     "404 for %s",
     async (key) => {
-      const answer = await browser.post(`${PATH}/${key}`, {});
+      const response = await browser.post(`${PATH}/${key}`, {});
       const shown = decodeURIComponent(key).replace("\n", "?");
-      expectOfrep(answer, "gate.feature_not_found", "FLAG_NOT_FOUND", shown);
+      expectOfrep(response, "gate.feature_not_found", "FLAG_NOT_FOUND", shown);
     },
   );
 
   test("a long key is truncated in the error", async () => {
-    const answer = await browser.post(`${PATH}/${"k".repeat(2_000)}?x=1`, {});
-    expectOfrep(answer, "gate.feature_not_found", "FLAG_NOT_FOUND", `${"k".repeat(100)}…`);
-    expect(answer.text.length).toBeLessThan(1_000);
+    const response = await browser.post(`${PATH}/${"k".repeat(2_000)}?x=1`, {});
+    expectOfrep(response, "gate.feature_not_found", "FLAG_NOT_FOUND", `${"k".repeat(100)}…`);
+    expect(response.text.length).toBeLessThan(1_000);
   });
 
   test(`413 above ${CONTEXT_BODY.bytesMax} bytes`, async () => {
     const padded = (bytes: number) => JSON.stringify({ context: {} }).padEnd(bytes);
     expect((await browser.post(`${PATH}/plain`, padded(CONTEXT_BODY.bytesMax))).status).toBe(200);
-    const answer = await browser.post(`${PATH}/plain`, padded(CONTEXT_BODY.bytesMax + 1));
-    expectOfrep(answer, "request_too_large", "GENERAL", "plain");
+    const response = await browser.post(`${PATH}/plain`, padded(CONTEXT_BODY.bytesMax + 1));
+    expectOfrep(response, "request_too_large", "GENERAL", "plain");
   });
 
   test("401 and 403 are unchanged", async () => {
@@ -279,20 +279,20 @@ describe("errors with the fields of OFREP", () => {
         [server.client(null), "unauthorized"],
         [reader, "forbidden"],
       ] as const) {
-        const answer = await client.post(path, {});
-        expectError(answer, code);
-        expect(answer.body).not.toHaveProperty("errorCode");
+        const response = await client.post(path, {});
+        expectError(response, code);
+        expect(response.body).not.toHaveProperty("errorCode");
       }
     }
   });
 
   test("429 is unchanged, with Retry-After", async () => {
     const free = await server.account({ tier: "free" });
-    let answer = await free.post(PATH, {});
-    while (answer.status === 200) answer = await free.post(PATH, {});
-    expectError(answer, "rate_limit_exceeded");
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(answer.body).not.toHaveProperty("errorCode");
+    let response = await free.post(PATH, {});
+    while (response.status === 200) response = await free.post(PATH, {});
+    expectError(response, "rate_limit_exceeded");
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(response.body).not.toHaveProperty("errorCode");
   });
 
   test("a browser's key cannot read rules or missing flags", async () => {

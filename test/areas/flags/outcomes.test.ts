@@ -163,7 +163,7 @@ test("random units of work, some rolled back, leave memory equal to the database
         units.map(({ steps, fails }) =>
           inUnit((tx) => {
             for (const one of steps) take(tx, one);
-            if (fails) throw new ApiError("conflict", "Refused by this test, after the changes.");
+            if (fails) throw new ApiError("conflict", "Rejected by this test, after the changes.");
             return {};
           }),
         ),
@@ -240,9 +240,9 @@ test(`the definitions of a project have ${DEFINITIONS_BYTES_MAX} bytes at most; 
       service.save(tx, PROJECT, { flag_key: `f${index}`, enabled: true, ...body });
     return {};
   });
-  const refused = await save("one-more", body).catch((error: unknown) => error);
-  expect(refused).toBeInstanceOf(ApiError);
-  expect((refused as ApiError).code).toBe("forbidden");
+  const rejected = await save("one-more", body).catch((error: unknown) => error);
+  expect(rejected).toBeInstanceOf(ApiError);
+  expect((rejected as ApiError).code).toBe("forbidden");
   // A switch has no definition, and existing definitions can shrink.
   await save("switch");
   await save("f1", { variants: { a: "small" } as never });

@@ -14,9 +14,9 @@ afterAll(() => server.stop());
 const newAccount = (): Promise<AccountClient> => server.account({ tier: "unlimited", balance: 0 });
 
 async function save(client: Client, flag_key: string, fields: object = {}): Promise<number> {
-  const answer = await client.post("/v1/gate", { flag_key, enabled: true, ...fields });
-  expect(answer.status, answer.text).toBe(201);
-  return Number(answer.body.version);
+  const response = await client.post("/v1/gate", { flag_key, enabled: true, ...fields });
+  expect(response.status, response.text).toBe(201);
+  return Number(response.body.version);
 }
 
 async function definition(client: Client, flag_key: string): Promise<Record<string, unknown>> {
@@ -92,9 +92,9 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
       type: "string",
     });
     // The stored fields would be invalid: a type without variants.
-    const answer = await client.post("/v1/gate", { flag_key: "f", enabled: true, type: null });
-    expectError(answer, "gate.rule_invalid");
-    expect(Object.keys(answer.body.fields as object)).toEqual(["variants.a", "variants.b"]);
+    const response = await client.post("/v1/gate", { flag_key: "f", enabled: true, type: null });
+    expectError(response, "gate.rule_invalid");
+    expect(Object.keys(response.body.fields as object)).toEqual(["variants.a", "variants.b"]);
     await save(client, "f", { type: null, variants: null, default: null, off_variant: "off" });
     expect(await definition(client, "f")).toMatchObject({ type: "boolean", off_variant: "off", version: 4 });
   });
@@ -163,12 +163,12 @@ describe("versions", () => {
   test("concurrent changes with the same expected version: one succeeds", async () => {
     const client = await newAccount();
     await save(client, "a");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
         client.post("/v1/gate", { flag_key: "a", enabled: true, tags: [`t${index}`], if_version: 1 }),
       ),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(409)]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(409)]);
     expect((await definition(client, "a")).version).toBe(2);
   });
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What both changes refuse. */
+/** Requests that both changes reject. */
 function refusals(path: string): Scenario[] {
   const invalid = (name: string, body: unknown, message = AMOUNT_MESSAGE): Scenario => ({
     name,
@@ -68,7 +68,7 @@ function refusals(path: string): Scenario[] {
 describe("GET /v1/meter/balance", () => {
   endpoint(() => server, "GET /v1/meter/balance", [
     {
-      name: "the balance and whose it is",
+      name: "the balance and its owner",
       request: ["GET", "/v1/meter/balance"],
       status: 200,
       body: { balance: 100, user_id: USER_ID },
@@ -193,13 +193,13 @@ describe("GET /v1/meter/history", () => {
   ]);
 });
 
-test("of concurrent deductions exactly as many succeed as there is balance for", async () => {
+test("exactly as many concurrent deductions succeed as the balance allows", async () => {
   const account = await server.account({ balance: 25 });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 80 }, () => account.post("/v1/meter/deduct", { amount: 1 })),
   );
-  const balances = answers.filter(({ status }) => status === 200).map(({ body }) => Number(body.balance));
+  const balances = responses.filter(({ status }) => status === 200).map(({ body }) => Number(body.balance));
   expect(balances.sort((a, b) => a - b)).toEqual(Array.from({ length: 25 }, (_, index) => index));
-  expect(answers.filter(({ status }) => status === 402)).toHaveLength(55);
+  expect(responses.filter(({ status }) => status === 402)).toHaveLength(55);
   expect((await account.get("/v1/meter/balance")).body.balance).toBe(0);
 });

@@ -13,7 +13,7 @@ describe("an orderly restart", () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
-  test("keeps balances, ledgers and the chain of entries, and brings every row up to the ledger", async () => {
+  test("preserves balances, ledgers and the chain of entries, and writes every row", async () => {
     server = await startTestServer({ manualClock: true, durable: true });
     const account = await server.account({ balance: 10_000 });
     const change = (client: Client): Promise<unknown> =>
@@ -43,7 +43,7 @@ describe("kill -9", () => {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-killed-"));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Starts the server as a process of its own; its first line of output tells where it listens. */
+  /** Starts the server as a separate process; its first line of output has its address. */
   async function spawn(): Promise<{ url: string; key: string | undefined; kill: () => Promise<void> }> {
     const child = Bun.spawn([process.execPath, MAIN, "serve", "--json", "--port", "0", "--data", folder], {
       env: { PATH: process.env.PATH ?? "" },
@@ -65,7 +65,7 @@ describe("kill -9", () => {
     return { url, key: api_key, kill };
   }
 
-  test("loses nothing that was answered: the entries that no settlement has reached are taken up again", async () => {
+  test("loses no acknowledged change: entries after the last flush are restored", async () => {
     const first = await spawn();
     const key = first.key ?? "no key";
     const client = new Client(first.url, key);

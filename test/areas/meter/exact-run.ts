@@ -1,26 +1,26 @@
 import { type Answer, Client } from "../../support/client.ts";
 import { readLedger } from "../../support/ledger.ts";
 
-/** How much is deducted, by how many, from what. */
+/** Size of a run. */
 export interface ExactSize {
   readonly clients: number;
-  /** Deductions of 1, each under an `Idempotency-Key` of its own. */
+  /** Deductions of 1, each with its own `Idempotency-Key`. */
   readonly deducts: number;
-  /** What the meter holds at first. */
+  /** Initial balance of the meter. */
   readonly balance: number;
 }
 
-/** What came of it. */
+/** Result of a run. */
 export interface ExactResult {
-  /** Deductions that were answered 200. */
+  /** Deductions with the response 200. */
   readonly succeeded: number;
-  /** Deductions that were answered 402. */
-  readonly refused: number;
-  /** Deductions that were answered otherwise, or differently when they were sent again. */
+  /** Deductions with the response 402. */
+  readonly rejected: number;
+  /** Deductions with another response, or with different responses when repeated. */
   readonly wrong: readonly string[];
-  /** Requests sent in all, copies and repeats included. */
+  /** All requests, including copies and repetitions. */
   readonly requests: number;
-  /** Requests whose connection was cut before their answer, so that they had to be sent again. */
+  /** Requests that were repeated because their connection was closed before the response. */
   readonly cut: number;
   readonly balanceAfter: number;
   /** Deductions in the meter's ledger. */
@@ -30,15 +30,15 @@ export interface ExactResult {
 
 const METER = "/v1/meter/exact";
 
-/** What befalls a deduction on its way: of ten, one each is sent twice at once, cut off, and repeated afterwards. */
+/** Disturbances of deductions: of ten, one each is sent twice concurrently, cut off, and repeated later. */
 const FATES = ["twice", "cut", "repeated", "once", "once", "once", "once", "once", "once", "once"] as const;
-/** Longest time before a connection is cut: about what an answer takes, so that some are cut before and some after. */
+/** Maximum time before a connection is closed, similar to the response time, so that some are closed before and some after the response. */
 const CUT_AFTER_MS_MAX = 4;
-/** Times that a deduction is cut before it is let through. */
+/** Number of times that a deduction is cut off. */
 const CUTS_MAX = 3;
 
 /**
- * Deducts from one meter with many clients at once, over connections that break, and counts what came of it.
+ * Deducts from one meter with many concurrent clients over unreliable connections, and counts the results.
  * The key must be that of an account without rate limit; the meter must not exist.
  */
 export async function runExact(url: string, key: string, size: ExactSize): Promise<ExactResult> {
@@ -65,7 +65,7 @@ export async function runExact(url: string, key: string, size: ExactSize): Promi
 }
 
 class Run {
-  readonly counts = { succeeded: 0, refused: 0, requests: 0, cut: 0 };
+  readonly counts = { succeeded: 0, rejected: 0, requests: 0, cut: 0 };
   readonly wrong: string[] = [];
   private readonly client: Client;
 
@@ -73,19 +73,19 @@ class Run {
     this.client = client;
   }
 
-  /** One deduction, sent until it is answered. */
+  /** Sends one deduction until it has a response. */
   async deduct(index: number): Promise<void> {
     const fate = FATES[index % FATES.length];
     if (fate === "cut") await this.sendAndCut(index);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: fate === "twice" ? 2 : 1 }, () => this.send(index)),
     );
-    if (fate === "repeated") answers.push(await this.send(index));
-    const [first] = answers;
-    const texts = new Set(answers.map(({ status, text }) => `${status} ${text}`));
+    if (fate === "repeated") responses.push(await this.send(index));
+    const [first] = responses;
+    const texts = new Set(responses.map(({ status, text }) => `${status} ${text}`));
     if (texts.size > 1) this.wrong.push(`deduction ${index}: ${[...texts].join(" and ")}`);
     if (first?.status === 200) this.counts.succeeded += 1;
-    else if (first?.status === 402) this.counts.refused += 1;
+    else if (first?.status === 402) this.counts.rejected += 1;
     else this.wrong.push(`deduction ${index}: ${first?.status} ${first?.text}`);
   }
 

@@ -11,7 +11,7 @@ afterAll(() => server.stop());
 type Method = "GET" | "POST" | "PUT" | "DELETE";
 type Request = readonly [method: Method, path: string, body?: object];
 
-/** Fills the meter `m`, and holds 60 of it. */
+/** Refills the meter `m` and creates a hold of 60. */
 async function holding({ account }: World): Promise<void> {
   await account.post("/v1/meter/m/refill", { amount: 100 });
   await account.post("/v1/meter/m/holds", { amount: 60, hold_id: "h" });
@@ -51,7 +51,7 @@ const missing = (request: Request): Scenario => ({
   code: "not_found",
 });
 
-/** A change whose `Idempotency-Key` stood for another body before. */
+/** A change with the `Idempotency-Key` of another body. */
 const reused = ([method, path, body]: Request, other: object, first: Method = method): Scenario => ({
   name: "an Idempotency-Key used for another body",
   request: [method, path, body],

@@ -32,7 +32,7 @@ afterEach(() => bench.close());
 
 const submit = <T>(work: (tx: Tx) => T) => bench.kernel.writer.submit(work as never) as Promise<T>;
 
-/** Services with room for so many meters, as the next start finds them. */
+/** Services with this limit of meters in memory, in the state after a start. */
 function begin(inMemoryMax?: number) {
   const store = meterStore(bench.kernel.db);
   const meters = new MeterService(store, bench.kernel, inMemoryMax);
@@ -45,7 +45,7 @@ function begin(inMemoryMax?: number) {
   return { meters, plans, holds: new HoldService(store.holds, meters, due, bench.kernel) };
 }
 
-test("refills that were missed are made up for, the first thousand of them", async () => {
+test("missed refills are applied later, up to a thousand", async () => {
   const { meters, plans } = begin();
   await submit(
     (tx) => void plans.setPlan(tx, change("m"), { amount: 1, every: "day", mode: "add" }, () => {}),
@@ -60,17 +60,17 @@ test("refills that were missed are made up for, the first thousand of them", asy
   };
   expect(await missed(MISSED_REFILLS_MAX, "m")).toBe(MISSED_REFILLS_MAX);
   expect(await missed(1, "n")).toBe(MISSED_REFILLS_MAX);
-  // Those beyond are given up, and the next one comes when it would have.
+  // Further refills are dropped, and the next one keeps its time.
   expect(await missed(1, "n")).toBe(MISSED_REFILLS_MAX + 1);
   expect(plans.plan(PROJECT, "n").next_at > new Date(bench.clock.now()).toISOString()).toBe(true);
 });
 
-test("a meter whose hold is taken back with its batch is not dropped meanwhile", async () => {
+test("a meter is not dropped while its hold is rolled back with its batch", async () => {
   const room = 2;
   const { meters, holds } = begin(room);
   await submit((tx) => meters.refill(tx, change("m"), 100));
   await meters.finish();
-  // Many in one batch, which the last one has taken back: each needs the place of another.
+  // Many in one batch, which the last one rolls back: each evicts another.
   const others = Array.from({ length: 20 }, (_, index) => `other-${index}`);
   const batch = [
     submit((tx) => holds.create(tx, change("m"), { amount: 60, hold_id: "h" })),
@@ -90,7 +90,7 @@ test("a meter whose hold is taken back with its batch is not dropped meanwhile",
   expect(made.isNew).toBe(true);
 });
 
-test("what is held is the sum of the open holds, whatever comes and goes", async () => {
+test("the held credits are the sum of the open holds after random changes", async () => {
   const { meters, holds } = begin();
   await submit((tx) => meters.refill(tx, change("m"), 1_000));
   const open = new Map<string, number>();
@@ -122,7 +122,7 @@ test("what is held is the sum of the open holds, whatever comes and goes", async
   }
   const before = meters.balance(PROJECT, "m");
   expect(before.held).toBeGreaterThan(0);
-  // Read anew, with and without the row being up to the ledger.
+  // Loaded again, with and without a flushed row.
   expect(begin().meters.balance(PROJECT, "m")).toEqual(before);
   await meters.finish();
   expect(begin().meters.balance(PROJECT, "m")).toEqual(before);
@@ -130,7 +130,7 @@ test("what is held is the sum of the open holds, whatever comes and goes", async
   expect(meters.balance(PROJECT, "m").held).toBe(0);
 });
 
-test("a project that goes takes its holds, plans, alerts and sums along", async () => {
+test("a deleted project's holds, plans, alerts and sums are removed", async () => {
   const { meters, holds } = begin();
   const tables = ["meter_holds", "meter_plans", "meter_alerts", "meter_usage", "meter_entries", "meters"];
   const rows = () => tables.map((table) => bench.kernel.db.number(`SELECT count(*) AS n FROM ${table}`)());
@@ -156,7 +156,7 @@ test("a project that goes takes its holds, plans, alerts and sums along", async 
   await area.finish();
   expect(rows()).toEqual([20, 4, 4, 6, 4, 4]);
   await submit((tx) => area.resources.projectDeleted?.(tx, PROJECT));
-  // What is due in a project that is going is not made any more.
+  // Due refills of a deleted project are not applied.
   await bench.kernel.scheduler.start();
   let removed = 0;
   for (let slice = 3; slice === 3; removed += slice) {
@@ -172,7 +172,7 @@ function areaOf(): MeterArea {
   return createMeter(bench.kernel, PORTS);
 }
 
-test("within somebody else's unit of work: what it takes goes with all else that the unit does, or not at all", async () => {
+test("operations in another area's unit of work succeed or fail with the unit", async () => {
   const { meters } = begin();
   await submit((tx) => void meters.refill(tx, change("m"), 100));
   await meters.finish();
@@ -189,24 +189,24 @@ test("within somebody else's unit of work: what it takes goes with all else that
   ]);
   const figures = { balance: 100, available: 40 };
   expect(taken).toEqual([null, true, false, "open", figures, { balance: 60, available: 0 }]);
-  const refused = (work: (tx: Tx) => unknown) => submit((tx) => void work(tx));
-  await expect(refused((tx) => area.deduct(tx, PROJECT, "m", 1, REQUEST_ID))).rejects.toMatchObject({
+  const rejected = (work: (tx: Tx) => unknown) => submit((tx) => void work(tx));
+  await expect(rejected((tx) => area.deduct(tx, PROJECT, "m", 1, REQUEST_ID))).rejects.toMatchObject({
     code: "insufficient_balance",
   });
   for (const other of [
     { ...terms, amount: 61 },
     { ...terms, meter_id: "other" },
   ]) {
-    await expect(refused((tx) => area.findOpenHold(tx, PROJECT, other))).rejects.toMatchObject({
+    await expect(rejected((tx) => area.findOpenHold(tx, PROJECT, other))).rejects.toMatchObject({
       code: "conflict",
     });
   }
   const none = { meter_id: "none", amount: 1 };
-  await expect(refused((tx) => area.hold(tx, PROJECT, none, REQUEST_ID))).rejects.toMatchObject({
+  await expect(rejected((tx) => area.hold(tx, PROJECT, none, REQUEST_ID))).rejects.toMatchObject({
     code: "insufficient_balance",
   });
   bench.clock.setWall(300_000);
-  await expect(refused((tx) => area.findOpenHold(tx, PROJECT, terms))).rejects.toMatchObject({
+  await expect(rejected((tx) => area.findOpenHold(tx, PROJECT, terms))).rejects.toMatchObject({
     details: { extras: { status: "expired" } },
   });
   expect(await submit((tx) => area.available(tx, PROJECT, "m"))).toEqual({ balance: 60, available: 60 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A meter of its own with a balance. */
+/** Creates a meter with a balance. */
 class Held {
   readonly path = `/v1/meter/held-${++meters}`;
 
@@ -41,7 +41,7 @@ class Held {
   }
 }
 
-test("a hold takes from what is available, and a capture deducts what was used", async () => {
+test("a hold reduces the available credits, and a capture deducts the amount", async () => {
   const meter = await Held.with(100);
   const made = await meter.hold(60, "call-1", { metadata: { model: "large" } });
   expect(made.status).toBe(201);
@@ -56,8 +56,8 @@ test("a hold takes from what is available, and a capture deducts what was used",
     ended_at: null,
     metadata: { model: "large" },
   });
-  const refused = await meter.post("deduct", { amount: 50 });
-  expect(expectError(refused, "insufficient_balance")).toMatchObject({ balance: 100, available: 40 });
+  const rejected = await meter.post("deduct", { amount: 50 });
+  expect(expectError(rejected, "insufficient_balance")).toMatchObject({ balance: 100, available: 40 });
   const again = await meter.hold(60, "call-1");
   expect([again.status, again.body["available"]]).toEqual([200, 40]);
 
@@ -71,7 +71,7 @@ test("a hold takes from what is available, and a capture deducts what was used",
   expect(body["entries"]).toMatchObject([{ kind: "capture", amount: -45, hold_id: "call-1" }]);
 });
 
-test("a balance cannot be reset below what is held; a hold expires at its moment", async () => {
+test("a balance cannot be reset below the held credits; a hold expires on time", async () => {
   const meter = await Held.with(55);
   await meter.hold(55, "all", { ttl_seconds: 60 });
   expect(expectError(await meter.post("reset", { balance: 10 }), "conflict")).toMatchObject({ held: 55 });
@@ -86,7 +86,7 @@ test("a balance cannot be reset below what is held; a hold expires at its moment
   expect((await meter.post("deduct", { amount: 55 })).status).toBe(200);
 });
 
-test("more than is held is refused or capped; what a partial capture leaves stays held", async () => {
+test("a capture above the hold is rejected or capped; a partial capture keeps the rest on hold", async () => {
   const meter = await Held.with(55);
   await meter.hold(50, "over");
   expectError(await meter.post("holds/over/capture", { amount: 70 }), "invalid_request");
@@ -105,7 +105,7 @@ test("more than is held is refused or capped; what a partial capture leaves stay
   expect(released.body).toMatchObject({ status: "captured", captured: 20, available: 80 });
   await meter.hold(60, "none");
   expect((await meter.post("holds/none/capture", { amount: 0 })).body["status"]).toBe("released");
-  // Sent again, since its answer was lost.
+  // Repeated after a lost response.
   expect((await meter.post("holds/none/capture", { amount: 0 })).status).toBe(200);
   expectError(await meter.post("holds/none/capture", { amount: 1 }), "conflict");
 
@@ -133,7 +133,7 @@ test(`a hold has ${CAPTURES_MAX} captures that leave it open, and then a final o
   expect(final.body).toMatchObject({ status: "captured", captured: 10, balance: 90 });
 });
 
-test("a hold that has ended answers as it is when it is asked for again", async () => {
+test("repeating the request of a closed hold returns its current state", async () => {
   const meter = await Held.with(10);
   await meter.hold(10, "released-again");
   await meter.post("holds/released-again/release");
@@ -155,7 +155,7 @@ test.each(["holds/seen-1", "balance", "holds", "history", "usage", "../../meter"
     const meter = await Held.with(10);
     const id = `seen-${meters}`;
     await meter.hold(10, id, { ttl_seconds: 60 });
-    // No time passes: the job that marks what is over has no moment of its own before the look.
+    // No time passes, so that the job that expires holds does not run before the read.
     server.clock.setWall(60_000);
     const path = look === "holds/seen-1" ? `holds/${id}` : look;
     expect((await meter.get(path)).status).toBe(200);
@@ -169,7 +169,7 @@ test.each(["holds/seen-1", "balance", "holds", "history", "usage", "../../meter"
   },
 );
 
-test("as much as there is; another request's id; what is not there", async () => {
+test("at_most; the id of another request; missing holds", async () => {
   const meter = await Held.with(10);
   const most = await meter.hold(60, "most", { at_most: true });
   expect(most.body).toMatchObject({ requested: 60, amount: 10, available: 0 });
@@ -182,17 +182,17 @@ test("as much as there is; another request's id; what is not there", async () =>
   expectError(await new Held().hold(1), "insufficient_balance");
 });
 
-test("20 at once on a balance for 10", async () => {
+test("20 concurrent holds on a balance for 10", async () => {
   const meter = await Held.with(100);
-  const answers = await Promise.all(Array.from({ length: 20 }, () => meter.hold(10)));
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+  const responses = await Promise.all(Array.from({ length: 20 }, () => meter.hold(10)));
+  expect(responses.filter(({ status }) => status === 201)).toHaveLength(10);
   expect(await meter.state()).toEqual([100, 0, 100]);
   const { body } = await meter.get("holds?limit=6");
   const next = await meter.get(`holds?limit=6&cursor=${body["cursor"]}`);
   expect([(body["holds"] as object[]).length, (next.body["holds"] as object[]).length]).toEqual([6, 4]);
 });
 
-test("bounds: time, metadata, open holds of a meter", async () => {
+test("limits: TTL, metadata, open holds of a meter", async () => {
   const meter = await Held.with(5_000);
   expect((await meter.hold(1, "long", { ttl_seconds: HOLD_SECONDS_MAX })).status).toBe(201);
   expectError(await meter.hold(1, "longer", { ttl_seconds: HOLD_SECONDS_MAX + 1 }), "validation_error");
@@ -224,7 +224,7 @@ test("bounds: time, metadata, open holds of a meter", async () => {
   expect((await meter.hold(1)).status).toBe(201);
 });
 
-test("a restart keeps what is held; ended holds are kept for a week", async () => {
+test("holds survive a restart; closed holds are stored for a week", async () => {
   const meter = await Held.with(100);
   await meter.hold(30, "kept");
   await meter.post("holds/kept/extend", { ttl_seconds: 3_600 });
@@ -232,7 +232,7 @@ test("a restart keeps what is held; ended holds are kept for a week", async () =
   expect(await meter.state()).toEqual([100, 70, 30]);
   await server.clock.advance(3_600_000);
   expect((await meter.get("holds?status=expired")).body["holds"]).toHaveLength(1);
-  // Its row is there until the purge, which comes every six hours.
+  // The row exists until the next purge.
   server.clock.setWall(HOLD_RETENTION_MS - 6 * 3_600_000);
   await server.clock.advance(1);
   expect((await meter.get("holds/kept")).status).toBe(200);

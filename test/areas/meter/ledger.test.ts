@@ -25,7 +25,7 @@ describe("the ledger of a tenant meter", () => {
     const own = await startTestServer({ manualClock: true });
     try {
       const account = await own.account();
-      const answers: Answer[] = [];
+      const responses: Answer[] = [];
       for (const [verb, body] of [
         ["refill", { amount: 100 }],
         ["deduct", { amount: 30 }],
@@ -33,7 +33,7 @@ describe("the ledger of a tenant meter", () => {
         ["reset", { balance: 5 }],
         ["reset", { balance: 8 }],
       ] as const) {
-        answers.push(await account.post(`/v1/meter/m/${verb}`, body));
+        responses.push(await account.post(`/v1/meter/m/${verb}`, body));
         await own.clock.advance(1_500);
       }
       const { body } = await account.get("/v1/meter/m/history");
@@ -49,7 +49,7 @@ describe("the ledger of a tenant meter", () => {
         amount,
         balance_after,
         at: iso(TEST_START_MS + index * 1_500),
-        request_id: requestIdOf(answers[index] as Answer),
+        request_id: requestIdOf(responses[index] as Answer),
       }));
       expect(body).toEqual({ entries: expected.toReversed() } as never);
     } finally {
@@ -57,7 +57,7 @@ describe("the ledger of a tenant meter", () => {
     }
   });
 
-  test("has none for what was refused, replayed or only read", async () => {
+  test("has no entry for rejected, replayed and read requests", async () => {
     const account = await server.account();
     const headers = { "idempotency-key": "once" };
     await account.post("/v1/meter/m/refill", { amount: 5 }, { headers });
@@ -69,7 +69,7 @@ describe("the ledger of a tenant meter", () => {
     expect(entries.map(({ kind }) => kind)).toEqual(["refill"]);
   });
 
-  test("names with each entry the meter's entry before it", async () => {
+  test("refers in each entry to the meter's previous entry", async () => {
     const account = await server.account();
     await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
@@ -100,7 +100,7 @@ describe("the ledger of a tenant meter", () => {
     expect(body.entries).toEqual(entries as never);
   });
 
-  test("a page's cursor holds while entries are added: nothing twice, nothing left out", async () => {
+  test("a cursor stays valid while entries are added: none is repeated or omitted", async () => {
     const account = await server.account();
     for (let count = 0; count < 4; count += 1) await account.post("/v1/meter/m/refill", { amount: 1 });
     const first = await account.get("/v1/meter/m/history?limit=2");
@@ -114,7 +114,7 @@ describe("the ledger of a tenant meter", () => {
     expect(second.body.cursor).toBeUndefined();
   });
 
-  test("fifty entries unless asked otherwise", async () => {
+  test("fifty entries by default", async () => {
     const account = await server.account();
     await Promise.all(Array.from({ length: 51 }, () => account.post("/v1/meter/m/refill", { amount: 1 })));
     const { body } = await account.get("/v1/meter/m/history");
@@ -122,7 +122,7 @@ describe("the ledger of a tenant meter", () => {
     expect(typeof body.cursor).toBe("string");
   });
 
-  test("sums up to the balance, after random changes at the same time, at the largest figures too", async () => {
+  test("adds up to the balance after random concurrent changes, also with the largest numbers", async () => {
     const account = await server.account({ balance: 10_000 });
     const most = Number.MAX_SAFE_INTEGER;
     await account.post("/v1/meter/m/reset", { balance: most - 50 });
@@ -139,8 +139,8 @@ describe("the ledger of a tenant meter", () => {
   });
 });
 
-describe("the ledger of the own balance", () => {
-  test("has every change; a grant and a charge name no request", async () => {
+describe("the ledger of the account balance", () => {
+  test("has every change; a grant and a charge have no request", async () => {
     const account = await server.account({ balance: 100 });
     const start = server.clock.now();
     const refill = await account.post("/v1/meter/refill", { amount: 7 });
@@ -169,7 +169,7 @@ describe("the ledger of the own balance", () => {
     for (const { request_id } of entries) if (request_id !== null) expect(request_id).toMatch(UUID_V7);
   });
 
-  test("sums request costs up: one entry per operation and hour, its balance that after the last", async () => {
+  test("combines charges: one entry per operation and hour, with the balance after the last one", async () => {
     const account = await server.account({ balance: 100 });
     const hour = server.clock.now() - (server.clock.now() % HOUR_MS) + HOUR_MS;
     await server.clock.advance(hour - server.clock.now());
@@ -209,7 +209,7 @@ describe("the ledger of the own balance", () => {
     expect(newest).toMatchObject(charge("meter.refill", 2, 93, hour + HOUR_MS));
   });
 
-  test("its amounts sum up to the balance, however charges and changes mix", async () => {
+  test("adds up to the balance with any mix of charges and changes", async () => {
     const account = await server.account({ balance: 500 });
     await Promise.all(
       Array.from({ length: 150 }, (_, index) => {
@@ -225,7 +225,7 @@ describe("the ledger of the own balance", () => {
     expect(entries.filter(({ kind }) => kind === "charge")).toMatchObject([{ operation: "meter.refill" }]);
   });
 
-  test("is the account's alone", async () => {
+  test("is visible only to the account", async () => {
     const [one, two] = [await server.account({ balance: 5 }), await server.account({ balance: 6 })];
     await one.post("/v1/meter/deduct", { amount: 1 });
     await two.post("/v1/meter/deduct", { amount: 1 });

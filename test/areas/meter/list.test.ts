@@ -39,7 +39,7 @@ describe("GET /v1/meter", () => {
     { name: "no key", status: 401, code: "unauthorized", request: ["GET", "/v1/meter"], as: "nobody" },
   ]);
 
-  test("by id, page by page, those that begin with a prefix; restarts change nothing", async () => {
+  test("by id, page by page, filtered by prefix; unchanged after a restart", async () => {
     const account = await server.account();
     const ids = ["Z", "a", "a-1", "a-10", "a-2", "a0", "aA", "a_", "b", "b-"];
     for (const [index, id] of ids.entries()) {

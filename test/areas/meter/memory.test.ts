@@ -25,7 +25,7 @@ async function refill(service: MeterService, meterId: string, amount: number): P
   await kernel.writer.submit((tx) => service.refill(tx, change, amount));
 }
 
-/** A service, and how often it looks a meter up in the file. */
+/** A service and the number of its database lookups of meters. */
 function counting(find = meterStore(kernel.db).find) {
   const looked = { up: 0 };
   const store = {
@@ -39,7 +39,7 @@ function counting(find = meterStore(kernel.db).find) {
 }
 
 describe("meters in memory", () => {
-  test("are those in use, up to a bound; the others come back from their rows as they were", async () => {
+  test("are those in use, up to a limit; others are loaded unchanged from their rows", async () => {
     const { store, looked } = counting();
     const service = new MeterService(store, kernel, 10);
     for (let round = 1; round <= 3; round += 1) {
@@ -50,7 +50,7 @@ describe("meters in memory", () => {
       }
       expect(service.history(PROJECT, "m39", 100, undefined).entries).toHaveLength(round);
     }
-    // Room is made when one more comes in. What is read over and over stays, as long as there is room for all of it.
+    // Adding one evicts another. Meters in continuous use stay within the limit.
     await refill(service, "one-more", 1);
     await service.finish();
     const lookUps = (meters: number): number => {
@@ -64,19 +64,19 @@ describe("meters in memory", () => {
     expect(lookUps(11)).toBeGreaterThan(0);
   });
 
-  test("past the bound stay as long as their rows are behind the ledger", async () => {
+  test("above the limit stay until their rows are written", async () => {
     const { store, looked } = counting();
     const service = new MeterService(store, kernel, 10);
     for (let index = 0; index < 40; index += 1) await refill(service, `m${index}`, 1);
     looked.up = 0;
     for (let index = 0; index < 40; index += 1) expect(service.balance(PROJECT, `m${index}`).balance).toBe(1);
     expect(looked.up).toBe(0);
-    // A second service on the same file reads what no flush has written yet from the ledger.
+    // A second service on the same database reads unflushed balances from the ledger.
     const later = serviceWith(10);
     for (let index = 0; index < 40; index += 1) expect(later.balance(PROJECT, `m${index}`).balance).toBe(1);
   });
 
-  test("are as many as documented unless said otherwise", () => {
+  test("have the documented default limit", () => {
     const { store, looked } = counting((_, meterId) => ({
       ref: Number(meterId),
       balance: 0,
@@ -87,7 +87,7 @@ describe("meters in memory", () => {
     for (let ref = 1; ref <= METERS_IN_MEMORY_MAX; ref += 1) service.balance(PROJECT, String(ref));
     service.balance(PROJECT, "1");
     expect(looked.up).toBe(METERS_IN_MEMORY_MAX);
-    // One more takes the place of the first that was not read again.
+    // One more replaces the first that was not read again.
     service.balance(PROJECT, "0");
     service.balance(PROJECT, "1");
     expect(looked.up).toBe(METERS_IN_MEMORY_MAX + 1);
@@ -106,11 +106,11 @@ describe("the balance flusher", () => {
     }
   }
 
-  test(`begins at once after ${FLUSH_AFTER_ENTRIES} changes, and not before`, async () => {
+  test(`starts immediately after ${FLUSH_AFTER_ENTRIES} changes, and not before`, async () => {
     const service = serviceWith();
     const begun = performance.now();
     await change(service, FLUSH_AFTER_ENTRIES - 1);
-    // On a slow machine the round that comes after two seconds may be there first: then nothing is shown here.
+    // On a slow machine, the flush after two seconds may run first; then this proves nothing.
     if (performance.now() - begun < 1_500) expect(flushed()).toBe(0);
     await change(service, 1);
     for (let turn = 0; turn < 50 && flushed() === 0; turn += 1) await Bun.sleep(2);
@@ -120,7 +120,7 @@ describe("the balance flusher", () => {
   });
 });
 
-test("numbers of entries that were taken back stay unused: nothing that comes later is taken for flushed", async () => {
+test("numbers of rolled-back entries are not reused: no later entry counts as flushed", async () => {
   const first = serviceWith();
   await refill(first, "m", 1_000);
   for (let count = 0; count < 5; count += 1) {
@@ -133,6 +133,6 @@ test("numbers of entries that were taken back stay unused: nothing that comes la
   await first.finish();
   const second = serviceWith();
   for (let count = 0; count < 3; count += 1) await refill(second, "m", 100);
-  // Not finished: as after a kill, the row is behind and the ledger alone knows.
+  // Not finished, as after a kill: the row is outdated and only the ledger is current.
   expect(serviceWith().balance(PROJECT, "m").balance).toBe(1_300);
 });

@@ -20,7 +20,7 @@ interface Change {
 
 type Step = readonly Change[] | "restart";
 
-/** The rule of every change, whole. Null: refused. */
+/** The complete rule of every change. Null: rejected. */
 function next(balance: number, { verb, amount }: Change): number | null {
   if (verb === "reset") return amount;
   if (amount === 0) return null;
@@ -36,7 +36,7 @@ const change: fc.Arbitrary<Change> = fc.record({
     { weight: 1, arbitrary: fc.constantFrom(MOST, MOST - 10) },
   ),
 });
-/** Changes in one step are sent at the same time, each to another meter, so that their outcome is one. */
+/** Changes of one step are sent concurrently to different meters, so that their result is deterministic. */
 const together: fc.Arbitrary<Step> = fc.uniqueArray(change, {
   minLength: 1,
   maxLength: 3,
@@ -52,7 +52,7 @@ function send(client: Client, { verb, meter, amount }: Change) {
   return client.post(`/v1/meter/${meter}/${verb}`, body);
 }
 
-test("random deductions, refills, resets and restarts come to what ten lines of arithmetic say", async () => {
+test("random deductions, refills, resets and restarts have the results of a simple model", async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
       let client: Client = await server.account({ balance: 1_000 });
@@ -65,11 +65,11 @@ test("random deductions, refills, resets and restarts come to what ten lines of 
           continue;
         }
         const current = client;
-        const answers = await Promise.all(step.map((one) => send(current, one)));
+        const responses = await Promise.all(step.map((one) => send(current, one)));
         for (const [index, one] of step.entries()) {
           const balance = next(balances.get(one.meter) ?? 0, one);
-          const answer = answers[index];
-          expect(answer?.status === 200 ? answer.body.balance : null).toBe(balance);
+          const response = responses[index];
+          expect(response?.status === 200 ? response.body.balance : null).toBe(balance);
           if (balance === null) continue;
           balances.set(one.meter, balance);
           entries.set(one.meter, (entries.get(one.meter) ?? 0) + 1);
@@ -85,7 +85,7 @@ test("random deductions, refills, resets and restarts come to what ten lines of 
   );
 });
 
-test("of concurrent deductions of many sizes none overdraws, and one that fits is not refused for nothing", async () => {
+test("concurrent deductions of many sizes never overdraw, and none that fits is rejected", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat(200),
@@ -93,16 +93,16 @@ test("of concurrent deductions of many sizes none overdraws, and one that fits i
       async (balance, amounts) => {
         const account = await server.account({ balance: 1_000 });
         await account.post("/v1/meter/m/reset", { balance });
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           amounts.map((amount) => account.post("/v1/meter/m/deduct", { amount })),
         );
-        const taken = amounts.filter((_, index) => answers[index]?.status === 200);
-        const refused = amounts.filter((_, index) => answers[index]?.status === 402);
-        expect(taken.length + refused.length).toBe(amounts.length);
+        const taken = amounts.filter((_, index) => responses[index]?.status === 200);
+        const rejected = amounts.filter((_, index) => responses[index]?.status === 402);
+        expect(taken.length + rejected.length).toBe(amounts.length);
         const left = balance - taken.reduce((sum, amount) => sum + amount, 0);
         expect(left).toBeGreaterThanOrEqual(0);
-        // The balance only falls here: whatever was refused does not fit into what is left at the end.
-        for (const amount of refused) expect(amount).toBeGreaterThan(left);
+        // The balance only decreases here, so that no rejected amount fits into the final balance.
+        for (const amount of rejected) expect(amount).toBeGreaterThan(left);
         expect((await account.get("/v1/meter/m/balance")).body.balance).toBe(left);
       },
     ),

@@ -20,10 +20,10 @@ afterAll(async () => {
   sink.stop();
 });
 
-/** An account of its own, whose meter is `m`. */
+/** Creates an account with the meter `m`. */
 async function begin() {
   const { key } = await server.account({ balance: 10_000 });
-  // The server may have been restarted since.
+  // The server may have been restarted meanwhile.
   const send = (method: "get" | "post" | "put" | "delete", path: string, body?: object) =>
     server.client(key)[method](`/v1/meter/${path}`, body as never);
   const state = async () => {
@@ -37,7 +37,7 @@ async function begin() {
   return { send, state, entries };
 }
 
-describe("when a plan refills", () => {
+describe("times of refills", () => {
   const at = (text: string) => Date.parse(`${text}Z`);
   const next = (every: "day" | "week" | "month", day: number | null, after: string) =>
     new Date(nextRefill({ every, day }, at(after))).toISOString().slice(0, 16);
@@ -64,7 +64,7 @@ describe("when a plan refills", () => {
 });
 
 describe("plans", () => {
-  test("raise a balance at its moment, for whoever reads it first, and by themselves", async () => {
+  test("raise a balance on time, at the first read and without requests", async () => {
     const { send, state, entries } = await begin();
     expectError(await send("get", "m/plan"), "not_found");
     const set = await send("put", "m/plan", { amount: 100, every: "day" });
@@ -81,7 +81,7 @@ describe("plans", () => {
     expect(await state()).toEqual([100, 0]);
     await send("post", "m/deduct", { amount: 30 });
     await send("post", "m/refill", { amount: 5 });
-    // Two days on, the job has come by.
+    // Two days later, the job has run.
     await server.clock.advance(2 * DAY_MS);
     const rows = server.server.kernel.db.all<{ balance_after: number; request_id: Uint8Array }>(
       "SELECT balance_after, request_id FROM meter_entries WHERE kind = 5 ORDER BY sequence DESC LIMIT 1",
@@ -105,7 +105,7 @@ describe("plans", () => {
     expect(await state()).toEqual([0, 0]);
   });
 
-  test("add, cutting what is left of before, though never below what is held", async () => {
+  test("add, with a maximum carried over, but not below the held credits", async () => {
     const { send, state, entries } = await begin();
     await send("post", "m/refill", { amount: 500 });
     await server.clock.advance(HOUR_MS);
@@ -124,14 +124,14 @@ describe("plans", () => {
     expect(await state()).toEqual([MOST, 0]);
   });
 
-  test("what was missed while the server was down: raised once, added each time", async () => {
+  test("refills missed during a downtime: raised once, added each time", async () => {
     const raising = await begin();
     const adding = await begin();
     await raising.send("put", "m/plan", { amount: 10, every: "day", start_now: true });
     await adding.send("put", "m/plan", { amount: 10, every: "day", mode: "add" });
     expect(await raising.state()).toEqual([10, 0]);
     await raising.send("post", "m/reset", { balance: 0 });
-    // Nothing runs while the wall clock alone moves on.
+    // Nothing runs while only the wall clock advances.
     server.clock.setWall(3 * DAY_MS);
     await server.restart();
     expect((await raising.entries()).slice(2)).toEqual([
@@ -161,8 +161,8 @@ describe("plans", () => {
     ["carry_max", { amount: 1, every: "day", mode: "add", carry_max: -1 }],
   ])("a wrong %s: %o", async (field, body) => {
     const { send } = await begin();
-    const answer = await send("put", "m/plan", body);
-    expect(Object.keys(expectError(answer, "validation_error").fields as object)).toEqual([field]);
+    const response = await send("put", "m/plan", body);
+    expect(Object.keys(expectError(response, "validation_error").fields as object)).toEqual([field]);
     expect((await send("get", "m/plan")).status).toBe(404);
   });
 });
@@ -193,7 +193,7 @@ describe("alerts", () => {
   const URL = () => sink.url("/low");
   const notices = () => sink.received.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
-  test("say once that a meter is low, whatever has made it so, and again when it was filled", async () => {
+  test("are sent once when a meter becomes low for any reason, and again after a refill", async () => {
     const { send } = await begin();
     sink.received.length = 0;
     await send("post", "m/refill", { amount: 100 });
@@ -232,7 +232,7 @@ describe("alerts", () => {
     expect(first?.headers.get("x-svc-signature")).not.toBeNull();
   });
 
-  test("of a meter stand in place of the project's, also after a restart, and go with their removal", async () => {
+  test("of a meter replace the project's alert, also after a restart, until they are deleted", async () => {
     const { send } = await begin();
     sink.received.length = 0;
     await send("put", "alert", { threshold: 50, webhook_url: URL() });
@@ -261,7 +261,7 @@ describe("alerts", () => {
     expect(notices()).toHaveLength(2);
   });
 
-  test("are not sent for what was taken back", async () => {
+  test("are not sent for rolled-back changes", async () => {
     const { send } = await begin();
     sink.received.length = 0;
     await send("post", "m/refill", { amount: 100 });
@@ -282,8 +282,8 @@ describe("alerts", () => {
   ])("with a wrong %s: %o", async (field, body) => {
     const { send } = await begin();
     for (const path of ["alert", "m/alert"]) {
-      const answer = await send("put", path, body);
-      expect(Object.keys(expectError(answer, "validation_error").fields as object)).toEqual([field]);
+      const response = await send("put", path, body);
+      expect(Object.keys(expectError(response, "validation_error").fields as object)).toEqual([field]);
       expectError(await send("get", path), "not_found");
     }
   });

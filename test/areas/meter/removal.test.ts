@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** The service as the next start finds it, flushed or not. */
+/** The service in the state after a start, flushed or not. */
 function restarted(): MeterService {
   return new MeterService(meterStore(bench.kernel.db), bench.kernel);
 }
@@ -38,7 +38,7 @@ function rows(table: "meters" | "meter_entries"): number {
   return bench.kernel.db.one<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)()?.count ?? 0;
 }
 
-/** The balances after each entry of a meter, newest first. */
+/** Balances after each entry of a meter, newest first. */
 function ledger(projectRef: number, meterId: string): number[] {
   const found: number[] = [];
   let cursor: string | undefined;
@@ -65,7 +65,7 @@ describe.each([
     if (settled) await meters.finish();
   });
 
-  test("takes the newest entries first: what is left is a whole ledger, also for the next start", async () => {
+  test("removes the newest entries first: the rest is a valid ledger, also for the next start", async () => {
     expect(await remove(SLICE)).toBe(SLICE);
     expect(ledger(GOING, "long")).toEqual(countdown(150));
     meters = restarted();
@@ -82,7 +82,7 @@ describe.each([
     expect([rows("meters"), rows("meter_entries")]).toEqual([1, 50]);
   });
 
-  test("that ends a slice with a meter's last entry takes the meter with the next", async () => {
+  test("that ends a slice with a meter's last entry removes the meter in the next slice", async () => {
     expect(await remove(250)).toBe(250);
     expect(meters.count(GOING)).toBe(6);
     meters = restarted();
@@ -91,17 +91,17 @@ describe.each([
     expect(await remove(250)).toBe(11);
   });
 
-  test("that fails leaves every entry where it was", async () => {
+  test("that fails leaves all entries unchanged", async () => {
     const failing = bench.kernel.writer.submit((tx) => {
       meters.removeRows(tx, GOING, SLICE);
-      throw new ApiError("conflict", "Refused by this test, after the removal.");
+      throw new ApiError("conflict", "Rejected by this test, after the removal.");
     });
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
     expect(ledger(GOING, "long")).toEqual(countdown(250));
     expect(await remove(1_000)).toBe(261);
   });
 
-  test("leaves its numbers unused: entries made after it are found by the next start", async () => {
+  test("does not reuse numbers: later entries are found by the next start", async () => {
     expect(await remove(1_000)).toBe(261);
     meters = restarted();
     await refill(STAYING, "long", 3);

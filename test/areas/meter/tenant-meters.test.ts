@@ -18,7 +18,7 @@ function holding(balance: number): (world: World) => Promise<unknown> {
   return ({ account }) => account.post("/v1/meter/m/reset", { balance });
 }
 
-/** Expects the meter `m` to hold `balance`. */
+/** Expects the meter `m` to have `balance`. */
 function leaves(balance: number): NonNullable<Scenario["after"]> {
   return async ({ account }) => {
     expect((await account.get("/v1/meter/m/balance")).body.balance).toBe(balance);
@@ -27,7 +27,7 @@ function leaves(balance: number): NonNullable<Scenario["after"]> {
 
 const BAD_IDS = ["a.b", "a%20b", "a%2Fb", "%C3%BC", "a%00", "m%0A", "%25", "a:b", "x".repeat(65), "%zz", "*"];
 
-/** Meter ids outside of their charset, on one of the paths. */
+/** Invalid meter ids, on one of the paths. */
 function badIds(method: string, last: string, body?: object): Scenario[] {
   return BAD_IDS.map((id) => ({
     name: `the meter id ${id.slice(0, 12)}${id.length > 12 ? `… (${id.length} characters)` : ""}`,
@@ -38,7 +38,7 @@ function badIds(method: string, last: string, body?: object): Scenario[] {
   }));
 }
 
-/** Values of the wrong kind in the body of a change. */
+/** Values of wrong types in the body of a change. */
 function badValues(last: string, field: string, message: string): Scenario[] {
   const invalid = (name: string, body: unknown, text = message): Scenario => ({
     name,
@@ -69,13 +69,13 @@ function notPositive(last: string): Scenario[] {
   }));
 }
 
-/** What every change refuses besides. */
+/** Other requests that every change rejects. */
 function common(last: string, body: object, other: object): Scenario[] {
   const request = ["POST", `/v1/meter/m/${last}`, body] as const;
   return [
     { name: "without a key", as: "nobody", request, status: 401, code: "unauthorized" },
     {
-      name: "no credit to pay with: the own balance is named",
+      name: "no credits: the error has the account balance",
       account: { balance: 0 },
       request,
       status: 402,
@@ -303,8 +303,8 @@ describe("GET /v1/meter/{meterId}/history", () => {
   ]);
 });
 
-describe("meters are told apart", () => {
-  test("meters called balance, history, deduct, refill and reset are meters like any other", async () => {
+describe("ids of meters", () => {
+  test("balance, history, deduct, refill and reset are valid ids", async () => {
     const account = await server.account({ balance: 100 });
     const names = ["balance", "history", "deduct", "refill", "reset"];
     for (const [index, name] of names.entries()) {
@@ -323,7 +323,7 @@ describe("meters are told apart", () => {
     });
   });
 
-  test("ids are told apart by case", async () => {
+  test("ids are case-sensitive", async () => {
     const account = await server.account();
     await account.post("/v1/meter/Customer/refill", { amount: 1 });
     await account.post("/v1/meter/customer/refill", { amount: 2 });
@@ -331,7 +331,7 @@ describe("meters are told apart", () => {
     expect((await account.get("/v1/meter/CUSTOMER/balance")).body.balance).toBe(0);
   });
 
-  test("another account's meter of the same name is another one, its history and cursors too", async () => {
+  test("another account's meter with the same id is separate, with its own history and cursors", async () => {
     const [one, two] = [await server.account(), await server.account()];
     for (let count = 0; count < 3; count += 1) await one.post("/v1/meter/shared/refill", { amount: 5 });
     expect((await two.get("/v1/meter/shared/balance")).body.balance).toBe(0);

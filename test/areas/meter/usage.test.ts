@@ -66,8 +66,8 @@ describe("over HTTP", () => {
       holds: { from: "2025-01-01T00:00:00.000Z", to: "2026-04-01T00:00:00.000Z", data: [] },
     },
     wrong("granularity=year", "a granularity that there is not"),
-    wrong("from=yesterday", "a beginning that is no moment"),
-    wrong("to=2026-13-01T00:00:00Z", "an end that is no moment"),
+    wrong("from=yesterday", "an invalid start"),
+    wrong("to=2026-13-01T00:00:00Z", "an invalid end"),
     wrong("from=2026-03-11T00:00:00Z&to=2026-03-11T00:00:00Z", "an end that is its beginning"),
     wrong("to=0000-01-01T00:00:00Z", "an end before which nothing is"),
     wrong("from=9999-12-01T00:00:00Z&to=9999-12-31T23:59:59Z", "the end of all years"),
@@ -118,7 +118,7 @@ describe("over HTTP", () => {
     expectError(await ask(to(1)), "validation_error");
   });
 
-  test("a thousand months, not one more", () => {
+  test("at most a thousand months", () => {
     const ask = (to: string) =>
       usageRangeOf({ granularity: "month" }, { from: Date.UTC(2000, 0), to: Date.parse(to) }, 0);
     expect(ask("2083-05-01T00:00:00Z").to).toBe(Date.UTC(2083, 4));
@@ -126,7 +126,7 @@ describe("over HTTP", () => {
   });
 });
 
-describe("the series is the history", () => {
+describe("the series matches the history", () => {
   let bench: KernelBench;
   let meters: MeterService;
   let usage: UsageService;
@@ -148,7 +148,7 @@ describe("the series is the history", () => {
     readonly deed: "deduct" | "refill" | "reset";
     readonly amount: number;
     readonly hours: number;
-    /** After how many commits a round is cut off; null: there is none. */
+    /** Number of commits after which a round is cut off; null: not at all. */
     readonly reads: number | null;
   }
   const steps = fc.array(
@@ -156,7 +156,7 @@ describe("the series is the history", () => {
       meter: fc.integer({ min: 0, max: 2 }),
       deed: fc.constantFrom("deduct", "refill", "reset"),
       amount: fc.integer({ min: 1, max: 100 }),
-      // Also a clock that is set back.
+      // Also with a clock that is set back.
       hours: fc.integer({ min: -30, max: 60 }),
       reads: fc.constantFrom(null, null, 9, 0, 1, 2),
     }),
@@ -165,7 +165,7 @@ describe("the series is the history", () => {
 
   const read = () => reader.catchUp();
 
-  /** A round that a kill cuts off after so many of its commits. */
+  /** A round that is killed after this number of its commits. */
   async function cutOff(commits: number): Promise<void> {
     let left = commits;
     const writer = {
@@ -184,12 +184,12 @@ describe("the series is the history", () => {
     const change = { projectRef: 1, meterId: `m${meter}`, requestId: REQUEST_ID };
     await bench.kernel.writer.submit((tx) => meters[deed](tx, change, amount)).catch(() => {});
     if (reads === null) return;
-    // Flushed: the next start knows the meters.
+    // Flushed, so that the next start has the meters.
     await meters.finish();
     await cutOff(reads);
   }
 
-  /** What the ledger of a meter adds up to, bucket by bucket. */
+  /** Sums of a meter's ledger by bucket. */
   function expected(meterId: string, millis: number) {
     const buckets = new Map<number, { deducted: number; refilled: number; reset: number; balance: number }>();
     let cursor: string | undefined;
@@ -217,7 +217,7 @@ describe("the series is the history", () => {
     to: new Date(now + days * DAY_MS).toISOString(),
   });
 
-  test("over random ledgers, hours and clocks, whether they have been read on or not", async () => {
+  test("for random ledgers, hours and clocks, with and without pending entries", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         bench.close();
@@ -250,7 +250,7 @@ describe("the series is the history", () => {
     );
   }, 60_000);
 
-  test("sums end at what JSON carries exactly, in the table and above it", async () => {
+  test("sums are limited to exact JSON integers, in the table and in responses", async () => {
     const reset = (balance: number) =>
       bench.kernel.writer.submit((tx) => {
         const change = { projectRef: 1, meterId: "m", requestId: REQUEST_ID };
@@ -277,7 +277,7 @@ describe("the series is the history", () => {
       for (let count = 0; count < entries; count += 1) meters.refill(tx, change, 1);
     });
 
-  test("a question looks through so many entries itself; with one more it waits for the reader", async () => {
+  test("a request reads pending entries up to a limit; above it, it waits for the reader", async () => {
     await fill(TAIL_MAX);
     expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: TAIL_MAX }]);
     expect(meterStore(bench.kernel.db).usage.through()).toBe(0);
@@ -286,7 +286,7 @@ describe("the series is the history", () => {
     expect(meterStore(bench.kernel.db).usage.through()).toBe(TAIL_MAX + 1);
   });
 
-  test("an old ledger is added up round by round, while questions are asked", async () => {
+  test("an old ledger is summed in rounds, while requests are served", async () => {
     const entries = ROUND_ENTRIES_MAX + 3 * TAIL_MAX;
     await fill(entries);
     begin();
@@ -303,7 +303,7 @@ describe("the series is the history", () => {
     expect(meterStore(bench.kernel.db).usage.through()).toBe(entries);
   });
 
-  test("a reader that cannot write says so, and the question is asked again later", async () => {
+  test("a reader that cannot write causes 503, and a later request succeeds", async () => {
     await fill(TAIL_MAX + 1);
     begin({ submit: () => Promise.reject(new Error("no disk")) } as never);
     await expect(usage.ofMeter(1, "m", {})).rejects.toMatchObject({ code: "service_unavailable" });

@@ -33,14 +33,14 @@ describe("POST /v1/witness/sys/init", () => {
       status: 201,
       holds: { success: true, createdAt: new Date(TEST_START_MS).toISOString() },
       spent: 1,
-      after: async ({ account }, answer) => {
-        expect(answer.body.chain_id).toMatch(CHAIN_ID);
-        expect(Object.keys(answer.body)).toEqual(["success", "publicKey", "createdAt", "chain_id"]);
+      after: async ({ account }, response) => {
+        expect(response.body.chain_id).toMatch(CHAIN_ID);
+        expect(Object.keys(response.body)).toEqual(["success", "publicKey", "createdAt", "chain_id"]);
         const retryLater = await account.post("/v1/witness/sys/init");
         expect(retryLater.status).toBe(200);
-        expect(retryLater.body).toEqual({ success: false, chain_id: answer.body.chain_id });
-        const key = await account.get(`/v1/witness/pubkey/${answer.body.chain_id}`);
-        expect(key.body).toEqual(answer.body.publicKey as Record<string, unknown>);
+        expect(retryLater.body).toEqual({ success: false, chain_id: response.body.chain_id });
+        const key = await account.get(`/v1/witness/pubkey/${response.body.chain_id}`);
+        expect(key.body).toEqual(response.body.publicKey as Record<string, unknown>);
         // The second request is charged as well.
         await account.post("/v1/meter/refill", { amount: 1 });
       },
@@ -92,9 +92,11 @@ describe("POST /v1/witness/sys/init", () => {
 
   test("concurrent requests create one chain", async () => {
     const account = await server.account();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => account.post("/v1/witness/sys/init")));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
-    expect(new Set(answers.map(({ body }) => body.chain_id)).size).toBe(1);
+    const responses = await Promise.all(
+      Array.from({ length: 8 }, () => account.post("/v1/witness/sys/init")),
+    );
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
+    expect(new Set(responses.map(({ body }) => body.chain_id)).size).toBe(1);
   });
 });
 
@@ -107,8 +109,8 @@ function rejected(name: string, body: unknown, field: string, message: string | 
     request: ["POST", "/v1/witness/log", body],
     status: 400,
     code: "validation_error",
-    after: async ({ account }, answer) => {
-      expect(answer.body.fields).toEqual({ [field]: [text] } as object);
+    after: async ({ account }, response) => {
+      expect(response.body.fields).toEqual({ [field]: [text] } as object);
       expect((await account.get("/v1/witness/receipts")).body).toEqual({ receipts: [] });
     },
   };
@@ -122,10 +124,10 @@ function accepted(name: string, body: string, logText: string): Scenario {
     request: ["POST", "/v1/witness/log", body],
     status: 200,
     spent: 1,
-    after: ({ account }, answer) => {
-      expect(answer.text).toContain(`"log":${logText}}`);
-      expect(answer.body.content_hash).toBe(new Bun.CryptoHasher("sha256").update(logText).digest("hex"));
-      return account.post("/v1/witness/verify", { receipt: answer.body }).then(({ body }) => {
+    after: ({ account }, response) => {
+      expect(response.text).toContain(`"log":${logText}}`);
+      expect(response.body.content_hash).toBe(new Bun.CryptoHasher("sha256").update(logText).digest("hex"));
+      return account.post("/v1/witness/verify", { receipt: response.body }).then(({ body }) => {
         expect(body).toMatchObject({ valid: true });
       });
     },
@@ -168,7 +170,7 @@ describe("POST /v1/witness/log", () => {
       },
     },
     accepted(
-      "fields beside log are ignored, whatever they hold",
+      "other fields than log are ignored",
       '{"x":1,"x":12345678901234567890,"log":{"a":1}}',
       '{"a":1}',
     ),

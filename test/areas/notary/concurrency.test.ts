@@ -62,11 +62,11 @@ describe.each([2, 4])("a chain, on %i processors,", (cores) => {
             // Logs of an account without credits share batches with other logs.
             const poor = await server.account({ balance: 1 });
             await poor.post("/v1/witness/sys/init");
-            const [answer] = await Promise.all([
+            const [response] = await Promise.all([
               poor.post("/v1/witness/log", { log: { a: 1 } }),
               log(client(), { b: 1 }, acknowledged),
             ]);
-            expect(answer?.status).toBe(402);
+            expect(response?.status).toBe(402);
           } else await Promise.all(step.logs.map((one) => log(client(), one, acknowledged)));
         }
         const receipts = await listed(client());

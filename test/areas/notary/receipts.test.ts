@@ -142,8 +142,11 @@ describe("GET /v1/witness/pubkey/{chainId}", () => {
   test("200 without a key", async () => {
     const account = await server.account();
     const { chain_id, publicKey } = (await account.post("/v1/witness/sys/init")).body;
-    const answer = await server.client(null).get(`/v1/witness/pubkey/${chain_id}`);
-    expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: publicKey as never });
+    const response = await server.client(null).get(`/v1/witness/pubkey/${chain_id}`);
+    expect({ status: response.status, body: response.body }).toEqual({
+      status: 200,
+      body: publicKey as never,
+    });
   });
 
   test.each(["wc_00000000000000000000000000000000", "x", "%00"])("404 no chain has the id %s", async (id) => {

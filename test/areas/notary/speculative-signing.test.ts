@@ -127,7 +127,7 @@ test.each([
   [1, 0],
   [2, 0],
   [3, 2],
-])("on %i processors %i of three are signed beside the event loop", async (cores, count) => {
+])("on %i processors %i of three are signed off the event loop", async (cores, count) => {
   const notary = await notaryWith(later, cores);
   await Promise.all([1, 2, 3].map((n) => log(notary, n)));
   expect(started).toHaveLength(count);

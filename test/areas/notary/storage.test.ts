@@ -90,8 +90,8 @@ describe("an available storage", () => {
 
   test("gets concurrent receipts", async () => {
     await configure();
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => log(n)));
-    expect(answers.every(({ body }) => body.storage_status === "delivered")).toBe(true);
+    const responses = await Promise.all(Array.from({ length: 40 }, (_, n) => log(n)));
+    expect(responses.every(({ body }) => body.storage_status === "delivered")).toBe(true);
     expect(await deliveries()).toEqual(NOTHING_BUFFERED);
   });
 });
