@@ -92,7 +92,7 @@ describe("POST /v1/keys/rotate", () => {
     },
     { name: "without a key", as: "nobody", request: rotation, status: 401, code: "unauthorized" },
     {
-      name: "without a credit to pay with",
+      name: "with an empty balance",
       account: { balance: 0 },
       request: rotation,
       status: 402,

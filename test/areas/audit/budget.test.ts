@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "../../support/server.ts";
 import { entriesOf, newestOf, switchFlag } from "./support.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A few large entries. */
+/** Writes a few large entries. */
 const BUDGET = 20_000;
 
 let server: TestServer;
@@ -36,7 +36,7 @@ test("above the daily budget of an account, entries are shortened, and none is d
     expect(after).toMatchObject({ enabled: true, type: "string" });
     expect(user_agent).toBe("a".repeat(64));
   }
-  // A switch fits, and other accounts have budgets of their own.
+  // The entry of a switch fits, and other accounts have separate budgets.
   await switchFlag(client, "f0", false);
   expect(await newestOf(client)).toMatchObject({ before: { enabled: true }, after: { enabled: false } });
   expect((await newestOf(client)).truncated).toBeUndefined();

@@ -40,7 +40,7 @@ describe("GET /v1/audit", () => {
         ],
       },
     },
-    { name: "nothing yet", status: 200, request: ["GET", "/v1/audit"], body: { entries: [] } },
+    { name: "no entries", status: 200, request: ["GET", "/v1/audit"], body: { entries: [] } },
     {
       name: "an invalid time",
       status: 400,
@@ -48,7 +48,7 @@ describe("GET /v1/audit", () => {
       request: ["GET", "/v1/audit?from=yesterday"],
     },
     {
-      name: "a limit too high",
+      name: "a limit that is too high",
       status: 400,
       code: "validation_error",
       request: ["GET", "/v1/audit?limit=101"],
@@ -262,14 +262,14 @@ describe("filters", () => {
     const copy = kernel.db.change<[number, string]>(
       "INSERT INTO audit_log (at, account_ref, action, summary, actor_type, target_type, target_id, truncated) SELECT at, account_ref, 'other', summary, actor_type, target_type, target_id, 0 FROM audit_log, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n) WHERE sequence = ?",
     );
-    // The first one is the last that is looked at.
+    // The first one is the last that is scanned.
     await kernel.writer.submit((tx) => void copy(tx, SCANNED_ROWS_MAX - 1, own.sequence));
     const at = await account.get("/v1/audit?action=gate.save");
     expect(entriesIn(at)).toHaveLength(1);
     expect(at.body.cursor).toBeDefined();
     const end = await account.get(`/v1/audit?action=gate.save&cursor=${at.body.cursor}`);
     expect(end.body).toEqual({ entries: [] });
-    // One more, and it is past the end of the first page.
+    // One more, and it is beyond the end of the first page.
     await kernel.writer.submit((tx) => void copy(tx, 1, own.sequence));
     const past = await account.get("/v1/audit?action=gate.save");
     expect(entriesIn(past)).toEqual([]);

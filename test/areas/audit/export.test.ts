@@ -11,15 +11,15 @@ let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer({ manualClock: true });
 });
-/** Connections on which nobody reads. */
+/** Connections that are not read. */
 const stalled: Socket[] = [];
 afterAll(() => {
-  // The server would wait for their end.
+  // The server would wait for them to end.
   for (const socket of stalled) socket.destroy();
   return server.stop();
 });
 
-/** Puts copies of an account's newest entry into the log. */
+/** Inserts copies of an account's newest entry. */
 async function fill(account: Parameters<typeof newestOf>[0], copies: number): Promise<void> {
   const { kernel } = server.server;
   const copy = kernel.db.change<[number, string]>(
@@ -29,10 +29,10 @@ async function fill(account: Parameters<typeof newestOf>[0], copies: number): Pr
   await kernel.writer.submit((tx) => void copy(tx, copies, sequence));
 }
 
-/** More rows than fit into the buffers between server and client: some 20 MB. */
+/** More rows than fit into the buffers between server and client: about 20 MB. */
 const MANY_ROWS = 60_000;
 
-/** Begins an export and reads nothing but its beginning. */
+/** Starts an export and reads only its start. */
 async function unreadExport(account: AccountClient): Promise<Socket> {
   await switchFlag(account, "beta", true);
   await fill(account, MANY_ROWS);
@@ -48,7 +48,7 @@ async function unreadExport(account: AccountClient): Promise<Socket> {
 
 describe("GET /v1/audit/export", () => {
   endpoint(() => server, "GET /v1/audit/export", [
-    { name: "nothing yet", status: 200, request: ["GET", "/v1/audit/export"], body: {} },
+    { name: "no entries", status: 200, request: ["GET", "/v1/audit/export"], body: {} },
     {
       name: "an unknown format",
       status: 400,
@@ -57,7 +57,7 @@ describe("GET /v1/audit/export", () => {
     },
     { name: "no key", status: 401, code: "unauthorized", request: ["GET", "/v1/audit/export"], as: "nobody" },
     {
-      name: "another one is running",
+      name: "another export is running",
       status: 409,
       code: "conflict",
       request: ["GET", "/v1/audit/export"],
@@ -83,7 +83,7 @@ describe("GET /v1/audit/export", () => {
     const sequences = entries.map(({ sequence }) => Number(sequence));
     expect(sequences).toEqual([...sequences].sort((a, b) => a - b));
     expect(entries.at(-1)).toEqual(await newestOf(account));
-    // It has ended: another one may begin.
+    // It has ended, so another one can start.
     expect((await account.get("/v1/audit/export")).text).toBe(answer.text);
   });
 

@@ -9,7 +9,7 @@ import { type AccountClient, startTestServer, type TestServer } from "../../supp
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 /**
- * Changes that have a record of their own, or change nothing that lasts: ledgers, the locks' fencing tokens, deliveries,
+ * Changes with another record, or without a lasting effect: ledgers, the locks' fencing tokens, deliveries,
  * receipts, the history of checks.
  */
 const NOT_AUDITED: ReadonlySet<string> = new Set([
@@ -70,7 +70,7 @@ interface Entry {
 
 async function entries(): Promise<readonly Entry[]> {
   const { body } = await server.operator.get("/v1/admin/audit?limit=100");
-  // The server's own work goes on beside.
+  // The server's background work continues meanwhile.
   return (body.entries as Entry[]).filter(({ actor }) => actor.type !== "system");
 }
 
@@ -85,16 +85,16 @@ async function failedDelivery(client: AccountClient): Promise<string> {
   return String(body["relay_id"]);
 }
 
-/** What a route needs to be carried out, beyond a resource of its area and its example. */
+/** What a route requires in addition to a resource of its area and its example. */
 const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<string, string>) => unknown>> =
   {
-    // An event is replayed from a bucket that is live, to a target that answers.
+    // An event is replayed from an active bucket to a target that responds.
     "catch.events.replay": (client, { bucket_id }) =>
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),
-    // One that is not live yet.
+    // A bucket that is not active yet.
     "catch.buckets.update": (client, { bucket_id }) =>
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "paused" }),
-    // One that runs: it has something to send.
+    // A running one: it has something to send.
     "catch.replays.stop": async (client, params) => {
       const { body } = await client.post(`/v1/catch/${params["bucket_id"]}/replays`, {});
       params["replay_id"] = String(body["replay_id"]);
@@ -104,25 +104,25 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
     "relay.resend": async (client, params) => {
       params["relay_id"] = await failedDelivery(client);
     },
-    // One that has failed somewhere.
+    // One with a failed delivery.
     "relay.messages.resend": async (client, params) => {
       await client.post("/v1/relay/endpoints", { url: "http://127.0.0.1:9/", retry_schedule: [] });
       const message = { event_type: "a", payload: {} };
       params["message_id"] = String((await client.post("/v1/relay/messages", message)).body["message_id"]);
       await server.clock.advance(0);
     },
-    // One that runs: it has something to send.
+    // A running one: it has something to send.
     "relay.resends.stop": async (client, params) => {
       await failedDelivery(client);
       params["resend_id"] = String((await client.post("/v1/relay/resend", { since: 0 })).body["resend_id"]);
     },
-    // No key of the owner, no change.
+    // Without a key of the owner there is no change.
     "keys.revoke_owned": (client) =>
       client.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"], owner_id: "acme" }),
     "projects.delete": (client) => client.post("/v1/projects", { name: "Another" }),
   };
 
-/** Bodies that must fit what is there. */
+/** Bodies that depend on existing objects. */
 const BODIES: Readonly<Record<string, (client: AccountClient) => Promise<object>>> = {
   "latch.force": async (client) => {
     const [held] = (await client.get("/v1/latch")).body.locks as { fencing_token: number }[];
@@ -130,7 +130,7 @@ const BODIES: Readonly<Record<string, (client: AccountClient) => Promise<object>
   },
 };
 
-/** Sends a route that is audited, as whom it lets in. */
+/** Sends a request to an audited route, with credentials that it accepts. */
 async function carryOut(route: DeclaredRoute, headers: Record<string, string>) {
   const { name, access } = route.operation;
   const account = await server.account({ tier: "unlimited", balance: 100 });

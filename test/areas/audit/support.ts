@@ -40,7 +40,7 @@ export async function newestOf(client: Client): Promise<Entry> {
   return entry;
 }
 
-/** Switches a flag, whose saving is the shortest change that is audited. */
+/** Switches a flag: the smallest audited change. */
 export function switchFlag(client: Client, flag_key: string, enabled: boolean): Promise<Answer> {
   return client.post("/v1/gate", { flag_key, enabled });
 }

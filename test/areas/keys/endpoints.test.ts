@@ -48,7 +48,7 @@ describe("GET /v1/keys", () => {
       spent: 1,
     },
     {
-      name: "twenty unless asked otherwise, newest first, masked, with the cursor of the next page",
+      name: "twenty by default, newest first, masked, with the cursor of the next page",
       before: async ({ account }) => {
         for (let at = 0; at < 21; at += 1) await makeKey(account, { name: `k${at}` });
       },
@@ -84,7 +84,7 @@ describe("GET /v1/keys", () => {
     ),
     { name: "without a key", as: "nobody", request: ["GET", "/v1/keys"], status: 401, code: "unauthorized" },
     {
-      name: "no credit to pay with",
+      name: "an empty balance",
       account: { balance: 0 },
       request: ["GET", "/v1/keys"],
       status: 402,
@@ -117,7 +117,7 @@ function common(method: string, last = "", body?: object): Scenario[] {
       spent: 1,
     }),
     {
-      name: "an id that is too long to be one",
+      name: "an id that is too long",
       request: [method, `/v1/keys/${"x".repeat(65)}${last}`, body],
       status: 400,
       code: "validation_error",
@@ -132,7 +132,7 @@ function common(method: string, last = "", body?: object): Scenario[] {
       code: "unauthorized",
     }),
     naming({
-      name: "no credit to pay with",
+      name: "an empty balance",
       account: { balance: 1 },
       make,
       ask: (id) => [method, `/v1/keys/${id}${last}`, body],
@@ -153,7 +153,7 @@ describe("GET /v1/keys/{id}", () => {
       spent: 1,
     }),
     naming({
-      name: "its id in capitals",
+      name: "its id in upper case",
       make,
       ask: (id) => ["GET", `/v1/keys/${id.toUpperCase()}`],
       status: 200,
@@ -212,7 +212,7 @@ describe("POST /v1/keys/{id}/rotate", () => {
       after: leaves(1),
     }),
     naming({
-      name: "a key that was rotated already",
+      name: "a key that was already rotated",
       make: async (world) => {
         const id = await make(world);
         await world.account.post(`/v1/keys/${id}/rotate`, {});
@@ -278,7 +278,13 @@ describe("PATCH /v1/keys/{id}", () => {
       holds: { name: "new", owner_id: "acme", scopes: ["orders:read"] },
       spent: 1,
     }),
-    naming({ name: "nothing", make, ask: (id) => ["PATCH", `/v1/keys/${id}`, {}], status: 200, spent: 1 }),
+    naming({
+      name: "an empty object",
+      make,
+      ask: (id) => ["PATCH", `/v1/keys/${id}`, {}],
+      status: 200,
+      spent: 1,
+    }),
     ...[
       ["name", ""],
       ["name", null],
@@ -358,7 +364,7 @@ describe("POST /v1/keys/revoke", () => {
     bad("an owner that is too long", { owner_id: "x".repeat(256) }),
     { name: "without a key", as: "nobody", request, status: 401, code: "unauthorized" },
     {
-      name: "no credit to pay with",
+      name: "an empty balance",
       account: { balance: 1 },
       before: owned,
       request,

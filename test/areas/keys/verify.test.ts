@@ -38,7 +38,7 @@ describe("POST /v1/keys/verify", () => {
       spent: 1,
     }),
     naming({
-      name: "a secret with a space behind it",
+      name: "a secret followed by a space",
       make: async ({ account }) => (await makeKey(account)).secret,
       ask: (secret) => ["POST", "/v1/keys/verify", { secret: `${secret} ` }],
       status: 200,
@@ -54,7 +54,7 @@ describe("POST /v1/keys/verify", () => {
       spent: 1,
     }),
     naming({
-      name: "the platform key itself",
+      name: "the platform key",
       make: async ({ account }) => account.key ?? "",
       ask: (secret) => ["POST", "/v1/keys/verify", { secret }],
       status: 200,
@@ -109,7 +109,7 @@ describe("POST /v1/keys/verify", () => {
       code: "unauthorized",
     },
     {
-      name: "no credit to pay with",
+      name: "an empty balance",
       account: { balance: 0 },
       request: ["POST", "/v1/keys/verify", { secret: "x" }],
       status: 402,

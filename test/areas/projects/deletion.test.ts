@@ -27,7 +27,7 @@ function refOf(project: string): number {
   return db.number<[id: string]>("SELECT ref AS n FROM projects WHERE id = ?")(project);
 }
 
-/** Rows of the project in every table that knows projects, by table; a key that was emptied does not count. */
+/** Number of the project's rows in every table with projects; cleared keys do not count. */
 function rowsOf(ref: number): Record<string, number> {
   const { db } = server.server.kernel;
   const tables = db.all<{ name: string }>(
@@ -44,7 +44,7 @@ function rowsOf(ref: number): Record<string, number> {
   return Object.fromEntries([...counts, ["projects", own] as const].filter(([, count]) => count > 0));
 }
 
-/** Puts flags into a project: enough of them that their removal takes a while. */
+/** Inserts flags into a project, so many that their removal takes several units of work. */
 function fill(ref: number, count: number): Promise<void> {
   const { db, writer } = server.server.kernel;
   const store = flagStore(db);
@@ -90,7 +90,7 @@ test("a deleted project is not found immediately, its keys get 403 and verify re
     if (moment === "removed") await server.clock.advance(1);
     if (moment === "restarted") await server.restart();
     if (moment === "on the last day") await server.clock.advance(RETENTION_MS - 2);
-    // Another port after a restart.
+    // The port changes with a restart.
     account = new AccountClient(server.url, account.key ?? "", account.userId, account.email);
     const { error } = expectError(await server.client(client.key).get("/v1/gate"), "forbidden");
     expect(error.message).toContain("project");
@@ -99,7 +99,7 @@ test("a deleted project is not found immediately, its keys get 403 and verify re
   await server.clock.advance(2);
   expectError(await server.client(client.key).get("/v1/gate"), "unauthorized");
   await verdicts("invalid_key");
-  // The record itself goes with the next round of the purge.
+  // The record is removed by the next purge.
   await server.clock.advance(3_600_000);
   const left = server.server.kernel.db.one<{ count: number }>("SELECT count(*) AS count FROM keys")();
   expect(left?.count).toBe(0);
@@ -120,7 +120,7 @@ test("its rows are removed in every area, and no other rows", async () => {
   expect(refOf(project)).toBe(0);
   await server.restart();
   expect(rowsOf(ref)).toEqual({});
-  // What takes its reference's place is a new one.
+  // A new project gets a new reference.
   const next = await makeProject(server.client(account.key), "C");
   expect(refOf(next)).toBeGreaterThan(keptRef);
 });
@@ -185,7 +185,7 @@ describe("the default project", () => {
     await account.post("/v1/gate", { flag_key: "first", enabled: true });
     expect((await account.delete(`/v1/projects/${first}`)).status).toBe(200);
     await ofSecond.post("/v1/gate", { flag_key: "second", enabled: true });
-    // The account's own keys work in the new one from now on.
+    // From now on the account's keys work in the new default project.
     for (const client of [account, ofAccount]) {
       expect((await client.get("/v1/gate")).body).toEqual({ flags: ["second"] });
     }

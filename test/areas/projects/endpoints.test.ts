@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Expects these names, newest first, beside the default project. */
+/** Expects these names, newest first, and the default project. */
 function leaves(...names: readonly string[]): NonNullable<Scenario["after"]> {
   return async ({ account }) => {
     expect((await projectsOf(account)).map(({ name }) => name)).toEqual([...names, "Default"]);
@@ -68,7 +68,7 @@ const BAD_DESCRIPTIONS = [`${LONGEST_DESCRIPTION}x`, 5, true];
 
 describe("POST /v1/projects", () => {
   endpoint(() => server, "POST /v1/projects", [
-    created("a name alone", { name: "Shop" }, "shop"),
+    created("only a name", { name: "Shop" }, "shop"),
     created("with a description", { name: "Shop", description: "All of it" }, "shop", "All of it"),
     created("a description of null", { name: "Shop", description: null }, "shop"),
     created("an empty description", { name: "Shop", description: "" }, "shop", ""),
@@ -82,7 +82,7 @@ describe("POST /v1/projects", () => {
     created("a slug like that of the default project", { name: "Default" }, "default-2"),
     created("unknown fields are ignored", { name: "Shop", id: "mine", slug: "mine" }, "shop"),
     {
-      ...created("costs nothing, with nothing to pay with", { name: "Shop" }, "shop"),
+      ...created("free of charge, also with an empty balance", { name: "Shop" }, "shop"),
       account: { balance: 0 },
     },
     ...BAD_NAMES.map((name) =>
@@ -118,7 +118,7 @@ describe("POST /v1/projects", () => {
   ]);
 });
 
-/** Makes projects one after another. */
+/** Creates projects one after another. */
 function holding(...names: readonly string[]): (world: World) => Promise<void> {
   return async ({ account }) => {
     for (const name of names) expect((await account.post("/v1/projects", { name })).status).toBe(201);
@@ -157,7 +157,7 @@ describe("GET /v1/projects", () => {
       },
     },
     {
-      name: "ten unless asked otherwise, newest first, with a cursor",
+      name: "ten by default, newest first, with a cursor",
       before: holding(...Array.from({ length: 10 }, (_, index) => `P${index}`)),
       account: { balance: 0 },
       request: ["GET", "/v1/projects"],
@@ -169,7 +169,7 @@ describe("GET /v1/projects", () => {
       },
     },
     {
-      name: "a page that is just full has no cursor",
+      name: "a full last page has no cursor",
       before: holding("A"),
       request: ["GET", "/v1/projects?limit=2"],
       status: 200,
@@ -189,7 +189,7 @@ describe("GET /v1/projects", () => {
   ]);
 });
 
-/** What every endpoint of one project refuses. */
+/** Requests that every endpoint of a single project rejects. */
 function common(method: string, last = "", body?: object): Scenario[] {
   const missing = [ABSENT, "default", "proj_", "%20", "x".repeat(64)].map(
     (id): Scenario => ({
@@ -211,7 +211,7 @@ function common(method: string, last = "", body?: object): Scenario[] {
       after: async ({ server }) => expect((await projectsOf(server.operator)).length).toBeGreaterThan(0),
     }),
     {
-      name: "an id that is too long to be one",
+      name: "an id that is too long",
       request: [method, `/v1/projects/${"x".repeat(65)}${last}`, body],
       status: 400,
       code: "validation_error",
@@ -227,7 +227,7 @@ function common(method: string, last = "", body?: object): Scenario[] {
   ];
 }
 
-/** A key that was used for another request before. */
+/** An Idempotency-Key that was used for another request. */
 function conflicting(method: string, body?: object): Scenario {
   return naming({
     name: "an Idempotency-Key used for another request",
@@ -245,7 +245,7 @@ function conflicting(method: string, body?: object): Scenario {
 
 const MADE = { name: "Shop", slug: "shop", description: "All of it", created_at: NOW };
 
-/** Makes the project that most scenarios are about. */
+/** Creates the project of most scenarios. */
 function makeShop({ account }: World): Promise<string> {
   return makeProject(account, "Shop", "All of it");
 }
@@ -271,7 +271,7 @@ describe("GET /v1/projects/{id}", () => {
   ]);
 });
 
-/** A change that is made, and read back. */
+/** An update whose result is read back. */
 function changed(name: string, body: object, expected: object): Scenario {
   return naming({
     name,
@@ -300,7 +300,7 @@ function badChange(body: object, fields: object): Scenario {
 
 describe("PATCH /v1/projects/{id}", () => {
   endpoint(() => server, "PATCH /v1/projects/{id}", [
-    changed("the name alone: the slug never changes", { name: "Store" }, { name: "Store" }),
+    changed("only the name: the slug never changes", { name: "Store" }, { name: "Store" }),
     changed("the description alone", { description: "New" }, { description: "New" }),
     changed("both", { name: "Store", description: "New" }, { name: "Store", description: "New" }),
     changed("null clears the description", { description: null }, { description: null }),

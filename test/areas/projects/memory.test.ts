@@ -99,7 +99,7 @@ describe("the last activity of projects", () => {
       for (const ref of refs) activity.changed(tx, ref);
     });
 
-  /** The store, and how often an activity is looked up in the file. */
+  /** The store, counting its reads of activities. */
   function counting() {
     const { store } = directory;
     const looked = { up: 0 };
@@ -122,7 +122,7 @@ describe("the last activity of projects", () => {
     }
     for (const [index, ref] of refs.entries())
       expect(activity.lastActivityOf(ref)).toBe(TEST_START_MS + 1 + index);
-    // What is asked for over and over stays, as long as there is room for all of it.
+    // What is used repeatedly stays in memory while there is space for all of it.
     const lookUps = (projects: number): number => {
       for (let pass = 1; pass <= 5; pass += 1) {
         looked.up = 0;
@@ -140,7 +140,7 @@ describe("the last activity of projects", () => {
     for (let ref = 1; ref <= ACTIVITIES_IN_MEMORY_MAX; ref += 1) activity.lastActivityOf(ref);
     activity.lastActivityOf(1);
     expect(looked.up).toBe(ACTIVITIES_IN_MEMORY_MAX);
-    // One more takes the place of the first that was not asked for again.
+    // One more replaces the first that was not used again.
     activity.lastActivityOf(ACTIVITIES_IN_MEMORY_MAX + 1);
     activity.lastActivityOf(1);
     expect(looked.up).toBe(ACTIVITIES_IN_MEMORY_MAX + 1);
@@ -161,7 +161,7 @@ describe("the last activity of projects", () => {
     await changed(activity, ref);
     expect(store.lastActivity(ref)).toBe(TEST_START_MS);
     expect(activity.lastActivityOf(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
-    // It waits since the second change, and goes with the next batch, whoever's it is.
+    // It is pending since the second change and is written with the next batch of any request.
     await bench.clock.advance(1_001);
     await bench.kernel.writer.submit(() => {});
     expect(store.lastActivity(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
@@ -202,7 +202,7 @@ describe("deleted projects", () => {
     expect(known.map((ref) => directory.isDeleted(ref))).toEqual([false, false, true, true]);
     const remembered = Array.from({ length: last }, (_, index) => directory.isDeleted(index + 1));
     expect(remembered.filter(Boolean)).toHaveLength(REMOVED_IN_MEMORY_MAX / 2 + 1);
-    // A reference is never given twice, also not by the next start.
+    // A reference is never reused, also after a restart.
     expect((await make("next", 2)).ref).toBe(1);
     expect((await make("later", 2, openProjectDirectory(bench.kernel))).ref).toBe(last + 1);
   });

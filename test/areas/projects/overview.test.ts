@@ -24,7 +24,7 @@ async function overview(id: string): Promise<ProjectOverview> {
   return body as unknown as ProjectOverview;
 }
 
-/** The overview past its five minutes. */
+/** The overview after its cache of five minutes has expired. */
 async function fresh(id: string): Promise<ProjectOverview> {
   await server.clock.advance(OVERVIEW_TTL_MS);
   return overview(id);
@@ -55,7 +55,7 @@ test("contains the number of resources and the account's balance", async () => {
   await account.delete(`/v1/keys/${id}`);
   const { resources } = await fresh(project);
   expect(resources).toEqual({ ...NOTHING, flags: 1, meters: 1, locks: 1, keys: 1 });
-  // The lock's time is over.
+  // The lock has expired.
   await server.clock.advance(900_000);
   expect((await overview(project)).resources.locks).toBe(0);
 });
@@ -67,7 +67,7 @@ test("keys of the account count only in the default project, keys of a project i
   await client.post("/v1/gate", { flag_key: "a", enabled: true });
   expect((await overview(project)).resources).toEqual({ ...NOTHING, keys: 1 });
   expect((await overview(other)).resources).toEqual({ ...NOTHING, keys: 1, flags: 1 });
-  // A new default project takes the account's keys over, and is counted anew at once.
+  // The account's keys count in the new default project, immediately.
   await account.delete(`/v1/projects/${project}`);
   expect((await overview(other)).resources).toEqual({ ...NOTHING, keys: 2, flags: 1 });
 });

@@ -19,7 +19,7 @@ async function page(client: Client, limit: number, cursor: unknown) {
 
 type Change = "add" | "delete-last-seen" | "delete-first-seen";
 
-/** What others do between two pages: what was seen may go, and what is new comes before all that is still to be seen. */
+/** Changes between two pages: listed projects can be deleted, and new ones precede all that are still to be listed. */
 async function happen(account: Client, changes: readonly Change[], seen: readonly string[], kept: unknown) {
   for (const change of changes) {
     if (change === "add") await makeProject(account, "New");

@@ -16,14 +16,14 @@ async function managedKey(owner: { post: AccountClient["post"] }, scopes: string
   return { id: String(body["key_id"]), secret, client: server.client(secret) };
 }
 
-/** Hands a request in without a socket, so that several come into one batch in their order. */
+/** Sends a request without a socket, so that several are in one batch in this order. */
 function handIn(key: string | null, method: string, path: string, body?: object): Promise<Response> {
   const init = { method, headers: { authorization: `Bearer ${key}` } };
   const whole = body === undefined ? init : { ...init, body: JSON.stringify(body) };
   return server.server.app.http.answer(new Request(server.url + path, whole));
 }
 
-/** An account with a second project; returns the id of its default one. */
+/** Creates an account with a second project. Returns the id of its default project. */
 async function withTwoProjects(): Promise<{ account: AccountClient; defaultId: string }> {
   const account = await server.account();
   const { projects } = (await account.get("/v1/projects")).body as { projects: { id: string }[] };
@@ -64,7 +64,7 @@ test("a receipt after the deletion of the default project belongs to the chain o
   await account.post("/v1/witness/sys/init");
   const deleted = handIn(account.key, "DELETE", `/v1/projects/${defaultId}`);
   const logged = handIn(account.key, "POST", "/v1/witness/log", { log: { a: 1 } });
-  // The successor has no chain yet.
+  // The new default project has no chain yet.
   expect([(await deleted).status, (await logged).status]).toEqual([200, 409]);
 });
 
@@ -111,7 +111,7 @@ test("a page of keys ends early instead of skipping very many keys of a deleted 
   }
   const deleted = await handIn(account.key, "DELETE", `/v1/projects/${project}`);
   expect(deleted.status).toBe(200);
-  // Read in the very turn of that answer: nothing has been removed yet.
+  // Read in the same turn of the event loop as that response: no row has been removed yet.
   const listed = handIn(account.key, "GET", "/v1/keys?limit=1");
   const page = (await (await listed).json()) as { keys: object[]; has_more: boolean; next_cursor: string };
   expect([page.keys, page.has_more]).toEqual([[], true]);

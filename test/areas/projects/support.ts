@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Client } from "../../support/client.ts";
 import type { Scenario, World } from "../../support/scenario.ts";
 
-/** A scenario whose request names something that only exists once `make` has made it. */
+/** A scenario whose request refers to an object that `make` creates. */
 interface NamingScenario extends Omit<Scenario, "request" | "before"> {
   /** Makes it, and returns its id. */
   readonly make: (world: World) => Promise<string>;
