@@ -1528,7 +1528,7 @@ export interface ChannelTested {
 /** What `POST /v1/pulse/{monitorId}/check` answers. */
 export interface MonitorStatus {
   monitor_id: string;
-  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
   type: "http" | "heartbeat";
   /** URL that is checked; for heartbeats `heartbeat:` and the id. */
   url: string;
@@ -1563,27 +1563,27 @@ export interface MonitorStatus {
   created_at: number;
   /** Time of the last update, Unix seconds. */
   updated_at: number;
-  /** Heartbeats alone. The name in `ping_slug_url`. */
+  /** Heartbeats only. Name in `ping_slug_url`. */
   slug?: string | null;
-  /** Heartbeats alone. Null with a `schedule`. */
+  /** Heartbeats only. Time between pings, in milliseconds. Null with a `schedule`. */
   period_ms?: number | null;
-  /** Heartbeats alone. Null with a `period_ms`. */
+  /** Heartbeats only. Cron expression with five fields. Null with a `period_ms`. */
   schedule?: string | null;
-  /** Heartbeats alone. The time zone of `schedule`. */
+  /** Heartbeats only. Time zone of `schedule`, as an IANA name. */
   tz?: string | null;
-  /** Heartbeats alone. */
+  /** Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds. */
   grace_ms?: number;
-  /** Heartbeats alone. Where its pings go: a secret, shown to keys with `pulse:write`. */
+  /** Heartbeats only. Ping URL. It is a secret; only keys with `pulse:write` receive it. */
   ping_url?: string | null;
-  /** Heartbeats alone. The same by its slug, in projects with a ping key. Shown to keys with `pulse:write`. */
+  /** Heartbeats only. Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it. */
   ping_slug_url?: string | null;
-  /** Heartbeats alone. The last ping of any kind. */
+  /** Heartbeats only. Time of the last ping of any kind. */
   last_ping_at?: string | null;
-  /** Heartbeats alone. When the run under way began. */
+  /** Heartbeats only. Start of the current run. */
   started_at?: string | null;
-  /** Heartbeats alone. When the next success is expected; it is missed once the grace has passed as well. */
+  /** Heartbeats only. Time at which the next success is expected. It is missed when the grace has passed as well. */
   expected_at?: string | null;
-  /** Heartbeats alone. How long the last run took, if its start was told. */
+  /** Heartbeats only. Duration of the last run in milliseconds. Null if its start was not reported. */
   last_duration_ms?: number | null;
   /** Names of `headers`; their values can be secret. */
   header_names: string[];
@@ -1620,17 +1620,17 @@ export interface MonitorCreateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
-  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
   type?: "http" | "heartbeat" | undefined;
-  /** Heartbeats: the name in `ping_slug_url`, unique in the project. */
+  /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
-  /** Heartbeats: milliseconds between pings; 86400000 unless given. */
+  /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
   period_ms?: number | undefined;
-  /** Heartbeats, instead of `period_ms`: when pings come, as a cron expression of five fields. */
+  /** Heartbeats only, instead of `period_ms`: times of pings, as a cron expression with five fields. */
   schedule?: string | undefined;
-  /** The time zone that `schedule` is read in, as the IANA database names it; `UTC` unless given. */
+  /** Time zone of `schedule`, as an IANA name. Default `UTC`. */
   tz?: string | undefined;
-  /** Heartbeats: how much later a ping may come, and how long a run may take; 3600000 unless given. */
+  /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
   grace_ms?: number | undefined;
   /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;
@@ -1683,7 +1683,7 @@ export interface MonitorCreateBody {
 /** What `POST /v1/pulse` answers. */
 export interface Monitor {
   id: string;
-  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
   type: "http" | "heartbeat";
   /** URL that is checked; for heartbeats `heartbeat:` and the id. */
   url: string;
@@ -1718,27 +1718,27 @@ export interface Monitor {
   created_at: number;
   /** Time of the last update, Unix seconds. */
   updated_at: number;
-  /** Heartbeats alone. The name in `ping_slug_url`. */
+  /** Heartbeats only. Name in `ping_slug_url`. */
   slug?: string | null;
-  /** Heartbeats alone. Null with a `schedule`. */
+  /** Heartbeats only. Time between pings, in milliseconds. Null with a `schedule`. */
   period_ms?: number | null;
-  /** Heartbeats alone. Null with a `period_ms`. */
+  /** Heartbeats only. Cron expression with five fields. Null with a `period_ms`. */
   schedule?: string | null;
-  /** Heartbeats alone. The time zone of `schedule`. */
+  /** Heartbeats only. Time zone of `schedule`, as an IANA name. */
   tz?: string | null;
-  /** Heartbeats alone. */
+  /** Heartbeats only. Maximum delay of a ping and maximum duration of a run, in milliseconds. */
   grace_ms?: number;
-  /** Heartbeats alone. Where its pings go: a secret, shown to keys with `pulse:write`. */
+  /** Heartbeats only. Ping URL. It is a secret; only keys with `pulse:write` receive it. */
   ping_url?: string | null;
-  /** Heartbeats alone. The same by its slug, in projects with a ping key. Shown to keys with `pulse:write`. */
+  /** Heartbeats only. Ping URL with the slug, in projects with a ping key. Only keys with `pulse:write` receive it. */
   ping_slug_url?: string | null;
-  /** Heartbeats alone. The last ping of any kind. */
+  /** Heartbeats only. Time of the last ping of any kind. */
   last_ping_at?: string | null;
-  /** Heartbeats alone. When the run under way began. */
+  /** Heartbeats only. Start of the current run. */
   started_at?: string | null;
-  /** Heartbeats alone. When the next success is expected; it is missed once the grace has passed as well. */
+  /** Heartbeats only. Time at which the next success is expected. It is missed when the grace has passed as well. */
   expected_at?: string | null;
-  /** Heartbeats alone. How long the last run took, if its start was told. */
+  /** Heartbeats only. Duration of the last run in milliseconds. Null if its start was not reported. */
   last_duration_ms?: number | null;
   headers: Record<string, string> | null;
   status: "up" | "down" | "unknown";
@@ -2095,7 +2095,7 @@ export interface StatusPageUpdateBody {
 
 /** What `POST /v1/pulse/ping-key` answers. */
 export interface PingKey {
-  /** What stands before the slug in the project's ping URLs. The one before it no longer works. */
+  /** Key in the ping URLs of the project, before the slug. The previous key stops working. */
   ping_key: string;
 }
 
@@ -2106,14 +2106,14 @@ export type HeartbeatPings = { pings: HeartbeatPing[] };
 export interface HeartbeatPing {
   at: string;
   kind: "success" | "fail" | "start" | "log";
-  /** The exit status that it named. */
+  /** Exit status of the run, if the ping has one. */
   exit: number | null;
-  /** Since the start of its run, if that was told. */
+  /** Milliseconds since the start of the run, if the start was reported. */
   duration_ms: number | null;
-  /** The run that it named. */
+  /** Id of the run, if the ping has one. */
   rid: string | null;
   ip: string | null;
-  /** The first 10000 bytes of what it was sent with. */
+  /** First 10000 bytes of the body. */
   body: string | null;
 }
 
@@ -2123,17 +2123,17 @@ export interface MonitorUpdateBody {
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
-  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
   type?: "http" | "heartbeat" | undefined;
-  /** Heartbeats: the name in `ping_slug_url`, unique in the project. */
+  /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
-  /** Heartbeats: milliseconds between pings; 86400000 unless given. */
+  /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
   period_ms?: number | undefined;
-  /** Heartbeats, instead of `period_ms`: when pings come, as a cron expression of five fields. */
+  /** Heartbeats only, instead of `period_ms`: times of pings, as a cron expression with five fields. */
   schedule?: string | undefined;
-  /** The time zone that `schedule` is read in, as the IANA database names it; `UTC` unless given. */
+  /** Time zone of `schedule`, as an IANA name. Default `UTC`. */
   tz?: string | undefined;
-  /** Heartbeats: how much later a ping may come, and how long a run may take; 3600000 unless given. */
+  /** Heartbeats only: maximum delay of a ping and maximum duration of a run, in milliseconds. Default 3600000. */
   grace_ms?: number | undefined;
   /** HTTP method of checks; `GET` by default. */
   method?: "GET" | "HEAD" | "POST" | undefined;

@@ -174,7 +174,7 @@ describe("what leads to a heartbeat", () => {
     expect((await reader.get(`/v1/pulse/${beat.id}/pings`)).status).toBe(200);
     const { body, text } = await account.get("/v1/audit?limit=100");
     expect((body["entries"] as { summary: string }[]).map(({ summary }) => summary)).toContain(
-      "Ping key made",
+      "Ping key created",
     );
     expect(text).not.toContain(beat.path.slice(6));
     expect(text).not.toContain(base.slice(6));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CREATIONS_PER_MINUTE, PINGS_PER_MINUTE } from "../../../src/areas/monitors/heartbeats/pings.ts";
-import { PING_BODY_BYTES_MAX, PINGS_KEPT } from "../../../src/areas/monitors/heartbeats/schema.ts";
+import { PING_BODY_BYTES_MAX, PINGS_STORED } from "../../../src/areas/monitors/heartbeats/schema.ts";
 import { BODY_BYTES_MAX } from "../../../src/kernel/http/requests/body.ts";
 import { Client } from "../../support/client.ts";
 import { makeHeartbeat, makePingKey } from "../../support/heartbeats.ts";
@@ -162,12 +162,12 @@ describe("what a ping says", () => {
 
   test("goes by itself: the last hundred are kept", async () => {
     const beat = await makeHeartbeat(server, account);
-    for (let number = 0; number < PINGS_KEPT + 2; number += 1) {
+    for (let number = 0; number < PINGS_STORED + 2; number += 1) {
       if (number % PINGS_PER_MINUTE === 0) await server.clock.advance(MINUTE);
       await beat.ping("/log", String(number));
     }
     const bodies = (await pingsOf(beat.id)).map(({ body }) => Number(body));
-    expect(bodies).toEqual(Array.from({ length: PINGS_KEPT }, (_, index) => PINGS_KEPT + 1 - index));
+    expect(bodies).toEqual(Array.from({ length: PINGS_STORED }, (_, index) => PINGS_STORED + 1 - index));
   });
 });
 

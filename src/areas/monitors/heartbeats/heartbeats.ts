@@ -10,29 +10,29 @@ import type { Checks } from "../checks/checks.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
-import { type HeartbeatView, PINGS_KEPT, type PingKey, type PingList } from "./schema.ts";
+import { type HeartbeatView, PINGS_STORED, type PingKey, type PingList } from "./schema.ts";
 import {
   afterPing,
   afterStart,
   deadlineOf,
-  expecting,
   type HeartbeatState,
   movedBack,
   type PingRequest,
   ranMs,
+  withNextExpected,
 } from "./state.ts";
 import { PLAIN_SUCCESS } from "./steady.ts";
 import type { HeartbeatRow, HeartbeatSettings, NumberedPing, StoredPing } from "./store.ts";
 
-/** The job of a heartbeat's deadline, under the monitor's reference; it is gone where nothing is waited for. */
+/** The job of a heartbeat's deadline; its key is the monitor's reference. A heartbeat without a deadline has none. */
 const DEADLINES = "monitors.heartbeats";
-/** Deadlines that are looked at in one commit. */
+/** Deadlines that are checked concurrently, and so in one commit. */
 const CONCURRENCY = 256;
-/** The job that makes the heartbeats of a suspended account new, under the account's reference. */
+/** The job that resets the heartbeats of a suspended account; its key is the account's reference. */
 const RESTART = "monitors.heartbeats-restart";
-/** Monitors that it looks at in one unit of work: a few milliseconds. */
-const RESTARTED_AT_ONCE = 500;
-/** The state of a heartbeat that waits for its first ping. */
+/** Monitors that it reads in one unit of work: a few milliseconds. */
+const MONITORS_PER_UNIT = 500;
+/** The state of a heartbeat before its first ping. */
 const NEW_STATE = {
   startedAt: null,
   startedRid: null,
@@ -44,20 +44,20 @@ const NEW_STATE = {
 } as const;
 
 interface Restart {
-  /** The last monitor that was looked at. */
+  /** The last monitor that was read. */
   readonly after: number;
 }
 
-/** Characters of a project's ping key: as many as Healthchecks gives. */
+/** Characters of a project's ping key, as in Healthchecks. */
 const PING_KEY_LENGTH = 22;
 
-/** Who looks at a heartbeat, and where the server was reached. */
+/** The caller that views a heartbeat, and the base URL of its links. */
 export type Viewer = Pick<Call, "caller" | "baseUrl">;
 
-/** What came with a ping. */
+/** A ping as it was received. */
 export type PingMade = PingRequest & Pick<StoredPing, "ip" | "body">;
 
-/** Waits for pings, and notices when they do not come. */
+/** Heartbeats: records their pings, and reports missing ones. */
 export class Heartbeats {
   /** Monotonic time. */
   private readonly startedAt: number;
@@ -76,19 +76,19 @@ export class Heartbeats {
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
       run: async ({ key, dueAt }) => {
-        const late = this.overdue(Number(key), dueAt);
+        const late = this.findOverdue(Number(key), dueAt);
         const isServerOffline = late !== null && (await suppression.isServerOffline(late.accountRef));
         return {
           record: (tx) => {
             if (isServerOffline) suppression.recordOffline(tx);
-            this.passed(tx, Number(key), dueAt);
+            this.checkDeadline(tx, Number(key), dueAt);
           },
         };
       },
     });
   }
 
-  /** Makes a monitor wait for pings. @throws ApiError `monitor_slug_taken` */
+  /** Creates the heartbeat of a monitor. @throws ApiError `monitor_slug_taken` */
   create(tx: Tx, { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">, made: HeartbeatSettings): void {
     const { heartbeats, ids } = this.parts;
     this.assertSlugFree(projectRef, made.slug, null);
@@ -96,10 +96,10 @@ export class Heartbeats {
     heartbeats.insertState(tx, ref);
   }
 
-  /** Looks at the deadlines of a heartbeat at once, whatever they waited for. */
-  lookNow(tx: Tx, ref: number): void {
+  /** Checks the deadlines of a heartbeat immediately, also those that maintenance has postponed. */
+  checkDeadlines(tx: Tx, ref: number): void {
     const row = this.parts.heartbeats.find(ref);
-    if (row !== null) this.save(tx, ref, { ...row, lookedAt: null });
+    if (row !== null) this.save(tx, ref, { ...row, jobAt: null });
   }
 
   /** The heartbeat of a monitor. */
@@ -109,27 +109,27 @@ export class Heartbeats {
     return row;
   }
 
-  /** Changes what is waited for. `before`: the monitor before the change. @throws ApiError `monitor_slug_taken` */
+  /** Updates the settings of a heartbeat. `before`: the monitor before the change. @throws ApiError `monitor_slug_taken` */
   change(tx: Tx, before: MonitorRow, after: MonitorRow, made: HeartbeatSettings): void {
     const { heartbeats } = this.parts;
     const { ref, projectRef, status } = before;
     const was = this.of(before);
     this.assertSlugFree(projectRef, made.slug, ref);
     heartbeats.update(tx, { ...made, ref });
-    const isOn = after.settings.active;
-    const isResumed = isOn && !before.settings.active;
+    const isActive = after.settings.active;
+    const isResumed = isActive && !before.settings.active;
     const since = isResumed && status !== "unknown" ? tx.now : was.waitsSince;
     const fresh: HeartbeatState = { ...was, expectedAt: null };
-    const next = since === null ? fresh : expecting(fresh, made, since);
+    const next = since === null ? fresh : withNextExpected(fresh, made, since);
     this.save(tx, ref, {
       ...next,
-      missedAt: isOn && status !== "down" ? next.missedAt : null,
-      overranAt: isOn && was.overranAt !== null ? (was.startedAt ?? 0) + made.grace_ms : null,
-      repeatAt: isOn ? was.repeatAt : null,
+      missedAt: isActive && status !== "down" ? next.missedAt : null,
+      overranAt: isActive && was.overranAt !== null ? (was.startedAt ?? 0) + made.grace_ms : null,
+      repeatAt: isActive ? was.repeatAt : null,
     });
   }
 
-  /** Removes what belongs to a monitor's heartbeat. Returns how many rows that were. */
+  /** Deletes the heartbeat of a monitor. Returns the number of deleted rows. */
   remove(tx: Tx, ref: number): number {
     const { heartbeats, scheduler } = this.parts;
     if (heartbeats.find(ref) === null) return 0;
@@ -139,11 +139,11 @@ export class Heartbeats {
     return heartbeats.removePings(tx, ref) + 2;
   }
 
-  /** Takes a ping. Returns false where the heartbeat has gone meanwhile. */
-  take(tx: Tx, ref: number, ping: PingMade): boolean {
+  /** Records a ping. Returns false if the heartbeat has been deleted meanwhile. */
+  recordPing(tx: Tx, ref: number, ping: PingMade): boolean {
     const { steady, changes } = this.parts;
     const beat = isPlain(ping) ? steady.of(ref) : undefined;
-    if (beat === undefined || !beat.staysSteady(tx.now, ping.ip)) return this.takeAny(tx, ref, ping);
+    if (beat === undefined || !beat.staysSteady(tx.now, ping.ip)) return this.recordAnyPing(tx, ref, ping);
     if (this.isStopped(beat)) return false;
     steady.succeeded(tx, beat, this.checks.recordSuccess(tx, ref, beat.previous));
     changes.inProject(tx, beat.projectRef, "pulse", beat.monitorId);
@@ -154,7 +154,7 @@ export class Heartbeats {
     return this.parts.stopped.has(projectRef) || this.parts.scheduler.suspended.has(accountRef);
   }
 
-  private takeAny(tx: Tx, ref: number, ping: PingMade): boolean {
+  private recordAnyPing(tx: Tx, ref: number, ping: PingMade): boolean {
     const { monitors, heartbeats, steady, changes } = this.parts;
     steady.release(tx, ref);
     const monitor = monitors.monitor(ref);
@@ -170,7 +170,7 @@ export class Heartbeats {
       heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
     } else if (isEnd) {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
-      const checked = this.checks.recordNow(tx, monitor, [madeOf(tx, error, durationMs)]);
+      const checked = this.checks.recordNow(tx, monitor, [checkOf(tx, error, durationMs)]);
       const saved = this.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
       if (isPlain(ping) && !this.suppression.hasMaintenance(ref))
         steady.add(tx, checked, { ...was, ...saved }, ip);
@@ -180,17 +180,17 @@ export class Heartbeats {
     return true;
   }
 
-  /** Makes the heartbeats of a suspended account new, in slices: what was expected meanwhile could not come. */
+  /** Resets the heartbeats of a suspended account, in slices: their pings are rejected during the suspension. */
   private async restart({ key, payload }: Job): Promise<JobOutcome> {
     const { monitors } = this.parts;
     const { after } = payload as Restart;
-    const found = monitors.after(after, RESTARTED_AT_ONCE);
+    const found = monitors.after(after, MONITORS_PER_UNIT);
     const refs = found.filter(({ accountRef, type }) => accountRef === Number(key) && type === "heartbeat");
     const record = (tx: Tx): void => {
-      for (const { ref } of refs) this.renew(tx, ref);
+      for (const { ref } of refs) this.reset(tx, ref);
     };
     const last = found.at(-1);
-    if (last === undefined || found.length < RESTARTED_AT_ONCE) return { record };
+    if (last === undefined || found.length < MONITORS_PER_UNIT) return { record };
     return {
       record,
       retryAt: this.parts.clock.now(),
@@ -199,7 +199,7 @@ export class Heartbeats {
     };
   }
 
-  private renew(tx: Tx, ref: number): void {
+  private reset(tx: Tx, ref: number): void {
     const monitor = this.parts.monitors.monitor(ref);
     const row = this.parts.heartbeats.find(ref);
     if (monitor === null || row === null) return;
@@ -207,20 +207,20 @@ export class Heartbeats {
     this.checks.forgetStatus(tx, monitor);
   }
 
-  /** The last pings of a heartbeat, newest first; of another monitor, none. */
+  /** The last pings of a heartbeat, newest first. Empty for other monitors. */
   pings({ ref }: MonitorRow): PingList {
     const { heartbeats, steady } = this.parts;
     const unsaved = steady.pingsOf(ref).map((ping) => ({ ...PLAIN_SUCCESS, ...ping }));
     const last = [...unsaved, ...heartbeats.lastPings(ref)].sort((a, b) => b.number - a.number);
-    const shown = ({ at, durationMs, number, ...ping }: NumberedPing) => ({
+    const view = ({ at, durationMs, number, ...ping }: NumberedPing) => ({
       ...ping,
       at: isoTime(at),
       duration_ms: durationMs,
     });
-    return { pings: last.slice(0, PINGS_KEPT).map(shown) };
+    return { pings: last.slice(0, PINGS_STORED).map(view) };
   }
 
-  /** Gives a project a new ping key; the one before no longer works. */
+  /** Creates a ping key for a project. The previous one stops working. */
   renewKey(tx: Tx, { account, project }: Call["caller"]): PingKey {
     const { heartbeats, ids, vault } = this.parts;
     const had = heartbeats.keyOf(project.ref) !== null;
@@ -229,7 +229,7 @@ export class Heartbeats {
     const owner = { projectRef: project.ref, accountRef: account.ref };
     heartbeats.setKey(tx, { ...owner, digest: keyDigest(ping_key), sealed });
     tx.audit({
-      summary: `Ping key ${had ? "renewed" : "made"}`,
+      summary: `Ping key ${had ? "replaced" : "created"}`,
       target: { type: "ping_key", id: project.id },
       before: null,
       after: { renewed: had },
@@ -237,13 +237,13 @@ export class Heartbeats {
     return { ping_key };
   }
 
-  /** What users have set about a heartbeat. */
+  /** The settings of a heartbeat. */
   settingsOf(monitor: MonitorRow): HeartbeatSettings {
     const { slug, period_ms, schedule, tz, grace_ms } = this.of(monitor);
     return { slug, period_ms, schedule, tz, grace_ms };
   }
 
-  /** A heartbeat as its viewer may see it: whoever knows its address may ping, and so change what is read. */
+  /** A heartbeat as its viewer may see it. Anyone who knows a ping URL can ping, so read-only keys do not get it. */
   view(monitor: MonitorRow, { caller, baseUrl }: Viewer): HeartbeatView {
     const row = this.of(monitor);
     const { slug, period_ms, schedule, tz, grace_ms, lastDurationMs } = row;
@@ -269,24 +269,24 @@ export class Heartbeats {
     return row && this.parts.vault.open(row.sealed, keyContext(projectRef));
   }
 
-  /** A deadline has passed, unless a ping has moved it meanwhile. `dueAt`: when the job was due that looks. */
-  private passed(tx: Tx, ref: number, dueAt: number): void {
+  /** Reports a deadline that has passed; a ping may have moved it meanwhile. `dueAt`: due time of the job. */
+  private checkDeadline(tx: Tx, ref: number, dueAt: number): void {
     const { monitors, heartbeats, scheduler, stopped } = this.parts;
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
-    // Of a suspended account, all begin as new: see {@link restart}.
+    // Heartbeats of a suspended account are reset: see {@link restart}.
     if (stopped.has(monitor.projectRef) || scheduler.suspended.has(monitor.accountRef)) return;
-    const row = this.heard(monitor, found, dueAt);
+    const row = this.withCurrentDeadlines(monitor, found, dueAt);
     const deadline = deadlineOf(row);
     if (deadline === null || deadline > tx.now) {
-      this.save(tx, ref, { ...row, lookedAt: null });
+      this.save(tx, ref, { ...row, jobAt: null });
       return;
     }
-    const lookedAt = this.suppression.suppressedUntil(ref, tx.now);
-    if (lookedAt !== null) {
-      heartbeats.save(tx, ref, { ...row, lookedAt });
-      scheduler.enqueue(tx, DEADLINES, String(ref), lookedAt, null);
+    const jobAt = this.suppression.suppressedUntil(ref, tx.now);
+    if (jobAt !== null) {
+      heartbeats.save(tx, ref, { ...row, jobAt });
+      scheduler.enqueue(tx, DEADLINES, String(ref), jobAt, null);
       return;
     }
     const { missedAt, overranAt } = row;
@@ -294,76 +294,76 @@ export class Heartbeats {
     const isOver = overranAt !== null && overranAt <= tx.now;
     const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
     const error = isMissed ? missedText(row) : isOver ? overranText(row) : this.lastError(monitor);
-    const made = { ...madeOf(tx, error, null), ignoresThreshold: true, isRepeat: !isMissed && !isOver };
+    const made = { ...checkOf(tx, error, null), ignoresThreshold: true, isRepeat: !isMissed && !isOver };
     this.checks.recordNow(tx, monitor, [made]);
-    this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
+    this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, jobAt: null });
   }
 
-  /** A heartbeat with the deadlines that it has where the clock was set back, or no ping could arrive for a time. */
-  private heard({ accountRef }: MonitorRow, row: HeartbeatRow, dueAt: number): HeartbeatRow {
-    // Its job was due when it is looked at, until the clock was set back, and the job with it.
-    const setBackMs = row.lookedAt === null ? 0 : Math.max(0, row.lookedAt - dueAt);
-    const since = Math.max(this.listensSince, this.reachableSince(accountRef));
+  /** A heartbeat whose deadlines account for a clock that was set back, and for times in which no ping could arrive. */
+  private withCurrentDeadlines({ accountRef }: MonitorRow, row: HeartbeatRow, dueAt: number): HeartbeatRow {
+    // The job is due at `jobAt`, unless the clock was set back, and the job with it.
+    const setBackMs = row.jobAt === null ? 0 : Math.max(0, row.jobAt - dueAt);
+    const since = Math.max(this.receivingSince, this.reachableSince(accountRef));
     const is = movedBack(row, setBackMs);
     return { ...row, ...afterStart(is, row, since) };
   }
 
-  /** When pings could be received again, after a start or an interruption of the process, by the wall clock of now. */
-  private get listensSince(): number {
+  /** Since when the process receives pings without an interruption, by the current wall clock. */
+  private get receivingSince(): number {
     const { clock } = this.parts;
     const since = Math.max(this.startedAt, clock.runningSince());
     return clock.now() - Math.max(0, Math.round(clock.monotonic() - since));
   }
 
-  /** The same of a lost connectivity. A time that lies ahead is from before the clock was set back. */
+  /** Since when the server is reachable; 0 for a time in the future, which was recorded before the clock was set back. */
   private reachableSince(accountRef: number): number {
     const since = this.suppression.reachableSince(accountRef);
     return since > this.parts.clock.now() ? 0 : since;
   }
 
-  /** The monitor of a heartbeat whose deadline has passed; null while it has not. */
-  private overdue(ref: number, dueAt: number): MonitorRow | null {
+  /** The monitor of a heartbeat if its deadline has passed, else null. */
+  private findOverdue(ref: number, dueAt: number): MonitorRow | null {
     const monitor = this.parts.monitors.monitor(ref);
     const row = this.parts.heartbeats.find(ref);
     if (monitor === null || row === null) return null;
-    const deadline = deadlineOf(this.heard(monitor, row, dueAt));
+    const deadline = deadlineOf(this.withCurrentDeadlines(monitor, row, dueAt));
     return deadline !== null && deadline <= this.parts.clock.now() ? monitor : null;
   }
 
-  /** Why it is down, which its last check found. */
+  /** The error of its last check. */
   private lastError({ lastCheck }: MonitorRow): string {
     return this.parts.checks.check(lastCheck)?.error ?? "missed";
   }
 
   /**
-   * Writes a state with its deadlines, and its job in the same unit of work. A job that stands before the deadline stays
-   * where it is, and looks anew when it runs: pings come far more often than deadlines pass.
+   * Saves a state, and the job of its deadline in the same unit of work. A job that is due before the deadline stays as it
+   * is and is postponed when it runs, because pings are far more frequent than missed deadlines.
    */
   private save(tx: Tx, ref: number, is: HeartbeatState): HeartbeatState {
     const { heartbeats, scheduler } = this.parts;
     const deadline = deadlineOf(is);
-    const stands = deadline !== null && is.lookedAt !== null && is.lookedAt <= deadline;
-    const saved = stands ? is : { ...is, lookedAt: deadline };
+    const isJobEarly = deadline !== null && is.jobAt !== null && is.jobAt <= deadline;
+    const saved = isJobEarly ? is : { ...is, jobAt: deadline };
     heartbeats.save(tx, ref, saved);
-    if (stands) return saved;
+    if (isJobEarly) return saved;
     if (deadline !== null) scheduler.enqueue(tx, DEADLINES, String(ref), deadline, null);
-    else if (is.lookedAt !== null) scheduler.cancel(tx, DEADLINES, String(ref));
+    else if (is.jobAt !== null) scheduler.cancel(tx, DEADLINES, String(ref));
     return saved;
   }
 
-  /** A slug is unique in its project. `ownRef`: the monitor that may have it already. */
+  /** Slugs are unique within a project. `ownRef`: the monitor that may already have it. */
   private assertSlugFree(projectRef: number, slug: string | null, ownRef: number | null): void {
     const { heartbeats, monitors } = this.parts;
     const holder = slug === null ? null : heartbeats.withSlug(projectRef, slug);
     if (holder === null || holder.ref === ownRef) return;
     const monitor_id = monitors.monitor(holder.ref)?.monitorId ?? "";
-    const message = `The monitor ${monitor_id} of this project has this slug: change that one, or choose another slug.`;
+    const message = `The monitor ${monitor_id} of this project has this slug. Choose another slug, or change that monitor.`;
     throw new ApiError("monitor_slug_taken", message, { extras: { monitor_id } });
   }
 }
 
-/** What a ping, or one that did not come, amounts to as a check. */
-function madeOf(tx: Tx, error: string | null, durationMs: number | null): CompletedCheck {
+/** The check that a ping, or a missing one, is recorded as. */
+function checkOf(tx: Tx, error: string | null, durationMs: number | null): CompletedCheck {
   return {
     up: error === null,
     latencyMs: durationMs ?? 0,
@@ -375,7 +375,7 @@ function madeOf(tx: Tx, error: string | null, durationMs: number | null): Comple
   };
 }
 
-/** Whether a ping says nothing but that its job has succeeded. */
+/** Whether a ping is a success without an exit status, a run or a body. */
 function isPlain({ kind, exit, rid, body }: PingMade): boolean {
   return kind === "success" && exit === null && rid === null && body === null;
 }
@@ -388,7 +388,7 @@ function overranText({ startedAt, grace_ms }: HeartbeatRow): string {
   return `overran: the run that began at ${isoTime(startedAt ?? 0)} has not ended within ${grace_ms} ms`;
 }
 
-/** What a sealed ping key is sealed for. */
+/** The context that a ping key is sealed with. */
 function keyContext(projectRef: number): string {
   return `ping-key:${projectRef}`;
 }

@@ -19,42 +19,42 @@ import { type PingRequest, readPing } from "./state.ts";
 import type { PingKeyRow } from "./store.ts";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST"]);
-/** Pings of one check within a minute: cron is no finer, and a loop that runs wild fills no disk. */
+/** Pings of one heartbeat per minute: cron is no more frequent, and a faulty loop must not fill the disk. */
 export const PINGS_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
 const RATE: BucketRate = { capacity: PINGS_PER_MINUTE, parts: MINUTE_MS, gainPerMs: PINGS_PER_MINUTE };
-/** Heartbeats that pings of one account make within a minute: more than a rollout of jobs needs, and no flood of names. */
+/** Heartbeats that pings of one account create per minute: enough for a rollout of jobs, and a limit for random slugs. */
 export const CREATIONS_PER_MINUTE = 30;
 const CREATION_RATE: BucketRate = {
   capacity: CREATIONS_PER_MINUTE,
   parts: MINUTE_MS,
   gainPerMs: CREATIONS_PER_MINUTE,
 };
-/** Checks pinged lately whose pings are counted in memory: some 10 MB. */
+/** Token buckets in memory, about 10 MB. */
 const BUCKETS_MAX = 100_000;
-/** When to come again where nothing could be stored. */
+/** `Retry-After` of a ping that could not be stored. */
 const RETRY_SECONDS = "5";
 
-/** What every answer has: the address is a secret that goes nowhere else, and no cache may answer in our place. */
+/** Headers of every response. The URL is a secret, and no cache may respond instead of the server. */
 const HEADERS = {
   "content-type": "text/plain; charset=utf-8",
   "access-control-allow-origin": "*",
   "referrer-policy": "no-referrer",
   "cache-control": "no-store",
 };
-const TAKEN = { ...HEADERS, "ping-body-limit": String(PING_BODY_BYTES_MAX) };
+const PING_HEADERS = { ...HEADERS, "ping-body-limit": String(PING_BODY_BYTES_MAX) };
 
-/** A check that a ping is for: one that is there, or one to be made. */
+/** The heartbeat of a ping: an existing one, or one to be created. */
 type Target = { readonly ref: number } | { readonly ref: null; readonly owner: Owner; readonly slug: string };
 type Owner = Pick<PingKeyRow, "projectRef" | "accountRef">;
-/** The words of an answer, as Healthchecks has them. */
-type Said = "OK" | "Created" | "not found";
+/** Body of a response, as in Healthchecks. */
+type ResponseText = "OK" | "Created" | "not found";
 const STATUSES = { OK: 200, Created: 201, "not found": 404 } as const;
 
-/** Makes a heartbeat for a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
-export type MakeHeartbeat = (tx: Tx, owner: Owner, slug: string) => number;
+/** Creates a heartbeat with a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
+export type CreateHeartbeat = (tx: Tx, owner: Owner, slug: string) => number;
 
-/** The public side of heartbeats: Healthchecks' ping API. Each ping is durable before it is answered. */
+/** The public side of heartbeats: the ping API of Healthchecks. Each ping is durable before its response. */
 export class Pings {
   private readonly buckets = new TokenBuckets<number>(BUCKETS_MAX);
   /** By account. */
@@ -63,45 +63,49 @@ export class Pings {
   constructor(
     private readonly deps: MonitorParts & Pick<Kernel, "writer">,
     private readonly heartbeats: Heartbeats,
-    private readonly make: MakeHeartbeat,
+    private readonly createHeartbeat: CreateHeartbeat,
   ) {}
 
-  /** Takes a ping, at the path that it came to. */
+  /** Receives a ping. Its path says which heartbeat it is for, and its kind. */
   async receive(call: OpenCall): Promise<Reply<number, string>> {
     const { request } = call;
     const { method } = request;
     if (!METHODS.has(method))
-      return said(405, "method not allowed", { ...HEADERS, allow: "GET, HEAD, POST" });
-    const asked = readPing(targetOf(request.url));
-    if (asked === null) return said(400, "invalid url format");
-    const target = this.targetOf(asked);
-    if (target === null) return said(404, "not found");
+      return textResponse(405, "method not allowed", { ...HEADERS, allow: "GET, HEAD, POST" });
+    const read = readPing(targetOf(request.url));
+    if (read === null) return textResponse(400, "invalid url format");
+    const target = this.targetOf(read);
+    if (target === null) return textResponse(404, "not found");
     const waitMs = target.ref === null ? this.takeCreation(target.owner) : this.takeToken(target.ref);
     if (waitMs > 0)
-      return said(429, "rate limited", { ...HEADERS, "retry-after": String(Math.ceil(waitMs / 1_000)) });
+      return textResponse(429, "rate limited", {
+        ...HEADERS,
+        "retry-after": String(Math.ceil(waitMs / 1_000)),
+      });
     const body = method === "POST" ? await bodyOf(call) : null;
-    return this.store(target, { ...asked, ip: call.knownClientAddress, body });
+    return this.store(target, { ...read, ip: call.knownClientAddress, body });
   }
 
   private async store(target: Target, ping: PingMade): Promise<Reply<number, string>> {
     try {
-      const words = await this.deps.writer.submit((tx) => this.take(tx, target, ping));
-      return said(STATUSES[words], words, TAKEN);
+      const words = await this.deps.writer.submit((tx) => this.record(tx, target, ping));
+      return textResponse(STATUSES[words], words, PING_HEADERS);
     } catch (error) {
-      if (isUnavailable(error)) return said(503, "try again", { ...HEADERS, "retry-after": RETRY_SECONDS });
+      if (isUnavailable(error))
+        return textResponse(503, "try again", { ...HEADERS, "retry-after": RETRY_SECONDS });
       if (error instanceof ApiError && error.code === "monitor_limit_exceeded")
-        return said(403, "the account has as many checks as its tier allows");
+        return textResponse(403, "the account has reached the monitor limit of its tier");
       throw error;
     }
   }
 
-  private take(tx: Tx, target: Target, ping: PingMade): Said {
-    if (target.ref !== null) return this.heartbeats.take(tx, target.ref, ping) ? "OK" : "not found";
+  private record(tx: Tx, target: Target, ping: PingMade): ResponseText {
+    if (target.ref !== null) return this.heartbeats.recordPing(tx, target.ref, ping) ? "OK" : "not found";
     const { owner, slug } = target;
     // Candidate up again: another ping may have made it meanwhile.
     const known = this.deps.heartbeats.withSlug(owner.projectRef, slug)?.ref;
-    const ref = known ?? this.make(tx, owner, slug);
-    if (!this.heartbeats.take(tx, ref, ping)) return "not found";
+    const ref = known ?? this.createHeartbeat(tx, owner, slug);
+    if (!this.heartbeats.recordPing(tx, ref, ping)) return "not found";
     return known === undefined ? "Created" : "OK";
   }
 
@@ -120,7 +124,7 @@ export class Pings {
     return creates ? { ref: null, owner, slug } : null;
   }
 
-  /** Milliseconds until pings of an account may make another heartbeat; 0: now. Also what the tier rejects takes a token. */
+  /** Milliseconds until pings of an account may create another heartbeat; 0: now. A creation that the tier rejects takes a token too. */
   private takeCreation({ accountRef }: Owner): number {
     const { clock, owners } = this.deps;
     if (isUnlimited(owners.account(accountRef).tier)) return 0;
@@ -130,7 +134,7 @@ export class Pings {
     return waitMs;
   }
 
-  /** Milliseconds until a check may be pinged again; 0: now. The tier without bounds has none here either. */
+  /** Milliseconds until a heartbeat may be pinged again; 0: now. The tier `unlimited` has no limit. */
   private takeToken(ref: number): number {
     const { clock, monitors, owners } = this.deps;
     const bucket = this.buckets.at(ref, RATE, clock.now());
@@ -142,20 +146,20 @@ export class Pings {
   }
 }
 
-function said(status: number, words: string, headers: Readonly<Record<string, string>> = HEADERS) {
+function textResponse(status: number, words: string, headers: Readonly<Record<string, string>> = HEADERS) {
   return reply(status, words, headers);
 }
 
-/** The first part of what a ping was sent with; null without any. Of more than a request may carry nothing is kept. */
+/** The first part of a ping's body; null without one, and for a body beyond the limit of requests. */
 async function bodyOf(call: OpenCall): Promise<string | null> {
   try {
     const bytes = await call.readBytes();
     if (bytes.length === 0) return null;
-    // As a stream, so that a character cut in two is left out.
+    // As a stream, so that a truncated character at the end is dropped.
     return new TextDecoder().decode(bytes.subarray(0, PING_BODY_BYTES_MAX), { stream: true });
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "request_too_large") throw error;
-    // Nobody waits for the rest.
+    // The rest of the body is not read.
     call.headers = { connection: "close" };
     return null;
   }

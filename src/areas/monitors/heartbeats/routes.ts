@@ -4,9 +4,9 @@ import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { MonitorParams } from "../schema.ts";
 import type { MonitorService } from "../service.ts";
 import type { Pings } from "./pings.ts";
-import { PING_BODY_BYTES_MAX, PINGS_KEPT, PingKey, PingList, PingParams } from "./schema.ts";
+import { PING_BODY_BYTES_MAX, PINGS_STORED, PingKey, PingList, PingParams } from "./schema.ts";
 
-/** Declares what heartbeats have beyond every monitor's endpoints. */
+/** Endpoints that only heartbeats have. */
 export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings) {
   const { heartbeats } = monitors;
   return [
@@ -22,8 +22,8 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
             access: "pulse:read",
             cost: 1,
             limit: "monitor",
-            summary: "Read the last pings of a heartbeat, newest first",
-            description: `The last ${PINGS_KEPT} are kept.`,
+            summary: "List the last pings of a heartbeat",
+            description: `Newest first. The last ${PINGS_STORED} pings are stored.`,
             errors: ["not_found"],
           },
           params: MonitorParams,
@@ -38,9 +38,9 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
           limit: "monitor",
           audit: "yes",
           secret: true,
-          summary: "Make the project's ping key, or another in its place",
+          summary: "Create or replace the project's ping key",
           description:
-            "Heartbeats with a slug are pinged under it at `/ping/<ping key>/<slug>`. The key before works no longer.",
+            "A heartbeat with a slug is pinged at `/ping/<ping key>/<slug>`. The previous key stops working.",
         },
         response: PingKey,
       }),
@@ -55,21 +55,22 @@ function pingRoute(api: Api, pings: Pings) {
       everyMethod: true,
       summary: "Ping a heartbeat",
       description:
-        "Healthchecks' ping API. By GET, HEAD or POST, and without a key: `/ping/<uuid>` or `/ping/<ping key>/<slug>`; " +
-        "below it `/start`, `/fail`, `/log`, or an exit status from 0 to 255. `?rid=<uuid>` pairs the start and the end of a run, " +
-        "`?create=1` makes a heartbeat where the slug has none. The answer is a text.",
-      anyBody: `What the run said. The first ${PING_BODY_BYTES_MAX} bytes of it are kept.`,
+        "The ping API of Healthchecks, by GET, HEAD or POST and without an API key: `/ping/<uuid>` or `/ping/<ping key>/<slug>`, " +
+        "optionally followed by `/start`, `/fail`, `/log` or an exit status from 0 to 255. `?rid=<uuid>` pairs the start and the end of a run. " +
+        "`?create=1` creates a heartbeat for an unknown slug. The response is plain text.",
+      anyBody: `Output of the run. The first ${PING_BODY_BYTES_MAX} bytes are stored.`,
       bodyLimits: largeBody(),
       textResponses: {
         "200": "`OK`: the ping is durable.",
-        "201": "`Created`: so are the ping and the heartbeat that it made.",
+        "201": "`Created`: the ping and the heartbeat that it created are durable.",
         "400": "`invalid url format`",
-        "403": "The tier allows no more monitors.",
+        "403": "The account has reached the monitor limit of its tier.",
         "404": "`not found`",
         "429":
-          "`rate limited`: beyond 60 pings a minute of one heartbeat. `Retry-After` says when to try again.",
+          "`rate limited`: more than 60 pings a minute of one heartbeat. `Retry-After` gives the seconds to wait.",
         "405": "`method not allowed`",
-        "503": "`try again`: the ping could not be stored. `Retry-After` says when to send it again.",
+        "503":
+          "`try again`: the ping could not be stored. `Retry-After` gives the seconds to wait before a retry.",
       },
     },
     params: PingParams,

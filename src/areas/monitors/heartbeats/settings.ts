@@ -9,7 +9,7 @@ import type { HeartbeatSettings } from "./store.ts";
 const TYPES = Object.keys(MONITOR_TYPES) as MonitorType[];
 const TIME_ZONE = "UTC";
 
-/** What a user sets: what belongs to heartbeats, and the rest. */
+/** Separates the settings of heartbeats from those of every monitor. */
 export function splitGiven({ type, slug, period_ms, schedule, tz, grace_ms, ...common }: MonitorUpdateBody) {
   return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, common };
 }
@@ -19,7 +19,7 @@ type GivenTiming = ReturnType<typeof splitGiven>["timing"];
 /** @throws ApiError `validation_error` for a type other than the monitor's, and for fields of another type. */
 export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void {
   if (given.type !== undefined && given.type !== type)
-    throw invalidField("type", `is ${type}, and cannot be changed: make another monitor`);
+    throw invalidField("type", `is ${type} and cannot be changed. Create another monitor`);
   const other = TYPES.find(
     (one) => one !== type && MONITOR_TYPES[one].fields.some((field) => given[field] !== undefined),
   );
@@ -32,7 +32,7 @@ export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void 
 }
 
 /**
- * A heartbeat's settings with what a user sets; a period takes the place of a schedule, and the other way round.
+ * The settings of a heartbeat after an update. A period replaces a schedule, and a schedule a period.
  * `before`: null for a new one.
  * @throws ApiError `validation_error` naming the field.
  */
@@ -42,12 +42,12 @@ export function mergedTiming(
   now: number,
 ): HeartbeatSettings {
   if (period_ms !== undefined && schedule !== undefined)
-    throw invalidField("schedule", "is given instead of period_ms: leave one of them out");
+    throw invalidField("schedule", "cannot be combined with period_ms: omit one of them");
   const old = before ?? { slug: null, period_ms: null, schedule: null, tz: null, grace_ms: GRACE_MS };
   const kept = { slug: slug === undefined ? old.slug : slug, grace_ms: grace_ms ?? old.grace_ms };
   const cron = schedule ?? (period_ms === undefined ? old.schedule : null);
   if (cron === null) {
-    if (tz !== undefined) throw invalidField("tz", "is of use with a schedule alone: leave it out");
+    if (tz !== undefined) throw invalidField("tz", "applies only to a schedule: omit it");
     return { ...kept, period_ms: period_ms ?? old.period_ms ?? PERIOD_MS, schedule: null, tz: null };
   }
   const merged = { ...kept, period_ms: null, schedule: cron, tz: tz ?? old.tz ?? TIME_ZONE };
@@ -55,12 +55,12 @@ export function mergedTiming(
   return merged;
 }
 
-/** A zone that is unknown shows only when a time is looked for. */
+/** An unknown time zone causes an error only when a time is calculated. */
 function assertSchedule(timing: HeartbeatSettings & { schedule: string; tz: string }, now: number): void {
   if (!isTimeZone(timing.tz)) throw invalidField("tz", "must be a time zone such as Europe/Berlin or UTC");
   if (!isCron(timing.schedule, timing.tz))
     throw invalidField("schedule", "must be five fields such as 30 2 * * *");
-  if (nextExpected(timing, now) === null) throw invalidField("schedule", "names a time that never comes");
+  if (nextExpected(timing, now) === null) throw invalidField("schedule", "never occurs");
 }
 
 function isCron(schedule: string, tz: string): boolean {

@@ -5,7 +5,7 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { hourOf } from "../domain.ts";
 import type { CheckStore, MonitorRow, MonitorRows, UnsavedMonitors } from "../store.ts";
-import { PINGS_KEPT } from "./schema.ts";
+import { PINGS_STORED } from "./schema.ts";
 import { expectedAfter } from "./state.ts";
 import type { HeartbeatRow, HeartbeatRows, PingStore, UnsavedHeartbeats } from "./store.ts";
 
@@ -15,7 +15,7 @@ const HEARTBEATS_IN_MEMORY_MAX = 16_384;
 const SAVED_AFTER_PINGS = 50_000;
 /** Longest wait when there are fewer pings. */
 const SAVED_AFTER_MS = 2_000;
-/** Heartbeats written in one unit of work, with up to {@link PINGS_KEPT} pings each: two milliseconds at most. */
+/** Heartbeats written in one unit of work, with up to {@link PINGS_STORED} pings each: two milliseconds at most. */
 const HEARTBEATS_PER_UNIT = 10;
 /** In place of a sequence: every row is current. The first check of all is never a steady heartbeat's. */
 const ALL_SAVED = 0;
@@ -27,7 +27,7 @@ export interface UnsavedPing {
   readonly ip: string | null;
 }
 
-/** What an {@link UnsavedPing} leaves out. */
+/** Fields of a ping that an {@link UnsavedPing} omits. */
 export const PLAIN_SUCCESS = {
   kind: "success",
   exit: null,
@@ -80,7 +80,7 @@ class SteadyHeartbeat implements Actor, PendingWrite {
 
   /** Pings without a row that are to have one, oldest first. */
   get unsavedPings(): readonly UnsavedPing[] {
-    return this.unsaved.slice(-PINGS_KEPT);
+    return this.unsaved.slice(-PINGS_STORED);
   }
 
   /** Sequence of its last check. */
@@ -105,8 +105,8 @@ class SteadyHeartbeat implements Actor, PendingWrite {
   staysSteady(now: number, ip: string | null): boolean {
     if (ip !== this.ip || hourOf(now) > this.monitorRow.hour) return false;
     const expectedAt = this.expectedAfter(now);
-    const { lookedAt, grace_ms } = this.heartbeatRow;
-    return expectedAt !== null && lookedAt !== null && lookedAt <= expectedAt + grace_ms;
+    const { jobAt, grace_ms } = this.heartbeatRow;
+    return expectedAt !== null && jobAt !== null && jobAt <= expectedAt + grace_ms;
   }
 
   /** Records a success whose check has this sequence. Returns how to undo it. */

@@ -1,22 +1,22 @@
 import { bytesToUuid, uuidToBytes } from "../../../kernel/data/uuid.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { PINGS_KEPT, type PingKind } from "./schema.ts";
+import { PINGS_STORED, type PingKind } from "./schema.ts";
 import type { HeartbeatState, PingRequest, Timing } from "./state.ts";
 
-/** What users set about a heartbeat. */
+/** The settings of a heartbeat. */
 export interface HeartbeatSettings extends Timing {
   readonly slug: string | null;
 }
 
-/** A heartbeat and its state, as their rows have them. */
+/** A heartbeat with its settings and state. */
 export interface HeartbeatRow extends HeartbeatSettings, HeartbeatState {
   readonly ref: number;
   readonly projectRef: number;
   readonly pingId: Uint8Array;
 }
 
-/** A ping as it is kept. */
+/** A stored ping. */
 export interface StoredPing extends Pick<PingRequest, "kind" | "exit" | "rid"> {
   readonly at: number;
   readonly durationMs: number | null;
@@ -27,7 +27,6 @@ export interface StoredPing extends Pick<PingRequest, "kind" | "exit" | "rid"> {
 /** A ping with its number among those of its heartbeat. */
 export type NumberedPing = StoredPing & { readonly number: number };
 
-/** A project's ping key. */
 export interface PingKeyRow {
   readonly projectRef: number;
   readonly accountRef: number;
@@ -42,13 +41,13 @@ type PingRow = Omit<StoredPing, "rid"> & { readonly rid: Uint8Array | null };
 
 const STATE = `pings, last_ping_at AS lastPingAt, started_at AS startedAt, started_rid AS startedRid,
   last_duration_ms AS lastDurationMs, waits_since AS waitsSince, expected_at AS expectedAt, missed_at AS missedAt,
-  overran_at AS overranAt, repeat_at AS repeatAt, looked_at AS lookedAt`;
+  overran_at AS overranAt, repeat_at AS repeatAt, looked_at AS jobAt`;
 
 export type HeartbeatRows = ReturnType<typeof heartbeatRows>;
 
 /** Heartbeats as their rows have them, which may be behind what is in memory. */
 export function heartbeatRows(db: Database) {
-  // One by one: a row of two tables takes the driver ten times as long.
+  // Two statements: a join takes the driver ten times as long.
   const settingsOf = db.one<StoredSettings, [ref: number]>(
     "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, slug, period_ms, schedule, tz, grace_ms FROM heartbeats WHERE monitor_ref = ?",
   );
@@ -56,12 +55,12 @@ export function heartbeatRows(db: Database) {
     `SELECT ${STATE} FROM heartbeat_states WHERE monitor_ref = ?`,
   );
   const saved = db.change<[Readonly<StoredState & { ref: number }>]>(
-    "UPDATE heartbeat_states SET pings = $pings, last_ping_at = $lastPingAt, started_at = $startedAt, started_rid = $startedRid, last_duration_ms = $lastDurationMs, waits_since = $waitsSince, expected_at = $expectedAt, missed_at = $missedAt, overran_at = $overranAt, repeat_at = $repeatAt, looked_at = $lookedAt WHERE monitor_ref = $ref",
+    "UPDATE heartbeat_states SET pings = $pings, last_ping_at = $lastPingAt, started_at = $startedAt, started_rid = $startedRid, last_duration_ms = $lastDurationMs, waits_since = $waitsSince, expected_at = $expectedAt, missed_at = $missedAt, overran_at = $overranAt, repeat_at = $repeatAt, looked_at = $jobAt WHERE monitor_ref = $ref",
   );
   return {
     writeState(tx: Tx, ref: number, state: HeartbeatState): void {
       const { pings, lastPingAt, startedAt, startedRid, lastDurationMs } = state;
-      const { waitsSince, expectedAt, missedAt, overranAt, repeatAt, lookedAt } = state;
+      const { waitsSince, expectedAt, missedAt, overranAt, repeatAt, jobAt } = state;
       saved(tx, {
         ref,
         pings,
@@ -74,7 +73,7 @@ export function heartbeatRows(db: Database) {
         missedAt,
         overranAt,
         repeatAt,
-        lookedAt,
+        jobAt,
       });
     },
     read(ref: number): HeartbeatRow | null {
@@ -149,7 +148,7 @@ export type PingStore = ReturnType<typeof pingStore>;
 
 /** The last pings of heartbeats, without those that are in memory alone. */
 export function pingStore(db: Database) {
-  // Every ping runs it: positions are bound faster than names.
+  // Every ping runs it: positional parameters are faster than named ones.
   const inserted = db.change<
     [
       id: number,
@@ -166,7 +165,7 @@ export function pingStore(db: Database) {
     "INSERT OR REPLACE INTO heartbeat_pings (id, number, at, kind, exit, duration_ms, rid, ip, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
   const pingAt = db.one<{ ip: string | null }, [id: number]>("SELECT ip FROM heartbeat_pings WHERE id = ?");
-  const kept = db.all<PingRow & { number: number }, [first: number, end: number]>(
+  const stored = db.all<PingRow & { number: number }, [first: number, end: number]>(
     "SELECT number, at, kind, exit, duration_ms AS durationMs, rid, ip, body FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT 100",
   );
   const startOf = db.one<{ at: number }, [first: number, end: number, rid: Uint8Array]>(
@@ -176,18 +175,18 @@ export function pingStore(db: Database) {
     "DELETE FROM heartbeat_pings WHERE id >= ? AND id < ?",
   );
   return {
-    /** Keeps a heartbeat's ping; the one {@link PINGS_KEPT} before it goes. */
+    /** Stores a ping in place of the one {@link PINGS_STORED} before it. */
     insertPing(tx: Tx, ref: number, number: number, ping: StoredPing): void {
-      const id = ref * PINGS_KEPT + (number % PINGS_KEPT);
+      const id = ref * PINGS_STORED + (number % PINGS_STORED);
       const { at, kind, exit, durationMs, rid, ip, body } = ping;
       inserted(tx, id, number, at, kind, exit, durationMs, bytesOf(rid), ip, body);
     },
     /** A heartbeat's last pings, newest first. */
     lastPings: (ref: number): NumberedPing[] =>
-      kept(...placesOf(ref)).map((ping) => ({ ...ping, rid: textOf(ping.rid) })),
+      stored(...placesOf(ref)).map((ping) => ({ ...ping, rid: textOf(ping.rid) })),
     /** Where a ping came from, one of the last. */
-    ipOf: (ref: number, number: number) => pingAt(ref * PINGS_KEPT + (number % PINGS_KEPT))?.ip ?? null,
-    /** When a run began, as far as its start is kept. */
+    ipOf: (ref: number, number: number) => pingAt(ref * PINGS_STORED + (number % PINGS_STORED))?.ip ?? null,
+    /** Start of a run, if it is among the stored pings. */
     startOf: (ref: number, rid: string) => startOf(...placesOf(ref), uuidToBytes(rid))?.at ?? null,
     removePings: (tx: Tx, ref: number) => removed(tx, ...placesOf(ref)),
   };
@@ -209,7 +208,7 @@ function keyStore(db: Database) {
 }
 
 function placesOf(ref: number): [first: number, end: number] {
-  return [ref * PINGS_KEPT, (ref + 1) * PINGS_KEPT];
+  return [ref * PINGS_STORED, (ref + 1) * PINGS_STORED];
 }
 
 function bytesOf(uuid: string | null): Uint8Array | null {

@@ -31,7 +31,7 @@ export function createSuppression(
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
       if (monitor === null || !monitor.settings.active) return;
-      if (monitor.settings.type === "heartbeat") checkers.heartbeats().lookNow(tx, ref);
+      if (monitor.settings.type === "heartbeat") checkers.heartbeats().checkDeadlines(tx, ref);
       // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
       else if (monitor.consecutiveFailures > 0)
         checkers.schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
