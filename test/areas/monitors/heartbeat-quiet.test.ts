@@ -53,7 +53,7 @@ async function plan(from: number, to: number): Promise<string> {
   return String(body["id"]);
 }
 
-test("a deadline inside planned work moves to its end, and is told there", async () => {
+test("a deadline within a maintenance window is reported at its end", async () => {
   const now = server.clock.now();
   await plan(now + 12 * MINUTE, now + HOUR);
   await server.clock.advance(59 * MINUTE);
@@ -65,7 +65,7 @@ test("a deadline inside planned work moves to its end, and is told there", async
   ]);
 });
 
-test("a ping during planned work is heard, and planned work that is deleted ends at once", async () => {
+test("a ping during maintenance is recorded; deleting the window ends it immediately", async () => {
   const now = server.clock.now();
   const work = await plan(now, now + 10 * HOUR);
   await server.clock.advance(50 * MINUTE);
@@ -82,7 +82,7 @@ test("a ping during planned work is heard, and planned work that is deleted ends
   ]);
 });
 
-test("deadlines wait while the server's own line is cut, and begin anew once it is back", async () => {
+test("deadlines are postponed while the server is offline, and start again when it is back", async () => {
   line.isUp = false;
   await server.clock.advance(2 * HOUR);
   expect([await status(), channel.take()]).toEqual(["up", []]);
@@ -95,7 +95,7 @@ test("deadlines wait while the server's own line is cut, and begin anew once it 
   expect([await status(), channel.take()]).toEqual(["down", ["Backup monitor.down"]]);
 });
 
-test("with its line up, a heartbeat that is missing is down at its moment", async () => {
+test("while the server is online, a missing ping is reported in time", async () => {
   await server.clock.advance(15 * MINUTE - 1);
   expect(await status()).toBe("up");
   await server.clock.advance(1);
@@ -103,7 +103,7 @@ test("with its line up, a heartbeat that is missing is down at its moment", asyn
   expect(probe.received.length).toBe(0);
 });
 
-test("what depends on a heartbeat that is missing is silent", async () => {
+test("monitors that depend on a missing heartbeat do not alert", async () => {
   await server.clock.advance(20 * MINUTE);
   expect(channel.take()[0]).toBe("Backup monitor.down");
   const site = new WebhookSink();

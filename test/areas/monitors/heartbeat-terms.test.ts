@@ -100,7 +100,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
     },
   ])("$status $name", (scenario) => play(server, scenario));
 
-  test("counts as a monitor of its account", async () => {
+  test("counts towards the monitor limit of its account", async () => {
     const owner = await server.account({ tier: "free" });
     let status = 201;
     for (let number = 0; status === 201 && number < 100; number += 1)
@@ -108,7 +108,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
     expect((await owner.post("/v1/pulse", HEARTBEAT)).body["code"]).toBe("monitor_limit_exceeded");
   });
 
-  test("a slug is unique in its project: 409 says whose it is", async () => {
+  test("a slug is unique within its project: the 409 names the monitor that has it", async () => {
     const beat = await makeHeartbeat(server, account, { slug: "taken" });
     const again = await account.post("/v1/pulse", { ...HEARTBEAT, slug: "taken" });
     expect([again.status, again.body["code"], again.body["monitor_id"]]).toEqual([
@@ -126,7 +126,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
 });
 
 describe("PUT /v1/pulse/{id} of a heartbeat", () => {
-  test("a period takes the place of a schedule, and the other way round", async () => {
+  test("a period replaces a schedule, and a schedule a period", async () => {
     const { id } = await makeHeartbeat(server, account, { schedule: "30 2 * * *", tz: "Europe/Berlin" });
     const put = (change: object) => account.put(`/v1/pulse/${id}`, change);
     expect((await put({ schedule: "0 3 * * *" })).body).toMatchObject({ tz: "Europe/Berlin" });
@@ -138,7 +138,7 @@ describe("PUT /v1/pulse/{id} of a heartbeat", () => {
     expect((await put({ schedule: "0 4 * * *" })).body).toMatchObject({ period_ms: null, tz: "UTC" });
   });
 
-  test("its type stays, and so does what it has none of", async () => {
+  test("its type cannot be changed, and fields of other types are rejected", async () => {
     const { id } = await makeHeartbeat(server, account);
     const http = await account.post("/v1/pulse", { url: "https://x.example.com/", interval: 300_000 });
     const fields = async (of: unknown, change: object) =>
@@ -154,8 +154,8 @@ describe("PUT /v1/pulse/{id} of a heartbeat", () => {
   });
 });
 
-describe("what leads to a heartbeat", () => {
-  test("is shown to keys that may write, and stands in no audit entry", async () => {
+describe("ping URLs and keys", () => {
+  test("are shown to keys with pulse:write only, and are in no audit entry", async () => {
     const beat = await makeHeartbeat(server, account, { slug: "shown" });
     const base = await makePingKey(account);
     const made = await account.post("/v1/keys", { prefix: "sm", name: "reader", scopes: ["pulse:read"] });
@@ -180,7 +180,7 @@ describe("what leads to a heartbeat", () => {
     expect(text).not.toContain(base.slice(6));
   });
 
-  test("is not kept in clear where it stands for a whole project, and answered to be kept by no cache", async () => {
+  test("a ping key is stored sealed, and its response may not be cached", async () => {
     const answer = await account.post("/v1/pulse/ping-key");
     const key = String(answer.body["ping_key"]);
     expect(key).toMatch(/^[0-9A-Za-z]{22}$/);
@@ -192,13 +192,13 @@ describe("what leads to a heartbeat", () => {
   });
 });
 
-test("a heartbeat is not checked by hand", async () => {
+test("a heartbeat cannot be checked manually", async () => {
   const { id } = await makeHeartbeat(server, account);
   const { status, body } = await account.post(`/v1/pulse/${id}/check`);
   expect([status, body["code"]]).toEqual([400, "invalid_request"]);
 });
 
-test("pings: none of an http monitor, 404 of an unknown one", async () => {
+test("the list of pings is empty for an http monitor and 404 for an unknown one", async () => {
   const http = await account.post("/v1/pulse", { url: "https://x.example.com/", interval: 300_000 });
   expect((await account.get(`/v1/pulse/${http.body["id"]}/pings`)).body).toEqual({ pings: [] });
   expect((await account.get(`/v1/pulse/${UNKNOWN}/pings`)).status).toBe(404);

@@ -55,7 +55,7 @@ function jobs(): number {
 }
 
 describe("a heartbeat", () => {
-  test("is unknown until its first success, and nothing is expected before", async () => {
+  test("is unknown until its first success; no ping is expected before it", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     expect(await beat.view()).toMatchObject({ status: "unknown", expected_at: null, last_ping_at: null });
     expect(jobs()).toBe(0);
@@ -68,7 +68,7 @@ describe("a heartbeat", () => {
     expect(jobs()).toBe(1);
   });
 
-  test("is down once period and grace have passed, told of again by the cooldown, counted once, and up by a success", async () => {
+  test("goes down after period and grace, alerts again after the cooldown, counts one check, and recovers with a success", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await server.clock.advance(HOUR + 5 * MINUTE - 1);
@@ -90,7 +90,7 @@ describe("a heartbeat", () => {
     expect(jobs()).toBe(1);
   });
 
-  test("stays up while its pings come on time, and no deadline is left behind", async () => {
+  test("stays up while its pings arrive on time, with one deadline", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     for (let hour = 0; hour < 50; hour += 1) {
       await beat.ping();
@@ -100,7 +100,7 @@ describe("a heartbeat", () => {
     expect(jobs()).toBe(1);
   });
 
-  test("that fails is down by its threshold, and a missing ping makes it so at once", async () => {
+  test("goes down after the threshold of failures, and immediately after a missing ping", async () => {
     const beat = await makeHeartbeat(server, account, { ...TERMS, consecutive_threshold: 2 });
     await beat.ping();
     await beat.ping("/fail");
@@ -118,7 +118,7 @@ describe("a heartbeat", () => {
     expect(told().slice(1)).toEqual(["monitor.up", "monitor.down missed"]);
   });
 
-  test("whose run does not end within its grace is down; the late end makes it up", async () => {
+  test("goes down when a run does not end within the grace, and recovers with the late end", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping("/start");
     expect((await beat.view())["started_at"]).toBe(new Date(TEST_START_MS).toISOString());
@@ -141,7 +141,7 @@ describe("a heartbeat", () => {
     expect(await errorsOf(beat)).toEqual([null, overran]);
   });
 
-  test("whose run a clock set back would have end before it began took no time", async () => {
+  test("has a run of 0 ms when the clock was set back during the run", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     const rid = "00000000-0000-4000-8000-000000000000";
     await beat.ping(`/start?rid=${rid}`);
@@ -153,7 +153,7 @@ describe("a heartbeat", () => {
     expect(await beat.view()).toMatchObject({ last_duration_ms: 0, latency_ms: 0 });
   });
 
-  test("with a start near the end of its period is judged by the earlier deadline", async () => {
+  test("uses the earlier deadline when a run starts near the end of the period", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await server.clock.advance(HOUR + 4 * MINUTE);
@@ -169,7 +169,7 @@ describe("a heartbeat", () => {
     ]);
   });
 
-  test("that is paused keeps its pings and its state, and starts anew when it goes on", async () => {
+  test("stores pings and keeps its status while paused, and starts a new period when resumed", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await account.put(`/v1/pulse/${beat.id}`, { active: false });
@@ -190,7 +190,7 @@ describe("a heartbeat", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
-  test("follows a change of its period from its last success on", async () => {
+  test("applies a changed period from its last success on", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await server.clock.advance(30 * MINUTE);
@@ -202,8 +202,8 @@ describe("a heartbeat", () => {
   });
 });
 
-describe("a server that was down over deadlines", () => {
-  test("gives what passed meanwhile its grace anew, and 10 minutes at most", async () => {
+describe("a server that was down while deadlines passed", () => {
+  test("postpones these deadlines by the grace, up to 10 minutes", async () => {
     const terms = { ...TERMS, webhook_url: undefined };
     const short = await makeHeartbeat(server, account, terms);
     const long = await makeHeartbeat(server, account, { ...terms, grace_ms: HOUR });
@@ -223,7 +223,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(later)).toBe("down");
   });
 
-  test("alarms for nothing that pings within that time, a run that ends included", async () => {
+  test("sends no alert for a ping, or the end of a run, within that time", async () => {
     const beat = await makeHeartbeat(server, account, { ...TERMS, grace_ms: HOUR });
     await beat.ping();
     await beat.ping("/start");
@@ -237,7 +237,7 @@ describe("a server that was down over deadlines", () => {
     expect(await beat.view()).toMatchObject({ status: "up", started_at: null });
   });
 
-  test("is noticed where a machine has slept as well", async () => {
+  test("is treated the same when the machine was asleep", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     server.clock.setWall(5 * HOUR);
@@ -247,7 +247,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
-  test("finds what is missed at its moment where its clock ran ahead and is set back", async () => {
+  test("reports a missed ping in time after the clock was ahead and is set back", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping("/fail");
     server.clock.setWall(-24 * HOUR);
@@ -258,7 +258,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
-  test("finds what is missed at its time, though the clock is set back while it waits", async () => {
+  test("reports a missed ping in time when the clock is set back while it is pending", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await server.clock.advance(HOUR);
@@ -271,7 +271,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("up");
   });
 
-  test("finds what is missed where the clock was ahead before a restart and is right after it", async () => {
+  test("reports a missed ping when the clock was ahead before a restart and is correct after it", async () => {
     server.clock.setWall(400 * 24 * HOUR);
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
@@ -284,7 +284,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
-  test("counts a ping that comes while the clock shows less than at the last one", async () => {
+  test("records a ping while the clock is behind the last ping", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping("/fail");
     expect(await statusOf(beat)).toBe("down");
@@ -293,7 +293,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("up");
   });
 
-  test("is not missed while the process was stopped", async () => {
+  test("does not miss pings while the process was stopped", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await server.clock.advance(HOUR + 4 * MINUTE);
@@ -306,7 +306,7 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
-  test("finds what is missed after its start at its moment", async () => {
+  test("reports a ping that is missed after its start in time", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
     await server.clock.advance(HOUR);
@@ -326,7 +326,7 @@ describe("a schedule", () => {
     return new Date(next ?? 0).toISOString().slice(5, 16);
   }
 
-  test("in Berlin: a time that the clocks leave out comes when they have moved on, one that they repeat comes once", async () => {
+  test("in Berlin: a time skipped by daylight saving occurs after the change, a repeated one occurs once", async () => {
     const nightly = (at: string) => expectedAfter("30 2 * * *", "Europe/Berlin", at);
     expect(nightly("2026-03-28T00:00:00Z")).toBe("03-28T01:30");
     expect(nightly("2026-03-28T01:30:00Z")).toBe("03-29T01:00");
@@ -346,14 +346,14 @@ describe("a schedule", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
-  test("of other forms", () => {
+  test("in other forms", () => {
     const monday = (at: string) => expectedAfter("0 9 * * MON#1", "America/New_York", at);
     expect(monday("2026-01-01T00:00:00Z")).toBe("01-05T14:00");
     expect(monday("2026-01-05T14:00:00Z")).toBe("02-02T14:00");
     expect(expectedAfter("0 0 L * *", "UTC", "2026-01-31T00:00:00Z")).toBe("02-28T00:00");
   });
 
-  test("is kept to: early pings are no harm, a missing one is found", async () => {
+  test("accepts early pings and reports a missing one", async () => {
     const beat = await makeHeartbeat(server, account, {
       ...TERMS,
       schedule: "0 * * * *",

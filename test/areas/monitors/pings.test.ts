@@ -26,7 +26,7 @@ async function pingsOf(id: string): Promise<Record<string, unknown>[]> {
 }
 
 describe("a ping", () => {
-  test("answers as Healthchecks does, and is kept with what it said", async () => {
+  test("gets the response of Healthchecks and is stored with its contents", async () => {
     const beat = await makeHeartbeat(server, account);
     const answer = await beat.ping();
     expect([answer.status, answer.text]).toEqual([200, "OK"]);
@@ -63,7 +63,7 @@ describe("a ping", () => {
     expect(status).toMatchObject({ status: "down", last_ping_at: at, consecutive_failures: 2 });
   });
 
-  test("may come by HEAD, and in capitals; other methods are refused", async () => {
+  test("is accepted by HEAD and in upper case; other methods are rejected", async () => {
     const beat = await makeHeartbeat(server, account);
     const head = await nobody.send("HEAD", beat.path);
     expect([head.status, head.text]).toEqual([200, ""]);
@@ -107,7 +107,7 @@ describe("a ping", () => {
     expect([status, text]).toEqual([404, "not found"]);
   });
 
-  test("to a deleted heartbeat finds nothing", async () => {
+  test("to a deleted heartbeat is 404", async () => {
     const beat = await makeHeartbeat(server, account);
     await beat.ping("", "secret");
     await account.delete(`/v1/pulse/${beat.id}`);
@@ -119,7 +119,7 @@ describe("a ping", () => {
     expect(left("jobs WHERE kind = 'monitors.heartbeats' AND key NOT IN (SELECT ref FROM monitors)")).toBe(0);
   });
 
-  test("of a deleted project finds nothing, by id and by slug", async () => {
+  test("to a deleted project is 404, by id and by slug", async () => {
     const owner = await server.account();
     const { body } = await owner.post("/v1/projects", { name: "Doomed" });
     const terms = { prefix: "sm", name: "k", scopes: ["pulse:*"] };
@@ -136,8 +136,8 @@ describe("a ping", () => {
   });
 });
 
-describe("what a ping says", () => {
-  test("is kept up to its bound, to the whole character; a larger body is left out", async () => {
+describe("the body of a ping", () => {
+  test("is stored up to its limit and a whole character; a body beyond the limit of requests is dropped", async () => {
     const beat = await makeHeartbeat(server, account);
     const bodies = [
       "a".repeat(PING_BODY_BYTES_MAX),
@@ -160,7 +160,7 @@ describe("what a ping says", () => {
     expect((await pingsOf(beat.id))[0]?.["body"]).toBe("a\ufffd\0b");
   });
 
-  test("goes by itself: the last hundred are kept", async () => {
+  test("is stored with the last 100 pings", async () => {
     const beat = await makeHeartbeat(server, account);
     for (let number = 0; number < PINGS_STORED + 2; number += 1) {
       if (number % PINGS_PER_MINUTE === 0) await server.clock.advance(MINUTE);
@@ -171,7 +171,7 @@ describe("what a ping says", () => {
   });
 });
 
-test("pings of one check are bounded by the minute, and of others not by them", async () => {
+test("pings of one heartbeat have a limit per minute of their own", async () => {
   const beat = await makeHeartbeat(server, account);
   const other = await makeHeartbeat(server, account);
   for (let number = 0; number < PINGS_PER_MINUTE; number += 1) expect((await beat.ping()).status).toBe(200);
@@ -186,7 +186,7 @@ test("pings of one check are bounded by the minute, and of others not by them", 
     expect((await unlimited.ping()).status).toBe(200);
 });
 
-test("pings that come together share a commit, and leave one deadline each", async () => {
+test("concurrent pings share a commit and leave one deadline each", async () => {
   const beats = await Promise.all(Array.from({ length: 50 }, () => makeHeartbeat(server, account)));
   const { stats } = server.server.kernel.writer;
   const before = stats.commits;
@@ -202,7 +202,7 @@ test("pings that come together share a commit, and leave one deadline each", asy
 });
 
 describe("by slug", () => {
-  test("a ping finds its heartbeat; a key that was renewed finds nothing", async () => {
+  test("a ping reaches its heartbeat; a replaced key is 404", async () => {
     const beat = await makeHeartbeat(server, account, { slug: "nightly" });
     expect((await beat.view())["ping_slug_url"]).toBeNull();
     const base = await makePingKey(account);
@@ -219,7 +219,7 @@ describe("by slug", () => {
     expect((await pingsOf(beat.id)).map(({ exit }) => exit)).toEqual([null, 7, null, null]);
   });
 
-  test("create=1 makes the heartbeat once, within the tier", async () => {
+  test("create=1 creates the heartbeat once, within the tier", async () => {
     const owner = await server.account({ tier: "free" });
     const base = await makePingKey(owner);
     await owner.post("/v1/pulse", { type: "heartbeat", name: "first" });
@@ -244,7 +244,7 @@ describe("by slug", () => {
   });
 });
 
-test("pings of one account make so many heartbeats within a minute, and those of another none fewer", async () => {
+test("pings of one account can create a limited number of heartbeats per minute; other accounts are not affected", async () => {
   const owner = await server.account({ tier: "pro" });
   const base = await makePingKey(owner);
   const make = async (path: string, n: number) => (await nobody.get(`${path}/job-${n}?create=1`)).status;
@@ -257,7 +257,7 @@ test("pings of one account make so many heartbeats within a minute, and those of
   expect(await make(base, CREATIONS_PER_MINUTE)).toBe(201);
 });
 
-test("runs that overlap are told apart by their rid", async () => {
+test("overlapping runs are distinguished by their rid", async () => {
   const beat = await makeHeartbeat(server, account);
   const other = RID.replace("1", "2");
   await beat.ping(`/start?rid=${RID}`);
@@ -277,7 +277,7 @@ test("runs that overlap are told apart by their rid", async () => {
   expect(await beat.view()).toMatchObject({ last_duration_ms: null });
 });
 
-test("503 when the ping could not be stored: the client tries again", async () => {
+test("503 when the ping could not be stored", async () => {
   const beat = await makeHeartbeat(server, account);
   const { db } = server.server.kernel;
   db.execute("PRAGMA query_only = ON");
@@ -287,7 +287,7 @@ test("503 when the ping could not be stored: the client tries again", async () =
   expect(await pingsOf(beat.id)).toEqual([]);
 });
 
-test("neither the log nor the metrics show where pings go", async () => {
+test("neither log nor metrics contain ping URLs", async () => {
   const beat = await makeHeartbeat(server, account, { slug: "hidden" });
   const base = await makePingKey(account);
   await beat.ping();

@@ -55,7 +55,7 @@ async function withServer(work: (server: TestServer) => Promise<void>): Promise<
 }
 
 describe("plain successes", () => {
-  test("are seen immediately, and their states are written later", () =>
+  test("are visible immediately, and their states are written later", () =>
     withServer(async (server) => {
       const account = await server.account();
       const beat = await makeHeartbeat(server, account, { period_ms: MINUTE, grace_ms: MINUTE });
@@ -88,7 +88,7 @@ describe("plain successes", () => {
       expect(await everything(account, beat)).toEqual(before);
     }));
 
-  test("outlast a kill with all that they changed", () =>
+  test("survive a kill with everything that they changed", () =>
     withServer(async (server) => {
       const account = await server.account();
       const daily = await makeHeartbeat(server, account, { schedule: "0 * * * *", tz: "Europe/Berlin" });
@@ -120,7 +120,7 @@ describe("plain successes", () => {
       }
     }));
 
-  test("move the deadline, which passes once", () =>
+  test("move the deadline, which is reported once", () =>
     withServer(async (server) => {
       const account = await server.account();
       const beat = await makeHeartbeat(server, account, { period_ms: MINUTE, grace_ms: MINUTE });
@@ -154,7 +154,7 @@ describe("plain successes", () => {
     }));
 });
 
-describe("what changes a heartbeat finds its pings", () => {
+describe("pings in memory are included when a heartbeat is changed by", () => {
   test("a failure, a start, a body", () =>
     withServer(async (server) => {
       const account = await server.account();
@@ -191,7 +191,7 @@ describe("what changes a heartbeat finds its pings", () => {
       expect([storedPings(server), history.checks.length]).toEqual([7, 6]);
     }));
 
-  test("maintenance: its successes count for nothing", () =>
+  test("maintenance: its successes are not counted", () =>
     withServer(async (server) => {
       const account = await server.account();
       const beat = await makeHeartbeat(server, account);
@@ -210,7 +210,7 @@ describe("what changes a heartbeat finds its pings", () => {
       expect(history.checks.map(({ maintenance }) => maintenance)).toEqual([true, true, false, false, false]);
     }));
 
-  test("its deletion, and that of its project", () =>
+  test("a deletion", () =>
     withServer(async (server) => {
       const account = await server.account();
       const beats = [await makeHeartbeat(server, account), await makeHeartbeat(server, account)];
@@ -222,7 +222,7 @@ describe("what changes a heartbeat finds its pings", () => {
       expect(db.number("SELECT count(DISTINCT id / 100) AS n FROM heartbeat_pings")()).toBe(1);
     }));
 
-  test("a suspension of its account: no ping counts, and it begins as new", () =>
+  test("a suspension of its account: pings are rejected, and the heartbeat is reset", () =>
     withServer(async (server) => {
       const account = await server.account();
       const beat = await makeHeartbeat(server, account);
