@@ -139,9 +139,12 @@ function isWithin(now: number, since: number, lengthMs: number): boolean {
 }
 
 /** The transition of a pending event after an attempt. `attempts`: their number, including this one. */
-export function afterAttempt(tries: number, delivered: boolean): { status: EventStatus; retryInMs?: number } {
+export function afterAttempt(
+  attempts: number,
+  delivered: boolean,
+): { status: EventStatus; retryInMs?: number } {
   if (delivered) return { status: "delivered" };
-  const retryInMs = RETRY_DELAYS_MS[tries - 1];
+  const retryInMs = RETRY_DELAYS_MS[attempts - 1];
   return retryInMs === undefined ? { status: "failed" } : { status: "pending", retryInMs };
 }
 
@@ -186,7 +189,7 @@ export function assertReplayable(
   verification: Verification,
 ): void {
   assertSending(bucket);
-  const forged =
+  const message =
     "The signature of this event was invalid when it was received: it cannot be forwarded or replayed.";
-  if (verification === "invalid") throw new ApiError("catch.signature_invalid", forged);
+  if (verification === "invalid") throw new ApiError("catch.signature_invalid", message);
 }

@@ -31,11 +31,11 @@ export const reportHeldDeliveries: RestoreStep = (db) => {
   const held = endpoints.reduce((sum, endpoint) => sum + endpoint.held, 0);
   return [
     `held      ${counted(held, "webhook")} waited for ${counted(endpoints.length, "endpoint")} to accept them: those sent since the backup are sent again (under the same X-Svc-Delivery-Id)`,
-    ...below(endpoints.map((one) => `${one.endpoint_id} ${fateOf(one)}: ${one.held}`)),
+    ...below(endpoints.map((one) => `${one.endpoint_id} ${outlookOf(one)}: ${one.held}`)),
   ];
 };
 
-function fateOf({ state, breaker }: Holding): string {
+function outlookOf({ state, breaker }: Holding): string {
   if (state === PAUSED) return "is paused and receives them when it is live";
   if (state !== LIVE) return "is disabled or deleted and receives none of them";
   return breaker === CLOSED

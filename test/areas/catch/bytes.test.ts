@@ -139,7 +139,7 @@ describe("hostile requests", () => {
     expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("other methods on the public path are 404 or 405", async () => {
+  test("other methods on the public path are not endpoints", async () => {
     const { id } = await newBucket(await server.account());
     for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
       expect((await server.client(null).send(method, `/v1/catch/${id}`)).status).toBe(401);

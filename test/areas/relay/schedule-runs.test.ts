@@ -62,7 +62,7 @@ function dueTimes(): number[] {
 describe("a run", () => {
   test("sends a delivery at its time, for 1 credit", async () => {
     await toTheHour();
-    const begun = now();
+    const start = now();
     const before = await balance();
     const headers = { "X-Shop": "42", "X-Ninefold-Scheduled-At": "mine", "webhook-id": "mine" };
     const schedule = await made({ headers });
@@ -71,14 +71,14 @@ describe("a run", () => {
     expect(received.map((one) => [one.method, one.path, one.body])).toEqual(
       Array(3).fill(["POST", "/cron", '{"n":1}']),
     );
-    const times = [1, 2, 3].map((minutes) => begun + minutes * MINUTE);
+    const times = [1, 2, 3].map((minutes) => start + minutes * MINUTE);
     expect(received.map((one) => Number(one.headers.get("x-ninefold-scheduled-at")))).toEqual(times);
     expect(received.map((one) => one.headers.get("x-shop"))).toEqual(["42", "42", "42"]);
     expect(await balance()).toBe(before - 3);
     const after = await read(schedule);
     const last = received.at(-1)?.headers.get("webhook-id");
     expect(after).toMatchObject({ runs: 3, skipped: 0, last_run_at: times[2], last_relay_id: last });
-    expect(after.next_run_at).toBe(begun + 4 * MINUTE);
+    expect(after.next_run_at).toBe(start + 4 * MINUTE);
     expect(await stage.read(String(last))).toMatchObject({
       kind: "scheduled",
       schedule_id: schedule.schedule_id,
@@ -215,7 +215,7 @@ describe("times that pass while the server is down", () => {
 
   test("lead to one run with once, and to none with skip; then the next run follows", async () => {
     await toTheHour();
-    const begun = now();
+    const start = now();
     const [once, skip] = [
       await made({ target_url: stage.sink.url("/once") }),
       await made({ missed: "skip" }),
@@ -223,8 +223,8 @@ describe("times that pass while the server is down", () => {
     await downFor(10 * MINUTE + 30_000);
     const received = stage.sink.take();
     expect(received.map(({ path }) => path)).toEqual(["/once"]);
-    expect(received[0]?.headers.get("x-ninefold-scheduled-at")).toBe(String(begun + MINUTE));
-    const next_run_at = begun + 11 * MINUTE;
+    expect(received[0]?.headers.get("x-ninefold-scheduled-at")).toBe(String(start + MINUTE));
+    const next_run_at = start + 11 * MINUTE;
     expect(await read(once)).toMatchObject({ runs: 1, skipped: 0, next_run_at });
     expect(await read(skip)).toMatchObject({ runs: 0, skipped: 1, next_run_at });
     await advance(30_000);

@@ -33,9 +33,9 @@ async function schedule(delay: string): Promise<void> {
 
 /** Milliseconds until a number of requests have arrived. */
 async function untilReceived(count: number, patienceMs: number): Promise<number> {
-  const begun = monotonicMs();
-  while (sink.received.length < count && monotonicMs() - begun < patienceMs) await realDelay(5);
-  return monotonicMs() - begun;
+  const start = monotonicMs();
+  while (sink.received.length < count && monotonicMs() - start < patienceMs) await realDelay(5);
+  return monotonicMs() - start;
 }
 
 test("a delivery is not a second late because the machine's clock jumps forward and back", async () => {

@@ -136,12 +136,12 @@ export class Removal {
    * a job that starts while the process stops must make progress, instead of being retried immediately.
    */
   private inSlices(slice: (tx: Tx) => boolean): Promise<boolean> {
-    let begun = false;
+    let hasStarted = false;
     const next = () => {
-      begun = true;
+      hasStarted = true;
       return this.deps.writer.submit(slice);
     };
-    return removeInSlices(next, () => begun && this.stopping);
+    return removeInSlices(next, () => hasStarted && this.stopping);
   }
 
   private async removeBucket(bucketRef: number, dueAt: number): Promise<JobOutcome> {

@@ -105,13 +105,13 @@ export class EventService {
 
   /** An event with its payload. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
   get(projectRef: number, bucketId: string, eventId: string): CaughtEvent {
-    return this.whole(this.find(projectRef, bucketId, eventId));
+    return this.completeView(this.find(projectRef, bucketId, eventId));
   }
 
   /** An event with its payload; null when it was removed after its row was read. */
   ofRow(bucket: BucketActor, row: EventRow): CaughtEvent | null {
     const payload = this.deps.events.payload(row.sequence);
-    return payload === null ? null : this.whole({ bucket, row, payload });
+    return payload === null ? null : this.completeView({ bucket, row, payload });
   }
 
   /** The exact bytes of an event's body. @throws ApiError as {@link get} */
@@ -155,7 +155,7 @@ export class EventService {
   }
 
   /** An event with its request and attempts. */
-  private whole({ bucket, row, payload }: Found): CaughtEvent {
+  private completeView({ bucket, row, payload }: Found): CaughtEvent {
     const { events, vault } = this.deps;
     const body = Buffer.from(payload.body);
     const headers = readHeaders(payload.headers, vault, bucket.id);
@@ -257,22 +257,22 @@ export class EventService {
       throw new ApiError("conflict", why);
     }
     const accepted = ack.result === "delivered";
-    const isKept = row.status === "delivered" || row.verification === "invalid";
-    if (isKept || row.status === ack.result) return eventView(bucket, row);
+    const isFinal = row.status === "delivered" || row.verification === "invalid";
+    if (isFinal || row.status === ack.result) return eventView(bucket, row);
     const { response_status = null, duration_ms = 0 } = ack;
     const error = accepted ? null : (ack.error ?? problemWith(response_status));
     const at = tx.now - duration_ms;
-    const said = { response_status, error };
+    const outcome = { response_status, error };
     this.deps.events.addAttempt(tx, row.sequence, {
       at,
       kind: "pull",
       duration_ms,
-      ...said,
+      ...outcome,
       response_body: null,
     });
     const acknowledged: EventRow = {
       ...row,
-      ...said,
+      ...outcome,
       status: ack.result,
       attempts: row.attempts + 1,
       retry_at: null,

@@ -192,16 +192,16 @@ export class Forwarder {
     const bucket = this.buckets.withRef(ref);
     const progress = this.progress.get(ref);
     if (bucket === undefined || !isSending(bucket) || progress === undefined)
-      return { record: (tx) => this.goOn(tx, ref) };
+      return { record: (tx) => this.continueOrEnd(tx, ref) };
     const { rows, through } = this.nextEvents(bucket, progress);
-    const tries = await Promise.all(rows.map((row) => this.send(bucket, row)));
+    const attempts = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
       record: (tx) => {
-        for (const [index, row] of rows.entries()) this.record(tx, row, tries[index]);
+        for (const [index, row] of rows.entries()) this.record(tx, row, attempts[index]);
         const before = { through: progress.through };
         progress.through = through;
         tx.onRollback(() => Object.assign(progress, before));
-        this.goOn(tx, ref);
+        this.continueOrEnd(tx, ref);
       },
     };
   }
@@ -209,11 +209,11 @@ export class Forwarder {
   /** The next event to send, or a few; those that wait for a retry are skipped. */
   private nextEvents(bucket: BucketActor, progress: Progress): { rows: EventRow[]; through: number } {
     const { events } = this.deps;
-    const atOnce = bucket.pending < BEHIND_FROM_EVENTS ? 1 : CONCURRENT_EVENTS_MAX;
+    const concurrentMax = bucket.pending < BEHIND_FROM_EVENTS ? 1 : CONCURRENT_EVENTS_MAX;
     const rows: EventRow[] = [];
     let { through } = progress;
     for (const sequence of events.pendingAfter(bucket.ref, bucket.provider, through, EVENTS_READ_AHEAD)) {
-      if (rows.length >= (sequence <= progress.orderedThrough ? 1 : atOnce)) break;
+      if (rows.length >= (sequence <= progress.orderedThrough ? 1 : concurrentMax)) break;
       through = sequence;
       const row = events.find(bucket.ref, sequence);
       if (row !== null && row.retry_at === null) rows.push(row);
@@ -222,7 +222,7 @@ export class Forwarder {
   }
 
   /** Ends a bucket's job or creates the next one, in the unit of work that removes the current one. */
-  private goOn(tx: Tx, ref: number): void {
+  private continueOrEnd(tx: Tx, ref: number): void {
     const progress = this.progress.get(ref);
     if (progress === undefined) return;
     const bucket = this.buckets.withRef(ref);
@@ -244,13 +244,13 @@ export class Forwarder {
     const bucket = this.buckets.withRef(ref);
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
-    if (!isSending(bucket)) return { record: (tx) => this.leaveToBacklog(tx, row) };
+    if (!isSending(bucket)) return { record: (tx) => this.returnToBacklog(tx, row) };
     const attempt = await this.send(bucket, row);
     return { record: (tx) => this.record(tx, row, attempt) };
   }
 
   /** Returns an event of a paused bucket to the backlog, until the bucket goes live. */
-  private leaveToBacklog(tx: Tx, { bucket_ref, sequence }: EventRow): void {
+  private returnToBacklog(tx: Tx, { bucket_ref, sequence }: EventRow): void {
     const row = this.pending(bucket_ref, sequence);
     if (row === null) return;
     this.deps.events.setAttempt(tx, { ...row, retry_at: null });

@@ -147,7 +147,7 @@ export class Replays {
         if (!isDone) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
         const { dry_run: _, ...filter } = body;
         tx.audit({
-          ...about(row, bucket, "begun"),
+          ...about(row, bucket, "started"),
           before: null,
           after: { ...filter, ...matched, per_second },
         });
@@ -195,7 +195,7 @@ export class Replays {
   private filtersOf(bucket: BucketActor, body: ReplayBody): Filters {
     const { since, until, status = null, event_type = null, event_ids } = body;
     const others = [since, until, body.status, body.provider, body.event_type];
-    if (event_ids !== undefined && others.some((given) => given !== undefined))
+    if (event_ids !== undefined && others.some((one) => one !== undefined))
       throw invalidField("event_ids", "cannot be combined with other filters: it selects the events");
     const provider = knownProvider(body.provider);
     return {
@@ -228,10 +228,10 @@ export class Replays {
     onInvalid: () => void = () => undefined,
   ): Candidate[] {
     return this.rowsAfter(bucketRef, filters, after, limit).map((row) => {
-      const isWanted = row.sequence <= filters.last && isMatching(row, filters);
+      const isIncluded = row.sequence <= filters.last && isMatching(row, filters);
       const isInvalid = row.verification === "invalid";
-      if (isWanted && isInvalid) onInvalid();
-      return { ref: row.sequence, matches: isWanted && !isInvalid ? 1 : 0 };
+      if (isIncluded && isInvalid) onInvalid();
+      return { ref: row.sequence, matches: isIncluded && !isInvalid ? 1 : 0 };
     });
   }
 
@@ -249,10 +249,10 @@ export class Replays {
     const bucket = this.buckets.withRef(row.bucket_ref);
     // Deleted in the meantime.
     if (bucket === undefined || events.find(bucket.ref, sequence) === null) return "skipped";
-    const refusal = rejectionBy(() =>
+    const rejection = rejectionBy(() =>
       charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, 1),
     );
-    if (refusal !== null) return "no-credits";
+    if (rejection !== null) return "no-credits";
     const payload: QueuedEvent = {
       account: bucket.account_ref,
       bucket: bucket.ref,

@@ -11,9 +11,10 @@ interface DeduplicationRow {
 /** Received events of a bucket by the sender's ids. */
 export function deduplicationStore(db: Database) {
   return {
-    seen: db.one<Pick<DeduplicationRow, "sequence">, [bucketRef: number, digest: Uint8Array, now: number]>(
-      "SELECT sequence FROM catch_seen WHERE bucket_ref = ? AND digest = ? AND expires_at > ?",
-    ),
+    findReceived: db.one<
+      Pick<DeduplicationRow, "sequence">,
+      [bucketRef: number, digest: Uint8Array, now: number]
+    >("SELECT sequence FROM catch_seen WHERE bucket_ref = ? AND digest = ? AND expires_at > ?"),
     /** Replaces an expired id. */
     addReceivedId: db.change<[{ [Name in keyof DeduplicationRow]: DeduplicationRow[Name] }]>(
       `INSERT INTO catch_seen (bucket_ref, digest, sequence, expires_at) VALUES ($bucket_ref, $digest, $sequence, $expires_at)

@@ -44,10 +44,10 @@ export type FieldReader = (received: Received) => string | null;
 
 /** Reads the first source that has a value. */
 export function firstOf(sources: readonly Source[]): FieldReader {
-  const facts = sources.map(factAt);
+  const readers = sources.map(readerOf);
   return (received) => {
-    for (const fact of facts) {
-      const found = storable(fact(received));
+    for (const read of readers) {
+      const found = storable(read(received));
       if (found !== null) return found;
     }
     return null;
@@ -56,7 +56,7 @@ export function firstOf(sources: readonly Source[]): FieldReader {
 
 /** Reads two sources and joins their values by a dot. */
 export function joinOf(first: Source, second: Source): FieldReader {
-  const [one, other] = [factAt(first), factAt(second)];
+  const [one, other] = [readerOf(first), readerOf(second)];
   return (received) => {
     const [before, after] = [one(received), other(received)];
     return before === null ? null : storable(after === null ? before : `${before}.${after}`);
@@ -78,7 +78,7 @@ const HEADER = "header:";
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const POINTER = /^(?:\/(?:[^~/]|~[01])*)+$/;
 
-function factAt(source: Source): FieldReader {
+function readerOf(source: Source): FieldReader {
   const header = headerOf(source);
   if (header !== null) return ({ headers }) => headers.get(header);
   if (source === "digest") return ({ body }) => Bun.CryptoHasher.hash("sha256", body, "hex");

@@ -98,24 +98,24 @@ export class Ingestion {
   ): Promise<Ingested | ChallengeResponse> {
     const waitSeconds = bucket === undefined ? this.misses.take(networkOf(inbound.clientAddress)) : 0;
     if (waitSeconds > 0)
-      return reply(429, refused("rate_limited"), {
+      return reply(429, notStored("rate_limited"), {
         "retry-after": String(waitSeconds),
       }) as unknown as ChallengeResponse;
     if (bucket === undefined || this.deps.accounts.account(bucket.account_ref).suspended) {
-      return refused("ignored");
+      return notStored("ignored");
     }
-    const way = wayOf(inbound);
+    const way = originOf(inbound);
     const method = way.method ?? "POST";
     const challenge = respondToQuery(bucket, method, way.query ?? "");
     if (challenge !== null) return challenge;
     const methods: readonly string[] = bucket.settings.stored.methods ?? DEFAULT_METHODS;
-    if (!methods.includes(method)) return refused("ignored");
+    if (!methods.includes(method)) return notStored("ignored");
     const admission = this.admit(bucket);
-    if (admission !== "admitted") return refused(admission);
+    if (admission !== "admitted") return notStored(admission);
     if (isLonger(way.path, PATH_LENGTH_MAX) || isLonger(way.query, QUERY_LENGTH_MAX))
-      return refused("too_large");
+      return notStored("too_large");
     const body = await inbound.readBytes().catch((error) => nullFor(error, "request_too_large"));
-    if (body === null) return refused("too_large");
+    if (body === null) return notStored("too_large");
     return this.keep(bucket, way, inbound.request.headers, body);
   }
 
@@ -134,7 +134,7 @@ export class Ingestion {
       target: way.target,
       publicUrl: this.deps.publicUrl,
     };
-    const arrival = this.examine(bucket, way, received);
+    const arrival = this.arrivalOf(bucket, way, received);
     const { verification } = arrival;
     if (verification === "invalid" && stored.verification_mode === "reject")
       return { status: "rejected", verification };
@@ -153,7 +153,7 @@ export class Ingestion {
   }
 
   /** Without copies of objects, which would take a microsecond each for every webhook. */
-  private examine(bucket: BucketActor, way: Way, received: Received): Arrival {
+  private arrivalOf(bucket: BucketActor, way: Way, received: Received): Arrival {
     const { headers, body, receivedAt } = received;
     const { stored, preset: own } = bucket.settings;
     const provider = bucket.provider ?? detectProvider(headers);
@@ -177,10 +177,10 @@ export class Ingestion {
     const { accounts, charger, events, sequence, activity } = this.deps;
     // The bucket may have been deleted since the request arrived.
     const bucket = this.buckets.find(bucketId);
-    if (bucket === undefined) return refused("ignored");
+    if (bucket === undefined) return notStored("ignored");
     // Ids of forged requests must not count as received.
     const digest = arrival.verification === "invalid" ? null : arrival.digest;
-    const first = digest === null ? null : events.seen(bucket.ref, digest, tx.now);
+    const first = digest === null ? null : events.findReceived(bucket.ref, digest, tx.now);
     if (first !== null) {
       events.addDuplicate(tx, bucket.ref, first.sequence);
       return {
@@ -193,7 +193,7 @@ export class Ingestion {
       charger.charge(tx, accounts.account(bucket.account_ref), "catch.ingest", 1);
     } catch (error) {
       nullFor(error, "insufficient_balance");
-      return refused("insufficient_balance");
+      return notStored("insufficient_balance");
     }
     const { verification } = arrival;
     // Events with invalid signatures are never forwarded.
@@ -226,7 +226,7 @@ export class Ingestion {
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Method, path, query and address of a request; null for usual values. */
-function wayOf(inbound: InboundRequest): Way {
+function originOf(inbound: InboundRequest): Way {
   const { request } = inbound;
   const { method } = request;
   const target = targetOf(request.url);
@@ -270,7 +270,7 @@ function responseOf(
   return reply(response.status ?? 200, body ?? "", headers) as unknown as ChallengeResponse;
 }
 
-function refused(status: Exclude<Ingested["status"], "accepted">): Ingested {
+function notStored(status: Exclude<Ingested["status"], "accepted">): Ingested {
   return { status, verification: "none" };
 }
 

@@ -156,7 +156,7 @@ export class EventStream {
     try {
       // The first call finds events that arrived in the meantime.
       while (!(await read()) && monotonicMs() < end && !signal.aborted) {
-        this.assertGoing();
+        this.assertNotStopping();
         await changed.promise;
         changed = Promise.withResolvers<void>();
       }
@@ -168,20 +168,20 @@ export class EventStream {
     }
   }
 
-  private assertGoing(): void {
+  private assertNotStopping(): void {
     if (!this.ended.signal.aborted) return;
     throw new ApiError("service_unavailable", "The server is shutting down. Retry the request.");
   }
 
   /** Counts a waiting request. Returns a function that ends the wait. */
   private join({ ref, account_ref }: BucketActor): () => void {
-    const here = this.waiting.get(ref) ?? 0;
-    if (here >= WAITING_PER_BUCKET_MAX) {
-      const message = `${here} requests already wait at this bucket. Retry later, or with wait_ms=0.`;
+    const waiting = this.waiting.get(ref) ?? 0;
+    if (waiting >= WAITING_PER_BUCKET_MAX) {
+      const message = `${waiting} requests already wait at this bucket. Retry later, or with wait_ms=0.`;
       throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
     }
     const release = this.places.take(account_ref);
-    this.waiting.set(ref, here + 1);
+    this.waiting.set(ref, waiting + 1);
     return () => {
       release();
       const left = (this.waiting.get(ref) ?? 1) - 1;

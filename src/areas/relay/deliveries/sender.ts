@@ -141,7 +141,7 @@ export class WebhookSender {
     const own = await (message === null
       ? this.ownHeaders(relay, destination, startedAt, body ?? "")
       : endpoints.headers(relay, startedAt, message.body));
-    const outcome = await this.ask({
+    const outcome = await this.request({
       account: relay.accountRef,
       method,
       url: message?.url ?? destination?.url ?? target_url,
@@ -194,7 +194,7 @@ export class WebhookSender {
       now,
       body,
     );
-    const outcome = await this.ask({
+    const outcome = await this.request({
       account: accountRef,
       method: "POST",
       url: destination?.url ?? target_url,
@@ -214,7 +214,7 @@ export class WebhookSender {
     };
   }
 
-  private ask(request: Sent): Promise<OutboundOutcome> {
+  private request(request: Sent): Promise<OutboundOutcome> {
     return this.deps.outbound.send({
       ...request,
       bodyBytesMax: RESPONSE_BYTES_MAX,

@@ -205,7 +205,7 @@ export class RelayService {
     };
   }
 
-  /** Cancels a delivery. @throws ApiError `not_found`, `conflict` once its first attempt has begun. */
+  /** Cancels a delivery. @throws ApiError `not_found`, `conflict` once its first attempt has started */
   cancel(tx: Tx, projectRef: number, relayId: string): RelayCancelled {
     const row = this.find(projectRef, relayId);
     const { relay_id, kind, attempts, response_status, error } = row.item;

@@ -191,8 +191,16 @@ function insertStore(db: Database) {
   );
   const insertOfMessage = db.change<
     [
-      ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
-      ...[url: string, scheduledFor: number, createdAt: number, endpointRef: number, messageRef: number],
+      ref: number,
+      relayId: Uint8Array,
+      accountRef: number,
+      projectRef: number,
+      event: string | null,
+      url: string,
+      scheduledFor: number,
+      createdAt: number,
+      endpointRef: number,
+      messageRef: number,
       scheduleId: string | null,
     ]
   >(
@@ -215,12 +223,19 @@ function insertStore(db: Database) {
     },
     /** Positional parameters: a message has up to a thousand deliveries. */
     insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
-      const { ref, accountRef, projectRef, event, target_url, scheduled_for, created_at } = one;
-      const { endpointRef, messageRef, schedule_id } = one;
-      const id = uuidToBytes(one.relay_id);
       insertOfMessage(
-        ...[tx, ref, id, accountRef, projectRef, event, target_url],
-        ...[scheduled_for, created_at, endpointRef, messageRef, schedule_id],
+        tx,
+        one.ref,
+        uuidToBytes(one.relay_id),
+        one.accountRef,
+        one.projectRef,
+        one.event,
+        one.target_url,
+        one.scheduled_for,
+        one.created_at,
+        one.endpointRef,
+        one.messageRef,
+        one.schedule_id,
       );
     },
   };

@@ -121,12 +121,12 @@ export class Endpoints {
     input: EndpointInput,
   ): RelayEndpointCreated {
     const { endpoints, registry, secrets, ids, tiers } = this.deps;
-    const there = registry.ofProject(project.ref);
+    const existing = registry.ofProject(project.ref);
     const most = Math.min(ENDPOINTS_MAX, tiers[account.tier].endpoints);
-    if (there.length >= most)
+    if (existing.length >= most)
       throw new ApiError(
         "endpoint_limit_exceeded",
-        `Your tier allows ${most} endpoints in a project; this one has ${there.length}. Delete one, or move to a larger tier.`,
+        `Your tier allows ${most} endpoints in a project; this one has ${existing.length}. Delete one, or move to a larger tier.`,
       );
     const { name = null, custom = {}, state, terms } = input;
     this.assertFree(project.ref, name);

@@ -100,12 +100,12 @@ export class EndpointHealth {
     const { registry, breakerFailures, ids } = this.deps;
     // The attempt was in flight when the endpoint was disabled.
     if (endpoint.health.state === DISABLED) return;
-    const bounds = {
+    const limits = {
       breakerFailures,
       disableAfterHours: endpoint.terms.disable_after_hours,
     };
     const { breaker } = endpoint.health;
-    const { change, disabledFor } = afterFailure(endpoint.health, attempt, bounds, tx.now, ids.fraction());
+    const { change, disabledFor } = afterFailure(endpoint.health, attempt, limits, tx.now, ids.fraction());
     registry.setHealth(tx, endpoint, change);
     if (disabledFor !== null) {
       this.disable(tx, endpoint, disabledFor, eventType);
@@ -124,8 +124,8 @@ export class EndpointHealth {
     const { noticed_at, unnoticed } = endpoint.health;
     const count = unnoticed + 1;
     const isSoon = noticed_at !== null && tx.now - noticed_at < FAILED_NOTICE_MS;
-    const noted = isSoon ? { unnoticed: count } : { noticed_at: tx.now, unnoticed: 0 };
-    this.deps.registry.setHealth(tx, endpoint, noted);
+    const change = isSoon ? { unnoticed: count } : { noticed_at: tx.now, unnoticed: 0 };
+    this.deps.registry.setHealth(tx, endpoint, change);
     if (!isSoon) this.notice(tx, endpoint, "ninefold.delivery.failed", { count });
   }
 
@@ -153,10 +153,10 @@ export class EndpointHealth {
   }
 
   private async probe({ key }: Job): Promise<JobOutcome> {
-    return { record: (tx) => this.letOnePass(tx, Number(key)) };
+    return { record: (tx) => this.sendProbe(tx, Number(key)) };
   }
 
-  private letOnePass(tx: Tx, endpointRef: number): void {
+  private sendProbe(tx: Tx, endpointRef: number): void {
     const { registry, endpoints, scheduler } = this.deps;
     const endpoint = registry.get(endpointRef);
     if (endpoint === null || endpoint.health.state !== LIVE || endpoint.health.breaker !== OPEN) return;

@@ -183,7 +183,7 @@ function matcherOf({
 function typeChoice(types: readonly string[]): (type: string) => boolean {
   if (types.length === 0) return (type) => !type.startsWith(NOTICE_PREFIX);
   const exact = new Set(types);
-  const beginnings = types.filter((type) => type.endsWith(".*")).map((type) => type.slice(0, -1));
+  const prefixes = types.filter((type) => type.endsWith(".*")).map((type) => type.slice(0, -1));
   return (type) =>
-    exact.has(type) || beginnings.some((one) => type.length > one.length && type.startsWith(one));
+    exact.has(type) || prefixes.some((prefix) => type.length > prefix.length && type.startsWith(prefix));
 }

@@ -159,9 +159,9 @@ export class FanOut {
   }
 
   private inTurn<T>(unit: () => Promise<T>): Promise<T> {
-    const turn = this.lastUnit.then(unit);
-    this.lastUnit = turn.catch(() => {});
-    return turn;
+    const result = this.lastUnit.then(unit);
+    this.lastUnit = result.catch(() => {});
+    return result;
   }
 
   /** @returns whether there are more. */

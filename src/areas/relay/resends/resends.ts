@@ -128,7 +128,7 @@ export class Resends {
         if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
         const filter = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
         const after = { ...matched, per_second, ...filter };
-        tx.audit({ ...about(row, "begun"), before: null, after });
+        tx.audit({ ...about(row, "started"), before: null, after });
         return reply(202, { resend_id: row.resend_id, ...matched });
       },
     };
@@ -171,8 +171,8 @@ export class Resends {
     const row = service.resendable(ref);
     // Resent by another request in the meantime.
     if (row === null) return "skipped";
-    const refusal = rejectionBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
-    if (refusal !== null) return "no-credits";
+    const rejection = rejectionBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
+    if (rejection !== null) return "no-credits";
     service.restart(tx, row);
     changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);
     return "sent";

@@ -141,14 +141,14 @@ export class ScheduleRuns {
   }
 
   /** Records a run in the transaction that sets the next due time of the job. */
-  private record(tx: Tx, ref: number, turn: { due: number; next: number | null; isEarly: boolean }): void {
+  private record(tx: Tx, ref: number, run: { due: number; next: number | null; isEarly: boolean }): void {
     const row = this.deps.schedules.ofRef(ref);
-    const { due, next, isEarly } = turn;
+    const { due, next, isEarly } = run;
     // Updated in the meantime: it has another job.
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
     else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.matchingEndpoints(row) });
-    else this.passOver(tx, row, next);
+    else this.recordSkipped(tx, row, next);
   }
 
   /** Charges and sends a run; without the credits it is skipped. */
@@ -156,12 +156,12 @@ export class ScheduleRuns {
     const { accounts, charger } = this.deps;
     const cost = 1 + (sending.to?.length ?? 0);
     const account = accounts.account(row.accountRef);
-    const refusal = rejectionBy(() => charger.charge(tx, account, CHARGED_AS, cost));
-    if (refusal === null) this.send(tx, row, sending);
-    else this.passOver(tx, row, sending.next);
+    const rejection = rejectionBy(() => charger.charge(tx, account, CHARGED_AS, cost));
+    if (rejection === null) this.send(tx, row, sending);
+    else this.recordSkipped(tx, row, sending.next);
   }
 
-  private passOver(tx: Tx, row: ScheduleRow, next: number | null): void {
+  private recordSkipped(tx: Tx, row: ScheduleRow, next: number | null): void {
     this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
   }
 
