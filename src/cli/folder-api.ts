@@ -39,7 +39,7 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   const key = app.accounts.operatorKey();
   const held = opened.move();
   const ask = async (method: string, path: string, body?: JsonObject): Promise<Response> => {
-    const answer = await app.http.answer(requestOf(method, path, key, body));
+    const answer = await app.http.handle(requestOf(method, path, key, body));
     if (!answer.ok) throw refusal(answer.status, (await answer.json()) as JsonObject);
     return answer;
   };

@@ -21,7 +21,7 @@ async function sent(method: string, path: string, body: string | undefined, key:
     headers,
     ...(body === undefined ? {} : { body }),
   });
-  const response = await server.server.app.http.answer(request);
+  const response = await server.server.app.http.handle(request);
   await response.arrayBuffer();
   return response.status;
 }

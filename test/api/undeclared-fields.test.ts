@@ -40,8 +40,8 @@ function columnNames(): string[] {
   return columns().map(({ column }) => column);
 }
 
-function responseFields({ answers }: DeclaredRoute): string[] {
-  return Object.values(answers).flatMap((schema) => Object.keys(schema.properties ?? {}));
+function responseFields({ responses }: DeclaredRoute): string[] {
+  return Object.values(responses).flatMap((schema) => Object.keys(schema.properties ?? {}));
 }
 
 /** The columns in which the mark stands. */

@@ -153,7 +153,7 @@ describe("what is handed on", () => {
     const slow = await listen(id, ...all, "--forward-to", receiver.url, "--timeout", "1", "--once", "1");
     expect([slow.code, slow.out]).toEqual([
       1,
-      expect.stringContaining("→ no complete answer within 1000 ms"),
+      expect.stringContaining("→ no complete response within 1000 ms"),
     ]);
     const none = await listen(id, ...all, "--forward-to", "http://127.0.0.1:9/", "--ack", "--once", "1");
     expect([none.code, none.out]).toEqual([1, expect.stringMatching(/→ .*connection/)]);

@@ -33,7 +33,7 @@ function expectDocumented({ operationId, responses }: ApiOperation, answer: Answ
     return;
   }
   const route = server.server.app.http.routes.find(({ operation }) => operation.name === operationId);
-  const schema = route?.answers[answer.status];
+  const schema = route?.responses[answer.status];
   if (answer.status === 204 || schema === undefined) return;
   const errors = [...Value.Errors(schema, answer.body)].map(({ path, message }) => `${path}: ${message}`);
   expect(errors, answer.text).toEqual([]);

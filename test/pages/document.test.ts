@@ -70,7 +70,7 @@ describe("the description of the API", () => {
     ["meter.deduct", "**Cost** 1 credit · **Scope** `meter:write`"],
     ["meter.balance", "**Cost** free · **Scope** `meter:read`"],
     ["meter.own.refill", "**Cost** free · **Scope** `meter:write` · **Not** for keys of one project"],
-    ["monitors.list", "**Cost** 1 credit · **Scope** `pulse:read` · **Rate limit** the monitors' own"],
+    ["monitors.list", "**Cost** 1 credit · **Scope** `pulse:read` · **Rate limit** of monitors"],
     ["keys.platform.rotate", "**Cost** 1 credit · **Scope** `*` · **Not** for keys of one project"],
     ["admin.accounts.list", "**Cost** free · **Key** of the operator's account"],
     ["catch.ingest", "**Cost** 1 credit · **Public**"],
@@ -92,11 +92,11 @@ describe("the description of the API", () => {
 
 test("the example of every successful answer is one that the operation could give", () => {
   let count = 0;
-  for (const { operation, answers } of server.server.app.http.routes) {
+  for (const { operation, responses } of server.server.app.http.routes) {
     // Health and metrics are the operator's, and not in the document.
     if (operation.monitoring) continue;
     const documented = operations.find(({ operationId }) => operationId === operation.name);
-    for (const [status, schema] of Object.entries<TSchema>(answers)) {
+    for (const [status, schema] of Object.entries<TSchema>(responses)) {
       if (status === "204") continue;
       const example = documented?.responses[status]?.content?.["application/json"].example;
       const errors = [...Value.Errors(schema, example)].map(({ path, message }) => `${path}: ${message}`);

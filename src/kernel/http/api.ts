@@ -8,7 +8,7 @@ import { type InputSchemas, inputChecks } from "./requests/validate.ts";
 
 /** The schemas of a route; those of its responses by status. */
 export interface RouteSchemas extends InputSchemas {
-  readonly answers: Readonly<Record<number, TSchema>>;
+  readonly responses: Readonly<Record<number, TSchema>>;
 }
 
 /** A part of the API, in the order of the API document. */
@@ -91,7 +91,7 @@ function declares<C extends OpenCall>(spec: OperationSpec, Called: CallClass) {
 function takeSchemas(hooks: RouteHooks): RouteSchemas {
   const { params, query, body, response = {} } = hooks;
   for (const name of ["params", "query", "body", "response"] as const) delete hooks[name];
-  return { params, query, body, answers: Kind in response ? { 200: response } : response };
+  return { params, query, body, responses: Kind in response ? { 200: response } : response };
 }
 
 /** A route of a plugin, to be mounted. */
@@ -133,9 +133,9 @@ function respond(Called: CallClass, endpoint: Endpoint, handler: Handler, contex
     const entering = call.enter(context);
     if (entering !== undefined) return respondAfterBody(call, entering, handler, context);
     const result = handler(context);
-    return result instanceof Promise ? respondLater(call, result) : call.answer(result);
+    return result instanceof Promise ? respondLater(call, result) : call.respond(result);
   } catch (error) {
-    return call.refuse(error);
+    return call.reject(error);
   }
 }
 
@@ -144,16 +144,16 @@ async function respondAfterBody(call: OpenCall, entering: Promise<void>, handler
   try {
     await entering;
     const result = handler(context);
-    return await call.answer(result instanceof Promise ? await result : result);
+    return await call.respond(result instanceof Promise ? await result : result);
   } catch (error) {
-    return call.refuse(error);
+    return call.reject(error);
   }
 }
 
 async function respondLater(call: OpenCall, result: Promise<unknown>): Promise<Response> {
   try {
-    return await call.answer(await result);
+    return await call.respond(await result);
   } catch (error) {
-    return call.refuse(error);
+    return call.reject(error);
   }
 }

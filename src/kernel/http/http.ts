@@ -126,7 +126,7 @@ export class Http {
   }
 
   /** Serves a request that came over no socket. */
-  answer(request: Request): Promise<Response> {
+  handle(request: Request): Promise<Response> {
     this.wholeApp ??= this.appOf([...this.endpointMounts, ...this.otherMounts]);
     return this.wholeApp.handle(request);
   }
@@ -225,7 +225,7 @@ export class Http {
     try {
       return call.send(await handler(call));
     } catch (error) {
-      return call.refuse(error);
+      return call.reject(error);
     }
   }
 

@@ -107,8 +107,8 @@ export class OutboundClient {
     this.inFlight += 1;
     this.stalls.wake();
     try {
-      const answer = await this.follow({ ...request, deadline, led });
-      return { ...answer, ...this.measured(startedAt) };
+      const response = await this.follow({ ...request, deadline, led });
+      return { ...response, ...this.measured(startedAt) };
     } catch (error) {
       if (!(error instanceof OutboundFailure)) throw error;
       return { answered: false, failure: error, ...led, ...this.measured(startedAt) };
@@ -159,17 +159,17 @@ export class OutboundClient {
     let current = request;
     let certificate: Certificate | null = null;
     for (let redirects = 0; ; redirects += 1) {
-      const answer = await this.ask(target, current);
-      certificate = endingFirst(certificate, answer.certificate);
-      const location = redirectOf(answer);
+      const response = await this.ask(target, current);
+      certificate = endingFirst(certificate, response.certificate);
+      const location = redirectOf(response);
       if (location === null || request.redirectsMax === 0) {
-        return { ...answered(answer, request), certificate };
+        return { ...answered(response, request), certificate };
       }
       if (redirects >= request.redirectsMax) {
         throw new OutboundFailure("redirects", `more than ${request.redirectsMax} redirects`);
       }
       const next = this.targetOf(resolveLocation(location, target.url), request);
-      current = redirected(current, answer.status, next.url.origin === target.url.origin);
+      current = redirected(current, response.status, next.url.origin === target.url.origin);
       target = next;
     }
   }
@@ -185,15 +185,15 @@ export class OutboundClient {
     const addresses = await this.checkedAddresses(target, request);
     const bytes = requestBytes(target, request, request.reuseConnection);
     if (request.reuseConnection) {
-      const answer = await this.askIdle(target, addresses, bytes, request);
-      if (answer !== null) return answer;
+      const response = await this.askIdle(target, addresses, bytes, request);
+      if (response !== null) return response;
     }
     const connection = await this.connect(target, addresses, request.deadline);
     // Once the response is there the connection may be gone.
     const certificate = request.readsCertificate === true ? connection.certificate : null;
-    const answer = await this.askOver(connection, bytes, request);
-    answer.certificate = certificate;
-    return answer;
+    const response = await this.askOver(connection, bytes, request);
+    response.certificate = certificate;
+    return response;
   }
 
   /** Null: there is no idle connection, or it was dead. */
@@ -221,11 +221,11 @@ export class OutboundClient {
     bytes: Uint8Array,
     request: Sending,
   ): Promise<ResponseReader> {
-    const answer = await exchange(connection, bytes, request, request.deadline);
-    if (!answer.reusable) return answer;
+    const response = await exchange(connection, bytes, request, request.deadline);
+    if (!response.reusable) return response;
     if (request.reuseConnection) this.pool.give(connection);
     else connection.destroy();
-    return answer;
+    return response;
   }
 
   private async checkedAddresses(
@@ -272,18 +272,21 @@ type Sending = OutboundRequest & Seeking;
 
 type Unmeasured = Omit<Answered, "latencyMs" | "stalledMs">;
 
-function answered(answer: ResponseReader, request: OutboundRequest): Omit<Unmeasured, "certificate"> {
-  if (answer.truncated && request.longerBody === "fail") {
-    throw new OutboundFailure("too-large", `the answer's body is larger than ${request.bodyBytesMax} bytes`);
+function answered(response: ResponseReader, request: OutboundRequest): Omit<Unmeasured, "certificate"> {
+  if (response.truncated && request.longerBody === "fail") {
+    throw new OutboundFailure(
+      "too-large",
+      `the response's body is larger than ${request.bodyBytesMax} bytes`,
+    );
   }
-  const { status, headers, truncated, address } = answer;
-  return { answered: true, status, headers, body: answer.storedBody, truncated, address };
+  const { status, headers, truncated, address } = response;
+  return { answered: true, status, headers, body: response.storedBody, truncated, address };
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-function redirectOf(answer: ResponseReader): string | null {
-  return REDIRECTS.has(answer.status) ? (answer.headers["location"] ?? null) : null;
+function redirectOf(response: ResponseReader): string | null {
+  return REDIRECTS.has(response.status) ? (response.headers["location"] ?? null) : null;
 }
 
 function resolveLocation(location: string, base: URL): string {

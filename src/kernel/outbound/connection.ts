@@ -258,10 +258,10 @@ export class StaleConnection extends Error {}
 export async function exchange(
   connection: Connection,
   bytes: Uint8Array,
-  answer: BodyOptions & { readonly method: string },
+  response: BodyOptions & { readonly method: string },
   deadline: Deadline,
 ): Promise<ResponseReader> {
-  const reader = new ResponseReader(answer.method, answer);
+  const reader = new ResponseReader(response.method, response);
   try {
     await deadline.within<void>((settle) => {
       let heard = false;

@@ -72,7 +72,7 @@ export class Deadline {
 
   constructor(timeoutMs: number) {
     this.cancelTimer = realTimeout(timeoutMs, () => {
-      this.end(new OutboundFailure("timeout", `no complete answer within ${timeoutMs} ms`));
+      this.end(new OutboundFailure("timeout", `no complete response within ${timeoutMs} ms`));
     });
   }
 

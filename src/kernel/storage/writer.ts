@@ -219,7 +219,7 @@ export class Writer {
       this.settle();
       if (!this.runBatch(batch, now, null)) this.runBatch(batch, now, this.savepoints);
     } catch (error) {
-      this.refuse(batch, error);
+      this.reject(batch, error);
       return;
     }
     this.inMemorySince = null;
@@ -330,7 +330,7 @@ export class Writer {
     }
   }
 
-  private refuse(batch: Unit[], error: unknown): void {
+  private reject(batch: Unit[], error: unknown): void {
     this.stats.failures += 1;
     const storage = isStorageFailure(error);
     if (!storage) this.defect("in a batch", error);

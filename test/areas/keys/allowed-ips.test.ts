@@ -117,7 +117,7 @@ describe("a paused credential", () => {
     const key = await bearer([]);
     const { http } = server.server.app;
     const send = (method: string, path: string, secret: string | null, body?: object) =>
-      http.answer(
+      http.handle(
         new Request(`${server.url}${path}`, {
           method,
           headers: { authorization: `Bearer ${secret}` },

@@ -169,7 +169,7 @@ describe("revocation", () => {
     const key = await makeBearer(account, ["*"]);
     const { http } = server.server.app;
     const ask = (method: string, path: string, secret: string | null, body?: string) =>
-      http.answer(
+      http.handle(
         new Request(`${server.url}${path}`, {
           method,
           headers: { authorization: `Bearer ${secret}` },

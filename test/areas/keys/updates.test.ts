@@ -88,7 +88,7 @@ describe("updating a key", () => {
     const target = await makeBearer(account, ["keys:write"]);
     const { http } = server.server.app;
     const patch = (id: string, secret: string | null, body: object) =>
-      http.answer(
+      http.handle(
         new Request(`${server.url}/v1/keys/${id}`, {
           method: "PATCH",
           headers: { authorization: `Bearer ${secret}` },

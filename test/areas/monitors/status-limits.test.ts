@@ -104,7 +104,7 @@ describe("a page with the maximum of user-written text", () => {
       const request = new Request(`${server.url}/status/${path.replace(":id", ids[0] ?? "")}`);
       best = Math.min(
         best,
-        await longestTurnMs(async () => (await server.server.app.http.answer(request)).bytes()),
+        await longestTurnMs(async () => (await server.server.app.http.handle(request)).bytes()),
       );
     }
     expect(best).toBeLessThanOrEqual(TURN_MS_MAX);

@@ -75,7 +75,7 @@ test("a page of 100 monitors and 90 days responds immediately", async () => {
 
 /** Requests a path without a socket, so that the work of a client does not count. */
 async function request(path: string, encoding: string): Promise<Uint8Array> {
-  const response = await server.server.app.http.answer(
+  const response = await server.server.app.http.handle(
     new Request(server.url + path, { headers: { "accept-encoding": encoding } }),
   );
   expect(response.status).toBe(200);
@@ -106,7 +106,7 @@ test("a large text is compressed off the event loop, once", async () => {
     const tagged = new TaggedText(text);
     const responses: unknown[] = [];
     const turn = await longestTurnMs(async () => {
-      const both = await Promise.all([tagged.answer(sent, {}), tagged.answer(sent, {})]);
+      const both = await Promise.all([tagged.respond(sent, {}), tagged.respond(sent, {})]);
       responses.push(...both.map(({ response }) => response));
     });
     best = Math.min(best, turn);

@@ -20,7 +20,7 @@ async function managedKey(owner: { post: AccountClient["post"] }, scopes: string
 function handIn(key: string | null, method: string, path: string, body?: object): Promise<Response> {
   const init = { method, headers: { authorization: `Bearer ${key}` } };
   const whole = body === undefined ? init : { ...init, body: JSON.stringify(body) };
-  return server.server.app.http.answer(new Request(server.url + path, whole));
+  return server.server.app.http.handle(new Request(server.url + path, whole));
 }
 
 /** Creates an account with a second project. Returns the id of its default project. */
@@ -130,7 +130,7 @@ test.each([1, 2])(
     const acquire = () => {
       const headers = { authorization: `Bearer ${account.key}` };
       const init = { method: "POST", headers, body, signal: gone.signal };
-      return server.server.app.http.answer(new Request(`${server.url}/v1/latch/x/acquire`, init));
+      return server.server.app.http.handle(new Request(`${server.url}/v1/latch/x/acquire`, init));
     };
     const waiting = Array.from({ length: requests }, acquire);
     while ((await account.get("/v1/latch/x")).body["queue_depth"] !== requests);

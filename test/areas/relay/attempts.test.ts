@@ -145,7 +145,7 @@ describe("settings of a delivery", () => {
     expect(await stage.read(id)).toMatchObject({
       status: "failed",
       timeout_ms: 1_000,
-      error: "timeout: no complete answer within 1000 ms",
+      error: "timeout: no complete response within 1000 ms",
     });
     expect(await stage.read(await stage.sent({ timeout_ms: 5_000 }))).toMatchObject({ status: "delivered" });
   });

@@ -79,7 +79,7 @@ const INCIDENT = {
   status: Status,
   cause: orNull(Type.String(), {
     description: "Error of the check that opened the incident; null for a manual incident.",
-    examples: ["timeout: no complete answer within 10000 ms"],
+    examples: ["timeout: no complete response within 10000 ms"],
   }),
   monitor_ids: Type.Array(Type.String({ format: "uuid" }), { description: "Ids of the affected monitors." }),
   started_at: Type.String({ format: "date-time", description: "Time at which the incident was opened." }),

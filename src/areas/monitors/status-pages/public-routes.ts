@@ -145,7 +145,7 @@ async function respond(
   request: Request,
   type: string,
 ): Promise<Reply<200 | 304, unknown>> {
-  return (await text).answer(request, { "content-type": type, ...CACHED_HEADERS });
+  return (await text).respond(request, { "content-type": type, ...CACHED_HEADERS });
 }
 
 /** Responds with JSON if the last path segment ends with `.json`, else with HTML. */

@@ -165,8 +165,8 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
 function responsesOf(route: DeclaredRoute, named: Components): Json {
   const also = route.operation.additionalResponses ?? {};
   const described: Record<string, unknown> = { ...successes(route, named), ...failures(route) };
-  for (const [status, answer] of Object.entries(also)) {
-    described[status] = withAlso(described[status] as Json | undefined, answer, named);
+  for (const [status, response] of Object.entries(also)) {
+    described[status] = withAlso(described[status] as Json | undefined, response, named);
   }
   return described;
 }
@@ -272,7 +272,7 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
   "204": "Success, without a body.",
 };
 
-function successes({ answers, operation }: DeclaredRoute, named: Components): Json {
+function successes({ responses, operation }: DeclaredRoute, named: Components): Json {
   const { responseTypes, textResponses, tagged } = operation;
   const known = tagged ? { "304": { description: "Not modified.", headers: TAGGED_HEADERS } } : {};
   if (textResponses !== undefined) {
@@ -289,9 +289,9 @@ function successes({ answers, operation }: DeclaredRoute, named: Components): Js
     return { "200": { description: MEANING_OF_SUCCESS["200"], headers, content }, ...known };
   }
   const described = Object.fromEntries(
-    Object.entries(answers).map(([status, answer]) => {
-      const example = exampleOf(publicSchema(answer));
-      const content = { "application/json": { schema: publicSchema(answer, named), example } };
+    Object.entries(responses).map(([status, response]) => {
+      const example = exampleOf(publicSchema(response));
+      const content = { "application/json": { schema: publicSchema(response, named), example } };
       const description = MEANING_OF_SUCCESS[status] ?? "Done.";
       return [
         status,

@@ -51,7 +51,7 @@ export class Performing {
   constructor(
     private readonly writer: Writer,
     private readonly charger: Charger,
-    private readonly answers: IdempotencyStore,
+    private readonly responses: IdempotencyStore,
     private readonly open: OpenClaims,
     private readonly activity: ProjectActivity | null = null,
     private readonly trail: AuditTrail | null = null,
@@ -167,7 +167,7 @@ export class Performing {
         else if (idempotency !== null) {
           if (phases.interim === undefined) openId = this.openClaim(tx, performer);
           else this.remember(tx, performer, phases.interim(value));
-          release = this.answers.hold(caller, idempotency);
+          release = this.responses.hold(caller, idempotency);
           tx.onRollback(release);
         }
         return value;
@@ -189,12 +189,12 @@ export class Performing {
   }
 
   /** Stores the response of a request that had no unit of work, or was rejected before it. @throws ReplayedResponse for a repeat. */
-  async storeResponse(performer: Performer, answer: RenderedResponse): Promise<void> {
+  async storeResponse(performer: Performer, response: RenderedResponse): Promise<void> {
     const { idempotency, caller } = performer;
-    if (idempotency === null || !isStorable(answer.status)) return;
+    if (idempotency === null || !isStorable(response.status)) return;
     await this.writer.submit((tx) => {
-      this.answers.check(tx, caller, idempotency);
-      this.answers.storeIfSpace(tx, caller, idempotency, answer);
+      this.responses.check(tx, caller, idempotency);
+      this.responses.storeIfSpace(tx, caller, idempotency, response);
     });
   }
 
@@ -207,8 +207,8 @@ export class Performing {
   private admit(tx: Tx, { idempotency, caller }: Performer, mayBeFree: boolean): void {
     assertStillValid(caller);
     if (idempotency === null) return;
-    this.answers.check(tx, caller, idempotency);
-    if (mayBeFree) this.answers.assertFreeSpace(tx, caller);
+    this.responses.check(tx, caller, idempotency);
+    if (mayBeFree) this.responses.assertFreeSpace(tx, caller);
   }
 
   private auditOf(performer: Performer): OperationAudit | null {
@@ -283,12 +283,12 @@ export class Performing {
     if (idempotency === null || !isStored(outcome)) return;
     const failure = outcome instanceof StoredFailure ? outcome : null;
     if (failure !== null && !(failure.error instanceof ApiError)) return;
-    const answer =
+    const response =
       failure === null ? renderResult(outcome) : renderError(failure.error as ApiError, requestId);
-    if (!isStorable(answer.status)) return;
+    if (!isStorable(response.status)) return;
     if (changedNothing || failure?.charged === false)
-      this.answers.storeIfSpace(tx, caller, idempotency, answer);
-    else this.answers.store(tx, caller, idempotency, answer, charged && operation.cost > 0);
+      this.responses.storeIfSpace(tx, caller, idempotency, response);
+    else this.responses.store(tx, caller, idempotency, response, charged && operation.cost > 0);
   }
 }
 

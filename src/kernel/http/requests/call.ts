@@ -155,12 +155,12 @@ export class OpenCall {
   }
 
   /** Renders and sends the result of a handler. */
-  answer(result: unknown): Response | Promise<Response> {
+  respond(result: unknown): Response | Promise<Response> {
     return this.send(renderResult(result));
   }
 
   /** Renders and sends an error. */
-  refuse(error: unknown): Response | Promise<Response> {
+  reject(error: unknown): Response | Promise<Response> {
     return this.send(this.renderFailure(error));
   }
 
@@ -193,17 +193,17 @@ export class OpenCall {
   }
 
   /** Sends a response, compressed where that is worth it, with the headers that every response has. */
-  send(answer: RenderedResponse): Response | Promise<Response> {
-    const sent = this.operation.secret ? answer : compressed(answer, this.request);
+  send(response: RenderedResponse): Response | Promise<Response> {
+    const sent = this.operation.secret ? response : compressed(response, this.request);
     return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
   }
 
-  private responseOf(answer: RenderedResponse): Response {
-    const { status } = answer;
+  private responseOf(response: RenderedResponse): Response {
+    const { status } = response;
     this.endpoint.requests.answered(status, monotonicMs() - this.startedAt);
     const hasBody = status !== 204 && status !== 304;
-    const headers = this.headersOf(answer.headers, hasBody);
-    return new Response(hasBody ? (answer.bytes ?? answer.text) : null, { status, headers });
+    const headers = this.headersOf(response.headers, hasBody);
+    return new Response(hasBody ? (response.bytes ?? response.text) : null, { status, headers });
   }
 
   protected get usualHeaders(): Headers {
@@ -233,7 +233,7 @@ export class OpenCall {
   protected renderFailure(error: unknown): RenderedResponse {
     if (error instanceof ReplayedResponse) {
       this.headers = { ...this.headers, "idempotent-replayed": "true" };
-      return error.answer;
+      return error.response;
     }
     const known = error instanceof ApiError;
     const defect = known ? error.details.cause : error;
@@ -322,20 +322,20 @@ export class Call extends OpenCall implements Performer {
     if (cursors !== null) context.query = cursors.open(context.query, this.caller);
   }
 
-  override answer(result: unknown): Response | Promise<Response> {
+  override respond(result: unknown): Response | Promise<Response> {
     const { cursors } = this.endpoint;
     const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
-    const answer = this.operation.tagged === true ? taggedResponse(rendered, this.request) : rendered;
-    if (this.idempotency === null || this.performing || !isStored(result)) return this.send(answer);
+    const response = this.operation.tagged === true ? taggedResponse(rendered, this.request) : rendered;
+    if (this.idempotency === null || this.performing || !isStored(result)) return this.send(response);
     // An endpoint without a unit of work: its response is stored separately.
-    const stored = this.deps.performing.storeResponse(this, answer).then(() => answer);
+    const stored = this.deps.performing.storeResponse(this, response).then(() => response);
     return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
   }
 
   protected override renderFailure(error: unknown): RenderedResponse {
-    if (error instanceof ClientRejection) return error.answer;
-    const answer = super.renderFailure(error);
-    if (!this.operation.forProxies) return answer;
+    if (error instanceof ClientRejection) return error.response;
+    const response = super.renderFailure(error);
+    if (!this.operation.forProxies) return response;
     const code = error instanceof ApiError ? error.code : "internal_error";
     this.deps.proxyErrors.note(code, { request_id: this.requestId, reason: errorText(error) });
     const hidden = new ApiError(
@@ -345,10 +345,10 @@ export class Call extends OpenCall implements Performer {
     return renderError(hidden, this.requestId);
   }
 
-  override refuse(error: unknown): Response | Promise<Response> {
+  override reject(error: unknown): Response | Promise<Response> {
     const storable = error instanceof ApiError && this.idempotency !== null && !this.performing;
-    if (!storable) return super.refuse(error);
-    return this.storedRejection(error).then((stored) => super.refuse(stored));
+    if (!storable) return super.reject(error);
+    return this.storedRejection(error).then((stored) => super.reject(stored));
   }
 
   /** The same with an `Idempotency-Key`: rejections are stored as well, so that a repeat gets the same response. */
@@ -425,7 +425,7 @@ export class Call extends OpenCall implements Performer {
       return refusal;
     } catch (found) {
       const isReplay = found instanceof ReplayedResponse;
-      if (refusal.status !== 403 || (isReplay && found.answer.status === 403)) return found;
+      if (refusal.status !== 403 || (isReplay && found.response.status === 403)) return found;
       return isReplay || found instanceof ApiError ? refusal : found;
     }
   }

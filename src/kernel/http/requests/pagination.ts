@@ -42,7 +42,7 @@ export interface SealedCursors {
   /** The query with its cursor opened, if it has one. @throws ApiError `validation_error` when it is not of this list. */
   open(query: Record<string, unknown>, caller: Caller): Record<string, unknown>;
   /** The response with its cursor sealed, if it has one. */
-  seal(answer: object, caller: Caller): object;
+  seal(response: object, caller: Caller): object;
 }
 
 /** What seals the cursors of an operation with this query; null when it is no list, or says that its cursors are open. */
@@ -66,10 +66,10 @@ export function cursorsOf(
         throw badCursor();
       }
     },
-    seal(answer, caller) {
-      if (!("cursor" in answer) || typeof answer.cursor !== "string") return answer;
-      const sealed = vault.seal(answer.cursor, contextFor(caller));
-      return { ...answer, cursor: Buffer.from(sealed).toString("base64url") };
+    seal(response, caller) {
+      if (!("cursor" in response) || typeof response.cursor !== "string") return response;
+      const sealed = vault.seal(response.cursor, contextFor(caller));
+      return { ...response, cursor: Buffer.from(sealed).toString("base64url") };
     },
   };
 }

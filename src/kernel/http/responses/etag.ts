@@ -8,12 +8,13 @@ const TAG_LENGTH = 22;
  * A response with an `ETag` of its bytes, or 304 without a body if the caller has it already. What the response
  * was made of does not count: whatever changes a byte of it changes its name.
  */
-export function taggedResponse(answer: RenderedResponse, request: Request): RenderedResponse {
-  if (answer.status !== 200) return answer;
-  const etag = answer.headers?.["etag"] ?? tagOf(Bun.CryptoHasher.hash("sha256", answer.text, "base64url"));
-  const headers = { ...answer.headers, etag };
+export function taggedResponse(response: RenderedResponse, request: Request): RenderedResponse {
+  if (response.status !== 200) return response;
+  const etag =
+    response.headers?.["etag"] ?? tagOf(Bun.CryptoHasher.hash("sha256", response.text, "base64url"));
+  const headers = { ...response.headers, etag };
   const isKnown = names(request.headers.get("if-none-match"), etag);
-  return isKnown ? { status: 304, text: "", headers } : { ...answer, headers };
+  return isKnown ? { status: 304, text: "", headers } : { ...response, headers };
 }
 
 /** The name of a response whose bytes have this digest (SHA-256, base64url). */
@@ -38,7 +39,7 @@ export class TaggedText {
     return this.bytes.length;
   }
 
-  async answer(
+  async respond(
     { headers: asked }: Request,
     own: Readonly<Record<string, string>>,
   ): Promise<Reply<200 | 304, unknown>> {

@@ -60,14 +60,14 @@ export interface RenderedResponse {
 
 /** Thrown to leave a unit of work or a handler with the stored response of an earlier request. */
 export class ReplayedResponse extends Error {
-  constructor(readonly answer: RenderedResponse) {
+  constructor(readonly response: RenderedResponse) {
     super("a stored response is replayed");
   }
 }
 
 /** Thrown to leave a handler with a rejection that a reverse proxy passes on to its client. */
 export class ClientRejection extends Error {
-  constructor(readonly answer: RenderedResponse) {
+  constructor(readonly response: RenderedResponse) {
     super("refused");
   }
 }

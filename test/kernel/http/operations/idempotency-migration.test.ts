@@ -51,7 +51,7 @@ async function readBy(caller: Caller, key: string): Promise<string | null> {
     throw new Error("free");
   });
   const found = await rejection(looking);
-  return found instanceof ReplayedResponse ? found.answer.text : null;
+  return found instanceof ReplayedResponse ? found.response.text : null;
 }
 
 test("what was kept before is still answered, in the project of the credential that it was kept for", async () => {

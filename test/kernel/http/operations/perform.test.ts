@@ -109,14 +109,14 @@ describe("under an Idempotency-Key", () => {
     expect(bench.notes).toEqual(["run 1"]);
   });
 
-  test("status and headers of an answer of its own are kept", async () => {
+  test("status and headers of a response are stored", async () => {
     await bench.performing.perform(
       bench.request(CHARGED, "key"),
       () => new Reply(202, { a: 1 }, { "x-own": "yes" }),
     );
     const repeat = bench.performing.perform(bench.request(CHARGED, "key"), work);
     await expect(repeat).rejects.toMatchObject({
-      answer: { status: 202, text: '{"a":1}', headers: { "x-own": "yes" } },
+      response: { status: 202, text: '{"a":1}', headers: { "x-own": "yes" } },
     });
   });
 

@@ -161,7 +161,7 @@ export async function outcomeOf(work: Promise<object>): Promise<unknown> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof ReplayedResponse) return { replayed: replayedView(error.answer) };
+    if (error instanceof ReplayedResponse) return { replayed: replayedView(error.response) };
     if (error instanceof ApiError) return error.code;
     return String(error);
   }
