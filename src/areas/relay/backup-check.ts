@@ -24,7 +24,7 @@ interface Holding {
   readonly held: number;
 }
 
-/** Reports the deliveries parked for endpoints that accept none at the moment, and what happens to them. */
+/** Reports the deliveries parked for endpoints that accept none now, and what happens to them. */
 export const reportHeldDeliveries: RestoreStep = (db) => {
   const endpoints = db.hasTable("relay_parked") ? db.all<Holding>(HELD) : [];
   if (endpoints.length === 0) return [];

@@ -45,7 +45,7 @@ export function listRelays(
 ): RelayPage {
   const { status, limit = LIST_LIMIT, cursor } = query;
   const before = pageStart(cursor);
-  // Deliveries whose first attempt is in flight are stored as scheduled: a page must be full without them as well.
+  // Deliveries with a first attempt in flight are stored as scheduled: a page must be full without them as well.
   const inFlight = status === undefined ? [] : sender.inFlight(projectRef);
   const statuses = status === undefined ? RELAY_STATUSES : [status];
   const scan = scanOf(store, projectRef, query, of, before, limit + 1 + inFlight.length);

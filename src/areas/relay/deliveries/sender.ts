@@ -40,7 +40,7 @@ export interface SigningKeys {
   signingKey(accountRef: number): string;
 }
 
-/** Actual URL and headers of a notification whose URL contains a secret. */
+/** Actual URL and headers of a notification with a secret URL. */
 export interface Destination {
   readonly url: string;
   readonly headers: RequestHeaders;
@@ -66,7 +66,7 @@ type Sent = Pick<
 
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
-  /** Projects of the deliveries whose first attempt is in flight, by reference. */
+  /** Projects of the deliveries with a first attempt in flight, by reference. */
   private readonly firstAttempts = new Map<number, number>();
 
   constructor(
@@ -99,7 +99,7 @@ export class WebhookSender {
     return this.firstAttempts.has(ref);
   }
 
-  /** References of a project's deliveries whose first attempt is in flight. */
+  /** References of a project's deliveries with a first attempt in flight. */
   inFlight(projectRef: number): number[] {
     return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
   }

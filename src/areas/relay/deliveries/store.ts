@@ -92,7 +92,7 @@ export type Filters = {
   readonly messageRef: number | null;
 };
 
-/** Columns whose stored type differs from that of the API. */
+/** Columns with another type than in the API. */
 type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & {
   readonly relay_id: Uint8Array;
   readonly kind: number;

@@ -48,7 +48,7 @@ const RELEASE = "relay.endpoint.release";
 const SLICE = 200;
 const CONCURRENT_JOBS = 4;
 
-/** Decides when deliveries to endpoints are sent, parked or ended. */
+/** Decides when deliveries to endpoints are sent, parked, failed or cancelled. */
 export class EndpointDeliveries {
   /** Rates of endpoints with `max_per_second`, by reference. */
   private readonly paces = new Map<number, Pace>();
@@ -179,7 +179,7 @@ export class EndpointDeliveries {
 
   /**
    * The outcome of the job itself. Empty when {@link record} creates another job, or parks the delivery: a failed probe is
-   * parked with the others, and so is a delivery of an endpoint that keeps the order.
+   * parked with the others, and so is a delivery of an ordered endpoint.
    */
   jobOutcome(
     job: EndpointJob,
@@ -197,7 +197,7 @@ export class EndpointDeliveries {
     };
   }
 
-  /** Blocks an endpoint that keeps the order until a delivery is sent that this server had no capacity for. */
+  /** Blocks an ordered endpoint until a delivery is sent that this server had no capacity for. */
   postponed(tx: Tx, { endpointRef, ref }: RelayRequest): void {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     if (endpoint !== null && isOrdered(endpoint)) this.deps.health.block(tx, endpoint, ref);
@@ -323,7 +323,7 @@ export class EndpointDeliveries {
       if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
     }
     const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
-    // Only those that are ended: the endpoint may be enabled before the others are.
+    // Only failed or cancelled ones: the endpoint may be enabled before the others are.
     endpoints.unparkThrough(tx, endpointRef, last?.ref ?? Number.MAX_SAFE_INTEGER);
     if (last !== undefined) scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
     else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });

@@ -96,7 +96,7 @@ export class Endpoints {
       readonly secrets: WebhookSecrets;
       readonly policy: TargetPolicy;
       readonly tiers: Tiers;
-      /** Called when the pending deliveries of an endpoint must be sent or ended. */
+      /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
     },
   ) {

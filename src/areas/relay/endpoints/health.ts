@@ -31,7 +31,7 @@ export class EndpointHealth {
       readonly registry: EndpointRegistry;
       readonly breakerFailures: number;
       readonly notice: SendNotice;
-      /** Called when the pending deliveries of an endpoint must be sent or ended. */
+      /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
       readonly outbox: Outbox;
       readonly emailOf: (accountRef: number) => string | null;
@@ -48,7 +48,7 @@ export class EndpointHealth {
     return state === LIVE && breaker === CLOSED && retrying_ref === null;
   }
 
-  /** Blocks the other deliveries of an endpoint that keeps the order until the retry of this one. */
+  /** Blocks the other deliveries of an ordered endpoint until the retry of this one. */
   block(tx: Tx, endpoint: Endpoint, ref: number): void {
     this.deps.registry.setHealth(tx, endpoint, { retrying_ref: ref });
   }

@@ -24,7 +24,7 @@ export type Health = {
   /** Time of the last notice about failed deliveries, and the number of failed ones since. */
   readonly noticed_at: number | null;
   readonly unnoticed: number;
-  /** The delivery that blocks the others until its retry, on an endpoint that keeps the order. */
+  /** The delivery that blocks the others until its retry, on an ordered endpoint. */
   readonly retrying_ref: number | null;
 };
 

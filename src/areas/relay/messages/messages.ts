@@ -70,7 +70,7 @@ interface Sending {
   readonly messages: readonly Prepared[];
   /** Prefix of a message's fields in errors. */
   readonly prefixOf: (at: number) => string;
-  /** Messages whose deliveries are not all stored in that unit of work. */
+  /** Messages with deliveries that are not stored in that unit of work. */
   readonly unfinished: number[];
 }
 
@@ -87,7 +87,7 @@ interface CheckedMessage {
 
 type Sent = RelayMessagesSent["messages"][number];
 
-/** The operations whose credits are charged for deliveries. */
+/** The operations that credits are charged for. */
 const SEND = "relay.messages.send";
 const BATCH = "relay.messages.batch";
 const NOTICE = "relay.endpoints.notice";

@@ -6,7 +6,7 @@ import { Channels, MessageType } from "../endpoints/schema.ts";
 
 /** Messages in one request. */
 export const BATCH_MAX = 100;
-/** Deliveries of one request, whose response lists all of them. */
+/** Deliveries of one request: the response lists all of them. */
 export const BATCH_DELIVERIES_MAX = 10_000;
 /** A longer payload returns a warning: receivers may reject it (recommendation of Standard Webhooks). */
 export const PAYLOAD_ADVISED_BYTES = 20_000;

@@ -31,7 +31,7 @@ const RESENDS = "relay.resends";
 export const RESENDS_RUNNING_MAX = 10;
 /** Bulk resends that are stored for a project: starting one costs nothing, so the oldest finished ones are removed. */
 export const RESENDS_STORED_MAX = 1_000;
-/** The operation whose credits are charged for each delivery. */
+/** The operation that credits are charged for, per delivery. */
 const CHARGED_AS = "relay.resend";
 
 /** Filters that resends of earlier versions do not have. */

@@ -22,7 +22,7 @@ const CONCURRENCY = 256;
 const PER_ACCOUNT = CONCURRENCY / 4;
 /** Name of the lane that an account's schedules share. */
 const PLACE = "schedules";
-/** The operation whose credits are charged for a run. */
+/** The operation that credits are charged for, per run. */
 const CHARGED_AS = "relay.schedules.run";
 /** A run that is later than this was missed: a restart is faster. */
 export const MISSED_AFTER_MS = 60_000;
