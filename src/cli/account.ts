@@ -20,7 +20,7 @@ export const accountList = listing(ACCOUNTS, COLUMNS);
 export const accountSet = answering(COLUMNS, (given) => {
   const change = { email: given.text("--email") ?? undefined, ...termsOf(given) };
   if (Object.values(change).every((value) => value === undefined)) {
-    throw new UsageError("account set needs --email, --tier, --balance or --suspended: what is to change.");
+    throw new UsageError("account set needs at least one of --email, --tier, --balance and --suspended.");
   }
   return async (api) => api.send("PATCH", await pathOf(api, given), change);
 });
@@ -31,7 +31,7 @@ export const accountResetKey = answering(
   (given) => async (api) => api.send("POST", `${await pathOf(api, given)}/reset-key`),
 );
 
-/** What is given of an account's terms; JSON leaves out what is undefined. */
+/** The account fields given as options; JSON omits undefined ones. */
 function termsOf(given: Given) {
   const suspended = given.text("--suspended");
   return {
@@ -45,7 +45,7 @@ async function pathOf(api: Api, { words: [user = ""] }: Given): Promise<string> 
   return `${ACCOUNTS.path}/${pathSegment("USER", await userIdOf(api, user))}`;
 }
 
-/** An e-mail address stands for its account; addresses compare without case. */
+/** Finds an account by its e-mail address, which is not case-sensitive. */
 async function userIdOf(api: Api, user: string): Promise<string> {
   if (!user.includes("@")) return user;
   const accounts = await listAll(api, ACCOUNTS);

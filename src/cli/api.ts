@@ -5,21 +5,21 @@ import type { Given } from "./arguments.ts";
 import type { Api, JsonObject } from "./http-api.ts";
 import { printFields, printJson, printTable } from "./output.ts";
 
-/** Items asked for at once: as many as a page can have. */
+/** Page size: the maximum of the API. */
 const PAGE_LIMIT = 100;
 
-/** A list of the API, page by page to its end. */
+/** A list of the API that is read page by page. */
 export interface ListSpec {
   readonly path: string;
-  /** The member of a page that has the items. */
+  /** Member of a page that contains the items. */
   readonly items: string;
-  /** The member of a page that leads to the next one. */
+  /** Member of a page that contains the next cursor. */
   readonly cursor: string;
 }
 
 /**
- * An id as it stands in a path. `name` is what the command line calls it.
- * @throws UsageError for nothing and for dots: they would lead to another path, and so to another endpoint.
+ * An id as a path segment. `name` is the argument's name.
+ * @throws UsageError for an empty id and for dots, which would address another endpoint.
  */
 export function pathSegment(name: string, id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new UsageError(`${name} must be an id, not "${id}".`);
@@ -36,7 +36,7 @@ export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonOb
     found.push(...((page[list.items] ?? []) as readonly JsonObject[]));
     const next = page[list.cursor];
     if (typeof next === "string" && next === cursor)
-      throw new StartupError("The server's list does not end: its cursor stands still.");
+      throw new StartupError("The server returned the same cursor twice, so the list would not end.");
     cursor = typeof next === "string" ? next : null;
   } while (cursor !== null);
   return found;
@@ -46,8 +46,8 @@ export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonOb
 type Run = (given: Given) => Promise<number>;
 
 /**
- * A command that prints the answer to one call: some of its members by name, or all of it with `--json`. `prepare` reads what
- * was given, and only then is a server called.
+ * A command that prints the response of one call: selected members, or all of it with `--json`. `prepare` validates
+ * the arguments before a server is called.
  */
 export function answering(
   names: readonly string[],
@@ -61,7 +61,7 @@ export function answering(
   };
 }
 
-/** A command that prints a list as a table, or whole with `--json`. */
+/** A command that prints a list as a table, or as JSON with `--json`. */
 export function listing(list: ListSpec, columns: readonly string[]): Run {
   return async (given) => {
     const found = await withApi(given, (api) => listAll(api, list));
@@ -76,7 +76,10 @@ function cell(value: unknown): string {
   return Array.isArray(value) ? value.join(" ") : String(value);
 }
 
-/** Opens what the options and the environment name, runs `work`, and closes it again. @throws UsageError, StartupError */
+/**
+ * Opens the server or folder that the options and environment name, runs `work`, and closes it. @throws UsageError,
+ * StartupError
+ */
 export async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
   const api = await openApi(given);
   try {
@@ -90,11 +93,11 @@ async function openApi(given: Given): Promise<Api> {
   const folder = given.text("--data");
   const url = given.text("--url");
   if (folder !== null && url !== null) {
-    throw new UsageError("--url is for a running server and --data for a stopped one: give one of them.");
+    throw new UsageError("--url is for a running server and --data for a stopped one. Use one of them.");
   }
   if (folder !== null) return (await import("./folder-api.ts")).openFolderApi(folder, given.line);
   if (given.text("--config") !== null) {
-    throw new UsageError("--config goes with --data: a running server has its configuration already.");
+    throw new UsageError("--config requires --data: a running server has its configuration already.");
   }
   const settings = readClientSettings();
   if (settings.key === null) {

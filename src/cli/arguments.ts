@@ -1,22 +1,22 @@
 import { type CommandLine, readCommandLine, tryHelp, UsageError } from "../config/command-line.ts";
 import type { CommandSpec } from "./table.ts";
 
-/** What a command was given, checked against its row in the table of commands. */
+/** Validated arguments of a command. */
 export interface Given {
   readonly line: CommandLine;
-  /** The words that stand in the places of the command's arguments. */
+  /** The positional arguments. */
   readonly words: readonly string[];
-  /** Whether an option without a value was given. */
+  /** Whether a flag was given. */
   has(flag: string): boolean;
-  /** The value of an option; null when it was not given. The last one counts. */
+  /** The value of an option; null if it was not given. The last one wins. */
   text(flag: string): string | null;
-  /** The values of an option that can be repeated. */
+  /** The values of a repeatable option. */
   texts(flag: string): readonly string[];
-  /** The value of an option that takes a whole number from 0. @throws UsageError for anything else. */
+  /** The value of an integer option, 0 or more. @throws UsageError for anything else. */
   integer(flag: string): number | null;
 }
 
-/** Reads what follows a command. @throws UsageError with one line that says what is wrong. */
+/** Parses the arguments of a command. @throws UsageError with one line that describes the error. */
 export function readArguments(command: CommandSpec, args: readonly string[]): Given {
   const called = `ninefold ${command.name}`;
   const line = readCommandLine(args, command.options, called, command.arguments.length);
@@ -39,7 +39,7 @@ export function readArguments(command: CommandSpec, args: readonly string[]): Gi
 function checkWords(command: CommandSpec, words: readonly string[], called: string): void {
   for (const [index, { name, optional, choices }] of command.arguments.entries()) {
     const word = words[index];
-    // What a shell makes of a variable that is not set.
+    // An unset variable in a shell becomes an empty string.
     if (word === "") throw new UsageError(`${name} must not be empty. ${tryHelp(called)}`);
     if (word !== undefined) checkChoice(name, word, choices);
     else if (optional !== true) throw new UsageError(`${command.name} needs ${name}. ${tryHelp(called)}`);

@@ -5,16 +5,16 @@ import type { Given } from "./arguments.ts";
 import type { Api, JsonObject } from "./http-api.ts";
 import { interruption, oneLine, print } from "./output.ts";
 
-/** Entries that are printed at first, and asked for at once: as many as a page can have. */
+/** Entries printed at first, and page size: the maximum of the API. */
 const LAST_ENTRIES = 100;
-/** How often it is looked for new ones. */
+/** Polling interval for new entries. */
 const LOOK_MS = 1_000;
 
-/** `ninefold audit`: the last entries, the newest last, and with `--follow` what comes. */
+/** `ninefold audit`: prints the last entries, newest last, and new ones with `--follow`. */
 export function audit(given: Given): Promise<number> {
   const follows = given.has("--follow");
   if (follows && given.text("--data") !== null) {
-    throw new UsageError("--follow is for a running server: on the folder of a stopped one nothing comes.");
+    throw new UsageError("--follow requires a running server: a stopped one has no new entries.");
   }
   const path = given.has("--all") ? "/v1/admin/audit" : "/v1/audit";
   const write = given.has("--json")
@@ -34,7 +34,7 @@ export function audit(given: Given): Promise<number> {
   });
 }
 
-/** Entries behind a sequence, the oldest first; for 0 the last of all. */
+/** Entries after a sequence number, oldest first; for 0 the last ones. */
 async function entriesAfter(api: Api, path: string, after: number): Promise<readonly JsonObject[]> {
   const found: JsonObject[] = [];
   let cursor = "";

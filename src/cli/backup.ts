@@ -13,21 +13,21 @@ import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { formatCount, formatDuration, Progress } from "./progress.ts";
 
-/** What the areas can recalculate in a backup. */
+/** Steps that recalculate the data of each area in a backup. */
 const CHECKS: readonly BackupCheck[] = [metersCheck, accountBalancesCheck, chainsCheck];
 
-/** The lowest priority that there is: the server goes first wherever the two want the processor. */
+/** Lowest scheduling priority, so that the server is not slowed down. */
 const LOWEST_PRIORITY = 19;
 
 /**
- * `ninefold backup FILE`: copies the database of a data folder into a file, while the server runs or not. Resolves to
- * the exit code: 1 when the copy was to be verified and something in it does not hold.
+ * `ninefold backup FILE`: copies the database of a running or stopped server into a file. Resolves to the exit code:
+ * 1 if verification failed.
  */
 export async function backup(given: Given): Promise<number> {
   const file = resolve(given.words[0] ?? "");
   const config = resolveFolderConfig(flagsGiven(given.line));
   const folder = resolve(config.dataFolder);
-  // What is copied is its owner's alone, as the original.
+  // The copy is readable by its owner only, like the original.
   process.umask(0o077);
   setPriority(LOWEST_PRIORITY);
   const begun = monotonicMs();
@@ -51,7 +51,7 @@ export async function backup(given: Given): Promise<number> {
   const { seal } = outcome;
   if (seal === null) {
     process.stderr.write(
-      "ninefold: The database does not hold what it must (see above). No backup was written; without --verify it is copied as it is.\n",
+      "ninefold: The verification failed (see above). No backup was written. Without --verify the database is copied unchecked.\n",
     );
     return 1;
   }
@@ -60,7 +60,7 @@ export async function backup(given: Given): Promise<number> {
   return 0;
 }
 
-/** `ok       meters: 12 balances, 340 ledger entries`, or what does not hold, a line each. */
+/** `ok       meters: 12 balances, 340 ledger entries`, or one line per problem. */
 function checkLines({ name, extent, problems: { count, listed } }: CheckResult): string {
   if (count === 0) return `ok       ${name}: ${extent}\n`;
   const more = count - listed.length;

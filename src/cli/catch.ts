@@ -3,7 +3,7 @@ import { pathSegment, withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
 
-/** `ninefold catch export BUCKET`: its events, whole, the oldest first, one JSON object a line. */
+/** `ninefold catch export BUCKET`: prints its events, oldest first, one JSON object per line. */
 export function catchExport(given: Given): Promise<number> {
   const path = `/v1/catch/${pathSegment("BUCKET", given.words[0] ?? "")}/events/export`;
   const query = new URLSearchParams();
@@ -17,7 +17,7 @@ export function catchExport(given: Given): Promise<number> {
       print(text);
       if (cursor === null) return 0;
       if (cursor === query.get("cursor"))
-        throw new StartupError("The server's export does not end: its cursor stands still.");
+        throw new StartupError("The server returned the same cursor twice, so the export would not end.");
       query.set("cursor", cursor);
     }
   });

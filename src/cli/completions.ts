@@ -11,7 +11,7 @@ import {
   type Word,
 } from "./table.ts";
 
-/** A word that a shell may offer, and what it means. */
+/** A completion and its description. */
 type Candidate = Pick<Word, "word"> & Partial<Word>;
 
 const HELP: Candidate = { word: HELP_OPTION.flag, summary: HELP_OPTION.help };
@@ -23,7 +23,7 @@ const VERSION: Candidate = { word: "--version", summary: "Print the version" };
  * itself. What does not begin as the word does is for the shell to leave out: it may be set up to ignore case.
  */
 export function completionLines(words: readonly string[]): string {
-  // bash takes --flag=value for three words.
+  // bash splits --flag=value into three words.
   const typed = [...words, ...(words.at(-1) === "=" ? [""] : [])].filter((word) => word !== "=");
   const found = candidates(typed.slice(0, -1), typed.at(-1) ?? "");
   return found
@@ -62,16 +62,19 @@ function inCommand(command: CommandSpec, before: readonly string[], current: str
   return valuesOf(command.arguments[words.length]);
 }
 
-/** What can stand in the place of a value, behind what the word begins with. */
+/** Completions of a value, after the word's prefix. */
 function valuesOf(place: CommandOption | ArgumentSpec | undefined, prefix = ""): Candidate[] {
   if (place?.choices !== undefined) return place.choices.map((word) => ({ word: `${prefix}${word}` }));
   const name = place !== undefined && "name" in place ? place.name : place?.placeholder;
   return name === "FILE" ? [{ word: ":f" }] : name === "FOLDER" ? [{ word: ":d" }] : [];
 }
 
-/** For each shell, what asks `ninefold __complete` at every Tab, with the words up to the cursor (see {@link completionLines}). */
+/**
+ * Scripts for each shell that call `ninefold __complete` with the words up to the cursor (see {@link
+ * completionLines}).
+ */
 const SCRIPTS: Readonly<Record<string, string>> = {
-  // From 3.2 on: that is the one on macOS.
+  // From bash 3.2, the version of macOS.
   bash: `# bash completions of ninefold; load them with: source <(ninefold completions bash)
 _ninefold() {
   local current=\${COMP_WORDS[COMP_CWORD]} word path

@@ -18,7 +18,7 @@ export function configPrint(given: Given): number {
   return 0;
 }
 
-/** The flags of serve among those of a command: its `--json` is about the command's own output. */
+/** The flags of serve among those of the command: `--json` belongs to the command itself. */
 export function serveFlags({ line }: Given): ReturnType<typeof flagsGiven> {
   const values = new Map(line.values);
   values.delete("--json");

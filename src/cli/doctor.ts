@@ -25,12 +25,12 @@ const CHECKS: readonly Check[] = [
   smtpCheck,
 ];
 
-/** A name that is there for being looked up (RFC 2606). */
+/** A name reserved for examples (RFC 2606) that resolves. */
 const DNS_NAME = "example.com";
 const STATUS_WIDTH = 9;
 const NAME_WIDTH = 13;
 
-/** `ninefold doctor`. Resolves to the exit code: 1 when anything has failed. Changes nothing. */
+/** `ninefold doctor`. Resolves to the exit code: 1 if a check failed. Changes nothing. */
 export async function doctor(given: Given): Promise<number> {
   const config = resolveConfig(serveFlags(given));
   const folder = config.ephemeral ? tmpdir() : resolve(config.dataFolder);

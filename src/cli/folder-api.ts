@@ -13,12 +13,13 @@ import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
 import { type Api, type JsonObject, refusal } from "./http-api.ts";
 
-/** Stands for the server in requests that leave no process. */
+/** Base URL of requests that do not leave the process. */
 const ORIGIN = "http://offline";
 
 /**
- * The API of a stopped server, worked on its folder as the operator: nothing listens, and the folder is held meanwhile.
- * @throws StartupError when the folder has no database, a server holds it, or the master key does not fit.
+ * The API of a stopped server, run on its folder as the operator: nothing listens, and the folder is locked
+ * meanwhile.
+ * @throws StartupError if the folder has no database, a server uses it, or the master key does not match.
  */
 export async function openFolderApi(given: string, line: CommandLine): Promise<Api> {
   const folder = resolve(given);
@@ -28,13 +29,13 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
       `There is no Ninefold database in ${folder}. --data names the data folder of a server.`,
     );
   }
-  // What is created beside the database is its user's alone.
+  // New files next to the database are readable by their owner only.
   process.umask(0o077);
   await using opened = new AsyncDisposableStack();
   opened.defer(take(folder));
   const { app, close } = openOfflineApp(folder, { ...config, ephemeral: false, testClock: false });
   opened.defer(close);
-  // Made by the first start, which may have ended before.
+  // The first start creates it, and may have been interrupted.
   await app.accounts.operator(config.operatorKey, config.operatorEmail);
   const key = app.accounts.operatorKey();
   const held = opened.move();
@@ -59,7 +60,7 @@ function take(folder: string): ReleaseFolder {
   } catch (error) {
     if (!(error instanceof FolderInUse)) throw error;
     throw new StartupError(
-      `A running server holds ${folder}. Leave --data out and call it with --url, or stop it first.`,
+      `A running server uses ${folder}. Omit --data and use --url, or stop the server first.`,
     );
   }
 }
@@ -73,14 +74,14 @@ function requestOf(method: string, path: string, key: string, body: JsonObject |
   });
 }
 
-/** Every area on a data folder, without a port and without background work. */
+/** All areas on a data folder, without a port and without background work. */
 export interface OfflineApp {
   readonly app: App;
   close(): Promise<void>;
 }
 
 /**
- * Opens a folder that no server holds.
+ * Opens a folder that no server uses.
  * @throws StartupError for a foreign or newer database, a missing or wrong master key.
  */
 export function openOfflineApp(folder: string, config: Config): OfflineApp {

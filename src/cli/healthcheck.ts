@@ -6,11 +6,11 @@ import type { Given } from "./arguments.ts";
 import { ask } from "./http-api.ts";
 import { print, printError } from "./output.ts";
 
-/** A server that is well answers in milliseconds; Docker gives up after 30 s. */
+/** A healthy server responds in milliseconds; Docker gives up after 30 s. */
 const TIMEOUT_S_DEFAULT = 5;
 const TIMEOUT_S_MAX = 3_600;
 
-/** `ninefold healthcheck`. Resolves to the exit code: 0 when the server says that it is well, 1 when not. */
+/** `ninefold healthcheck`. Resolves to the exit code: 0 if the server is healthy, else 1. */
 export async function healthcheck(given: Given): Promise<number> {
   const seconds = given.integer("--timeout") ?? TIMEOUT_S_DEFAULT;
   if (seconds < 1 || seconds > TIMEOUT_S_MAX) {
@@ -24,6 +24,6 @@ export async function healthcheck(given: Given): Promise<number> {
     print(given.has("--live") ? "alive\n" : "ready\n");
     return 0;
   }
-  printError(`ninefold: ${url} answers ${status} at ${path}.`);
+  printError(`ninefold: ${url} returned ${status} at ${path}.`);
   return 1;
 }

@@ -17,7 +17,7 @@ export function overview(): string {
   return `${title}\n\n${listed("ninefold", COMMANDS)}`;
 }
 
-/** `ninefold account --help`: the commands that begin with a word. */
+/** `ninefold account --help`: the commands of a group. */
 export function groupHelp(group: string): string {
   return listed(
     `ninefold ${group}`,
@@ -52,10 +52,7 @@ export function commandHelp(command: CommandSpec): string {
   return lines.join("\n");
 }
 
-/**
- * `ninefold help account create`: the help of the command or group that the words name.
- * @throws UsageError when they name none.
- */
+/** `ninefold help account create`: the help of a command or group. ¶ @throws UsageError for an unknown one. */
 export function helpFor(given: readonly string[]): string {
   const name = given.join(" ");
   if (name === "") return overview();
@@ -65,7 +62,7 @@ export function helpFor(given: readonly string[]): string {
   throw unknownCommand(given);
 }
 
-/** What is said to words that are no command. */
+/** The error for an unknown command. */
 export function unknownCommand([first = "", second]: readonly string[]): UsageError {
   const seconds = commandsOf(first).map(({ word }) => word);
   const help = seconds.length === 0 ? "Try ninefold --help." : `Try ninefold ${first} --help.`;
@@ -89,7 +86,7 @@ function notThere(given: string, names: readonly string[], help: string): UsageE
   return new UsageError(`there is no command "${given}".${didYouMean(given, names)} ${help}`);
 }
 
-/** A command's words and arguments: `verify FILE`. */
+/** A command's name and arguments: `verify FILE`. */
 function words(command: CommandSpec): string {
   const names = command.arguments.map(({ name, optional }) => (optional === true ? `[${name}]` : name));
   return [command.name, ...names].join(" ");
@@ -105,7 +102,7 @@ function usageOf({ flag, placeholder }: CommandOption): string {
 
 type Row = readonly [left: string, right: string];
 
-/** Two columns; the right one of a left entry that is too long begins on a line of its own. */
+/** Two columns. The right one moves to its own line after a long left entry. */
 function rows(entries: readonly Row[]): string[] {
   const lengths = entries.map(([left]) => left.length).filter((length) => length <= COLUMN_MAX);
   const column = Math.max(...lengths, 0) + 2;

@@ -10,52 +10,52 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The API of a running server, or of the folder of a stopped one. */
 export interface Api {
-  /** Resolves to the body of a success. @throws StartupError with the server's own message for a refusal. */
+  /** Resolves to the body of a successful response. @throws StartupError with the server's error message. */
   send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
-  /** Resolves to a success of JSON lines, as it came. @throws StartupError likewise. */
+  /** Resolves to a successful response of JSON lines. @throws StartupError with the server's error message. */
   read(path: string): Promise<AnswerText>;
   close(): Promise<void>;
 }
 
-/** An answer as it came. */
+/** A response of JSON lines. */
 export interface AnswerText {
   readonly text: string;
-  /** What leads to the next page, of `X-Next-Cursor`; null when there is none. */
+  /** Cursor of the next page from `X-Next-Cursor`; null on the last one. */
   readonly cursor: string | null;
 }
 
-/** A server, and how to call it. */
+/** A server and how to call it. */
 export interface HttpTarget {
   /** {@link DEFAULT_URL} when null. */
   readonly url: string | null;
   readonly key: string | null;
-  /** {@link ANSWER_TIMEOUT_MS} unless said otherwise. */
+  /** {@link ANSWER_TIMEOUT_MS} by default. */
   readonly timeoutMs?: number;
 }
 
-/** An answer of a server. */
+/** A response of a server. */
 export interface HttpAnswer extends AnswerText {
   /** Its media type. */
   readonly type: string;
   readonly status: number;
-  /** Null when the body is no JSON object. */
+  /** Null unless the body is a JSON object. */
   readonly body: JsonObject | null;
 }
 
-/** How long an answer may take: a server that is very busy still answers in some seconds. */
+/** Timeout: a very busy server still responds within seconds. */
 const ANSWER_TIMEOUT_MS = 30_000;
-/** Largest body that is read: a full page of keys with all the metadata that they can have is far smaller. */
+/** Largest response: a full page of keys with all possible metadata is far smaller. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
-/** What begins the type of an answer of JSON lines. */
+/** Prefix of the media type of JSON lines. */
 const LINES = "application/x-ndjson";
 
-/** The API of a running server. @throws StartupError when the URL is none. */
+/** The API of a running server. @throws StartupError for an invalid URL. */
 export function openHttpApi(target: HttpTarget): Api {
   const base = baseOf(target.url);
   const jsonOf = ({ status, body }: HttpAnswer): JsonObject => {
     if (body === null)
-      throw new StartupError(`${base} is no Ninefold server: it answers ${status} without JSON.`);
+      throw new StartupError(`${base} is not a Ninefold server: it returned ${status} without JSON.`);
     if (status >= 300) throw refusal(status, body);
     return body;
   };
@@ -72,8 +72,7 @@ export function openHttpApi(target: HttpTarget): Api {
 
 /**
  * Sends one request.
- * @throws StartupError when the URL is none or the key does not look like one (nothing is sent then), or there is no
- *   answer.
+ * @throws StartupError for an invalid URL or key (nothing is sent then), or without a response.
  */
 export async function ask(
   target: HttpTarget,
@@ -86,7 +85,7 @@ export async function ask(
     throw new StartupError("NINEFOLD_API_KEY is not a well-formed API key (sm_…, 43 characters, checksum).");
   }
   const timeoutMs = target.timeoutMs ?? ANSWER_TIMEOUT_MS;
-  // The operator's own server may be anywhere; proxies of the environment are left alone, as the key is in the request.
+  // The server may be anywhere. Proxies of the environment are not used, since the request contains the key.
   const outbound = new OutboundClient(["all"], { trustLoopback: true });
   try {
     const outcome = await outbound.send({
@@ -120,34 +119,32 @@ function baseOf(given: string | null): string {
   const url = URL.parse(given ?? DEFAULT_URL);
   const usable = url !== null && /^https?:$/.test(url.protocol) && `${url.username}${url.password}` === "";
   if (!usable || `${url.search}${url.hash}` !== "") {
-    throw new StartupError(
-      `The server's URL must be one such as ${DEFAULT_URL}, without a password or a query.`,
-    );
+    throw new StartupError(`The server's URL must look like ${DEFAULT_URL}, without a password or query.`);
   }
   return withoutTrailing(url.href, "/");
 }
 
-/** There was no answer: another attempt may get one. */
+/** No response: a retry may succeed. */
 export class Unanswered extends StartupError {}
 
 function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): Unanswered {
   if (failure.kind === "timeout") {
-    return new Unanswered(`${base} did not answer within ${timeoutMs / 1000} s.`);
+    return new Unanswered(`${base} did not respond within ${timeoutMs / 1000} s.`);
   }
   if (failure.kind === "connect" || failure.kind === "dns") {
     return new Unanswered(
-      `There is no server at ${base}: ${failure.message}. Start it with ninefold serve, or name another with --url.`,
+      `No server is running at ${base}: ${failure.message}. Start it with ninefold serve, or set another URL with --url.`,
     );
   }
-  return new Unanswered(`${base} gives no usable answer: ${failure.message}.`);
+  return new Unanswered(`${base} returned an invalid response: ${failure.message}.`);
 }
 
-/** The error to throw for an answer that is no success: what the server says about it. */
+/** The error for a response that is not a success, with the server's message. */
 export function refusal(status: number, body: JsonObject): StartupError {
   const error = body["error"] as { readonly message?: unknown } | undefined;
-  const message = typeof error?.message === "string" ? error.message : "It gives no reason.";
-  const hint = status === 401 ? " Look at NINEFOLD_API_KEY." : "";
-  return new StartupError(`The server refuses (${status}): ${message}${hint}`);
+  const message = typeof error?.message === "string" ? error.message : "No reason given.";
+  const hint = status === 401 ? " Check NINEFOLD_API_KEY." : "";
+  return new StartupError(`The server rejected the request (${status}): ${message}${hint}`);
 }
 
 function objectIn(text: string): JsonObject | null {

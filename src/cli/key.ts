@@ -14,7 +14,7 @@ const COLUMNS = [
 ];
 const CREATED = ["key_id", "secret", "name", "scopes", "project_id", "expires_at"];
 
-/** A key that calls the API with every right of its account: what an operator who has lost the key needs. */
+/** By default a key with every scope of its account, for an operator who has lost the key. */
 const NAME_DEFAULT = "command line";
 const PREFIX_DEFAULT = "sm";
 const SCOPES_DEFAULT = ["*"];
@@ -24,7 +24,7 @@ export const keyCreate = answering(CREATED, (given) => {
   const project = given.text("--project");
   const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
   const scopes = given.texts("--scope");
-  // JSON leaves out what is undefined.
+  // JSON omits undefined fields.
   const body = {
     prefix: given.text("--prefix") ?? PREFIX_DEFAULT,
     name: given.text("--name") ?? NAME_DEFAULT,

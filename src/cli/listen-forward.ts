@@ -3,11 +3,11 @@ import { headerError, type RequestHeaders, withDefaults } from "../kernel/outbou
 import type { JsonObject } from "./http-api.ts";
 import type { ListenOptions } from "./listen-options.ts";
 
-/** An event as the stream hands it out. */
+/** An event of the stream. */
 export interface StreamedEvent extends JsonObject {
   readonly id: string;
   readonly method: string;
-  /** Below the bucket's own, beginning with `/`; empty without one. */
+  /** Path after the bucket's, starting with `/`; may be empty. */
   readonly path: string;
   /** Without `?`. */
   readonly query: string;
@@ -19,20 +19,20 @@ export interface StreamedEvent extends JsonObject {
   readonly payload_base64: string;
 }
 
-/** What became of an event. */
+/** The result of an event. */
 export interface Handled {
   readonly response_status: number | null;
   readonly error: string | null;
   readonly duration_ms: number | null;
 }
 
-/** Only printed. */
+/** Printed only. */
 export const PRINTED: Handled = { response_status: null, error: null, duration_ms: null };
 
-/** Headers in which senders name the type of an event. */
+/** Headers in which senders name the event type. */
 const TYPE_HEADERS = ["x-github-event", "x-shopify-topic"];
 
-/** The type of an event, as far as its sender names one. */
+/** The event type, if the sender names one. */
 export function typeOf({ event_type, headers, payload }: StreamedEvent): string | null {
   if (typeof event_type === "string") return event_type;
   for (const name of TYPE_HEADERS) if (headers[name] !== undefined) return headers[name];
@@ -40,12 +40,12 @@ export function typeOf({ event_type, headers, payload }: StreamedEvent): string 
   return typeof type === "string" ? type : null;
 }
 
-/** Whether something has failed. */
+/** Whether forwarding failed. */
 export function hasFailed({ response_status, error }: Handled): boolean {
   return error !== null || (response_status !== null && response_status >= 400);
 }
 
-/** A URL with what an event's own had below the bucket's. */
+/** A URL with the path and query of the event appended. */
 function withPathOf({ path, query }: Pick<StreamedEvent, "path" | "query">, base: string): string {
   const url = new URL(base);
   const above = url.pathname.endsWith("/") && path !== "" ? url.pathname.slice(0, -1) : url.pathname;
@@ -54,16 +54,16 @@ function withPathOf({ path, query }: Pick<StreamedEvent, "path" | "query">, base
   return url.href;
 }
 
-/** Hands events to a program on this machine, as they came. */
+/** Forwards events unchanged to a local server. */
 export class Handing {
-  // The target is the user's own, wherever it is.
+  // The user chooses the target, so any address is allowed.
   private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
 
   constructor(
     private readonly options: Pick<ListenOptions, "forwardTo" | "headers" | "timeoutMs" | "keepsPath">,
   ) {}
 
-  /** Sends an event once, by the method that it came with. */
+  /** Sends an event once with its original method. */
   async hand(event: StreamedEvent, url: string): Promise<Handled> {
     const { timeoutMs } = this.options;
     const outcome = await this.outbound.send({
@@ -88,7 +88,10 @@ export class Handing {
     this.outbound.close();
   }
 
-  /** Those that came, signatures among them, as far as they can be sent. Ours stand over them. */
+  /**
+   * The original headers, including signatures, except those that cannot be forwarded. Headers of Ninefold override
+   * them.
+   */
   private headersOf({ id, headers, received_at }: StreamedEvent): RequestHeaders {
     const sendable = Object.entries(headers).filter(([name, value]) => headerError(name, value) === null);
     const ours = { "X-Svc-Event-Id": id, "X-Svc-Timestamp": String(Date.parse(received_at)) };

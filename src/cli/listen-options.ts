@@ -4,28 +4,28 @@ import { errorCode, StartupError } from "../kernel/errors.ts";
 import { headerError, type RequestHeaders } from "../kernel/outbound/headers.ts";
 import type { Given } from "./arguments.ts";
 
-/** Longest time that a target may have for an answer, in seconds: an hour with a debugger. */
+/** Longest timeout of the target, in seconds: an hour, for debugging. */
 const TIMEOUT_S_MAX = 3_600;
-/** The same unless given. */
+/** Default timeout of the target, in seconds. */
 const TIMEOUT_S = 30;
-/** What a position is: an event's id, or one of two words. */
+/** Format of a position: an event id or one of two words. */
 const POSITION = /^(?:now|beginning|evt_[0-9a-v]{11})$/;
 
-/** What `listen` was told. */
+/** Options of `listen`. */
 export interface ListenOptions {
-  /** Null: a bucket is made for this session. */
+  /** Null: a bucket is created for this session. */
   readonly bucketId: string | null;
   /** Null: events are only printed. */
   readonly forwardTo: string | null;
-  /** Whether what stood behind the bucket's address is put behind the target's. */
+  /** Whether the event's path and query are appended to the target URL. */
   readonly keepsPath: boolean;
   readonly timeoutMs: number;
   readonly headers: RequestHeaders;
   readonly after: string;
-  /** Where the cursor is kept; null for nowhere. */
+  /** File of the cursor; null to store none. */
   readonly resume: string | null;
   readonly acknowledges: boolean;
-  /** Events after which it ends; null for never. */
+  /** Number of events after which it exits; null for no limit. */
   readonly once: number | null;
   readonly eventType: string | null;
   readonly skipsInvalid: boolean;
@@ -33,7 +33,7 @@ export interface ListenOptions {
   readonly isJson: boolean;
 }
 
-/** Reads them. @throws UsageError for what does not go together. */
+/** Reads the options. @throws UsageError for a conflict between options. */
 export function listenOptions(given: Given): ListenOptions {
   const [bucketId = null] = given.words;
   const creates = given.has("--create");
@@ -42,15 +42,15 @@ export function listenOptions(given: Given): ListenOptions {
   const acknowledges = given.has("--ack");
   if (creates && (bucketId !== null || resume !== null))
     throw new UsageError(
-      "--create makes a bucket for this session: it goes with no BUCKET, and with no --resume.",
+      "--create creates a bucket for this session and cannot be combined with BUCKET or --resume.",
     );
   if (!creates && bucketId === null) throw new UsageError("listen needs BUCKET, or --create.");
   if (acknowledges && forwardTo === null)
-    throw new UsageError("--ack goes with --forward-to: it reports what that answers.");
+    throw new UsageError("--ack requires --forward-to: it reports the response of the target.");
   if (given.has("--keep-path") && forwardTo === null)
-    throw new UsageError("--keep-path goes with --forward-to: it adds to that.");
+    throw new UsageError("--keep-path requires --forward-to: it appends to that URL.");
   const after = given.text("--after") ?? "now";
-  if (!POSITION.test(after)) throw new UsageError("--after must be now, beginning or an event's id.");
+  if (!POSITION.test(after)) throw new UsageError("--after must be now, beginning or an event id.");
   return {
     bucketId,
     resume,
@@ -92,7 +92,7 @@ function headersOf(lines: readonly string[]): RequestHeaders {
   );
 }
 
-/** The cursor that a file keeps; null when there is no file yet. @throws StartupError */
+/** The cursor stored in a file; null if the file does not exist. @throws StartupError */
 export function readCursor(file: string): string | null {
   let text: string;
   try {
@@ -101,13 +101,13 @@ export function readCursor(file: string): string | null {
     if (errorCode(error) === "ENOENT") return null;
     throw new StartupError(`${file} cannot be read: ${errorCode(error)}.`);
   }
-  // Not "now": it would be another moment each time.
+  // Not "now", which would be a different position at each start.
   if (text === "now" || !POSITION.test(text))
-    throw new StartupError(`${file} is there and holds no cursor: name another file.`);
+    throw new StartupError(`${file} exists and does not contain a cursor. Use another file.`);
   return text;
 }
 
-/** Keeps a cursor: a kill at any moment leaves the last one or this one. @throws StartupError */
+/** Stores a cursor atomically. @throws StartupError */
 export function writeCursor(file: string, cursor: string): void {
   const beside = `${file}.${process.pid}.new`;
   try {

@@ -3,14 +3,14 @@ import { realTimeout } from "../kernel/time/clock.ts";
 import { ask, type HttpAnswer, type HttpTarget, type JsonObject, refusal, Unanswered } from "./http-api.ts";
 import { printError } from "./output.ts";
 
-/** First wait before a lost connection is tried again; doubled each time... */
+/** First wait before reconnecting; it doubles each time up to {@link RETRY_MS_MAX}. */
 const RETRY_MS = 500;
-/** ...up to this one. */
+/** Longest wait before reconnecting. */
 const RETRY_MS_MAX = 15_000;
-/** How long the server may take beyond the wait that it was asked for. */
+/** How long the server may take beyond the requested wait. */
 const ANSWER_MS = 30_000;
 
-/** Calls that outlast a server's restart: a connection that is lost is tried again for ever. */
+/** Calls that survive a restart of the server: a lost connection is retried forever. */
 export class PatientServer {
   private isLost = false;
 
@@ -42,7 +42,7 @@ export class PatientServer {
     return null;
   }
 
-  /** The answer, or why there is none; null when the process is told to end first. */
+  /** The response, or why there is none; null when the process is stopped first. */
   private async attempt(
     method: string,
     path: string,
@@ -60,7 +60,7 @@ export class PatientServer {
   }
 
   private lost(why: string): void {
-    if (!this.isLost) printError(`Connection lost: ${why} It is tried again until it is back.`);
+    if (!this.isLost) printError(`Connection lost: ${why} Retrying until it is back.`);
     this.isLost = true;
   }
 
@@ -76,7 +76,7 @@ export class PatientServer {
   }
 }
 
-/** What work resolves to, or null as soon as the process is told to end. */
+/** The result of the work; null as soon as the process is stopped. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | null> {
   const { promise, resolve } = Promise.withResolvers<null>();
   const end = () => resolve(null);
@@ -85,11 +85,11 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", end));
 }
 
-/** Why a request is to be sent again; null for an answer. @throws StartupError for a refusal */
+/** Why a request is to be retried; null for a response. @throws StartupError for a rejection */
 function troubleOf({ status, body }: HttpAnswer, passable?: number): string | null {
-  if (status === 429 || status >= 500) return `the server answers with status ${status}.`;
+  if (status === 429 || status >= 500) return `the server returned status ${status}.`;
   if (status >= 300 && status !== passable) throw refusal(status, body ?? {});
   if (body === null && status !== 204)
-    throw new StartupError(`This is no Ninefold server: it answers ${status} without JSON.`);
+    throw new StartupError(`This is not a Ninefold server: it returned ${status} without JSON.`);
   return null;
 }

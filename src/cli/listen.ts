@@ -10,17 +10,17 @@ import { PatientServer, unlessAborted } from "./listen-server.ts";
 import { interruption, oneLine, print, printError } from "./output.ts";
 import { formatDuration } from "./progress.ts";
 
-/** How long the server is to wait for an event: the usual time, which every proxy allows. */
+/** How long the server waits for an event: short enough for every proxy. */
 const WAIT_MS = 25_000;
-/** Events asked for at once. */
+/** Events per request. */
 const PAGE_LIMIT = 100;
-/** How long the end of a session waits for a server that is gone. */
+/** How long the end of a session waits for a server that does not respond. */
 const LAST_CALL_MS = 10_000;
-/** Senders whose signatures are dated, and from what age on their libraries refuse them. */
+/** Providers with timestamps in their signatures, and the age from which their libraries reject them. */
 const DATED: ReadonlySet<string | null> = new Set(["stripe", "svix"]);
 const DATED_MS = 5 * 60 * 1000;
 
-/** `ninefold listen`: hands what comes into a bucket to a program on this machine. */
+/** `ninefold listen`: forwards a bucket's events to a local server. */
 export async function listen(given: Given): Promise<number> {
   const options = listenOptions(given);
   const settings = readClientSettings();
@@ -34,11 +34,11 @@ export async function listen(given: Given): Promise<number> {
   const made = await server.call("POST", "/v1/catch/buckets", { body: { delivery: "pull" } });
   if (made === null) return 0;
   const id = String(made["id"]);
-  printError(`Made for this session: ${made["ingest_url"]}`);
+  printError(`Created for this session: ${made["ingest_url"]}`);
   try {
     return await new Session(options, server, signal, id).run();
   } finally {
-    // With a signal of its own: the session's is what ends it.
+    // With its own signal: the session's is already aborted.
     const ending = new AbortController();
     realTimeout(LAST_CALL_MS, () => ending.abort());
     const last = new PatientServer(target, ending.signal);
@@ -76,7 +76,7 @@ class Session {
     return once !== null && this.handled >= once && this.failed > 0 ? 1 : 0;
   }
 
-  /** Where it begins; null when it has ended already. */
+  /** The start position; null if the session has ended. */
   private async begin(): Promise<string | null> {
     const { acknowledges, resume, after, forwardTo } = this.options;
     if (acknowledges) {
@@ -87,18 +87,18 @@ class Session {
       if (bucket === null) return null;
       if (bucket["delivery"] !== "pull")
         throw new StartupError(
-          `--ack needs a bucket whose delivery is pull, and ${this.bucketId} sends its events on.`,
+          `--ack requires a bucket with the delivery pull, and ${this.bucketId} forwards its events.`,
         );
     }
     const kept = resume === null ? null : readCursor(resume);
-    // At once, so that nothing is missed which comes before the first event is handled.
+    // Stored immediately, so that no event before the first handled one is missed.
     const now = kept === null && after === "now" ? await this.page(after, 0) : null;
     if (this.signal.aborted) return null;
     const cursor = kept ?? (now === null ? after : String(now["cursor"]));
     this.keep(cursor);
     const where = forwardTo === null ? "" : `, forwarding to ${forwardTo}`;
-    // For people: what a script reads shall be what has happened.
-    if (process.stderr.isTTY) printError(`Listening to ${this.bucketId}${where}. Ctrl-C ends it.`);
+    // For people only: scripts read events from standard output.
+    if (process.stderr.isTTY) printError(`Listening to ${this.bucketId}${where}. Press Ctrl-C to stop.`);
     return cursor;
   }
 
@@ -133,7 +133,7 @@ class Session {
     return eventType !== null && typeOf(event) !== eventType;
   }
 
-  /** Handles an event. Returns whether that came to its end. */
+  /** Handles an event. Returns whether it was completed. */
   private async take(event: StreamedEvent): Promise<boolean> {
     const { forwardTo, acknowledges } = this.options;
     if (this.signal.aborted) return false;
@@ -149,7 +149,7 @@ class Session {
         ...(error === null ? {} : { error: error.slice(0, 500) }),
         ...(duration_ms === null ? {} : { duration_ms }),
       };
-      // 404: it has made room for others meanwhile.
+      // 404: the event was deleted to free space.
       const path = `${this.path}/events/${pathSegment("event", event.id)}/ack`;
       if ((await this.server.call("POST", path, { body, passable: 404 })) === null) return false;
     }
@@ -184,13 +184,13 @@ class Session {
     this.hint(event, handled);
   }
 
-  /** Once: why a library refuses what was signed well. */
+  /** Printed once: why a library rejects a valid signature. */
   private hint({ id, provider, received_at }: StreamedEvent, handled: Handled): void {
     const ageMs = createSystemClock().now() - Date.parse(received_at);
     if (this.isHinted || !hasFailed(handled) || !DATED.has(provider) || ageMs < DATED_MS) return;
     this.isHinted = true;
     printError(
-      `Hint: ${id} came ${formatDuration(ageMs)} ago, and libraries of ${provider} refuse signatures older than 5 min: allow more while you develop.`,
+      `Hint: ${id} was received ${formatDuration(ageMs)} ago, and libraries of ${provider} reject signatures older than 5 min. Increase the tolerance during development.`,
     );
   }
 }

@@ -6,9 +6,9 @@ import { openApiDocument } from "../kernel/http/document/openapi.ts";
 import { openOfflineApp } from "./folder-api.ts";
 import { printJson } from "./output.ts";
 
-/** `ninefold openapi`: the document that a running server has at /openapi.json. Resolves to the exit code. */
+/** `ninefold openapi`: prints the document of /openapi.json. Resolves to the exit code. */
 export async function openapi(): Promise<number> {
-  // The endpoints are declared by the areas, and those want a database to stand on.
+  // The areas declare the endpoints, and need a database.
   const folder = mkdtempSync(join(tmpdir(), "ninefold-openapi-"));
   try {
     const { app, close } = openOfflineApp(folder, loadConfig(["--ephemeral"], {}));

@@ -4,43 +4,43 @@ import { realPause } from "../kernel/time/clock.ts";
 
 const STDOUT = 1;
 const STDERR = 2;
-/** Wait before a reader that is slower than we are is tried again. */
+/** Wait before writing to a full pipe again. */
 const RETRY_MS = 5;
 
-/** Whoever read the output has gone: the command ends, quietly. */
+/** The reader of the output has gone: the command exits without an error. */
 export class BrokenPipe extends Error {}
 
 /**
- * Prints to standard output, whole, before it returns: nothing is lost when the process ends right after.
- * @throws BrokenPipe when nobody reads it any more.
+ * Writes all of the text to standard output before it returns, so that nothing is lost at exit.
+ * @throws BrokenPipe if the reader has gone.
  */
 export function print(text: string): void {
   write(STDOUT, text);
 }
 
-/** Characters that a terminal acts on, or that change the order of others: nobody's text may do that to its reader. */
+/** Characters that a terminal interprets, or that change the text direction. */
 const ACTING = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** Text that others may have written, as one harmless line: what a terminal would act on is written as in JSON. */
+/** Text from others as one safe line: control characters are escaped as in JSON. */
 export function oneLine(text: string): string {
   return text.replace(ACTING, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Prints one line to standard error. Never throws: there would be nowhere left to say so. */
+/** Writes one line to standard error. Never throws. */
 export function printError(message: string): void {
   try {
     write(STDERR, `${oneLine(message)}\n`);
   } catch {
-    // Nobody is there to read it.
+    // The reader has gone.
   }
 }
 
-/** Prints a value as JSON that people can read too. */
+/** Prints a value as formatted JSON. */
 export function printJson(value: unknown): void {
   print(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Prints rows in aligned columns; the first row is the headline. */
+/** Prints rows in aligned columns; the first row is the heading. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   print(tableText(rows.map((row) => row.map(oneLine))));
 }
@@ -72,14 +72,14 @@ function write(descriptor: number, text: string): void {
     } catch (error) {
       const code = errorCode(error);
       if (code === "EPIPE") throw new BrokenPipe();
-      // A pipe that does not block and is full.
+      // A full non-blocking pipe.
       if (code !== "EAGAIN") throw error;
       realPause(RETRY_MS);
     }
   }
 }
 
-/** Aborted when the process is told to end: long work then takes away what it has begun, and ends by itself. */
+/** Aborted when the process is to stop: long work then removes its partial results. */
 export function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => controller.abort());

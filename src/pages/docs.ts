@@ -14,7 +14,7 @@ const STYLE = "text/css; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
 const TEXT = "text/plain; charset=utf-8";
 
-/** The API's description as a page with which requests can be tried. */
+/** The API reference, in which requests can be sent. */
 export function docsPages(http: Http): void {
   http.page(
     "/docs",
@@ -37,7 +37,7 @@ function own(path: string, contentType: string, immutable = false): PageHandler 
   return asset({ contentType, immutable, read: () => Bun.file(path).bytes() });
 }
 
-/** Of Swagger UI: its version stands in the path. */
+/** Files of Swagger UI, with its version in the path. */
 function ofVersion(path: string, contentType: string): PageHandler {
   return own(path, contentType, true);
 }

@@ -1,4 +1,4 @@
-/** Files imported `with { type: "file" }` are their paths: on the disk, or within the executable. */
+/** Files imported with `type: "file"` resolve to their path: on disk, or within the executable. */
 declare module "swagger-ui-dist/*" {
   const path: string;
   export default path;
@@ -15,16 +15,16 @@ declare module "*/page.html" {
   const path: string;
   export default path;
 }
-/** What `scripts/dashboard.ts` has built. */
+/** Output of `scripts/dashboard.ts`. */
 declare module "*/build/dashboard/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];
 }
-/** What `scripts/template.ts` has made. */
+/** Output of `scripts/template.ts`. */
 declare module "*/build/template/ninefold.db" {
   const path: string;
   export default path;
 }
-/** Imported `with { type: "text" }`: its text. */
+/** Files imported with `type: "text"` resolve to their text. */
 declare module "*/status.css" {
   const text: string;
   export default text;

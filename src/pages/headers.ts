@@ -1,6 +1,6 @@
 /**
- * What every page may do: load its own scripts and styles and ask this server. No inline script or style, no other host;
- * pictures in stylesheets are data.
+ * Content security policy of all pages: their own scripts and styles, and requests to this server. No inline scripts
+ * or styles and no other hosts; images in stylesheets are data URLs.
  */
 const POLICY = [
   "default-src 'none'",
@@ -11,7 +11,7 @@ const POLICY = [
   "base-uri 'none'",
 ];
 
-/** The headers of a page; `more` are its own parts of the policy. */
+/** The headers of a page; `more` are additional directives of its policy. */
 export function pageHeaders(
   formAction: string,
   ...more: readonly string[]

@@ -3,17 +3,17 @@ import type { Http } from "../kernel/http/http.ts";
 import type { OpenCall } from "../kernel/http/requests/call.ts";
 import type { RenderedResponse } from "../kernel/http/responses/response.ts";
 
-/** Leads browsers from the root to a page, by its path relative to the root. */
+/** Redirects browsers from `/` to a page, with a relative path. */
 export function rootPage(http: Http, page: string): void {
   http.page("/", (call) => rootForBrowsers(call, page));
 }
 
-/** Programs, which do not ask for HTML, read that there is nothing there. */
+/** Requests that do not accept HTML get a 404. */
 function rootForBrowsers({ request }: OpenCall, page: string): RenderedResponse {
   const headers = { vary: "Accept" };
   if (!(request.headers.get("accept") ?? "").includes("text/html")) {
     throw new ApiError("not_found", `There is no ${request.method} /.`, { headers });
   }
-  // Relative, so that it also holds behind a proxy that adds a prefix.
+  // Relative, so that it also works behind a proxy that adds a prefix.
   return { status: 302, text: "", headers: { ...headers, location: page } };
 }

@@ -3,13 +3,13 @@ import type { Http } from "../kernel/http/http.ts";
 import { asset } from "../kernel/http/responses/asset.ts";
 import style from "./status.css" with { type: "text" };
 
-/** Characters of a digest that tell two versions of a file apart. */
+/** Characters of the digest in a file name. */
 const NAME_LENGTH = 10;
 
-/** What the stylesheet of status pages is called: its name changes with its content. No page has a dot in its name. */
+/** Name of the status pages' stylesheet. It changes with the content. Slugs of pages contain no dot. */
 export const STATUS_STYLE = `style-${hash("sha256", style, "hex").slice(0, NAME_LENGTH)}.css`;
 
-/** The stylesheet of status pages, which stands beside them. */
+/** The stylesheet of status pages. */
 export function statusStylePage(http: Http): void {
   const read = async () => new TextEncoder().encode(style);
   http.page(

@@ -126,7 +126,7 @@ describe("account", () => {
       "This is your own account. Suspending it or changing its tier would lock you out. Use the key of another operator.",
     ],
   ])("%s is refused with the server's words", async (line, status, message) => {
-    const error = `ninefold: The server refuses (${status}): ${message}\n`;
+    const error = `ninefold: The server rejected the request (${status}): ${message}\n`;
     expect(await call(line)).toEqual({ code: 1, out: "", error });
   });
 
@@ -140,13 +140,13 @@ describe("account", () => {
     const { key } = await server.account();
     const asTenant = { environment: { NINEFOLD_API_KEY: key ?? "" } };
     expect((await call("account list", asTenant)).error).toMatch(
-      /^ninefold: The server refuses \(403\): [^\n]+\n$/,
+      /^ninefold: The server rejected the request \(403\): [^\n]+\n$/,
     );
     const unknown = { environment: { NINEFOLD_API_KEY: UNKNOWN_KEY } };
     const refused = await call("account list", unknown);
     expect([refused.code, refused.out]).toEqual([1, ""]);
     expect(refused.error).toMatch(
-      /^ninefold: The server refuses \(401\): [^\n]+ Look at NINEFOLD_API_KEY\.\n$/,
+      /^ninefold: The server rejected the request \(401\): [^\n]+ Check NINEFOLD_API_KEY\.\n$/,
     );
     expect(refused.error).not.toContain(UNKNOWN_KEY);
   });
@@ -221,7 +221,9 @@ describe("key", () => {
       revoked["revoked_at"] ?? "",
     ]);
     expect(rows[2]?.at(-1)).toBe("-");
-    expect((await call(`key revoke ${crypto.randomUUID()}`, options)).error).toContain("refuses (404)");
+    expect((await call(`key revoke ${crypto.randomUUID()}`, options)).error).toContain(
+      "rejected the request (404)",
+    );
   }, 30_000);
 
   test("the key can come from a file", async () => {
@@ -239,7 +241,7 @@ describe("other servers", () => {
     expect(await call(`key list --url ${url}`)).toEqual({
       code: 1,
       out: "",
-      error: `ninefold: ${url} is no Ninefold server: it answers 200 without JSON.\n`,
+      error: `ninefold: ${url} is not a Ninefold server: it returned 200 without JSON.\n`,
     });
     await other.stop(true);
   });

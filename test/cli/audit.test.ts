@@ -34,7 +34,7 @@ describe("ninefold audit", () => {
   test("nothing comes on the folder of a stopped server", async () => {
     const { code, error: stderr } = await ninefold(["audit", "--follow", "--data", server.folder]);
     expect(code).toBe(2);
-    expect(stderr).toContain("--follow is for a running server");
+    expect(stderr).toContain("--follow requires a running server");
   });
 
   test("--follow goes on with what comes", async () => {

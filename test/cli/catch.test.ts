@@ -71,7 +71,7 @@ test("what is refused, and what is no server, is said", async () => {
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status }) });
   for (status of [500, 200]) {
     const { code, out, error } = await exported(id, "--url", other.url.origin);
-    expect([code, out, error]).toEqual([1, "", expect.stringContaining("is no Ninefold server")]);
+    expect([code, out, error]).toEqual([1, "", expect.stringContaining("is not a Ninefold server")]);
   }
   await other.stop(true);
 });
@@ -82,7 +82,7 @@ test("a server whose export does not end is not asked for ever", async () => {
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
   const { code, out, error } = await exported(id, "--url", other.url.origin);
   expect([code, out]).toEqual([1, "{}\n{}\n"]);
-  expect(error).toContain("its cursor stands still");
+  expect(error).toContain("returned the same cursor twice");
   await other.stop(true);
 });
 

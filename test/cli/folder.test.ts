@@ -119,7 +119,8 @@ test("what is refused says so as a server would", async () => {
   expect(await ninefold(["account", "create", "operator@LOCALHOST", "--data", data])).toEqual({
     code: 1,
     out: "",
-    error: "ninefold: The server refuses (409): An account with this e-mail address already exists.\n",
+    error:
+      "ninefold: The server rejected the request (409): An account with this e-mail address already exists.\n",
   });
 });
 
@@ -134,7 +135,7 @@ describe("nothing is changed", () => {
     expect(refused).toEqual({
       code: 1,
       out: "",
-      error: `ninefold: A running server holds ${data}. Leave --data out and call it with --url, or stop it first.\n`,
+      error: `ninefold: A running server uses ${data}. Omit --data and use --url, or stop the server first.\n`,
     });
     const client = new Client(server.url, operatorKey);
     expect((await client.get("/v1/keys")).body["keys"]).toHaveLength(1);

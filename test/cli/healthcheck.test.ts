@@ -37,7 +37,7 @@ describe("healthcheck", () => {
     expect(await ninefold(["healthcheck"], { environment: { NINEFOLD_URL: url } })).toEqual({
       code: 1,
       out: "",
-      error: `ninefold: ${url} answers ${given} at /readyz.\n`,
+      error: `ninefold: ${url} returned ${given} at /readyz.\n`,
     });
     expect(asked.splice(0)).toHaveLength(1);
   });
@@ -47,7 +47,7 @@ describe("healthcheck", () => {
     expect(await ninefold(["healthcheck", "--url", url, "--timeout", "1"])).toEqual({
       code: 1,
       out: "",
-      error: `ninefold: ${url} did not answer within 1 s.\n`,
+      error: `ninefold: ${url} did not respond within 1 s.\n`,
     });
     asked.splice(0);
   });

@@ -72,7 +72,7 @@ const USAGE: readonly Case[] = [
   [["account", "set"], "account set needs USER. Try ninefold account set --help."],
   [
     ["account", "set", "a@b.c"],
-    "account set needs --email, --tier, --balance or --suspended: what is to change.",
+    "account set needs at least one of --email, --tier, --balance and --suspended.",
   ],
   [["account", "set", "a@b.c", "--suspended", "maybe"], "--suspended must be one of true, false."],
   [
@@ -83,11 +83,11 @@ const USAGE: readonly Case[] = [
   [["key", "list", "--json=yes"], "--json takes no value. Try ninefold key list --help."],
   [
     ["key", "list", "--data", folder, "--url", NOWHERE],
-    "--url is for a running server and --data for a stopped one: give one of them.",
+    "--url is for a running server and --data for a stopped one. Use one of them.",
   ],
   [
     ["key", "list", "--config", "x.toml"],
-    "--config goes with --data: a running server has its configuration already.",
+    "--config requires --data: a running server has its configuration already.",
   ],
   [["key", "revoke"], "key revoke needs KEY_ID. Try ninefold key revoke --help."],
   [["key", "revoke", ""], "KEY_ID must not be empty. Try ninefold key revoke --help.", withKey],
@@ -156,19 +156,19 @@ const FAILURES: readonly Case[] = [
   ...["account list", "key list", "key create"].map(
     (command): Case => [
       [...command.split(" "), "--url", NOWHERE],
-      `There is no server at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or name another with --url.`,
+      `No server is running at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or set another URL with --url.`,
       withKey,
     ],
   ),
   [
     ["key", "list"],
-    `There is no server at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or name another with --url.`,
+    `No server is running at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or set another URL with --url.`,
     { ...withKey, NINEFOLD_URL: `${NOWHERE}/` },
   ],
   ...["ftp://127.0.0.1", "127.0.0.1:9909", "http://user:pw@127.0.0.1", "http://127.0.0.1/?a=b"].map(
     (url): Case => [
       ["key", "list", "--url", url],
-      "The server's URL must be one such as http://127.0.0.1:9909, without a password or a query.",
+      "The server's URL must look like http://127.0.0.1:9909, without a password or query.",
       withKey,
     ],
   ),
@@ -178,7 +178,7 @@ const FAILURES: readonly Case[] = [
   ],
   [
     ["healthcheck", "--url", NOWHERE],
-    `There is no server at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or name another with --url.`,
+    `No server is running at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or set another URL with --url.`,
   ],
   [
     ["doctor", "--config", "/nowhere/n.toml"],

@@ -1,11 +1,11 @@
-// Draws the API's description. The key that a reader enters stays in this page's memory and goes to this server alone.
+// Renders the API reference. The key that the user enters is kept in memory and sent to this server only.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const applyScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", applyScheme);
 applyScheme();
 
-/** Shows an operation's example request above its answers. */
+/** Shows an operation's example request above its responses. */
 function codeSamples(system) {
   const { React } = system;
   return {
@@ -39,7 +39,7 @@ const ui = SwaggerUIBundle({
   filter: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: -1,
-  // A key is kept nowhere, and nobody else is asked whether the description is valid.
+  // Keys are not stored, and no external validator is called.
   persistAuthorization: false,
   validatorUrl: null,
   onComplete: listAreas,
@@ -56,7 +56,7 @@ function listAreas() {
     link.addEventListener("click", () => {
       ui.layoutActions.show(["operations-tag", name], true);
       document.getElementById(`operations-tag-${name}`)?.scrollIntoView();
-      // Of a long description only what is in sight is drawn, and Swagger UI alone knows where the rest will stand.
+      // Only the visible part of the document is rendered; Swagger UI computes the position of the rest.
       ui.layoutActions.scrollToVirtualizedOperation(["operations-tag", name]);
     });
     const item = document.createElement("li");
