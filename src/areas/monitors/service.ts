@@ -8,17 +8,17 @@ import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Channels } from "./alerts/channels.ts";
 import type { Notifications } from "./alerts/notifications.ts";
+import { type TypeBehaviors, typeBehaviors } from "./behaviors.ts";
 import { Checks } from "./checks/checks.ts";
 import { CheckSchedule } from "./checks/schedule.ts";
 import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
-import { assertOfType, mergedTiming, splitGiven } from "./heartbeats/settings.ts";
+import { assertOfType, splitGiven } from "./heartbeats/settings.ts";
 import { historyOf } from "./history/history.ts";
 import type { Incidents } from "./incidents/incidents.ts";
 import { Outages } from "./incidents/outages.ts";
 import type { MaintenanceService } from "./maintenance/maintenance.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
-  assertHttpTerms,
   LIST_LIMIT,
   type Monitor,
   type MonitorDeleted,
@@ -29,9 +29,10 @@ import {
   type MonitorUpdateBody,
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
-import type { MonitorRow, MonitorSettings } from "./store.ts";
+import type { MonitorRow } from "./store.ts";
 import { createSuppression } from "./suppression/index.ts";
 import type { Suppression } from "./suppression/suppression.ts";
+import { checksTarget } from "./types.ts";
 import { aboutMonitor, MonitorViews } from "./views.ts";
 
 /** The project of a ping key. */
@@ -53,6 +54,7 @@ export class MonitorService {
   private readonly schedule: CheckSchedule;
   private readonly bound: TierLimit;
   private readonly suppression: Suppression;
+  private readonly behaviors: TypeBehaviors;
   private readonly views: MonitorViews;
   readonly maintenance: MaintenanceService;
   private nextRef: number;
@@ -67,7 +69,7 @@ export class MonitorService {
   ) {
     const { suppression, connectivity, maintenance } = createSuppression(parts, alerting.notifications, {
       schedule: () => this.schedule,
-      heartbeats: () => this.heartbeats,
+      behaviors: () => this.behaviors,
     });
     this.suppression = suppression;
     this.maintenance = maintenance;
@@ -79,7 +81,8 @@ export class MonitorService {
     );
     this.schedule = new CheckSchedule(parts, this.checks, suppression);
     this.heartbeats = new Heartbeats(parts, this.checks, suppression);
-    this.views = new MonitorViews(parts, { ...alerting, suppression, heartbeats: this.heartbeats });
+    this.behaviors = typeBehaviors(parts.monitors, this.schedule, this.heartbeats);
+    this.views = new MonitorViews(parts, { ...alerting, suppression, behaviors: this.behaviors });
     this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -92,7 +95,7 @@ export class MonitorService {
   /** The same for a new monitor, including required fields. */
   assertTerms(caller: Caller, given: MonitorUpdateBody): void {
     const { type = "http" } = given;
-    if (type === "http") assertHttpTerms(given);
+    this.behaviors[type].assertRequired(given);
     assertOfType(type, given);
     this.assertSettings(caller, given);
   }
@@ -115,9 +118,8 @@ export class MonitorService {
     const monitorId = ids.uuidV7();
     const { type = "http", timing, common } = splitGiven(given);
     const terms = mergedSettings(this.parts, common, monitorId, account.tier, null);
-    const isHeartbeat = type === "heartbeat";
-    const own = isHeartbeat ? { type, url: `heartbeat:${monitorId}`, interval: 0 } : {};
-    const settings = { ...terms.settings, ...own };
+    const behavior = this.behaviors[type];
+    const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId) };
     const ref = this.nextRef++;
     monitors.insert(tx, {
       ...settings,
@@ -131,9 +133,9 @@ export class MonitorService {
     const monitor = this.find(project.ref, monitorId);
     if (given.depends_on) this.suppression.setParent(tx, monitor, given.depends_on);
     this.setChannels(tx, project.ref, ref, given.channels);
-    if (isHeartbeat) this.heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now));
-    else this.schedule.begin(tx, account.ref, ref, settings.url);
-    return { monitor, ...(terms.warning === undefined || isHeartbeat ? {} : { warning: terms.warning }) };
+    behavior.start(tx, monitor, timing);
+    const hasWarning = terms.warning !== undefined && checksTarget(type);
+    return { monitor, ...(hasWarning ? { warning: terms.warning } : {}) };
   }
 
   /** Creates a heartbeat for the first ping to a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
@@ -159,13 +161,7 @@ export class MonitorService {
     if (Object.keys(given).length > 0) {
       this.setChannels(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
-      if (old.type === "http") {
-        this.reschedule(tx, before, settings);
-        if (settings.url !== old.url) this.parts.monitors.forgetCertificate(tx, ref);
-      } else {
-        const timed = mergedTiming(timing, this.heartbeats.of(before), tx.now);
-        this.heartbeats.change(tx, before, { ...before, settings }, timed);
-      }
+      this.behaviors[old.type].update(tx, before, settings, timing);
     }
     const is = this.find(project.ref, monitorId);
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.views.audited(is) }));
@@ -271,7 +267,7 @@ export class MonitorService {
 
   private findCheckable(projectRef: number, monitorId: string): MonitorRow {
     const monitor = this.find(projectRef, monitorId);
-    if (monitor.settings.type === "http") return monitor;
+    if (checksTarget(monitor.settings.type)) return monitor;
     throw new ApiError("invalid_request", "A heartbeat has no target to check: it waits for pings.");
   }
 
@@ -302,16 +298,6 @@ export class MonitorService {
     const { channels } = this.alerting;
     const refs = channelIds === null ? null : channels.refsOf(projectRef, channelIds);
     this.parts.channels.choose(tx, ref, refs);
-  }
-
-  private reschedule(
-    tx: Tx,
-    { ref, accountRef, settings: before }: MonitorRow,
-    after: MonitorSettings,
-  ): void {
-    const isSame = before.active && before.url === after.url && before.interval === after.interval;
-    if (!after.active) this.schedule.end(tx, ref);
-    else if (!isSame) this.schedule.begin(tx, accountRef, ref, after.url);
   }
 
   /** `exceptRef`: the monitor that may already have the name. @throws ApiError `monitor_name_taken` */

@@ -1,15 +1,16 @@
 import type { Fields } from "../../kernel/audit/change.ts";
 import type { Channels } from "./alerts/channels.ts";
+import type { TypeBehaviors } from "./behaviors.ts";
 import { daysLeft } from "./checks/certificate.ts";
 import { sealContext } from "./checks/checks.ts";
 import { isFailing, secondsOf, shownName } from "./domain.ts";
-import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
-import type { HeartbeatView } from "./heartbeats/schema.ts";
+import type { Viewer } from "./heartbeats/heartbeats.ts";
 import type { Incidents } from "./incidents/incidents.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 import type { Suppression } from "./suppression/suppression.ts";
+import { checksTarget } from "./types.ts";
 
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
@@ -19,7 +20,7 @@ export class MonitorViews {
       readonly channels: Channels;
       readonly incidents: Incidents;
       readonly suppression: Suppression;
-      readonly heartbeats: Heartbeats;
+      readonly behaviors: TypeBehaviors;
     },
   ) {}
 
@@ -28,7 +29,7 @@ export class MonitorViews {
     return {
       id: monitor.monitorId,
       ...this.configuredOf(monitor),
-      ...this.heartbeatOf(monitor, viewer),
+      ...this.of.behaviors[monitor.settings.type].view(monitor, viewer),
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
       ...this.of.suppression.viewOf(monitor),
@@ -40,7 +41,7 @@ export class MonitorViews {
     return {
       monitor_id: monitor.monitorId,
       ...this.configuredOf(monitor),
-      ...this.heartbeatOf(monitor, viewer),
+      ...this.of.behaviors[monitor.settings.type].view(monitor, viewer),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...this.lastCheckOf(monitor),
       ...this.of.suppression.viewOf(monitor),
@@ -51,9 +52,9 @@ export class MonitorViews {
   /** The settings for the audit log, without results of checks. */
   audited(monitor: MonitorRow): Fields {
     const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
-    const waits = settings.type === "http" ? {} : this.of.heartbeats.settingsOf(monitor);
+    const timing = this.of.behaviors[settings.type].settingsOf(monitor);
     const depends_on = this.of.suppression.parentOf(monitor.ref)?.monitorId ?? null;
-    return { ...settings, ...waits, depends_on, headers: this.headersOf(monitor) };
+    return { ...settings, ...timing, depends_on, headers: this.headersOf(monitor) };
   }
 
   /** The settings without headers. */
@@ -61,7 +62,7 @@ export class MonitorViews {
     const { headers, ...others } = settings;
     return {
       ...others,
-      interval: settings.type === "heartbeat" ? null : others.interval,
+      interval: checksTarget(settings.type) ? others.interval : null,
       name: shownName(settings),
       channels: this.of.channels.idsFor(projectRef, ref),
       created_at: secondsOf(createdAt),
@@ -84,10 +85,6 @@ export class MonitorViews {
     };
   }
 
-  private heartbeatOf(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView> {
-    return monitor.settings.type === "http" ? {} : this.of.heartbeats.view(monitor, viewer);
-  }
-
   private headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
     return headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
   }
@@ -95,7 +92,7 @@ export class MonitorViews {
 
 /** Summary and target of an audit entry about a monitor. */
 export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
-  const host = settings.type === "http" ? new URL(settings.url).host : shownName(settings);
+  const host = checksTarget(settings.type) ? new URL(settings.url).host : shownName(settings);
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
 }
 

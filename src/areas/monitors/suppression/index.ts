@@ -1,7 +1,7 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import type { ChannelNotification, Notifications } from "../alerts/notifications.ts";
+import type { TypeBehaviors } from "../behaviors.ts";
 import type { CheckSchedule } from "../checks/schedule.ts";
-import type { Heartbeats } from "../heartbeats/heartbeats.ts";
 import type { IncidentRow } from "../incidents/store.ts";
 import { MaintenanceService } from "../maintenance/maintenance.ts";
 import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
@@ -15,7 +15,7 @@ import { FLAPPING_CHANGES, FLAPPING_END_MS, FLAPPING_WITHIN_MS, Suppression } fr
 export function createSuppression(
   parts: MonitorParts,
   notifications: Pick<Notifications, "notifyChannels">,
-  checkers: { readonly schedule: () => CheckSchedule; readonly heartbeats: () => Heartbeats },
+  checkers: { readonly schedule: () => CheckSchedule; readonly behaviors: () => TypeBehaviors },
 ) {
   const store = suppressionStore(parts.db);
   const connectivity = new Connectivity({
@@ -30,11 +30,7 @@ export function createSuppression(
     maintenance: maintenanceStore(parts.db),
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
-      if (monitor === null || !monitor.settings.active) return;
-      if (monitor.settings.type === "heartbeat") checkers.heartbeats().checkDeadlines(tx, ref);
-      // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
-      else if (monitor.consecutiveFailures > 0)
-        checkers.schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
+      if (monitor?.settings.active) checkers.behaviors()[monitor.settings.type].recheck(tx, monitor);
     },
     notifyChannels: (tx, event, row) => notifications.notifyChannels(tx, maintenanceNotification(event, row)),
   });

@@ -66,7 +66,7 @@ interface Checker {
 export class Suppression {
   /** Checks of parents that are running, by monitor. */
   private readonly inFlight = new Map<number, Promise<void>>();
-  /** For each of these that waits for its own parent's check: that parent. */
+  /** Parents whose checks these checks are waiting for, by monitor. */
   private readonly waitingFor = new Map<number, number>();
 
   constructor(private readonly parts: Parts) {
