@@ -16,7 +16,7 @@ export function CheckPage() {
   const [outcome, setOutcome] = useState<CheckAnswer | null>(null);
   return (
     <Page
-      title="Try a check"
+      title="Test a check"
       lead="Checks a customer’s request as your API would. Uses and credits are really taken, and a check costs 1 credit."
       // The secret is left out, so that copying the command does not reveal it.
       request={requestOf("check", { body: { ...request, secret: EXAMPLE.secret } })}
