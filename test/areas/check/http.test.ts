@@ -181,7 +181,7 @@ describe("errors that the client did not cause", () => {
     const { secret } = await makeKey(account);
     const by = (key: string) => through(secret, "", { "x-ninefold-key": key });
     await hidden(by(""), /is missing or malformed/);
-    await hidden(by(`Bearer ${account.key}`), /must be sent, as it is/);
+    await hidden(by(`Bearer ${account.key}`), /Send the key alone, without Bearer/);
     await hidden(by("sm_nothing"), /checksum/);
     await hidden(by((await makeBearer(account, ["keys:*"])).secret), /does not have the scope check:write/);
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { suspended: true });

@@ -102,7 +102,7 @@ export class Pings {
   private record(tx: Tx, target: Target, ping: PingMade): ResponseText {
     if (target.ref !== null) return this.heartbeats.recordPing(tx, target.ref, ping) ? "OK" : "not found";
     const { owner, slug } = target;
-    // Candidate up again: another ping may have made it meanwhile.
+    // Looked up again: another ping may have made it meanwhile.
     const known = this.deps.heartbeats.withSlug(owner.projectRef, slug)?.ref;
     const ref = known ?? this.createHeartbeat(tx, owner, slug);
     if (!this.heartbeats.recordPing(tx, ref, ping)) return "not found";

@@ -208,7 +208,7 @@ export class Guard {
     const key = request.headers.get(PROXY_KEY_HEADER) ?? "";
     if (key === "" || key.includes(" ")) {
       throw unauthorized(
-        `The proxy's own key is missing or malformed. Send it without encoding: ${PROXY_KEY_HEADER}: sm_….`,
+        `The proxy's own key is missing or malformed. Send the key alone, without Bearer: ${PROXY_KEY_HEADER}: sm_….`,
       );
     }
     return this.callerBehind(`Bearer ${key}`);
