@@ -20,7 +20,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,
   audit: async () => (await import("./cli/audit.ts")).audit,
   "catch export": async () => (await import("./cli/catch.ts")).catchExport,
-  listen: async () => (await import("./cli/listen.ts")).listen,
+  listen: async () => (await import("./cli/listen/listen.ts")).listen,
   dashboard: async () => (await import("./cli/dashboard.ts")).dashboard,
   verify: async () => (await import("./cli/verify.ts")).verify,
   backup: async () => (await import("./cli/backup.ts")).backup,

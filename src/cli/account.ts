@@ -1,8 +1,8 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { answering, type ListSpec, listAll, listing, pathSegment } from "./api.ts";
+import { answering, type ListSpec, listAll, listing, pathSegment } from "./api/api.ts";
+import type { Api } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
-import type { Api } from "./http-api.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];

@@ -1,8 +1,8 @@
 import { UsageError } from "../config/command-line.ts";
 import { realDelay } from "../kernel/time/clock.ts";
-import { withApi } from "./api.ts";
+import { withApi } from "./api/api.ts";
+import type { Api, JsonObject } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
-import type { Api, JsonObject } from "./http-api.ts";
 import { interruption, oneLine, print } from "./output.ts";
 
 /** Entries printed at first, and page size: the maximum of the API. */

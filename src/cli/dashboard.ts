@@ -1,4 +1,4 @@
-import { answering } from "./api.ts";
+import { answering } from "./api/api.ts";
 
 /** `ninefold dashboard`: a link that logs a browser in. */
 export const dashboard = answering(

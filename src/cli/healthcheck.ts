@@ -2,8 +2,8 @@ import { UsageError } from "../config/command-line.ts";
 import { readClientSettings } from "../config/sources.ts";
 import { resolveConfig } from "../config.ts";
 import { urlOf } from "../kernel/http/access/addresses.ts";
+import { ask } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
-import { ask } from "./http-api.ts";
 import { print, printError } from "./output.ts";
 
 /** A healthy server responds in milliseconds; Docker gives up after 30 s. */

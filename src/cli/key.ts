@@ -1,4 +1,4 @@
-import { answering, type ListSpec, listing, pathSegment } from "./api.ts";
+import { answering, type ListSpec, listing, pathSegment } from "./api/api.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [

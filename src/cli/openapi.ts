@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config.ts";
 import { openApiDocument } from "../kernel/http/document/openapi.ts";
-import { openOfflineApp } from "./folder-api.ts";
+import { openOfflineApp } from "./api/folder-api.ts";
 import { printJson } from "./output.ts";
 
 /** `ninefold openapi`: prints the document of /openapi.json. Resolves to the exit code. */

@@ -302,7 +302,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
         const failed = ended.out.split("\n").filter((line) => line !== "" && !line.startsWith("ok "));
         expect(failed).toEqual(lines);
         expect(ended.error).toMatch(
-          /^ninefold: The database does not hold what it must \(see above\)\. No backup was written[^\n]+\n$/,
+          /^ninefold: The verification failed \(see above\)\. No backup was written[^\n]+\n$/,
         );
         expect(ended.code).toBe(1);
         expect(readdirSync(stage.folder).filter((name) => name.startsWith("failing"))).toEqual([]);

@@ -52,7 +52,7 @@ test(
     const held = await runToEnd(["key", "create", "--data", data]);
     expect([held.code, held.error]).toEqual([
       1,
-      `ninefold: A running server holds ${data}. Leave --data out and call it with --url, or stop it first.\n`,
+      `ninefold: A running server uses ${data}. Omit --data and use --url, or stop the server first.\n`,
     ]);
     await server.stop();
     const made = await runToEnd(["key", "create", "--data", data, "--json"]);
@@ -112,7 +112,7 @@ test(
     const { code, error } = await runToEnd(["healthcheck"], { NINEFOLD_PORT: "1" });
     expect([code, error]).toEqual([
       1,
-      "ninefold: There is no server at http://127.0.0.1:1: the connection was refused. Start it with ninefold serve, or name another with --url.\n",
+      "ninefold: No server is running at http://127.0.0.1:1: the connection was refused. Start it with ninefold serve, or set another URL with --url.\n",
     ]);
   },
   TIMEOUT_MS,

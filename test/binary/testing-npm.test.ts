@@ -153,7 +153,7 @@ describe.each(RUNTIMES.map((path) => [path.split("/").at(-1) ?? "", path] as con
         expect(await end(self)).toEqual({
           code: 1,
           output:
-            "ninefold: NINEFOLD_BINARY names npm's launcher; name the executable itself, or unset it.\n",
+            "ninefold: NINEFOLD_BINARY is set to npm's launcher. Set it to the executable itself, or unset it.\n",
         });
       },
       TIMEOUT_MS,

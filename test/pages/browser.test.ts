@@ -233,7 +233,7 @@ describe("the page in a browser", () => {
       const visit = await Visit.begin({ colorScheme: "dark" }, inArea("Meter"));
       expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode");
       await visit.authorize(account.key ?? "");
-      const refill = await visit.operation("Add to a tenant meter");
+      const refill = await visit.operation("Refill a tenant meter");
       expect(await visit.tryOut(refill)).toEqual({
         status: "200",
         body: { balance: 1000, meter_id: "customer-42" },
@@ -242,7 +242,7 @@ describe("the page in a browser", () => {
       expect((await account.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(1000);
       await visit.page.goto(`${server.url}/docs`);
       await visit.page.locator("#areas li").first().waitFor();
-      const after = await visit.tryOut(await visit.operation("Add to a tenant meter"));
+      const after = await visit.tryOut(await visit.operation("Refill a tenant meter"));
       expect(after.status).toBe("401");
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
@@ -255,7 +255,7 @@ describe("the page in a browser", () => {
     "shows an answer on a phone in the width of the screen, with no button over it",
     async () => {
       const visit = await Visit.begin(PHONE, inArea("Meter"));
-      const box = await visit.operation("Add to a tenant meter");
+      const box = await visit.operation("Refill a tenant meter");
       expect((await visit.tryOut(box)).status).toBe("401");
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
       expect(await visit.page.evaluate(COVERED)).toEqual([false, false, false]);

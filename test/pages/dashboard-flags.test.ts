@@ -127,7 +127,7 @@ test(
     await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: true, tags: ["again"] });
     await page.getByText("This flag was changed by someone else").waitFor();
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    expect(await page.getByRole("alert").innerText()).toContain("The flag has version");
+    expect(await page.getByRole("alert").innerText()).toContain("The flag now has version");
     expect((await definition("new-checkout")).tags).toEqual(["again"]);
     await page.getByRole("button", { name: "Discard my changes" }).click();
     expect(await page.getByLabel("Tags").inputValue()).toBe("again");

@@ -48,7 +48,7 @@ describe("a duration", () => {
   ])("%p is refused", (given, shown) => {
     expect(() => durationMs(given)).toThrow(
       new RangeError(
-        `${shown} is no duration: give milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
+        `${shown} is not a duration: use milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
       ),
     );
   });

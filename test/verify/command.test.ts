@@ -68,7 +68,7 @@ describe("ninefold verify", () => {
     expect(run(path, "--public-key", key).code).toBe(0);
     expect(run(path, "--public-key", "A".repeat(43))).toEqual({
       code: 1,
-      text: "line 1, sequence_id 1: public_key differs from the chain's key\nline 2, sequence_id 2: public_key is not the chain's\nnot valid: 2 of 2 receipts have problems\n",
+      text: "line 1, sequence_id 1: public_key differs from the chain's key\nline 2, sequence_id 2: public_key differs from the chain's key\nnot valid: 2 of 2 receipts have problems\n",
     });
   });
 

@@ -6,7 +6,7 @@ import { urlOf } from "../../kernel/http/access/addresses.ts";
 import { verifySmtp } from "../../kernel/mail/outbox.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
-import { ask } from "../http-api.ts";
+import { ask } from "../api/http-api.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
 
 const DNS_TIMEOUT_MS = 5_000;

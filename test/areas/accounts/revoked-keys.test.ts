@@ -49,7 +49,7 @@ describe("a platform key in its grace period", () => {
     const tried = async () => {
       for (const [method, path, body] of changesOfKeys(id, project)) {
         const { error } = expectError(await thief.send(method, path, body), "forbidden");
-        expect(error.message).toContain("Use the newest one.");
+        expect(error.message).toContain("Use the newest platform key.");
       }
     };
     await tried();

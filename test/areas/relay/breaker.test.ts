@@ -280,7 +280,8 @@ describe("an endpoint is disabled", () => {
       }));
       return stage.account.post("/v1/relay/messages/batch", { messages });
     };
-    for (let made = 0; made < 5; made += 1) await batch("1h");
+    // Many, so that ending them takes a while after the endpoint is disabled.
+    for (let made = 0; made < 20; made += 1) await batch("1h");
     await outage(id);
     for (let made = 0; made < 2; made += 1) await batch("0s");
     await messaging.settle();

@@ -1,14 +1,14 @@
-import { readClientSettings } from "../config/sources.ts";
-import { StartupError } from "../kernel/errors.ts";
-import { createSystemClock, realTimeout } from "../kernel/time/clock.ts";
-import { pathSegment } from "./api.ts";
-import type { Given } from "./arguments.ts";
-import type { JsonObject } from "./http-api.ts";
-import { Handing, type Handled, hasFailed, PRINTED, type StreamedEvent, typeOf } from "./listen-forward.ts";
-import { type ListenOptions, listenOptions, readCursor, writeCursor } from "./listen-options.ts";
-import { PatientServer, unlessAborted } from "./listen-server.ts";
-import { interruption, oneLine, print, printError } from "./output.ts";
-import { formatDuration } from "./progress.ts";
+import { readClientSettings } from "../../config/sources.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import { createSystemClock, realTimeout } from "../../kernel/time/clock.ts";
+import { pathSegment } from "../api/api.ts";
+import type { JsonObject } from "../api/http-api.ts";
+import type { Given } from "../arguments.ts";
+import { interruption, oneLine, print, printError } from "../output.ts";
+import { formatDuration } from "../progress.ts";
+import { Handing, type Handled, hasFailed, PRINTED, type StreamedEvent, typeOf } from "./forward.ts";
+import { type ListenOptions, listenOptions, readCursor, writeCursor } from "./options.ts";
+import { PatientServer, unlessAborted } from "./server.ts";
 
 /** How long the server waits for an event: short enough for every proxy. */
 const WAIT_MS = 25_000;

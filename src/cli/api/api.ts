@@ -1,9 +1,9 @@
-import { UsageError } from "../config/command-line.ts";
-import { readClientSettings } from "../config/sources.ts";
-import { StartupError } from "../kernel/errors.ts";
-import type { Given } from "./arguments.ts";
+import { UsageError } from "../../config/command-line.ts";
+import { readClientSettings } from "../../config/sources.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import type { Given } from "../arguments.ts";
+import { printFields, printJson, printTable } from "../output.ts";
 import type { Api, JsonObject } from "./http-api.ts";
-import { printFields, printJson, printTable } from "./output.ts";
 
 /** Page size: the maximum of the API. */
 const PAGE_LIMIT = 100;

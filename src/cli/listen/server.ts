@@ -1,7 +1,14 @@
-import { StartupError } from "../kernel/errors.ts";
-import { realTimeout } from "../kernel/time/clock.ts";
-import { ask, type HttpAnswer, type HttpTarget, type JsonObject, refusal, Unanswered } from "./http-api.ts";
-import { printError } from "./output.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import { realTimeout } from "../../kernel/time/clock.ts";
+import {
+  ask,
+  type HttpAnswer,
+  type HttpTarget,
+  type JsonObject,
+  refusal,
+  Unanswered,
+} from "../api/http-api.ts";
+import { printError } from "../output.ts";
 
 /** First wait before reconnecting; it doubles each time up to {@link RETRY_MS_MAX}. */
 const RETRY_MS = 500;

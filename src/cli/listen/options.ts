@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { UsageError } from "../config/command-line.ts";
-import { errorCode, StartupError } from "../kernel/errors.ts";
-import { headerError, type RequestHeaders } from "../kernel/outbound/headers.ts";
-import type { Given } from "./arguments.ts";
+import { UsageError } from "../../config/command-line.ts";
+import { errorCode, StartupError } from "../../kernel/errors.ts";
+import { headerError, type RequestHeaders } from "../../kernel/outbound/headers.ts";
+import type { Given } from "../arguments.ts";
 
 /** Longest timeout of the target, in seconds: an hour, for debugging. */
 const TIMEOUT_S_MAX = 3_600;

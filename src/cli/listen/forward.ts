@@ -1,7 +1,7 @@
-import { OutboundClient } from "../kernel/outbound/client.ts";
-import { headerError, type RequestHeaders, withDefaults } from "../kernel/outbound/headers.ts";
-import type { JsonObject } from "./http-api.ts";
-import type { ListenOptions } from "./listen-options.ts";
+import { OutboundClient } from "../../kernel/outbound/client.ts";
+import { headerError, type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
+import type { JsonObject } from "../api/http-api.ts";
+import type { ListenOptions } from "./options.ts";
 
 /** An event of the stream. */
 export interface StreamedEvent extends JsonObject {

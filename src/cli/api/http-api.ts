@@ -1,9 +1,9 @@
-import { DEFAULT_URL } from "../config/sources.ts";
-import { StartupError } from "../kernel/errors.ts";
-import { withoutTrailing } from "../kernel/log.ts";
-import { OutboundClient } from "../kernel/outbound/client.ts";
-import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
-import { isBearerKey } from "../kernel/secrets/key-format.ts";
+import { DEFAULT_URL } from "../../config/sources.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import { withoutTrailing } from "../../kernel/log.ts";
+import { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { OutboundFailure } from "../../kernel/outbound/outcome.ts";
+import { isBearerKey } from "../../kernel/secrets/key-format.ts";
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
