@@ -103,7 +103,7 @@ function banner(config: Config, url: string, folder: string | null, first: First
   const curl = `curl -w '\\n' -H 'Authorization: Bearer ${first.key}'`;
   lines.push(
     "",
-    "This is the operator's API key. It is shown this once: keep it. Try it:",
+    "This is the operator's API key. It is shown only once: store it. Try it:",
     "",
     `  ${curl} -d '{"amount": 100}' ${url}/v1/meter/my-first-meter/refill`,
     `  ${curl} -d '{"amount": 1}' ${url}/v1/meter/my-first-meter/deduct`,

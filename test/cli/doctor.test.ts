@@ -80,7 +80,7 @@ describe("where a server can run", () => {
     const data = join(scratch, "fresh", "data");
     const { code, checks } = await doctor(["--data", data]);
     expect(code).toBe(0);
-    expect(checks["data folder"]?.detail).toBe(`${data} will be made by the first start`);
+    expect(checks["data folder"]?.detail).toBe(`${data} will be created by the first start`);
     expect([checks["database"]?.status, checks["master key"]?.status]).toEqual(["skipped", "skipped"]);
     expect(existsSync(join(scratch, "fresh"))).toBe(false);
   });
@@ -109,7 +109,7 @@ describe("where a server can run", () => {
     const { code, checks } = await doctor(["--data", server.folder, "--port", port]);
     expect(code).toBe(0);
     expect(checks["database"]?.detail).toEndWith(", in use by a running server");
-    expect(checks["port"]?.detail).toBe(`127.0.0.1 port ${port} is held by a running Ninefold`);
+    expect(checks["port"]?.detail).toBe(`127.0.0.1 port ${port} is in use by a running Ninefold`);
     expect((await server.operator.post("/v1/meter/m/refill", { amount: 1 })).status).toBe(200);
     await server.stop();
   });
@@ -135,7 +135,7 @@ describe("where a server can run", () => {
     expect(code).toBe(1);
     const path = join(data, "master.key");
     expect(out).toContain(
-      `failed   master key   ${path} can be read by others (mode 644)\n                      → chmod 600 ${path}\n`,
+      `failed   master key   ${path} is readable by others (mode 644)\n                      → chmod 600 ${path}\n`,
     );
     expect(out).toEndWith("\n1 of 12 checks failed.\n");
   });
@@ -148,7 +148,7 @@ describe("where it cannot", () => {
     expect((await failures(["--data", path]))[0]).toEqual([
       "data folder",
       `${path} is not a folder`,
-      "Name another one with --data.",
+      "Set another folder with --data.",
     ]);
   });
 
@@ -156,7 +156,7 @@ describe("where it cannot", () => {
     const data = folder();
     chmodSync(data, 0o770);
     expect(await failures(["--data", data])).toEqual([
-      ["data folder", `${data} can be written by others (mode 770)`, `chmod 700 ${data}`],
+      ["data folder", `${data} is writable by others (mode 770)`, `chmod 700 ${data}`],
     ]);
   });
 
@@ -165,22 +165,22 @@ describe("where it cannot", () => {
     const path = join(data, "master.key");
     const other = { NINEFOLD_MASTER_KEY: "ab".repeat(32) };
     expect(await failures(["--data", data], other)).toEqual([
-      ["master key", "it is not the one that the database was made with", "Put the right one back."],
+      ["master key", "it is not the key of the database", "Restore the right key."],
     ]);
     writeFileSync(path, "nonsense");
     expect(await failures(["--data", data])).toEqual([
       [
         "master key",
         `${path} does not hold a master key: 64 hex digits, or base64 of 32 bytes`,
-        "Put the right key back, or set NINEFOLD_MASTER_KEY.",
+        "Restore the right key, or set NINEFOLD_MASTER_KEY.",
       ],
     ]);
     rmSync(path);
     expect(await failures(["--data", data])).toEqual([
       [
         "master key",
-        `${path} is gone, and the database cannot be used without it`,
-        "Put the file back, or set NINEFOLD_MASTER_KEY.",
+        `${path} is missing, and the database cannot be used without it`,
+        "Restore the file, or set NINEFOLD_MASTER_KEY.",
       ],
     ]);
   });
@@ -230,7 +230,7 @@ describe("where it cannot", () => {
     change(join(data, "ninefold.db"), `UPDATE meter_entries SET at = ${Date.now() + 3_600_000}`);
     const found = await failures(["--data", data]);
     expect(found.map(([name, , cure]) => [name, cure])).toEqual([
-      ["clock", "Set the clock, and keep it right with NTP."],
+      ["clock", "Set the clock, and synchronize it with NTP."],
     ]);
     expect(found[0]?.[1]).toMatch(
       /: that is (1 h 0 min|59 min \d+ s) before the newest entry in the database$/,
@@ -243,13 +243,13 @@ describe("where it cannot", () => {
     expect(await failures(["--data", folder(), "--port", port])).toEqual([
       [
         "port",
-        `127.0.0.1 port ${port} is held by another program`,
-        "Stop that one, or name another port with --port.",
+        `127.0.0.1 port ${port} is in use by another program`,
+        "Stop that program, or set another port with --port.",
       ],
     ]);
     await other.stop(true);
     expect(await failures(["--data", folder(), "--host", "192.0.2.1", "--port", port])).toEqual([
-      ["port", "192.0.2.1 is no address of this machine", "Name one with --host; 0.0.0.0 is all of them."],
+      ["port", "192.0.2.1 is not an address of this machine", "Set one with --host; 0.0.0.0 means all of them."],
     ]);
   });
 
@@ -280,16 +280,16 @@ describe("where it cannot", () => {
       cure: "Renew it.",
     });
     expect(await failures(tls(long, short))).toEqual([
-      ["TLS", `${short}.key is not the key of ${long}.pem`, "Name the pair that belongs together."],
+      ["TLS", `${short}.key does not match the certificate ${long}.pem`, "Set a matching certificate and key."],
     ]);
     expect((await failures(tls("/nowhere/cert", long)))[0]).toEqual([
       "TLS",
       "ENOENT: no such file or directory, open '/nowhere/cert.pem'",
-      "Name a certificate and its key (PEM) with --tls-cert and --tls-key.",
+      "Set a certificate and its key (PEM) with --tls-cert and --tls-key.",
     ]);
   });
 
-  test("names cannot be looked up: a warning, since a server without them runs", async () => {
+  test("names cannot be resolved: a warning, since a server without them runs", async () => {
     // An empty label: refused before anyone is asked.
     const { code, checks } = await doctor(["--data", folder(), "--dns-name", "a..b"]);
     expect([code, checks["DNS"]]).toEqual([
@@ -297,8 +297,8 @@ describe("where it cannot", () => {
       {
         name: "DNS",
         status: "warning",
-        detail: "a..b cannot be looked up",
-        cure: "Look at the machine's name servers (/etc/resolv.conf); --dns-name NAME asks for another name.",
+        detail: "a..b cannot be resolved",
+        cure: "Check the machine's name servers (/etc/resolv.conf); --dns-name NAME checks another name.",
       },
     ]);
   });
@@ -309,7 +309,7 @@ describe("where it cannot", () => {
     const { hostname, port } = new URL(mail.url);
     expect((await doctor(smtp(mail.url))).checks["SMTP"]).toMatchObject({
       status: "ok",
-      detail: `${hostname}:${port} answers and takes the login`,
+      detail: `${hostname}:${port} accepts the login`,
     });
     await mail.stop();
     const found = await failures(smtp(mail.url.replace("smtp://", "smtp://ada:hunter2@")));
@@ -372,7 +372,7 @@ test.each([
 });
 
 test.each([
-  [Date.UTC(2026, 0, 1) - 1, null, "that is before this program was written"],
+  [Date.UTC(2026, 0, 1) - 1, null, "that is before this version was released"],
   [Date.UTC(2026, 0, 1), null, null],
   [NOW, NOW + 1_000, null],
   [NOW, NOW + 1_001, "that is 1.0 s before the newest entry in the database"],

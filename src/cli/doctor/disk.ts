@@ -36,23 +36,23 @@ const DRIFT_MS_MAX = 2_000;
 /** The data folder: there or to be made, a folder, writable, and nobody else's to write. */
 export const folderCheck: Check = {
   name: "data folder",
-  cure: "Name another folder with --data.",
+  cure: "Set another folder with --data.",
   run({ config, folder, existing }) {
     const status = statSync(existing);
-    if (!status.isDirectory()) return failed(`${existing} is not a folder`, "Name another one with --data.");
+    if (!status.isDirectory()) return failed(`${existing} is not a folder`, "Set another folder with --data.");
     try {
       accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch {
       return failed(
-        `${existing} cannot be written`,
-        "Make it this user's (chown), or name another one with --data.",
+        `${existing} is not writable`,
+        "Change its owner to this user (chown), or set another folder with --data.",
       );
     }
     if (config.ephemeral) return ok(`temporary, in ${folder}`);
-    if (existing !== folder) return ok(`${folder} will be made by the first start`);
+    if (existing !== folder) return ok(`${folder} will be created by the first start`);
     const mode = (status.mode & 0o777).toString(8);
     if ((status.mode & OTHERS_MAY_WRITE) !== 0) {
-      return failed(`${folder} can be written by others (mode ${mode})`, `chmod 700 ${folder}`);
+      return failed(`${folder} is writable by others (mode ${mode})`, `chmod 700 ${folder}`);
     }
     return ok(`${folder}, mode ${mode}`);
   },
@@ -63,23 +63,23 @@ type Judge = (name: string, ephemeral: boolean) => Finding;
 
 const network: Judge = (name) =>
   failed(
-    `${name} is a network file system: SQLite's locks and its WAL do not hold there`,
+    `${name} is a network file system: SQLite's locks and its WAL do not work there`,
     "Put the data folder on a local disk, and copies of it (ninefold backup) on the network.",
   );
 const unknown: Judge = (name) =>
   warning(
-    `${name}: whether locks and fsync hold depends on what is behind it`,
-    "Use a local disk, unless you know that they do.",
+    `${name}: whether locks and fsync work depends on its implementation`,
+    "Use a local disk, unless you know that they work.",
   );
 const passing =
   (why: string, cure: string): Judge =>
   (name, ephemeral) =>
     ephemeral ? ok(name) : warning(`${name}: ${why}`, cure);
 const container = passing(
-  "the folder belongs to a container's own layer and goes with it",
+  "the folder is in the layer of a container and is deleted with it",
   "Mount a volume at the data folder.",
 );
-const memory = passing("the folder is in memory and does not outlast the machine", "Use a disk.");
+const memory = passing("the folder is in memory and is lost when the machine stops", "Use a disk.");
 
 /** By the magic numbers of statfs(2). */
 const FILE_SYSTEMS: Readonly<Record<number, readonly [name: string, judge: Judge]>> = {
@@ -105,9 +105,9 @@ const FILE_SYSTEMS: Readonly<Record<number, readonly [name: string, judge: Judge
 /** The kind of file system: SQLite's WAL needs memory that is shared within one machine, which network ones lack. */
 export const fileSystemCheck: Check = {
   name: "file system",
-  cure: "Name another folder with --data.",
+  cure: "Set another folder with --data.",
   run({ config, existing }) {
-    if (process.platform !== "linux") return skipped(`its kind is not looked at on ${process.platform}`);
+    if (process.platform !== "linux") return skipped(`not checked on ${process.platform}`);
     return judgeFileSystem(statfsSync(existing).type, config.ephemeral);
   },
 };
@@ -117,7 +117,7 @@ export function judgeFileSystem(type: number, ephemeral: boolean): Finding {
   // Some systems give the number signed.
   const unsigned = type >>> 0;
   const [name, judge] = FILE_SYSTEMS[unsigned] ?? [
-    `of a kind that is not known here (0x${unsigned.toString(16)})`,
+    `of an unknown kind (0x${unsigned.toString(16)})`,
     ok,
   ];
   return judge(name, ephemeral);
@@ -126,21 +126,21 @@ export function judgeFileSystem(type: number, ephemeral: boolean): Finding {
 /** Whether fsync works, and how long it takes. */
 export const fsyncCheck: Check = {
   name: "fsync",
-  cure: "Use a folder on a disk that works and can be written, with --data.",
+  cure: "Set a folder on a working, writable disk with --data.",
   run({ config, existing }) {
     const medianMs = withScratchFile(existing, fsyncMedianMs);
     const took = `${medianMs < 1 ? `${Math.round(medianMs * 1000)} µs` : `${medianMs.toFixed(1)} ms`} (median of ${FSYNC_ROUNDS})`;
-    if (config.durability !== "full") return ok(`${took}; with durability normal it is rarely waited for`);
+    if (config.durability !== "full") return ok(`${took}; with durability normal, changes rarely wait for it`);
     if (medianMs < FSYNC_MS_MIN) {
       return warning(
         `${took}: too fast to have reached a disk`,
-        "Look for what swallows it: a file system in memory, eatmydata, a mount option such as nobarrier.",
+        "Find what ignores it: a file system in memory, eatmydata, or a mount option such as nobarrier.",
       );
     }
     if (medianMs > FSYNC_MS_SLOW) {
       return warning(
         `${took}: every change waits for it`,
-        "Use a faster disk, or --durability normal where a power cut may take the last moments.",
+        "Use a faster disk, or --durability normal if a power cut may lose the latest changes.",
       );
     }
     return ok(took);
@@ -162,13 +162,13 @@ function fsyncMedianMs(file: number): number {
 /** Room on the disk. */
 export const spaceCheck: Check = {
   name: "free space",
-  cure: "Name another folder with --data.",
+  cure: "Set another folder with --data.",
   run({ existing }) {
     const { bavail, bsize } = statfsSync(existing);
     const free = bavail * bsize;
     const detail = `${formatAmount(free, "bytes")} free`;
-    const cure = "Make room, or put the data folder on a larger disk.";
-    if (free < FREE_BYTES_MIN) return failed(`${detail}: changes will be answered 503`, cure);
+    const cure = "Free space, or move the data folder to a larger disk.";
+    if (free < FREE_BYTES_MIN) return failed(`${detail}: changes will be rejected with 503`, cure);
     return free < FREE_BYTES_WARNING ? warning(detail, cure) : ok(detail);
   },
 };

@@ -18,7 +18,7 @@ const RENEWAL_DAYS = 14;
 /** The port: free, or held by a Ninefold that runs. */
 export const portCheck: Check = {
   name: "port",
-  cure: "Name others with --host and --port.",
+  cure: "Set another address or port with --host and --port.",
   async run({ config }) {
     const { host, port } = config;
     if (port === 0) return skipped("any free one is taken");
@@ -26,14 +26,14 @@ export const portCheck: Check = {
     if (trouble === null) return ok(`${host} port ${port} is free`);
     if (trouble === "EADDRINUSE") return heldBy(urlOf(config), `${host} port ${port}`);
     if (trouble === "EACCES") {
-      return failed(`${host} port ${port} is not for this user`, "Use a port from 1024 on, with --port.");
+      return failed(`${host} port ${port} requires root privileges`, "Use a port from 1024 on, with --port.");
     }
     if (trouble === "EADDRNOTAVAIL" || trouble === "ENOTFOUND") {
-      return failed(`${host} is no address of this machine`, "Name one with --host; 0.0.0.0 is all of them.");
+      return failed(`${host} is not an address of this machine`, "Set one with --host; 0.0.0.0 means all of them.");
     }
     return failed(
-      `${host} port ${port} cannot be listened on (${trouble})`,
-      "Name others with --host and --port.",
+      `${host} port ${port} is not available (${trouble})`,
+      "Set another address or port with --host and --port.",
     );
   },
 };
@@ -49,12 +49,12 @@ function listenTrouble(host: string, port: number): Promise<string | null> {
 
 async function heldBy(url: string, place: string): Promise<Finding> {
   const other = failed(
-    `${place} is held by another program`,
-    "Stop that one, or name another port with --port.",
+    `${place} is in use by another program`,
+    "Stop that program, or set another port with --port.",
   );
   try {
     const { status, body } = await ask({ url, key: null, timeoutMs: PING_TIMEOUT_MS }, "GET", "/v1/ping");
-    return status === 200 && body?.["pong"] === true ? ok(`${place} is held by a running Ninefold`) : other;
+    return status === 200 && body?.["pong"] === true ? ok(`${place} is in use by a running Ninefold`) : other;
   } catch {
     return other;
   }
@@ -63,22 +63,22 @@ async function heldBy(url: string, place: string): Promise<Finding> {
 /** The certificate and its key, where HTTPS is served. */
 export const tlsCheck: Check = {
   name: "TLS",
-  cure: "Name a certificate and its key (PEM) with --tls-cert and --tls-key.",
+  cure: "Set a certificate and its key (PEM) with --tls-cert and --tls-key.",
   run({ config: { tls } }) {
     if (tls === null) return skipped("not configured: HTTP is served");
     const certificate = new X509Certificate(readFileSync(tls.certPath));
     if (!certificate.checkPrivateKey(createPrivateKey(readFileSync(tls.keyPath)))) {
       return failed(
-        `${tls.keyPath} is not the key of ${tls.certPath}`,
-        "Name the pair that belongs together.",
+        `${tls.keyPath} does not match the certificate ${tls.certPath}`,
+        "Set a matching certificate and key.",
       );
     }
     const now = createSystemClock().now();
     if (Date.parse(certificate.validFrom) > now) {
-      return failed(`the certificate begins ${certificate.validFrom}`, "Use one that is valid now.");
+      return failed(`the certificate is valid only from ${certificate.validFrom}`, "Use a certificate that is valid now.");
     }
     const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
-    if (days < 0) return failed(`the certificate ended ${certificate.validTo}`, "Renew it.");
+    if (days < 0) return failed(`the certificate expired ${certificate.validTo}`, "Renew it.");
     const detail = `the certificate is valid for ${days} more days`;
     return days < RENEWAL_DAYS ? warning(detail, "Renew it.") : ok(detail);
   },
@@ -87,20 +87,20 @@ export const tlsCheck: Check = {
 /** Whether names can be looked up: monitors and webhooks to names need it, and nothing else does. */
 export const dnsCheck: Check = {
   name: "DNS",
-  cure: "Look at the machine's name servers (/etc/resolv.conf).",
+  cure: "Check the machine's name servers (/etc/resolv.conf).",
   async run({ dnsName }) {
     const cure =
-      "Look at the machine's name servers (/etc/resolv.conf); --dns-name NAME asks for another name.";
+      "Check the machine's name servers (/etc/resolv.conf); --dns-name NAME checks another name.";
     const late = new Promise<null>((resolve) => {
       realTimeout(DNS_TIMEOUT_MS, () => resolve(null));
     });
     try {
       const found = await Promise.race([createSystemResolver().resolve(dnsName), late]);
       if (found === null)
-        return warning(`no answer about ${dnsName} within ${DNS_TIMEOUT_MS / 1000} s`, cure);
+        return warning(`no response about ${dnsName} within ${DNS_TIMEOUT_MS / 1000} s`, cure);
       return ok(`${dnsName} is ${found.slice(0, 2).join(", ")}`);
     } catch {
-      return warning(`${dnsName} cannot be looked up`, cure);
+      return warning(`${dnsName} cannot be resolved`, cure);
     }
   },
 };
@@ -114,12 +114,12 @@ export const smtpCheck: Check = {
     const host = URL.parse(smtp.url)?.host ?? "";
     try {
       await verifySmtp(smtp.url);
-      return ok(`${host} answers and takes the login`);
+      return ok(`${host} accepts the login`);
     } catch (error) {
       const reason = error instanceof Error ? firstLine(error.message) : String(error);
       return failed(
         `${host}: ${reason}`,
-        "Look at smtp_url (host, port, user, password) and the way to that server.",
+        "Check smtp_url (host, port, user, password) and the connection to that server.",
       );
     }
   },

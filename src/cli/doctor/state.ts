@@ -42,11 +42,11 @@ export const sqliteCheck: Check = {
 /** The database file: Ninefold's, and not a newer one's. */
 export const databaseCheck: Check = {
   name: "database",
-  cure: "Put a backup back, or name the right folder with --data.",
+  cure: "Restore a backup, or set the right folder with --data.",
   run(target) {
     if (!target.config.ephemeral) assertLogBelongs(dataFilesOf(target.folder).database);
     const path = databasePath(target);
-    if (path === null) return skipped("there is none yet: the first start makes it");
+    if (path === null) return skipped("there is none yet: the first start creates it");
     const isHeld = isFolderHeld(dataFilesOf(target.folder).lock);
     // A running server begins its log anew at any moment: half of one and half of the other would look damaged.
     if (!isHeld) assertLogWhole(path);
@@ -54,7 +54,7 @@ export const databaseCheck: Check = {
     const size = formatAmount(statSync(path).size, "bytes");
     const steps = MIGRATIONS.length - schema;
     const age =
-      steps === 0 ? `schema ${schema}` : `schema ${schema}; the next start takes ${steps} further steps`;
+      steps === 0 ? `schema ${schema}` : `schema ${schema}; the next start applies ${steps} migrations`;
     const held = isHeld ? ", in use by a running server" : "";
     return ok(`${size}, ${age}${held}`);
   },
@@ -63,31 +63,31 @@ export const databaseCheck: Check = {
 /** The master key: there, the one that the database was made with, and nobody else's to read. */
 export const masterKeyCheck: Check = {
   name: "master key",
-  cure: "Put the right key back, or set NINEFOLD_MASTER_KEY.",
+  cure: "Restore the right key, or set NINEFOLD_MASTER_KEY.",
   run(target) {
     const { config, folder } = target;
     const path = dataFilesOf(folder).masterKey;
     const database = databasePath(target);
-    if (config.ephemeral) return skipped("an ephemeral server makes its own");
+    if (config.ephemeral) return skipped("an ephemeral server creates its own");
     const key = findMasterKey({ given: config.masterKey, path });
     if (key === null) {
-      if (database === null) return skipped("there is none yet: the first start makes it");
+      if (database === null) return skipped("there is none yet: the first start creates it");
       return failed(
-        `${path} is gone, and the database cannot be used without it`,
-        "Put the file back, or set NINEFOLD_MASTER_KEY.",
+        `${path} is missing, and the database cannot be used without it`,
+        "Restore the file, or set NINEFOLD_MASTER_KEY.",
       );
     }
     const facts = database === null ? null : factsOf(database);
     if (facts === "unreadable")
-      return skipped("the database cannot be read, so nobody knows whether it fits");
+      return skipped("the database cannot be read, so the key cannot be verified");
     const mark = facts?.masterKeyMark ?? null;
     if (mark !== null && !opensMark(key, mark)) {
-      return failed("it is not the one that the database was made with", "Put the right one back.");
+      return failed("it is not the key of the database", "Restore the right key.");
     }
     if (config.masterKey !== null) return ok("handed in, and right");
     const mode = statSync(path).mode & 0o777;
     if ((mode & OTHERS) !== 0) {
-      return failed(`${path} can be read by others (mode ${mode.toString(8)})`, `chmod 600 ${path}`);
+      return failed(`${path} is readable by others (mode ${mode.toString(8)})`, `chmod 600 ${path}`);
     }
     return ok(`${path}, mode ${mode.toString(8)}`);
   },
@@ -96,10 +96,10 @@ export const masterKeyCheck: Check = {
 /** The clock: not before what has happened already, and the one that the file system goes by. */
 export const clockCheck: Check = {
   name: "clock",
-  cure: "Use a folder that can be written, with --data.",
+  cure: "Set a writable folder with --data.",
   run(target) {
     const now = createSystemClock().now();
-    const cure = "Set the clock, and keep it right with NTP.";
+    const cure = "Set the clock, and synchronize it with NTP.";
     const wrong = clockTrouble(now, newestEntryAt(target)) ?? driftText(fileSystemDriftMs(target));
     if (wrong !== null) return failed(`${isoTime(now)}: ${wrong}`, cure);
     const jump = clockJump(now, clockTrustedAt(target));
@@ -109,7 +109,7 @@ export const clockCheck: Check = {
 
 /** What is wrong with a time, given that of the newest entry in a ledger; null when nothing is. */
 export function clockTrouble(now: number, newestEntryAt: number | null): string | null {
-  if (now < CLOCK_MIN_MS) return "that is before this program was written";
+  if (now < CLOCK_MIN_MS) return "that is before this version was released";
   if (newestEntryAt === null || newestEntryAt <= now + CLOCK_STEP_MS) return null;
   return `that is ${formatDuration(newestEntryAt - now)} before the newest entry in the database`;
 }
