@@ -249,7 +249,11 @@ describe("where it cannot", () => {
     ]);
     await other.stop(true);
     expect(await failures(["--data", folder(), "--host", "192.0.2.1", "--port", port])).toEqual([
-      ["port", "192.0.2.1 is not an address of this machine", "Set one with --host; 0.0.0.0 means all of them."],
+      [
+        "port",
+        "192.0.2.1 is not an address of this machine",
+        "Set one with --host; 0.0.0.0 means all of them.",
+      ],
     ]);
   });
 
@@ -280,7 +284,11 @@ describe("where it cannot", () => {
       cure: "Renew it.",
     });
     expect(await failures(tls(long, short))).toEqual([
-      ["TLS", `${short}.key does not match the certificate ${long}.pem`, "Set a matching certificate and key."],
+      [
+        "TLS",
+        `${short}.key does not match the certificate ${long}.pem`,
+        "Set a matching certificate and key.",
+      ],
     ]);
     expect((await failures(tls("/nowhere/cert", long)))[0]).toEqual([
       "TLS",

@@ -39,7 +39,8 @@ export const folderCheck: Check = {
   cure: "Set another folder with --data.",
   run({ config, folder, existing }) {
     const status = statSync(existing);
-    if (!status.isDirectory()) return failed(`${existing} is not a folder`, "Set another folder with --data.");
+    if (!status.isDirectory())
+      return failed(`${existing} is not a folder`, "Set another folder with --data.");
     try {
       accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch {
@@ -116,10 +117,7 @@ export const fileSystemCheck: Check = {
 export function judgeFileSystem(type: number, ephemeral: boolean): Finding {
   // Some systems give the number signed.
   const unsigned = type >>> 0;
-  const [name, judge] = FILE_SYSTEMS[unsigned] ?? [
-    `of an unknown kind (0x${unsigned.toString(16)})`,
-    ok,
-  ];
+  const [name, judge] = FILE_SYSTEMS[unsigned] ?? [`of an unknown kind (0x${unsigned.toString(16)})`, ok];
   return judge(name, ephemeral);
 }
 
@@ -130,7 +128,8 @@ export const fsyncCheck: Check = {
   run({ config, existing }) {
     const medianMs = withScratchFile(existing, fsyncMedianMs);
     const took = `${medianMs < 1 ? `${Math.round(medianMs * 1000)} µs` : `${medianMs.toFixed(1)} ms`} (median of ${FSYNC_ROUNDS})`;
-    if (config.durability !== "full") return ok(`${took}; with durability normal, changes rarely wait for it`);
+    if (config.durability !== "full")
+      return ok(`${took}; with durability normal, changes rarely wait for it`);
     if (medianMs < FSYNC_MS_MIN) {
       return warning(
         `${took}: too fast to have reached a disk`,

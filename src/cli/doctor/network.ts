@@ -29,7 +29,10 @@ export const portCheck: Check = {
       return failed(`${host} port ${port} requires root privileges`, "Use a port from 1024 on, with --port.");
     }
     if (trouble === "EADDRNOTAVAIL" || trouble === "ENOTFOUND") {
-      return failed(`${host} is not an address of this machine`, "Set one with --host; 0.0.0.0 means all of them.");
+      return failed(
+        `${host} is not an address of this machine`,
+        "Set one with --host; 0.0.0.0 means all of them.",
+      );
     }
     return failed(
       `${host} port ${port} is not available (${trouble})`,
@@ -75,7 +78,10 @@ export const tlsCheck: Check = {
     }
     const now = createSystemClock().now();
     if (Date.parse(certificate.validFrom) > now) {
-      return failed(`the certificate is valid only from ${certificate.validFrom}`, "Use a certificate that is valid now.");
+      return failed(
+        `the certificate is valid only from ${certificate.validFrom}`,
+        "Use a certificate that is valid now.",
+      );
     }
     const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
     if (days < 0) return failed(`the certificate expired ${certificate.validTo}`, "Renew it.");
@@ -89,8 +95,7 @@ export const dnsCheck: Check = {
   name: "DNS",
   cure: "Check the machine's name servers (/etc/resolv.conf).",
   async run({ dnsName }) {
-    const cure =
-      "Check the machine's name servers (/etc/resolv.conf); --dns-name NAME checks another name.";
+    const cure = "Check the machine's name servers (/etc/resolv.conf); --dns-name NAME checks another name.";
     const late = new Promise<null>((resolve) => {
       realTimeout(DNS_TIMEOUT_MS, () => resolve(null));
     });

@@ -78,8 +78,7 @@ export const masterKeyCheck: Check = {
       );
     }
     const facts = database === null ? null : factsOf(database);
-    if (facts === "unreadable")
-      return skipped("the database cannot be read, so the key cannot be verified");
+    if (facts === "unreadable") return skipped("the database cannot be read, so the key cannot be verified");
     const mark = facts?.masterKeyMark ?? null;
     if (mark !== null && !opensMark(key, mark)) {
       return failed("it is not the key of the database", "Restore the right key.");

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { toast } from "../../core/toasts.ts";
@@ -29,7 +29,8 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
   };
   const isBehind = flag.version !== base.flag.version;
   const isSame = isSameDefinition(flag, base.flag);
-  useEffect(() => {
+  // Runs in the same turn as the rendering: what is typed in between would be discarded.
+  useLayoutEffect(() => {
     if (isBehind && isSame) setBase({ flag, draft: base.draft });
     else if (isBehind && !isTouched) load();
   }, [isBehind, isSame, isTouched]);
