@@ -67,7 +67,9 @@ function compareLink(entry: MeterEntry, before: { sequence: number; balance: num
   const problems: string[] = [];
   const name = `meter row ${entry.meter_ref}, entry ${entry.sequence}`;
   if (entry.previous !== before.sequence) {
-    problems.push(`${name}: refers to ${entry.previous} as the previous entry, but that is ${before.sequence}`);
+    problems.push(
+      `${name}: refers to ${entry.previous} as the previous entry, but that is ${before.sequence}`,
+    );
   }
   if (entry.balance_after !== before.balance + entry.amount) {
     problems.push(`${name}: ${before.balance} changed by ${entry.amount} is not ${entry.balance_after}`);

@@ -36,7 +36,7 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
   if (found !== null) return found;
   if (source.databaseExists) {
     throw new StartupError(
-      `The database exists but its master key ${source.path} is gone. Put the file back, or set NINEFOLD_MASTER_KEY.`,
+      `The database exists but its master key ${source.path} is missing. Restore the file, or set NINEFOLD_MASTER_KEY.`,
     );
   }
   const key = randomBytes(MASTER_KEY_BYTES);

@@ -149,7 +149,7 @@ describe("a receipt of the chain", () => {
       valid: false,
       checks: { signature_valid: false, content_hash_matches: true, chain_link_valid: false },
       errors: expect.arrayContaining([
-        "public_key does not match the certificate this project's chain",
+        "public_key is not the key of this project's chain",
       ]) as unknown as string[],
     });
   });

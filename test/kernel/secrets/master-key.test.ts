@@ -131,7 +131,7 @@ describe("beside an existing database", () => {
     firstStart(HEX);
     const message = refusal(() => open());
     expect(message).toBe(
-      `The database exists but its master key ${path} is gone. Restore the file, or set NINEFOLD_MASTER_KEY.`,
+      `The database exists but its master key ${path} is missing. Restore the file, or set NINEFOLD_MASTER_KEY.`,
     );
     expect(existsSync(path)).toBe(false);
   });
