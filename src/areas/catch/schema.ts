@@ -27,7 +27,9 @@ const BucketId = Type.String({ examples: ["brave-otter-314159"] });
 /** An event's id for examples. */
 export const EVENT_ID = "evt_1jjbpshg000";
 
-const State = oneOf(BUCKET_STATES);
+const State = oneOf(BUCKET_STATES, {
+  description: "`paused` (initially) stores events and forwards none; `live` forwards them.",
+});
 const EventStatusName = oneOf(EVENT_STATUSES);
 const VerificationName = oneOf(VERIFICATIONS);
 const ProviderOrNull = orNull(oneOf(PROVIDERS));
@@ -37,7 +39,7 @@ export const Time = Type.String({ format: "date-time", description: "Time as RFC
 export const ProviderName = Type.String({
   maxLength: ID_LENGTH_MAX,
   errorMessage: `must be one of ${PROVIDERS.join(", ")}`,
-  description: `One of ${PROVIDERS.join(", ")}.`,
+  description: "Provider of the events, such as `stripe`.",
   examples: ["stripe"],
 });
 
@@ -57,7 +59,7 @@ const Delivery = oneOf(DELIVERIES, {
 
 const SigningSecret = orNull(Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }), {
   errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters, or null for none`,
-  description: "Signing secret of the provider. It is not returned.",
+  description: "Signing secret of the provider, stored encrypted and not returned; null removes it.",
 });
 
 const GivenName = name("Optional name, unique within the project.");
@@ -87,7 +89,13 @@ export const BucketCreateBody = Type.Object(
   {
     target_url: Type.Optional(TargetUrl),
     delivery: Type.Optional(Delivery),
-    provider: Type.Optional(orNull(ProviderName, { errorMessage: "must be a string" })),
+    provider: Type.Optional(
+      orNull(ProviderName, {
+        errorMessage: "must be a string",
+        description:
+          "Provider whose signatures are verified; it cannot be changed. Without one, Stripe, GitHub, Shopify and Svix are detected by their headers.",
+      }),
+    ),
     signing_secret: Type.Optional(SigningSecret),
     name: Type.Optional(Name),
     ...SettingsInput,

@@ -6,6 +6,7 @@ import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 export const FlagKey = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{0,${FLAG_KEY_LENGTH_MAX - 1}}$`,
   errorMessage: `must be 1 to ${FLAG_KEY_LENGTH_MAX} lower-case letters, digits, dashes or underscores, starting with a letter or digit`,
+  description: "Key of the flag, unique within the project; `config` is reserved.",
   examples: ["new-checkout"],
 });
 
@@ -37,7 +38,12 @@ function uncheckedOrNull<Schema extends TSchema>(schema: Schema) {
  */
 export const FlagBody = named("FlagBody", {
   flag_key: FlagKey,
-  enabled: Type.Any({ type: "boolean", errorMessage: "must be true or false", examples: [true] }),
+  enabled: Type.Any({
+    type: "boolean",
+    errorMessage: "must be true or false",
+    description: "Whether the flag is on. While it is off, `off_variant` is served to everyone.",
+    examples: [true],
+  }),
   description: Type.Optional(
     Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
       errorMessage: `must be a string of at most ${DESCRIPTION_LENGTH_MAX} characters`,
@@ -47,13 +53,20 @@ export const FlagBody = named("FlagBody", {
   ),
   type: uncheckedOrNull(DEFINITION.type),
   variants: uncheckedOrNull(DEFINITION.variants),
-  default: uncheckedOrNull(DEFINITION.default),
+  default: unchecked(
+    orNull(DEFINITION.default, {
+      description:
+        "Result if no rule matches. Default: the variant `on`; required for other types than `boolean`.",
+    }),
+  ),
   off_variant: unchecked(DEFINITION.off_variant),
   rules: uncheckedOrNull(DEFINITION.rules),
   tags: uncheckedOrNull(DEFINITION.tags),
   metadata: uncheckedOrNull(DEFINITION.metadata),
   server_only: uncheckedOrNull(DEFINITION.server_only),
-  archived: uncheckedOrNull(Type.Boolean()),
+  archived: uncheckedOrNull(
+    Type.Boolean({ description: "Whether the flag is omitted from lists and never evaluated." }),
+  ),
   if_version: uncheckedOrNull(
     Type.Integer({
       minimum: 0,

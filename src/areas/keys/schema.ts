@@ -65,6 +65,7 @@ const MeterId = Type.String({
 export const RatelimitName = Type.String({
   pattern: `^[a-z0-9_.-]{1,${RATELIMIT_NAME_LENGTH_MAX}}$`,
   errorMessage: `must be 1 to ${RATELIMIT_NAME_LENGTH_MAX} lower-case letters, digits or characters of _.-`,
+  description: "Name of the limit, unique within the key.",
   examples: ["requests"],
 });
 
@@ -108,7 +109,11 @@ const Ratelimit = named("KeyRatelimit", {
 export type Ratelimit = Static<typeof Ratelimit>;
 
 const REFILL = {
-  every: oneOf(["day", "month"], { errorMessage: "must be day or month", examples: ["month"] }),
+  every: oneOf(["day", "month"], {
+    errorMessage: "must be day or month",
+    description: "Period of the refills, at 00:00 UTC. Several missed refills count once.",
+    examples: ["month"],
+  }),
   amount: integer(1, Number.MAX_SAFE_INTEGER, {
     description: "Number of uses after a refill. A refill does not lower a higher number.",
     examples: [10_000],
@@ -165,9 +170,15 @@ const CHANGEABLE = {
     ),
     { description: "Rate limits of the key. The token buckets are in memory and full after a restart." },
   ),
-  uses: optional(Type.Object({ ...Uses.properties, refill: optional(Type.Object(REFILL)) }), {
-    description: "Number of times the key can be used. Null: unlimited.",
-  }),
+  uses: optional(
+    Type.Object({
+      ...Uses.properties,
+      refill: optional(Type.Object(REFILL), { description: "Recurring refill of the uses." }),
+    }),
+    {
+      description: "Number of times the key can be used. Null: unlimited.",
+    },
+  ),
   allowed_ips: optional(
     listOf(text({ min: 1, max: CLIENT_IP_LENGTH_MAX }), ALLOWED_IPS_MAX, { examples: [["203.0.113.0/24"]] }),
     {
@@ -176,11 +187,12 @@ const CHANGEABLE = {
   ),
 };
 
-const Name = text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Warehouse"] });
+const Name = text({ min: 1, max: NAME_LENGTH_MAX, description: "Name of the key.", examples: ["Warehouse"] });
 const Scopes = Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
   minItems: 1,
   maxItems: SCOPES_MAX,
   errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
+  description: "Scopes of the key: of this API for the prefix `sm`, otherwise any texts.",
   examples: [["orders:read"]],
 });
 

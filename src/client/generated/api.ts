@@ -203,25 +203,33 @@ export interface BucketCreateBody {
   target_url?: string | null | undefined;
   /** `push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them. */
   delivery?: "push" | "pull" | undefined;
-  /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
+  /** Provider whose signatures are verified; it cannot be changed. Without one, Stripe, GitHub, Shopify and Svix are detected by their headers. */
   provider?: string | null | undefined;
-  /** Signing secret of the provider. It is not returned. */
+  /** Signing secret of the provider, stored encrypted and not returned; null removes it. */
   signing_secret?: string | null | undefined;
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
+  /** `mark` (default) stores requests with an invalid signature; `reject` does not, and they are free of charge. */
   verification_mode?: "mark" | "reject" | undefined;
+  /** Response to stored requests, as `status`, `content_type` and `body`; null for the default JSON. */
   response?: BucketResponse | null | undefined;
+  /** Status of responses to requests with an invalid signature. Default: 200; 401 for `discord`. */
   invalid_status?: 200 | 400 | 401 | 403 | null | undefined;
-  /** Status of responses to requests beyond the bucket's limits. */
+  /** Status of responses to `rate_limited`, `panic_mode` and `insufficient_balance`. Default: 200; with 429 or 503, providers retry. */
   overload_status?: 200 | 429 | 503 | undefined;
+  /** Previous secret, which is also valid until `previous_expires_at`. */
   previous_signing_secret?: string | null | undefined;
+  /** End of the validity of the previous secret, as RFC 3339, at most 30 days ahead. */
   previous_expires_at?: string | null | undefined;
-  /** Time for which repeated events are detected, in hours; 0 to disable. */
+  /** Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled. */
   deduplicate_hours?: number | undefined;
-  /** Retention of events, in hours; null for the tier's retention. */
+  /** Retention of events, in hours, at most the tier's; null for the tier's. */
   retention_hours?: number | null | undefined;
+  /** Methods of requests that are stored; others are `ignored`. Default: POST, PUT, PATCH, DELETE. */
   methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
+  /** Recipe for signatures of a sender without a preset. */
   signature?: BucketSignature | null | undefined;
+  /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
 }
 
@@ -234,24 +242,35 @@ export interface BucketResponse {
 
 /** The body of `POST /v1/catch/buckets`, `signature`, `one of`. */
 export interface BucketSignature {
+  /** Name of the signature's header. */
   header: string;
+  /** For `ed25519` and `ecdsa-p256-sha256` the secret is the public key (raw, SPKI or PEM). With `token` the header is the secret. */
   algorithm: "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-p256-sha256" | "token";
+  /** Encoding of the signature. Default: `hex`. */
   encoding?: "hex" | "base64" | "base64url" | undefined;
+  /** Prefix of each signature, such as `sha256=`. */
   prefix?: string | undefined;
+  /** Separator between signatures. Default: a comma. */
   separator?: string | undefined;
+  /** Separator of a header that is a list of `k=v`. */
   pairs?: "," | ";" | undefined;
+  /** With `pairs`: key of the signature. */
   signature_key?: string | undefined;
+  /** With `pairs`: key of the timestamp. */
   timestamp_key?: string | undefined;
+  /** Name of the timestamp's header. */
   timestamp_header?: string | undefined;
+  /** Format of the timestamp. Default: `unix`. */
   timestamp_format?: "unix" | "unix_ms" | "rfc3339" | undefined;
   /** Tolerance of a signature's timestamp, in seconds; 0 for any age. Default: 300. */
   tolerance_seconds?: number | undefined;
   /** Signed content: text that contains `{body}` once, and `{timestamp}`, `{id:<header>}`, `{url}`, `{method}` or `{path}` as needed. */
   template?: string | undefined;
+  /** Encoding of the secret. Default: `text`. */
   secret_encoding?: "text" | "base64" | "hex" | "whsec" | undefined;
-  /** `header:name`, or a JSON pointer into the body. */
+  /** Source of the event's ID: `header:name`, or a JSON pointer into the body, of up to 8 levels. */
   event_id?: string | undefined;
-  /** `header:name`, or a JSON pointer into the body. */
+  /** Source of the event's type, like `event_id`. */
   event_type?: string | undefined;
 }
 
@@ -316,6 +335,7 @@ export interface Bucket {
   methods: ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[];
   signature: BucketSignature | null;
   challenge: { has_token: boolean; query: string | null; as: "text" | "json"; field: string | null } | null;
+  /** `paused` (initially) stores events and forwards none; `live` forwards them. */
   state: "paused" | "live";
   delivery: "push" | "pull";
   /** Time as RFC 3339, in UTC. */
@@ -333,28 +353,37 @@ export type BucketList = { buckets: Bucket[] };
 
 /** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
 export interface BucketUpdateBody {
+  /** `paused` (initially) stores events and forwards none; `live` forwards them. */
   state?: "paused" | "live" | undefined;
   /** HTTPS URL that events are forwarded to. Optional with `delivery: pull`. */
   target_url?: string | null | undefined;
   /** `push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them. */
   delivery?: "push" | "pull" | undefined;
-  /** Signing secret of the provider. It is not returned. */
+  /** Signing secret of the provider, stored encrypted and not returned; null removes it. */
   signing_secret?: string | null | undefined;
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
+  /** `mark` (default) stores requests with an invalid signature; `reject` does not, and they are free of charge. */
   verification_mode?: "mark" | "reject" | undefined;
+  /** Response to stored requests, as `status`, `content_type` and `body`; null for the default JSON. */
   response?: BucketResponse | null | undefined;
+  /** Status of responses to requests with an invalid signature. Default: 200; 401 for `discord`. */
   invalid_status?: 200 | 400 | 401 | 403 | null | undefined;
-  /** Status of responses to requests beyond the bucket's limits. */
+  /** Status of responses to `rate_limited`, `panic_mode` and `insufficient_balance`. Default: 200; with 429 or 503, providers retry. */
   overload_status?: 200 | 429 | 503 | undefined;
+  /** Previous secret, which is also valid until `previous_expires_at`. */
   previous_signing_secret?: string | null | undefined;
+  /** End of the validity of the previous secret, as RFC 3339, at most 30 days ahead. */
   previous_expires_at?: string | null | undefined;
-  /** Time for which repeated events are detected, in hours; 0 to disable. */
+  /** Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled. */
   deduplicate_hours?: number | undefined;
-  /** Retention of events, in hours; null for the tier's retention. */
+  /** Retention of events, in hours, at most the tier's; null for the tier's. */
   retention_hours?: number | null | undefined;
+  /** Methods of requests that are stored; others are `ignored`. Default: POST, PUT, PATCH, DELETE. */
   methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
+  /** Recipe for signatures of a sender without a preset. */
   signature?: BucketSignature | null | undefined;
+  /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
 }
 
@@ -519,7 +548,7 @@ export interface CatchReplayBody {
   /** End of the time of receipt, exclusive, as RFC 3339. */
   until?: string | undefined;
   status?: "pending" | "delivered" | "failed" | undefined;
-  /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
+  /** Provider of the events, such as `stripe`. */
   provider?: string | undefined;
   event_type?: string | undefined;
   /** IDs of the events to replay. Replaces the other filters. */
@@ -573,6 +602,7 @@ export interface CheckBody {
   /** Rate limits of the key to apply in addition to its automatic ones, or at another cost. */
   ratelimits?:
     | readonly {
+        /** Name of the limit, unique within the key. */
         name: string;
         /** Number of tokens to take, at most the limit. Default 1. */
         cost?: number | null | undefined;
@@ -606,6 +636,7 @@ export interface CheckHold {
   amount: number;
   /** Id of the meter; by default the key's `meter_id`, or its `owner_id` if it has none. */
   meter_id?: string | undefined;
+  /** Time until the hold expires, in seconds. */
   ttl_seconds?: number | undefined;
   /** Id of the hold, unique in the project. Default: a UUID. */
   hold_id?: string | undefined;
@@ -691,14 +722,20 @@ export interface FlagDefinition {
   flag_key: string;
   enabled: boolean;
   description: string | null;
+  /** Type of the values. Default: `boolean`. */
   type: "boolean" | "string" | "number" | "object";
+  /** Values by name, at most 16 KiB each. Default: `on` true and `off` false; required for other types than `boolean`. */
   variants: Record<string, unknown>;
   default: FlagServe;
-  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. */
+  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`. */
   off_variant: string | null;
+  /** Rules in the order in which they are evaluated: `name`, `when` and `serve`. */
   rules: FlagRule[];
+  /** Tags by which flags can be listed. */
   tags: string[];
+  /** Your own data, 2 KiB as JSON, returned with every evaluation. */
   metadata: Record<string, string | number | boolean>;
+  /** Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers. */
   server_only: boolean;
   archived: boolean;
   /** Version of the flag: the project's change counter at the flag's last change. */
@@ -714,15 +751,18 @@ export interface FlagDefinition {
 
 /** The body of `POST /v1/gate`, `default`, `one of`. */
 export interface FlagServe {
+  /** Name of the variant that is served to everyone. */
   variant?: string | undefined;
+  /** Variants with weights, instead of `variant`. */
   split?:
     | readonly {
         /** Name of a variant. Null continues with the next rule; in `default` it serves `off_variant`. */
         variant: string | null;
+        /** Share of the variant, relative to the sum of all weights. */
         weight: number;
       }[]
     | undefined;
-  /** Name of the attribute that is hashed. Default: `targetingKey`. */
+  /** Name of the attribute that is hashed. Default: `targetingKey`. If it is missing, empty or an object, the next rule applies; in `default`, `off_variant`. */
   by?: string | undefined;
   /** Seed of the hash: splits with the same seed assign alike. Default: the flag's key. */
   seed?: string | undefined;
@@ -737,6 +777,7 @@ export type FlagRule = { name?: string | undefined; when: readonly FlagCondition
 export interface FlagCondition {
   /** Name of a context attribute; dots select members of objects. `$now` is the server's time. */
   attribute: string;
+  /** Comparison of the attribute with the values. */
   op:
     | "in"
     | "starts_with"
@@ -754,8 +795,11 @@ export interface FlagCondition {
     | "semver_lt"
     | "semver_lte"
     | "exists";
+  /** Values to compare with; exactly one for numbers, dates and versions, none for `exists`. */
   values?: readonly (string | number | boolean)[] | undefined;
+  /** Whether the result is inverted. */
   not?: boolean | undefined;
+  /** Whether texts are compared in lower case. */
   ignore_case?: boolean | undefined;
 }
 
@@ -770,19 +814,25 @@ export type FlagKeys = { flags: string[] };
 
 /** The body of `POST /v1/gate`. */
 export interface FlagBody {
+  /** Key of the flag, unique within the project; `config` is reserved. */
   flag_key: string;
+  /** Whether the flag is on. While it is off, `off_variant` is served to everyone. */
   enabled: boolean;
   /** Description for people. Omit it to leave it unchanged; null removes it. The same applies to all fields below. */
   description?: string | null | undefined;
+  /** Type of the values. Default: `boolean`. */
   type?: "boolean" | "string" | "number" | "object" | null | undefined;
   variants?: Record<string, unknown> | null | undefined;
+  /** Result if no rule matches. Default: the variant `on`; required for other types than `boolean`. */
   default?: FlagServe | null | undefined;
-  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. */
+  /** Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`. */
   off_variant?: string | null | undefined;
   rules?: readonly FlagRule[] | null | undefined;
   tags?: readonly string[] | null | undefined;
   metadata?: Record<string, string | number | boolean> | null | undefined;
+  /** Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers. */
   server_only?: boolean | null | undefined;
+  /** Whether the flag is omitted from lists and never evaluated. */
   archived?: boolean | null | undefined;
   /** Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`. */
   if_version?: number | null | undefined;
@@ -800,7 +850,9 @@ export interface FlagSaved {
 export interface KeyCreateBody {
   /** Start of the secret. A key with the prefix `sm` is a Bearer credential of this API. */
   prefix: string;
+  /** Name of the key. */
   name: string;
+  /** Scopes of the key: of this API for the prefix `sm`, otherwise any texts. */
   scopes: readonly string[];
   /** Tag by which keys can be listed. */
   environment?: string | null | undefined;
@@ -817,6 +869,7 @@ export interface KeyCreateBody {
   /** Rate limits of the key. The token buckets are in memory and full after a restart. */
   ratelimits?:
     | readonly {
+        /** Name of the limit, unique within the key. */
         name: string;
         /** Number of tokens in a full bucket. */
         limit: number;
@@ -834,8 +887,10 @@ export interface KeyCreateBody {
     | {
         /** Number of uses left. */
         remaining: number;
+        /** Recurring refill of the uses. */
         refill?:
           | {
+              /** Period of the refills, at 00:00 UTC. Several missed refills count once. */
               every: "day" | "month";
               /** Number of uses after a refill. A refill does not lower a higher number. */
               amount: number;
@@ -878,6 +933,7 @@ export interface KeyCreated {
 
 /** What `POST /v1/keys` answers, `ratelimits`, `[]`. */
 export interface KeyRatelimit {
+  /** Name of the limit, unique within the key. */
   name: string;
   /** Number of tokens in a full bucket. */
   limit: number;
@@ -895,6 +951,7 @@ export interface KeyUses {
   remaining: number;
   /** Recurring refill of the uses, at 00:00 UTC. Without it, none. */
   refill?: {
+    /** Period of the refills, at 00:00 UTC. Several missed refills count once. */
     every: "day" | "month";
     /** Number of uses after a refill. A refill does not lower a higher number. */
     amount: number;
@@ -950,7 +1007,9 @@ export interface KeyItem {
 
 /** The body of `PATCH /v1/keys/{id}`. */
 export interface KeyPatchBody {
+  /** Name of the key. */
   name?: string | undefined;
+  /** Scopes of the key: of this API for the prefix `sm`, otherwise any texts. */
   scopes?: readonly string[] | undefined;
   /** Tag by which keys can be listed. */
   environment?: string | null | undefined;
@@ -967,6 +1026,7 @@ export interface KeyPatchBody {
   /** Rate limits of the key. The token buckets are in memory and full after a restart. */
   ratelimits?:
     | readonly {
+        /** Name of the limit, unique within the key. */
         name: string;
         /** Number of tokens in a full bucket. */
         limit: number;
@@ -984,8 +1044,10 @@ export interface KeyPatchBody {
     | {
         /** Number of uses left. */
         remaining: number;
+        /** Recurring refill of the uses. */
         refill?:
           | {
+              /** Period of the refills, at 00:00 UTC. Several missed refills count once. */
               every: "day" | "month";
               /** Number of uses after a refill. A refill does not lower a higher number. */
               amount: number;
@@ -1093,6 +1155,7 @@ export interface KeyVerifyBody {
   /** Rate limits of the key to apply in addition to its automatic ones, or at another cost. */
   ratelimits?:
     | readonly {
+        /** Name of the limit, unique within the key. */
         name: string;
         /** Number of tokens to take, at most the limit. Default 1. */
         cost?: number | null | undefined;
@@ -1200,12 +1263,19 @@ export type TermRemoved = { success: true };
 export interface MeterAlert {
   /** Id of the meter; null for the project's alert. */
   meter_id: string | null;
+  /** Available credits below which the alert is sent. */
   threshold: number;
+  /** URL that receives the alert as a signed webhook. */
   webhook_url: string;
 }
 
 /** The body of `PUT /v1/meter/alert`. */
-export type AlertBody = { threshold: number; webhook_url: string };
+export interface AlertBody {
+  /** Available credits below which the alert is sent. */
+  threshold: number;
+  /** URL that receives the alert as a signed webhook. */
+  webhook_url: string;
+}
 
 /** What `GET /v1/meter/{meterId}/balance` answers. */
 export interface MeterState {
@@ -1258,11 +1328,11 @@ export interface LedgerEntry {
 
 /** The body of `POST /v1/meter/{meterId}/holds/{hold_id}/capture`. */
 export interface CaptureBody {
-  /** Credits to deduct. Default: all credits of the hold. */
+  /** Credits to deduct; 0 releases the hold. Default: all credits of the hold. */
   amount?: number | undefined;
-  /** Whether to release the rest; false keeps it on hold. */
+  /** Whether to release the rest; false keeps it on hold, at most 1000 times. */
   final?: boolean | undefined;
-  /** Behavior if the amount exceeds the hold: reject the capture, or also take available credits up to the amount. */
+  /** If the amount exceeds the hold: `reject` (default, 400), or `cap`, which also takes available credits and returns the missing rest as `shortfall`. */
   over?: "reject" | "cap" | undefined;
 }
 
@@ -1293,16 +1363,21 @@ export interface MeterHold {
 export interface HoldBody {
   /** Credits; 1 or more. */
   amount: number;
+  /** Time until the hold expires, in seconds. */
   ttl_seconds?: number | undefined;
   /** Id of the hold, unique in the project. Default: a UUID. */
   hold_id?: string | undefined;
-  /** Whether to hold the available credits if they are less than the amount. */
+  /** Whether to hold the available credits, at least 1, if they are less than the amount. */
   at_most?: boolean | undefined;
+  /** Your own data: at most 10 strings by name, 1 KiB as JSON. */
   metadata?: Record<string, string> | undefined;
 }
 
 /** The body of `POST /v1/meter/{meterId}/holds/{hold_id}/extend`. */
-export type ExtendBody = { ttl_seconds: number };
+export interface ExtendBody {
+  /** Time until the hold expires, in seconds. */
+  ttl_seconds: number;
+}
 
 /** What `GET /v1/meter/{meterId}/holds` answers. */
 export interface HoldsPage {
@@ -1996,6 +2071,7 @@ export interface StatusPageCreateBody {
     | readonly {
         /** Heading of the group; empty for none. */
         name: string;
+        /** Ids of the monitors, in the order in which the page shows them. */
         monitor_ids: readonly string[];
       }[]
     | undefined;
@@ -2019,6 +2095,7 @@ export interface StatusPage extends StatusPageSummary {
   groups: {
     /** Heading of the group; empty for none. */
     name: string;
+    /** Ids of the monitors, in the order in which the page shows them. */
     monitor_ids: string[];
   }[];
 }
@@ -2076,6 +2153,7 @@ export interface StatusPageUpdateBody {
     | readonly {
         /** Heading of the group; empty for none. */
         name: string;
+        /** Ids of the monitors, in the order in which the page shows them. */
         monitor_ids: readonly string[];
       }[]
     | undefined;
@@ -2332,31 +2410,34 @@ export type RelayCancelled = { relay_id: string; status: "cancelled" };
 
 /** The body of `PATCH /v1/relay/endpoints/{endpoint_id}`. */
 export interface RelayEndpointPatch {
+  /** URL that receives the messages. A change also applies to pending deliveries. */
   url?: string | undefined;
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
+  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels?: readonly string[] | undefined;
   filter?: object | null | undefined;
+  /** Description for people. */
   description?: string | null | undefined;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
-  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly string[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | undefined;
-  /** Maximum attempts per second; null for no limit. */
+  /** Maximum attempts per second; further deliveries wait. Null (default) for no limit. */
   max_per_second?: number | null | undefined;
-  /** Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order. */
+  /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
-  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. */
+  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
   disable_after_hours?: number | undefined;
-  /** Whether the account receives an e-mail when the endpoint is disabled. */
+  /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
   notify_email?: boolean | undefined;
-  /** Whether the log of attempts stores responses. */
+  /** Whether the log of attempts stores responses. Default: true. */
   keep_responses?: boolean | undefined;
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself. */
+  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
@@ -2367,27 +2448,30 @@ export interface RelayEndpointItem {
   endpoint_id: string;
   /** Optional name, unique within the project. */
   name: string | null;
+  /** URL that receives the messages. A change also applies to pending deliveries. */
   url: string;
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types: string[];
+  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels: string[];
   filter: Record<string, unknown> | null;
+  /** Description for people. */
   description: string | null;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format: "envelope" | "raw";
-  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule: string[];
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms: number;
-  /** Maximum attempts per second; null for no limit. */
+  /** Maximum attempts per second; further deliveries wait. Null (default) for no limit. */
   max_per_second: number | null;
-  /** Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order. */
+  /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency: number;
-  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. */
+  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
   disable_after_hours: number;
-  /** Whether the account receives an e-mail when the endpoint is disabled. */
+  /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
   notify_email: boolean;
-  /** Whether the log of attempts stores responses. */
+  /** Whether the log of attempts stores responses. Default: true. */
   keep_responses: boolean;
   /** Headers of every request, with `[secret]` in place of values that may be secret. */
   headers: Record<string, string>;
@@ -2412,31 +2496,34 @@ export interface RelayEndpointItem {
 
 /** The body of `POST /v1/relay/endpoints`. */
 export interface RelayEndpointBody {
+  /** URL that receives the messages. A change also applies to pending deliveries. */
   url: string;
   /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
   event_types?: readonly string[] | undefined;
+  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels?: readonly string[] | undefined;
   filter?: object | null | undefined;
+  /** Description for people. */
   description?: string | null | undefined;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format?: "envelope" | "raw" | undefined;
-  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly string[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | undefined;
-  /** Maximum attempts per second; null for no limit. */
+  /** Maximum attempts per second; further deliveries wait. Null (default) for no limit. */
   max_per_second?: number | null | undefined;
-  /** Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order. */
+  /** Maximum concurrent attempts. Default: 16; with 1 the endpoint receives its deliveries in order. */
   max_concurrency?: number | undefined;
-  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. */
+  /** Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: 120. */
   disable_after_hours?: number | undefined;
-  /** Whether the account receives an e-mail when the endpoint is disabled. */
+  /** Whether the account receives an e-mail when the endpoint is disabled. Default: true. */
   notify_email?: boolean | undefined;
-  /** Whether the log of attempts stores responses. */
+  /** Whether the log of attempts stores responses. Default: true. */
   keep_responses?: boolean | undefined;
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
-  /** Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself. */
+  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
@@ -2478,7 +2565,11 @@ export interface RelaySecretRotated {
 }
 
 /** The body of `POST /v1/relay/endpoints/{endpoint_id}/test`. */
-export type RelayEndpointTestBody = { event_type?: string | undefined; payload?: object | undefined };
+export interface RelayEndpointTestBody {
+  /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
+  event_type?: string | undefined;
+  payload?: object | undefined;
+}
 
 /** What `POST /v1/relay/endpoints/{endpoint_id}/test` answers. */
 export type RelayEndpointTested = { message_id: string; relay_id: string };
@@ -2528,8 +2619,10 @@ export type RelayMessagesBody = { messages: readonly RelayMessageBody[] };
 
 /** The body of `POST /v1/relay/messages/batch`, `messages`, `[]`. */
 export interface RelayMessageBody {
+  /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
   event_type: string;
   payload: object;
+  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels?: readonly string[] | undefined;
   /** ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing. */
   message_id?: string | undefined;
@@ -2566,7 +2659,9 @@ export interface RelayMessagePage {
 export interface RelayMessageItem {
   /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
+  /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
   event_type: string;
+  /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels: string[];
   /** Time of the first attempts, in epoch milliseconds. */
   scheduled_for: number;
@@ -2719,7 +2814,9 @@ export interface RelayResendStarted {
 
 /** The body of `POST /v1/relay`. */
 export interface RelayBody {
+  /** URL of the request: `http` or `https`, at most 2048 characters. */
   target_url: string;
+  /** HTTP method of the request. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Delay before the first attempt, from `0s` (immediately) to `30d`. Required unless `at` is given. */
   delay?: string | undefined;
@@ -2729,9 +2826,9 @@ export interface RelayBody {
   payload?: object | undefined;
   /** Body as base64, at most 750000 bytes when decoded. Replaces `payload`; set `Content-Type` in `headers`. */
   body_base64?: string | undefined;
-  /** Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself. */
+  /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
   headers?: Record<string, string> | undefined;
-  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
+  /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
   retry_schedule?: readonly string[] | undefined;
   /** Timeout of an attempt, in milliseconds. Default: 15000. */
   timeout_ms?: number | undefined;
@@ -2766,6 +2863,7 @@ export interface ScheduleBody {
   time_zone?: string | undefined;
   /** URL that each run is sent to. Required unless `event_type` is given. */
   target_url?: string | undefined;
+  /** HTTP method of each run. Default: `POST`. */
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
   /** Type of the message that each run sends to all matching endpoints. Replaces `target_url`. */
   event_type?: string | undefined;
@@ -2773,15 +2871,17 @@ export interface ScheduleBody {
   payload?: object | undefined;
   /** Request headers, with the same reserved names as in `POST /v1/relay`. */
   headers?: Record<string, string> | undefined;
+  /** `paused` stops the runs until the schedule is `live`. */
   state?: "live" | "paused" | undefined;
-  /** Handling of times that passed while the server was down: one run for all of them (`once`), or none (`skip`). */
+  /** Handling of times that passed more than a minute ago while the server was down: one run for all of them (`once`, default), or none (`skip`). */
   missed?: "once" | "skip" | undefined;
-  /** `skip` omits a run while the previous one is not finished. */
+  /** `skip` omits a run while the previous one, including its retries, is not finished. Default: `allow`. */
   overlap?: "allow" | "skip" | undefined;
   /** Earliest time of a run, in epoch milliseconds. */
   starts_at?: number | null | undefined;
   /** Latest time of a run, in epoch milliseconds. */
   ends_at?: number | null | undefined;
+  /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
   retry_schedule?: readonly string[] | null | undefined;
 }
 
@@ -2858,6 +2958,7 @@ export interface ScheduleUpdateBody {
   time_zone?: string | undefined;
   /** URL that each run is sent to. Required unless `event_type` is given. */
   target_url?: string | undefined;
+  /** HTTP method of each run. Default: `POST`. */
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
   /** Type of the message that each run sends to all matching endpoints. Replaces `target_url`. */
   event_type?: string | undefined;
@@ -2865,15 +2966,17 @@ export interface ScheduleUpdateBody {
   payload?: object | undefined;
   /** Request headers, with the same reserved names as in `POST /v1/relay`. */
   headers?: Record<string, string> | undefined;
+  /** `paused` stops the runs until the schedule is `live`. */
   state?: "live" | "paused" | undefined;
-  /** Handling of times that passed while the server was down: one run for all of them (`once`), or none (`skip`). */
+  /** Handling of times that passed more than a minute ago while the server was down: one run for all of them (`once`, default), or none (`skip`). */
   missed?: "once" | "skip" | undefined;
-  /** `skip` omits a run while the previous one is not finished. */
+  /** `skip` omits a run while the previous one, including its retries, is not finished. Default: `allow`. */
   overlap?: "allow" | "skip" | undefined;
   /** Earliest time of a run, in epoch milliseconds. */
   starts_at?: number | null | undefined;
   /** Latest time of a run, in epoch milliseconds. */
   ends_at?: number | null | undefined;
+  /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
   retry_schedule?: readonly string[] | null | undefined;
 }
 
@@ -3267,7 +3370,7 @@ export const OPERATIONS = {
     EventPage,
     "bucket_id",
     {
-      /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
+      /** Provider of the events, such as `stripe`. */
       provider?: string | undefined;
       status?: "pending" | "delivered" | "failed" | undefined;
       event_type?: string | undefined;
@@ -3314,7 +3417,7 @@ export const OPERATIONS = {
       wait_ms?: number | undefined;
       /** Maximum number of events to return. */
       limit?: number | undefined;
-      /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
+      /** Provider of the events, such as `stripe`. */
       provider?: string | undefined;
       event_type?: string | undefined;
       verification?: "none" | "valid" | "invalid" | undefined;

@@ -54,16 +54,21 @@ const SOURCE = Type.String({
 
 /** Signature recipe of a sender without a preset. */
 export const Signature = named("BucketSignature", {
-  header: HEADER_NAME,
-  algorithm: oneOf(ALGORITHMS),
-  encoding: Type.Optional(oneOf(ENCODINGS)),
-  prefix: Type.Optional(SHORT),
-  separator: Type.Optional(SHORT),
-  pairs: Type.Optional(oneOf([",", ";"])),
-  signature_key: Type.Optional(SHORT),
-  timestamp_key: Type.Optional(SHORT),
-  timestamp_header: Type.Optional(HEADER_NAME),
-  timestamp_format: Type.Optional(oneOf(TIMESTAMP_FORMATS)),
+  header: { ...HEADER_NAME, description: "Name of the signature's header." },
+  algorithm: oneOf(ALGORITHMS, {
+    description:
+      "For `ed25519` and `ecdsa-p256-sha256` the secret is the public key (raw, SPKI or PEM). With `token` the header is the secret.",
+  }),
+  encoding: Type.Optional(oneOf(ENCODINGS, { description: "Encoding of the signature. Default: `hex`." })),
+  prefix: Type.Optional({ ...SHORT, description: "Prefix of each signature, such as `sha256=`." }),
+  separator: Type.Optional({ ...SHORT, description: "Separator between signatures. Default: a comma." }),
+  pairs: Type.Optional(oneOf([",", ";"], { description: "Separator of a header that is a list of `k=v`." })),
+  signature_key: Type.Optional({ ...SHORT, description: "With `pairs`: key of the signature." }),
+  timestamp_key: Type.Optional({ ...SHORT, description: "With `pairs`: key of the timestamp." }),
+  timestamp_header: Type.Optional({ ...HEADER_NAME, description: "Name of the timestamp's header." }),
+  timestamp_format: Type.Optional(
+    oneOf(TIMESTAMP_FORMATS, { description: "Format of the timestamp. Default: `unix`." }),
+  ),
   tolerance_seconds: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -81,9 +86,15 @@ export const Signature = named("BucketSignature", {
         "Signed content: text that contains `{body}` once, and `{timestamp}`, `{id:<header>}`, `{url}`, `{method}` or `{path}` as needed.",
     }),
   ),
-  secret_encoding: Type.Optional(oneOf(SECRET_ENCODINGS)),
-  event_id: Type.Optional(SOURCE),
-  event_type: Type.Optional(SOURCE),
+  secret_encoding: Type.Optional(
+    oneOf(SECRET_ENCODINGS, { description: "Encoding of the secret. Default: `text`." }),
+  ),
+  event_id: Type.Optional({
+    ...SOURCE,
+    description:
+      "Source of the event's ID: `header:name`, or a JSON pointer into the body, of up to 8 levels.",
+  }),
+  event_type: Type.Optional({ ...SOURCE, description: "Source of the event's type, like `event_id`." }),
 });
 export type Signature = Static<typeof Signature>;
 
@@ -152,29 +163,56 @@ const nullable = <S extends Parameters<typeof orNull>[0]>(schema: S, errorMessag
 
 /** Further settings of a bucket; null restores the default. */
 export const SettingsInput = {
-  verification_mode: Type.Optional(oneOf(VERIFICATION_MODES)),
-  response: Type.Optional(orNull(BucketResponse)),
+  verification_mode: Type.Optional(
+    oneOf(VERIFICATION_MODES, {
+      description:
+        "`mark` (default) stores requests with an invalid signature; `reject` does not, and they are free of charge.",
+    }),
+  ),
+  response: Type.Optional(
+    orNull(BucketResponse, {
+      description:
+        "Response to stored requests, as `status`, `content_type` and `body`; null for the default JSON.",
+    }),
+  ),
   invalid_status: Type.Optional(
     Type.Union([...INVALID_STATUSES.map((code) => Type.Literal(code)), Type.Null()], {
       errorMessage: `must be one of ${INVALID_STATUSES.join(", ")}${RESETS}`,
+      description:
+        "Status of responses to requests with an invalid signature. Default: 200; 401 for `discord`.",
     }),
   ),
   overload_status: Type.Optional(
-    statusOf(OVERLOAD_STATUSES, "Status of responses to requests beyond the bucket's limits."),
+    statusOf(
+      OVERLOAD_STATUSES,
+      "Status of responses to `rate_limited`, `panic_mode` and `insufficient_balance`. Default: 200; with 429 or 503, providers retry.",
+    ),
   ),
   previous_signing_secret: nullable(
-    Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }),
+    Type.String({
+      minLength: 1,
+      maxLength: SIGNING_SECRET_LENGTH_MAX,
+      description: "Previous secret, which is also valid until `previous_expires_at`.",
+    }),
     `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters`,
   ),
   previous_expires_at: nullable(
-    Type.String({ maxLength: 64, examples: ["2026-03-10T12:00:00Z"] }),
+    Type.String({
+      maxLength: 64,
+      description: `End of the validity of the previous secret, as RFC 3339, at most ${PREVIOUS_DAYS_MAX} days ahead.`,
+      examples: ["2026-03-10T12:00:00Z"],
+    }),
     "must be an RFC 3339 date-time",
   ),
   deduplicate_hours: Type.Optional(
-    Hours(DEDUPLICATE_HOURS_MAX, 0, "Time for which repeated events are detected, in hours; 0 to disable."),
+    Hours(
+      DEDUPLICATE_HOURS_MAX,
+      0,
+      "Time for which a repeated event ID is detected and free of charge, in hours. Default: 0, disabled.",
+    ),
   ),
   retention_hours: nullable(
-    Hours(undefined, 1, "Retention of events, in hours; null for the tier's retention."),
+    Hours(undefined, 1, "Retention of events, in hours, at most the tier's; null for the tier's."),
     "must be an integer of at least 1",
   ),
   methods: Type.Optional(
@@ -184,10 +222,15 @@ export const SettingsInput = {
       uniqueItems: true,
       examples: [["POST"]],
       errorMessage: `must be a list of different ones of ${METHODS.join(", ")}`,
+      description: `Methods of requests that are stored; others are \`ignored\`. Default: ${DEFAULT_METHODS.join(", ")}.`,
     }),
   ),
-  signature: Type.Optional(orNull(Signature)),
-  challenge: Type.Optional(orNull(Challenge)),
+  signature: Type.Optional(
+    orNull(Signature, { description: "Recipe for signatures of a sender without a preset." }),
+  ),
+  challenge: Type.Optional(
+    orNull(Challenge, { description: "Challenge that the sender requires before it sends events." }),
+  ),
 };
 const InputObject = Type.Object(SettingsInput);
 export type SettingsInput = Static<typeof InputObject>;

@@ -76,7 +76,10 @@ const Attribute = text({ min: 1, max: ATTRIBUTE_LENGTH_MAX, examples: ["plan"] }
 const Serve = named(
   "FlagServe",
   {
-    variant: Type.Optional(VariantName),
+    variant: Type.Optional({
+      ...VariantName,
+      description: "Name of the variant that is served to everyone.",
+    }),
     split: Type.Optional(
       Type.Array(
         Type.Object(
@@ -89,6 +92,7 @@ const Serve = named(
               minimum: 0,
               maximum: WEIGHT_MAX,
               errorMessage: `must be a whole number from 0 to ${WEIGHT_MAX}`,
+              description: "Share of the variant, relative to the sum of all weights.",
               examples: [25],
             }),
           },
@@ -98,12 +102,14 @@ const Serve = named(
           minItems: 1,
           maxItems: SPLIT_ENTRIES_MAX,
           errorMessage: `must be a list of 1 to ${SPLIT_ENTRIES_MAX} entries with variant and weight`,
+          description: "Variants with weights, instead of `variant`.",
         },
       ),
     ),
     by: Type.Optional({
       ...Attribute,
-      description: "Name of the attribute that is hashed. Default: `targetingKey`.",
+      description:
+        "Name of the attribute that is hashed. Default: `targetingKey`. If it is missing, empty or an object, the next rule applies; in `default`, `off_variant`.",
     }),
     seed: Type.Optional(
       text({
@@ -132,7 +138,7 @@ const Condition = named(
       description:
         "Name of a context attribute; dots select members of objects. `$now` is the server's time.",
     }),
-    op: oneOf(CONDITION_OPS),
+    op: oneOf(CONDITION_OPS, { description: "Comparison of the attribute with the values." }),
     values: Type.Optional(
       Type.Array(
         Type.Union([text({ min: 0, max: VALUE_LENGTH_MAX }), Type.Number(), Type.Boolean()], {
@@ -141,12 +147,21 @@ const Condition = named(
         {
           maxItems: VALUES_MAX,
           errorMessage: `must be a list of at most ${VALUES_MAX} values`,
+          description:
+            "Values to compare with; exactly one for numbers, dates and versions, none for `exists`.",
           examples: [["pro", "scale"]],
         },
       ),
     ),
-    not: Type.Optional(Type.Boolean({ errorMessage: "must be true or false" })),
-    ignore_case: Type.Optional(Type.Boolean({ errorMessage: "must be true or false" })),
+    not: Type.Optional(
+      Type.Boolean({ errorMessage: "must be true or false", description: "Whether the result is inverted." }),
+    ),
+    ignore_case: Type.Optional(
+      Type.Boolean({
+        errorMessage: "must be true or false",
+        description: "Whether texts are compared in lower case.",
+      }),
+    ),
   },
   { ...STRICT, errorMessage: "must be an object with attribute, op and values" },
 );
@@ -167,32 +182,40 @@ const Rule = named(
 );
 export type Rule = Static<typeof Rule>;
 
-const flag = Type.Boolean({ errorMessage: "must be true or false" });
+const flag = Type.Boolean({
+  errorMessage: "must be true or false",
+  description:
+    "Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers.",
+});
 
 /** The fields of a definition, as they are stored after validation. */
 export const DEFINITION = {
-  type: oneOf(FLAG_TYPES),
+  type: oneOf(FLAG_TYPES, { description: "Type of the values. Default: `boolean`." }),
   variants: Type.Record(Type.String({ pattern: VARIANT_PATTERN }), Type.Unknown(), {
     ...STRICT,
     minProperties: 1,
     maxProperties: VARIANTS_MAX,
     errorMessage: `must be an object of 1 to ${VARIANTS_MAX} values by name: 1 to ${VARIANT_NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, starting with a letter or digit`,
+    description:
+      "Values by name, at most 16 KiB each. Default: `on` true and `off` false; required for other types than `boolean`.",
     examples: [{ on: true, off: false }],
   }),
   default: Serve,
   off_variant: orNull(VariantName, {
     errorMessage: "must be the name of a variant, or null for no value",
     description:
-      "Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default.",
+      "Name of the variant that is served while the flag is off. Null serves no value, so that the caller uses its own default. Default: `off`; null if you set `variants`.",
   }),
   rules: Type.Array(Rule, {
     maxItems: RULES_MAX,
     errorMessage: `must be a list of at most ${RULES_MAX} rules`,
+    description: "Rules in the order in which they are evaluated: `name`, `when` and `serve`.",
   }),
   tags: Type.Array(Tag, {
     maxItems: TAGS_MAX,
     uniqueItems: true,
     errorMessage: `must be a list of at most ${TAGS_MAX} different tags`,
+    description: "Tags by which flags can be listed.",
     examples: [["team:checkout"]],
   }),
   metadata: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
@@ -200,6 +223,7 @@ export const DEFINITION = {
     ...STRICT,
     maxProperties: METADATA_MAX,
     errorMessage: `must be an object of at most ${METADATA_MAX} strings, numbers and booleans`,
+    description: "Your own data, 2 KiB as JSON, returned with every evaluation.",
     examples: [{ owner: "checkout" }],
   }),
   server_only: flag,

@@ -38,6 +38,7 @@ const HoldSeconds = Type.Integer({
   minimum: 1,
   maximum: HOLD_SECONDS_MAX,
   errorMessage: `must be an integer from 1 to ${HOLD_SECONDS_MAX} (seconds)`,
+  description: "Time until the hold expires, in seconds.",
   examples: [HOLD_SECONDS_DEFAULT],
 });
 
@@ -65,13 +66,14 @@ export const HoldBody = named("HoldBody", {
   at_most: Type.Optional(
     Type.Boolean({
       default: false,
-      description: "Whether to hold the available credits if they are less than the amount.",
+      description: "Whether to hold the available credits, at least 1, if they are less than the amount.",
     }),
   ),
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
       maxProperties: HOLD_METADATA_MAX,
       errorMessage: `must be an object of at most ${HOLD_METADATA_MAX} strings`,
+      description: `Your own data: at most ${HOLD_METADATA_MAX} strings by name, 1 KiB as JSON.`,
     }),
   ),
 });
@@ -81,18 +83,21 @@ export const CaptureBody = named("CaptureBody", {
   amount: Type.Optional(
     Type.Integer({
       ...BalanceValue,
-      description: "Credits to deduct. Default: all credits of the hold.",
+      description: "Credits to deduct; 0 releases the hold. Default: all credits of the hold.",
       examples: [45],
     }),
   ),
   final: Type.Optional(
-    Type.Boolean({ default: true, description: "Whether to release the rest; false keeps it on hold." }),
+    Type.Boolean({
+      default: true,
+      description: "Whether to release the rest; false keeps it on hold, at most 1000 times.",
+    }),
   ),
   over: Type.Optional(
     oneOf(["reject", "cap"], {
       errorMessage: "must be one of reject, cap",
       description:
-        "Behavior if the amount exceeds the hold: reject the capture, or also take available credits up to the amount.",
+        "If the amount exceeds the hold: `reject` (default, 400), or `cap`, which also takes available credits and returns the missing rest as `shortfall`.",
     }),
   ),
 });

@@ -54,10 +54,11 @@ export const MeterPlan = named("MeterPlan", {
 export type MeterPlan = Static<typeof MeterPlan>;
 
 export const AlertBody = named("AlertBody", {
-  threshold: PositiveAmount,
+  threshold: { ...PositiveAmount, description: "Available credits below which the alert is sent." },
   webhook_url: Type.String({
     maxLength: URL_LENGTH_MAX,
     errorMessage: `must be a URL of at most ${URL_LENGTH_MAX} characters`,
+    description: "URL that receives the alert as a signed webhook.",
     examples: ["https://example.com/low"],
   }),
 });

@@ -40,6 +40,7 @@ const Group = Type.Object(
       {
         maxItems: GROUP_MONITORS_MAX,
         errorMessage: `must be at most ${GROUP_MONITORS_MAX} monitor ids`,
+        description: "Ids of the monitors, in the order in which the page shows them.",
       },
     ),
   },

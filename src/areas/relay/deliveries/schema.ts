@@ -37,7 +37,7 @@ export const RetrySchedule = Type.Array(Type.String(), {
   maxItems: RETRIES_MAX,
   errorMessage: `must be a list of at most ${RETRIES_MAX} waits such as 5s, 5m or 2h`,
   description:
-    "Delay before each retry, such as `5m`: at most `24h` each and `7d` in total. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
+    "Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
   examples: [["5s", "5m", "2h"]],
 });
 
@@ -53,7 +53,7 @@ export const TimeoutMs = Type.Integer({
 export const CustomHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a string" }), {
   errorMessage: "must be an object that maps header names to strings",
   description:
-    "Request headers. `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery sets them itself.",
+    "Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored.",
 });
 
 /** Body of a delivery to be scheduled. */
@@ -61,9 +61,10 @@ export const RelayBody = named("RelayBody", {
   target_url: Type.String({
     minLength: 1,
     errorMessage: "must be an http or https URL such as https://example.com/hooks",
+    description: "URL of the request: `http` or `https`, at most 2048 characters.",
     examples: ["https://example.com/hooks"],
   }),
-  method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+  method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"], { description: "HTTP method of the request." }),
   delay: Type.Optional(
     Type.String({
       pattern: "^[0-9]+[smhd]$",

@@ -36,6 +36,7 @@ export const MessageType = Type.String({
   pattern: `^${WORD}$`,
   maxLength: 128,
   errorMessage: `must be ${WORD_MEANING}`,
+  description: "Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`.",
   examples: ["invoice.paid"],
 });
 
@@ -44,6 +45,8 @@ export const Channels = Type.Array(
   {
     maxItems: CHANNELS_MAX,
     errorMessage: `must be a list of at most ${CHANNELS_MAX} channels`,
+    description:
+      "Words that select endpoints: a message with channels goes to endpoints that share one or have none.",
     examples: [["eu"]],
   },
 );
@@ -67,6 +70,7 @@ const TERMS = {
   url: Type.String({
     minLength: 1,
     errorMessage: "must be an http or https URL such as https://example.com/hooks",
+    description: "URL that receives the messages. A change also applies to pending deliveries.",
     examples: ["https://example.com/hooks"],
   }),
   event_types: Type.Array(
@@ -95,7 +99,9 @@ const TERMS = {
     ),
     { examples: [null] },
   ),
-  description: orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] })),
+  description: orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] }), {
+    description: "Description for people.",
+  }),
   format: oneOf(["envelope", "raw"], {
     errorMessage: "must be envelope or raw",
     description:
@@ -104,23 +110,28 @@ const TERMS = {
   retry_schedule: RetrySchedule,
   timeout_ms: TimeoutMs,
   max_per_second: orNull(
-    integer(1, PER_SECOND_TO_ENDPOINT_MAX, "Maximum attempts per second; null for no limit.", 50),
+    integer(
+      1,
+      PER_SECOND_TO_ENDPOINT_MAX,
+      "Maximum attempts per second; further deliveries wait. Null (default) for no limit.",
+      50,
+    ),
     { examples: [null] },
   ),
   max_concurrency: integer(
     1,
     CONCURRENCY_MAX,
-    "Maximum concurrent attempts; with 1 the endpoint receives its deliveries in order.",
+    `Maximum concurrent attempts. Default: ${CONCURRENCY}; with 1 the endpoint receives its deliveries in order.`,
     CONCURRENCY,
   ),
   disable_after_hours: integer(
     0,
     DISABLE_HOURS_MAX,
-    "Hours of continuous failure after which the endpoint is disabled; 0 for never.",
+    `Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: ${DISABLE_HOURS}.`,
     DISABLE_HOURS,
   ),
-  notify_email: flag("Whether the account receives an e-mail when the endpoint is disabled."),
-  keep_responses: flag("Whether the log of attempts stores responses."),
+  notify_email: flag("Whether the account receives an e-mail when the endpoint is disabled. Default: true."),
+  keep_responses: flag("Whether the log of attempts stores responses. Default: true."),
 };
 
 const Named = orNull(name("Optional name, unique within the project."), { examples: ["bookkeeping"] });

@@ -54,7 +54,7 @@ const SETTABLE = {
     description: "URL that each run is sent to. Required unless `event_type` is given.",
     examples: ["https://example.com/hooks"],
   }),
-  method: oneOf(METHODS),
+  method: oneOf(METHODS, { description: "HTTP method of each run. Default: `POST`." }),
   event_type: {
     ...MessageType,
     description: "Type of the message that each run sends to all matching endpoints. Replaces `target_url`.",
@@ -62,15 +62,19 @@ const SETTABLE = {
   },
   payload: Payload,
   headers: Headers,
-  state: oneOf(STATES, { errorMessage: "must be live or paused" }),
+  state: oneOf(STATES, {
+    errorMessage: "must be live or paused",
+    description: "`paused` stops the runs until the schedule is `live`.",
+  }),
   missed: oneOf(MISSED, {
     errorMessage: "must be once or skip",
     description:
-      "Handling of times that passed while the server was down: one run for all of them (`once`), or none (`skip`).",
+      "Handling of times that passed more than a minute ago while the server was down: one run for all of them (`once`, default), or none (`skip`).",
   }),
   overlap: oneOf(OVERLAPS, {
     errorMessage: "must be allow or skip",
-    description: "`skip` omits a run while the previous one is not finished.",
+    description:
+      "`skip` omits a run while the previous one, including its retries, is not finished. Default: `allow`.",
   }),
   starts_at: orNull(timestamp("Earliest time of a run, in epoch milliseconds."), {
     errorMessage: "must be null or a time in epoch milliseconds, such as 1795232116928",
@@ -80,6 +84,7 @@ const SETTABLE = {
   }),
   retry_schedule: orNull(RetrySchedule, {
     errorMessage: "must be null or a list of at most 20 waits such as 5s, 5m or 2h",
+    description: "Delay before each retry of a run, as in `POST /v1/relay`; null for the default.",
   }),
 };
 

@@ -1,0 +1,169 @@
+import { type ApiOperation, type Document, operationsOf, type Schema } from "../packages/document.ts";
+
+/** Writes the tables anew, from the repository's root. */
+export const FIELDS_COMMAND = "bun scripts/guide-fields.ts";
+
+/** The bounds and examples of a value, which the other generators do not need. */
+interface Value extends Schema {
+  readonly title?: string;
+  readonly default?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly format?: string;
+}
+
+/**
+ * A marked block: `<!-- fields: NAME -->` or `<!-- query: OPERATION -->`, where only some fields are wanted followed by `only` or
+ * `without` and their names, up to `<!-- /fields -->`.
+ */
+const BLOCK =
+  /^<!-- (fields|query): ([\w.]+)(?: (only|without) ([\w. ]+?))? -->\n(?:.*?\n)??<!-- \/fields -->$/gms;
+
+/** A page with the tables of its marked blocks as the API's document has them. */
+export function withFields(page: string, document: Document): string {
+  const operations = new Map(operationsOf(document).map((one) => [one.id, one]));
+  return page.replaceAll(
+    BLOCK,
+    (_block, kind: string, name: string, mode: string | undefined, list: string | undefined) => {
+      const schema = kind === "query" ? queryOf(operations.get(name), name) : componentOf(name, document);
+      const chosen = list?.split(" ") ?? [];
+      const rows = rowsOf(schema, "", document).filter(({ field }) => {
+        const isNamed = chosen.some(
+          (one) => field === one || field.startsWith(`${one}.`) || field.startsWith(`${one}[`),
+        );
+        return mode === undefined || isNamed === (mode === "only");
+      });
+      if (rows.length === 0) throw new Error(`${name} has none of the fields: ${list}`);
+      const head = `<!-- ${kind}: ${name}${mode === undefined ? "" : ` ${mode} ${list}`} -->`;
+      const lines = rows.map(
+        ({ field, value, description }) => `| \`${field}\` | ${value} | ${description} |`,
+      );
+      return [
+        head,
+        "",
+        "| field | value (default) | description |",
+        "|---|---|---|",
+        ...lines,
+        "",
+        "<!-- /fields -->",
+      ].join("\n");
+    },
+  );
+}
+
+function queryOf(operation: ApiOperation | undefined, name: string): Value {
+  if (operation?.query == null) throw new Error(`no operation ${name} with query parameters`);
+  return operation.query;
+}
+
+function componentOf(name: string, document: Document): Value {
+  const schema = document.components.schemas[name];
+  if (schema === undefined) throw new Error(`the API's document has no schema ${name}`);
+  return schema;
+}
+
+interface Row {
+  readonly field: string;
+  readonly value: string;
+  readonly description: string;
+}
+
+/** The fields of an object, and those of objects within it. */
+function rowsOf(schema: Value, prefix: string, document: Document): Row[] {
+  const required = new Set(schema.required);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, one]) => {
+    const field = prefix + name;
+    const inner = alternativesOf(one).find(({ type }) => type !== "null") ?? one;
+    const own: Row = {
+      field,
+      value: formatOf(one, required.has(name), document),
+      description: (descriptionOf(one, document) ?? "").replaceAll("|", "\\|"),
+    };
+    const nested =
+      inner.items?.properties === undefined
+        ? rowsOf(inner, `${field}.`, document)
+        : rowsOf(inner.items, `${field}[].`, document);
+    return [own, ...nested];
+  });
+}
+
+function descriptionOf(schema: Value, document: Document): string | undefined {
+  const all = [schema, ...alternativesOf(schema).map((one) => targetOf(one, document))];
+  return all.find(({ description }) => description !== undefined)?.description;
+}
+
+function targetOf(schema: Value, document: Document): Value {
+  return schema.$ref === undefined
+    ? schema
+    : componentOf(schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1), document);
+}
+
+function alternativesOf(schema: Value): readonly Value[] {
+  return schema.anyOf ?? [schema];
+}
+
+function formatOf(schema: Value, isRequired: boolean, document: Document): string {
+  const alternatives = alternativesOf(schema).map((one) => targetOf(one, document));
+  const isNullable = alternatives.some(isNullType);
+  const texts = alternatives.filter((one) => one.type !== "null").map((one) => formOf(one, document));
+  const form = listed([...new Set(texts)].filter((text) => text !== "")) + (isNullable ? " or null" : "");
+  const fallback = schema.default ?? alternatives.find((one) => one.default !== undefined)?.default;
+  if (isRequired) return `${form}, required`;
+  return fallback === undefined ? form : `${form} (${printed(fallback)})`;
+}
+
+function isNullType({ type, enum: values }: Value): boolean {
+  return type === "null" || (Array.isArray(type) && type.includes("null")) || values?.includes(null) === true;
+}
+
+/** What a value has to be, in words. */
+function formOf(schema: Value, document: Document): string {
+  if (schema.const !== undefined) return printed(schema.const);
+  if (schema.enum !== undefined) return listed(schema.enum.filter((one) => one !== null).map(printed));
+  if (schema.anyOf !== undefined && schema.type === undefined) {
+    return listed([...new Set(schema.anyOf.map((one) => formOf(targetOf(one, document), document)))]);
+  }
+  const type = Array.isArray(schema.type) ? schema.type.find((one) => one !== "null") : schema.type;
+  switch (type) {
+    case "string":
+      if (schema.format === "date-time") return "date-time (RFC 3339)";
+      return `string${range(schema.minLength, schema.maxLength, "characters")}`;
+    case "integer":
+    case "number":
+      return `${type}${range(schema.minimum, schema.maximum === Number.MAX_SAFE_INTEGER ? undefined : schema.maximum, "")}`;
+    case "array": {
+      const item =
+        schema.items === undefined ? "any JSON" : formOf(targetOf(schema.items, document), document);
+      const items = item === "object" || item.startsWith("string") ? `${item.split(",")[0]}s` : item;
+      return `array of ${items}${range(undefined, schema.maxItems, "items")}`;
+    }
+    case "boolean":
+    case "object":
+      return type;
+    default:
+      return "any JSON";
+  }
+}
+
+/** The limits of a length or of a number; a lower limit of 0 or 1 of a length needs no mention alone. */
+function range(minimum: number | undefined, maximum: number | undefined, unit: string): string {
+  const [from, to] = [minimum, maximum].map((limit) => limit?.toLocaleString("en"));
+  const low =
+    unit === "" || (minimum ?? 0) > 1 || (minimum === 1 && maximum !== undefined) ? from : undefined;
+  const words = unit === "" ? "" : ` ${unit}`;
+  if (to === undefined) return low === undefined ? "" : `, at least ${low}${words}`;
+  if (low === undefined) return `, at most ${to}${words}`;
+  return `${unit === "" ? "" : ","} ${low} to ${to}${words}`;
+}
+
+function printed(value: unknown): string {
+  return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? (words[0] ?? "") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}

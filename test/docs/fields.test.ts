@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { FIELDS_COMMAND, withFields } from "../../scripts/guides/fields.ts";
+import type { Document } from "../../scripts/packages/document.ts";
+import { ROOT } from "../../scripts/processes/server-process.ts";
+import { readPage } from "./page.ts";
+
+const PAGES = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
+const document: Document = await Bun.file(join(ROOT, "test/golden/openapi.json")).json();
+
+test(`the tables of fields are those of the API's document; otherwise run ${FIELDS_COMMAND}`, () => {
+  const stale = PAGES.filter((page) => withFields(readPage(page), document) !== readPage(page));
+  expect(stale).toEqual([]);
+});
+
+const SMALL: Document = {
+  paths: {},
+  components: {
+    schemas: {
+      Made: {
+        type: "object",
+        required: ["name"],
+        properties: {
+          name: { type: "string", description: "Name | title." },
+          limits: { type: "array", items: { type: "object", properties: { cost: { type: "integer" } } } },
+        },
+      },
+    },
+  },
+};
+
+test.each([
+  [
+    "Made",
+    [
+      "| `name` | string, required | Name \\| title. |",
+      "| `limits` | array of objects |  |",
+      "| `limits[].cost` | integer |  |",
+    ],
+  ],
+  ["Made only limits", ["| `limits` | array of objects |  |", "| `limits[].cost` | integer |  |"]],
+  ["Made without limits", ["| `name` | string, required | Name \\| title. |"]],
+])("a block with the fields of %s", (block, rows) => {
+  const page = withFields(`<!-- fields: ${block} -->\nold\n<!-- /fields -->\nafter`, SMALL);
+  const head = `<!-- fields: ${block} -->\n\n| field | value (default) | description |\n|---|---|---|\n`;
+  expect(page).toBe(`${head}${rows.join("\n")}\n\n<!-- /fields -->\nafter`);
+  expect(withFields(page, SMALL)).toBe(page);
+});
+
+test.each(["Missing", "Made only nothing"])("a block of %s is an error", (block) => {
+  expect(() => withFields(`<!-- fields: ${block} -->\n<!-- /fields -->`, SMALL)).toThrow();
+});
