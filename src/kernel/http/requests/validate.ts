@@ -191,10 +191,15 @@ export function inputChecks({ params, query, body }: InputSchemas): InputChecks 
   };
 }
 
+/** What reads the declared fields is made at the first body, as the check is: a start would make it for every endpoint. */
 function bodyReader(schema: TObject): Validator<TObject> {
   const check = compileValidator(schema);
-  const declared = declaredFields(schema);
-  return (value) => declared(check(value)) as Static<TObject>;
+  let declared: ReturnType<typeof declaredFields> | undefined;
+  return (value) => {
+    const checked = check(value);
+    declared ??= declaredFields(schema);
+    return declared(checked) as Static<TObject>;
+  };
 }
 
 function queryReader(schema: TObject): (url: string) => Record<string, unknown> {
