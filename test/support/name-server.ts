@@ -4,10 +4,15 @@ const HEADER_BYTES = 12;
 const TYPE_A = 1;
 const TYPE_AAAA = 28;
 
+/** Numbers of the types that have no addresses. */
+const TYPES = { CNAME: 5, NS: 2, MX: 15, TXT: 16 } as const;
+
 /** A name server on a port of this machine. What it does not know it does not answer, ever. */
 export class NameServer {
   /** Addresses by name: IPv4, or IPv6 written in full, without colons. */
   readonly names = new Map<string, readonly string[]>();
+  /** Other records by name: type, and data as it is sent. */
+  readonly records = new Map<string, readonly (readonly [type: keyof typeof TYPES, data: Buffer])[]>();
   /** The names that were asked for, each once per question. */
   readonly asked: string[] = [];
   /** As `node:dns` names it. */
@@ -39,8 +44,12 @@ export class NameServer {
     const name = labels.join(".");
     this.asked.push(name);
     const addresses = this.names.get(name);
-    if (addresses === undefined) return null;
-    const records = addresses.map((address) => recordOf(address)).filter((record) => record.type === type);
+    const others = this.records.get(name);
+    if (addresses === undefined && others === undefined) return null;
+    const records = [
+      ...(addresses ?? []).map((address) => addressRecord(address)),
+      ...(others ?? []).map(([other, data]) => recordOf(TYPES[other], data)),
+    ].filter((record) => record.type === type);
     const header = Buffer.from(message.subarray(0, HEADER_BYTES));
     header.writeUInt16BE(0x8180, 2);
     header.writeUInt16BE(records.length, 6);
@@ -50,10 +59,13 @@ export class NameServer {
   }
 }
 
-function recordOf(address: string): { readonly type: number; readonly bytes: Buffer } {
+function addressRecord(address: string) {
   const isIPv4 = address.includes(".");
   const data = isIPv4 ? Buffer.from(address.split(".").map(Number)) : Buffer.from(address, "hex");
-  const type = isIPv4 ? TYPE_A : TYPE_AAAA;
+  return recordOf(isIPv4 ? TYPE_A : TYPE_AAAA, data);
+}
+
+function recordOf(type: number, data: Buffer): { readonly type: number; readonly bytes: Buffer } {
   const head = Buffer.alloc(HEADER_BYTES);
   // The name: where it stands in the question.
   head.writeUInt16BE(0xc00c, 0);
@@ -62,4 +74,12 @@ function recordOf(address: string): { readonly type: number; readonly bytes: Buf
   head.writeUInt32BE(60, 6);
   head.writeUInt16BE(data.length, 10);
   return { type, bytes: Buffer.concat([head, data]) };
+}
+
+/** A name as records have it. */
+export function encodedName(name: string): Buffer {
+  const labels = name
+    .split(".")
+    .map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  return Buffer.concat([...labels, Buffer.from([0])]);
 }

@@ -1,20 +1,19 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { CheckSchedule } from "./checks/schedule.ts";
+import { targetOf } from "./checks/targets.ts";
+import type { MonitorType } from "./fields.ts";
 import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
-import type { HeartbeatView, MonitorType } from "./heartbeats/schema.ts";
+import type { HeartbeatView } from "./heartbeats/schema.ts";
 import { mergedTiming, type splitGiven } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
-import { assertHttpTerms, type MonitorUpdateBody } from "./schema.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
 
 type GivenTiming = ReturnType<typeof splitGiven>["timing"];
 
 /** What the server does for monitors of one type. Its fields are in `MONITOR_TYPES`. */
 export interface TypeBehavior {
-  /** @throws ApiError `validation_error` for a required field of a new monitor that is missing. */
-  assertRequired(given: MonitorUpdateBody): void;
-  /** Settings of a new monitor that the type determines. */
-  fixedSettings(monitorId: string): Partial<MonitorSettings>;
+  /** Settings that the type determines, also from other settings. */
+  fixedSettings(monitorId: string, settings: MonitorSettings): Partial<MonitorSettings>;
   /** Starts the checks of a new monitor, or waits for its pings. */
   start(tx: Tx, monitor: MonitorRow, timing: GivenTiming): void;
   /** Applies changed settings. */
@@ -28,7 +27,7 @@ export interface TypeBehavior {
 }
 
 /** The behavior of each type. */
-export type TypeBehaviors = Readonly<Record<MonitorType, TypeBehavior>>;
+export type TypeBehaviors = (type: MonitorType) => TypeBehavior;
 
 /** Builds the behavior of each type. */
 export function typeBehaviors(
@@ -36,39 +35,36 @@ export function typeBehaviors(
   schedule: CheckSchedule,
   heartbeats: Heartbeats,
 ): TypeBehaviors {
-  return {
-    http: {
-      assertRequired: (given) => assertHttpTerms(given),
-      fixedSettings: () => ({}),
-      start(tx, { accountRef, ref, settings }) {
-        schedule.begin(tx, accountRef, ref, settings.url);
-      },
-      update(tx, { ref, accountRef, settings: before }, after) {
-        const isSame = before.active && before.url === after.url && before.interval === after.interval;
-        if (!after.active) schedule.end(tx, ref);
-        else if (!isSame) schedule.begin(tx, accountRef, ref, after.url);
-        if (after.url !== before.url) monitors.forgetCertificate(tx, ref);
-      },
-      recheck(tx, monitor) {
-        // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
-        if (monitor.consecutiveFailures > 0)
-          schedule.checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
-      },
-      view: () => ({}),
-      settingsOf: () => ({}),
+  const checked: TypeBehavior = {
+    fixedSettings: (_monitorId, settings) => ({ url: targetOf(settings.type).urlOf(settings) }),
+    start(tx, { accountRef, ref, settings }) {
+      schedule.begin(tx, accountRef, ref, settings.url);
     },
-    heartbeat: {
-      assertRequired: () => {},
-      // The column of URLs is not null, and responses have this placeholder.
-      fixedSettings: (monitorId) => ({ type: "heartbeat", url: `heartbeat:${monitorId}`, interval: 0 }),
-      start: (tx, monitor, timing) => heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now)),
-      update(tx, before, settings, timing) {
-        const merged = mergedTiming(timing, heartbeats.of(before), tx.now);
-        heartbeats.change(tx, before, { ...before, settings }, merged);
-      },
-      recheck: (tx, { ref }) => heartbeats.checkDeadlines(tx, ref),
-      view: (monitor, viewer) => heartbeats.view(monitor, viewer),
-      settingsOf: (monitor) => heartbeats.settingsOf(monitor),
+    update(tx, { ref, accountRef, settings: before }, after) {
+      const isSame = before.active && before.url === after.url && before.interval === after.interval;
+      if (!after.active) schedule.end(tx, ref);
+      else if (!isSame) schedule.begin(tx, accountRef, ref, after.url);
+      if (after.url !== before.url) monitors.forgetCertificate(tx, ref);
     },
+    recheck(tx, monitor) {
+      // A healthy target has nothing to report, and frequent maintenance windows must not add checks.
+      if (monitor.consecutiveFailures > 0)
+        schedule.checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
+    },
+    view: () => ({}),
+    settingsOf: () => ({}),
   };
+  const heartbeat: TypeBehavior = {
+    // The column of URLs is not null, and responses have this placeholder.
+    fixedSettings: (monitorId) => ({ url: `heartbeat:${monitorId}`, interval: 0 }),
+    start: (tx, monitor, timing) => heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now)),
+    update(tx, before, settings, timing) {
+      const merged = mergedTiming(timing, heartbeats.of(before), tx.now);
+      heartbeats.change(tx, before, { ...before, settings }, merged);
+    },
+    recheck: (tx, { ref }) => heartbeats.checkDeadlines(tx, ref),
+    view: (monitor, viewer) => heartbeats.view(monitor, viewer),
+    settingsOf: (monitor) => heartbeats.settingsOf(monitor),
+  };
+  return (type) => (type === "heartbeat" ? heartbeat : checked);
 }

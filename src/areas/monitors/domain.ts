@@ -47,9 +47,15 @@ export interface AlertRules {
   readonly hasListeners: boolean;
 }
 
-/** The displayed name of a monitor: its name, else the host of its URL, else `Heartbeat`. */
+/** The displayed name of a monitor: its name, else the host of its target, else `Heartbeat`. */
 export function shownName({ name, url }: { readonly name: string | null; readonly url: string }): string {
-  return name ?? (new URL(url).host || "Heartbeat");
+  return name ?? (hostOf(url) || "Heartbeat");
+}
+
+/** The host and the port of a target's URL, or the name that a `dns:` URL is about; empty for heartbeats. */
+export function hostOf(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return protocol === "dns:" ? pathname : host;
 }
 
 /** Event of an alert. */

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { invalidField } from "../../kernel/errors.ts";
+import { RECORD_TYPES } from "../../kernel/outbound/lookups.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
 
@@ -13,13 +14,18 @@ export const KEYWORD_LENGTH_MAX = 256;
 /** Shortest retry interval; at least {@link RETRY_SHARE} of the tier's shortest interval. */
 export const RETRY_MS_MIN = 5_000;
 const RETRY_SHARE = 1 / 10;
-/** Longest retry interval: the longest interval. */
+/** Longest retry interval. A failing target is checked at least this often where retries are wanted. */
 const RETRY_MS_MAX = 300_000;
 
 const JsonOp = oneOf(["==", "!=", "<", "<=", ">", ">=", "contains", "exists"]);
 /** Comparison of a value in a JSON response. */
 export type JsonOp = Static<typeof JsonOp>;
 const NUMERIC: ReadonlySet<JsonOp> = new Set(["<", "<=", ">", ">="]);
+
+/** Longest value of a record: a text that fills its record (RFC 1035, section 3.3). */
+export const RECORD_LENGTH_MAX = 1_024;
+
+const RecordType = oneOf(RECORD_TYPES);
 
 const Keyword = (description: string) => text({ min: 1, max: KEYWORD_LENGTH_MAX, description });
 const StatusOrRange = Type.String({
@@ -58,7 +64,34 @@ export const OPTION_FIELDS = {
       description: "Response statuses that count as up; null for all below 400.",
     }),
   ),
-  keyword: clearable(Keyword("Text that must appear in the first 64 KiB of the body.")),
+  host: Type.Optional(
+    text({
+      min: 1,
+      max: 253,
+      description:
+        "Name or address of the host, for `tcp`; name that is looked up, for `dns`. Required for both.",
+      examples: ["db.example.com"],
+    }),
+  ),
+  port: Type.Optional(integer(1, 65_535, "Port, for `tcp`. Required there.")),
+  record_type: Type.Optional({
+    ...RecordType,
+    description: "Type of the records, for `dns`. Required there.",
+  }),
+  record_value: clearable(
+    text({
+      min: 1,
+      max: RECORD_LENGTH_MAX,
+      description:
+        "Value that one of the records must have, for `dns`; null for any. `MX` records are compared as `10 mail.example.com`.",
+      examples: ["192.0.2.10"],
+    }),
+  ),
+  keyword: clearable(
+    Keyword(
+      "Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends.",
+    ),
+  ),
   keyword_absent: clearable(Keyword("Text that must not appear in the first 64 KiB of the body.")),
   json_path: clearable(
     text({
@@ -94,6 +127,16 @@ export const SHOWN_OPTIONS = {
   degraded_ms: orNull(Type.Integer({ examples: [2_000] })),
   notify_degraded: Type.Boolean({ examples: [false] }),
   accept_status: orNull(Type.Array(Type.String({ examples: ["200-299"] })), { examples: [null] }),
+  host: orNull(Type.String(), { description: "Host of a `tcp` or `dns` monitor.", examples: [null] }),
+  port: orNull(Type.Integer(), { description: "Port of a `tcp` monitor.", examples: [null] }),
+  record_type: orNull(RecordType, {
+    description: "Type of the records of a `dns` monitor.",
+    examples: [null],
+  }),
+  record_value: orNull(Type.String(), {
+    description: "Value that one of the records of a `dns` monitor must have; null for any.",
+    examples: [null],
+  }),
   keyword: orNull(Type.String(), { examples: [null] }),
   keyword_absent: orNull(Type.String(), { examples: [null] }),
   json_path: orNull(Type.String({ examples: ["$.status"] })),
@@ -132,6 +175,10 @@ const OPTION_DEFAULTS: MonitorOptions = {
   degraded_ms: null,
   notify_degraded: false,
   accept_status: null,
+  host: null,
+  port: null,
+  record_type: null,
+  record_value: null,
   keyword: null,
   keyword_absent: null,
   json_path: null,

@@ -1,16 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
-import { compileValidator } from "../../kernel/http/requests/validate.ts";
 import { MonitorChannels } from "./alerts/schema.ts";
-import { clearable, flag, integer, milliseconds } from "./fields.ts";
-import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeats/schema.ts";
+import { clearable, flag, integer, MonitorType, milliseconds } from "./fields.ts";
+import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeats/schema.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 
 /** Shortest and longest interval of a request; the tier can raise it. */
 export const INTERVAL_MS_MIN = 15_000;
-/** See {@link INTERVAL_MS_MIN}. */
-export const INTERVAL_MS_MAX = 300_000;
+/** See {@link INTERVAL_MS_MIN}: a day, as for the expiry of a certificate or a record. */
+export const INTERVAL_MS_MAX = 86_400_000;
 /** Maximum length of the body of a check. */
 export const BODY_LENGTH_MAX = 10_000;
 /** Default number of monitors or checks on a page. */
@@ -23,8 +22,8 @@ const url = (description: string) =>
     errorMessage: "must be an http or https URL such as https://example.com/health",
     description,
   });
-const Name = name("Name of the monitor, unique in the project. Without one, the host of `url` is shown.");
-const Url = url("URL to check. Required, except for heartbeats.");
+const Name = name("Name of the monitor, unique in the project. Without one, the host is shown.");
+const Url = url("URL to check. Required for the type `http`.");
 const Interval = milliseconds(
   INTERVAL_MS_MIN,
   INTERVAL_MS_MAX,
@@ -105,11 +104,6 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
 });
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
 
-/** @throws ApiError `validation_error` naming a required field of an http monitor that is missing. */
-export const assertHttpTerms = compileValidator(
-  Type.Object({ url: Url, interval: Interval }, { additionalProperties: true }),
-);
-
 /** Path of a monitor. */
 export const MonitorParams = Type.Object({ monitorId: Type.String({ maxLength: 64 }) });
 
@@ -181,11 +175,12 @@ const SUPPRESSION = {
 const CONFIGURED = {
   type: MonitorType,
   url: Type.String({
-    description: "URL that is checked; for heartbeats `heartbeat:` and the id.",
+    description:
+      "URL that is checked; `tcp:` or `dns:` with the target of these types; for heartbeats `heartbeat:` and the id.",
     examples: ["https://example.com/health"],
   }),
   name: Type.String({
-    description: "Name of the monitor, else the host of `url`, else `Heartbeat`.",
+    description: "Name of the monitor, else the host of its target, else `Heartbeat`.",
     examples: ["example.com"],
   }),
   method: Type.String({ examples: ["GET"] }),

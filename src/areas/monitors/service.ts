@@ -12,7 +12,7 @@ import { type TypeBehaviors, typeBehaviors } from "./behaviors.ts";
 import { Checks } from "./checks/checks.ts";
 import { CheckSchedule } from "./checks/schedule.ts";
 import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
-import { assertOfType, splitGiven } from "./heartbeats/settings.ts";
+import { assertOfType, assertRequired, splitGiven } from "./heartbeats/settings.ts";
 import { historyOf } from "./history/history.ts";
 import type { Incidents } from "./incidents/incidents.ts";
 import { Outages } from "./incidents/outages.ts";
@@ -95,7 +95,7 @@ export class MonitorService {
   /** The same for a new monitor, including required fields. */
   assertTerms(caller: Caller, given: MonitorUpdateBody): void {
     const { type = "http" } = given;
-    this.behaviors[type].assertRequired(given);
+    assertRequired(type, given);
     assertOfType(type, given);
     this.assertSettings(caller, given);
   }
@@ -117,9 +117,9 @@ export class MonitorService {
     this.bound.assertCapacity(account);
     const monitorId = ids.uuidV7();
     const { type = "http", timing, common } = splitGiven(given);
-    const terms = mergedSettings(this.parts, common, monitorId, account.tier, null);
-    const behavior = this.behaviors[type];
-    const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId) };
+    const terms = mergedSettings(this.parts, { ...common, type }, monitorId, account.tier, null);
+    const behavior = this.behaviors(type);
+    const settings = { ...terms.settings, ...behavior.fixedSettings(monitorId, terms.settings) };
     const ref = this.nextRef++;
     monitors.insert(tx, {
       ...settings,
@@ -155,13 +155,15 @@ export class MonitorService {
     assertOfType(old.type, given);
     this.assertNameFree(project.ref, given.name, ref);
     const { timing, common } = splitGiven(given);
-    const { settings, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
+    const behavior = this.behaviors(old.type);
+    const { settings: merged, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
+    const settings = { ...merged, ...behavior.fixedSettings(id, merged) };
     const was = this.views.audited(before);
     if (given.depends_on !== undefined) this.suppression.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.setChannels(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
-      this.behaviors[old.type].update(tx, before, settings, timing);
+      behavior.update(tx, before, settings, timing);
     }
     const is = this.find(project.ref, monitorId);
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.views.audited(is) }));

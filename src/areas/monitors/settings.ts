@@ -2,7 +2,7 @@ import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { TIER_NAMES, type TierName } from "../../kernel/limits/tiers.ts";
 import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
-import { sealContext } from "./checks/checks.ts";
+import { sealContext } from "./checks/http.ts";
 import { optionsOf, resolveOptions, retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
@@ -36,10 +36,11 @@ const FEATURE_TIERS = {
  * @throws ApiError `validation_error` naming the field, `forbidden` naming the tier that a feature needs.
  */
 export function assertSettings(parts: MonitorParts, given: MonitorUpdateBody, tier: TierName): void {
-  const { url, headers, webhook_url: webhookUrl, email_alert: emailAlert } = given;
+  const { url, host, headers, webhook_url: webhookUrl, email_alert: emailAlert } = given;
   const { policy } = parts.outbound;
   const hasWebhook = typeof webhookUrl === "string";
   if (url !== undefined) policy.assertUrl("url", url);
+  if (host !== undefined) policy.assertHost("host", host);
   if (hasWebhook) policy.assertUrl("webhook_url", webhookUrl, { requireHttps: true });
   if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature("headers", tier);
   if (emailAlert === true) assertFeature("email_alert", tier);

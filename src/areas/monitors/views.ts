@@ -2,8 +2,8 @@ import type { Fields } from "../../kernel/audit/change.ts";
 import type { Channels } from "./alerts/channels.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
 import { daysLeft } from "./checks/certificate.ts";
-import { sealContext } from "./checks/checks.ts";
-import { isFailing, secondsOf, shownName } from "./domain.ts";
+import { sealContext } from "./checks/http.ts";
+import { hostOf, isFailing, secondsOf, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
 import type { Incidents } from "./incidents/incidents.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -29,7 +29,7 @@ export class MonitorViews {
     return {
       id: monitor.monitorId,
       ...this.configuredOf(monitor),
-      ...this.of.behaviors[monitor.settings.type].view(monitor, viewer),
+      ...this.of.behaviors(monitor.settings.type).view(monitor, viewer),
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
       ...this.of.suppression.viewOf(monitor),
@@ -41,7 +41,7 @@ export class MonitorViews {
     return {
       monitor_id: monitor.monitorId,
       ...this.configuredOf(monitor),
-      ...this.of.behaviors[monitor.settings.type].view(monitor, viewer),
+      ...this.of.behaviors(monitor.settings.type).view(monitor, viewer),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...this.lastCheckOf(monitor),
       ...this.of.suppression.viewOf(monitor),
@@ -52,7 +52,7 @@ export class MonitorViews {
   /** The settings for the audit log, without results of checks. */
   audited(monitor: MonitorRow): Fields {
     const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
-    const timing = this.of.behaviors[settings.type].settingsOf(monitor);
+    const timing = this.of.behaviors(settings.type).settingsOf(monitor);
     const depends_on = this.of.suppression.parentOf(monitor.ref)?.monitorId ?? null;
     return { ...settings, ...timing, depends_on, headers: this.headersOf(monitor) };
   }
@@ -92,7 +92,7 @@ export class MonitorViews {
 
 /** Summary and target of an audit entry about a monitor. */
 export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
-  const host = checksTarget(settings.type) ? new URL(settings.url).host : shownName(settings);
+  const host = checksTarget(settings.type) ? hostOf(settings.url) : shownName(settings);
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
 }
 

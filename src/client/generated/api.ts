@@ -1603,11 +1603,11 @@ export interface ChannelTested {
 /** What `POST /v1/pulse/{monitorId}/check` answers. */
 export interface MonitorStatus {
   monitor_id: string;
-  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type: "http" | "heartbeat";
-  /** URL that is checked; for heartbeats `heartbeat:` and the id. */
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
+  type: "http" | "heartbeat" | "tcp" | "dns";
+  /** URL that is checked; `tcp:` or `dns:` with the target of these types; for heartbeats `heartbeat:` and the id. */
   url: string;
-  /** Name of the monitor, else the host of `url`, else `Heartbeat`. */
+  /** Name of the monitor, else the host of its target, else `Heartbeat`. */
   name: string;
   method: string;
   body: string | null;
@@ -1625,6 +1625,14 @@ export interface MonitorStatus {
   degraded_ms: number | null;
   notify_degraded: boolean;
   accept_status: string[] | null;
+  /** Host of a `tcp` or `dns` monitor. */
+  host: string | null;
+  /** Port of a `tcp` monitor. */
+  port: number | null;
+  /** Type of the records of a `dns` monitor. */
+  record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
+  /** Value that one of the records of a `dns` monitor must have; null for any. */
+  record_value: string | null;
   keyword: string | null;
   keyword_absent: string | null;
   json_path: string | null;
@@ -1691,12 +1699,12 @@ export interface MonitorStatus {
 
 /** The body of `POST /v1/pulse`. */
 export interface MonitorCreateBody {
-  /** URL to check. Required, except for heartbeats. */
+  /** URL to check. Required for the type `http`. */
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
-  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type?: "http" | "heartbeat" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
+  type?: "http" | "heartbeat" | "tcp" | "dns" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -1730,7 +1738,15 @@ export interface MonitorCreateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Text that must appear in the first 64 KiB of the body. */
+  /** Name or address of the host, for `tcp`; name that is looked up, for `dns`. Required for both. */
+  host?: string | undefined;
+  /** Port, for `tcp`. Required there. */
+  port?: number | undefined;
+  /** Type of the records, for `dns`. Required there. */
+  record_type?: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | undefined;
+  /** Value that one of the records must have, for `dns`; null for any. `MX` records are compared as `10 mail.example.com`. */
+  record_value?: string | null | undefined;
+  /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
   keyword_absent?: string | null | undefined;
@@ -1743,7 +1759,7 @@ export interface MonitorCreateBody {
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | undefined;
   channels?: readonly string[] | null | undefined;
-  /** Name of the monitor, unique in the project. Without one, the host of `url` is shown. */
+  /** Name of the monitor, unique in the project. Without one, the host is shown. */
   name?: string | undefined;
   /** Headers that each check sends. Tiers pro and scale. */
   headers?: Record<string, string> | undefined;
@@ -1758,11 +1774,11 @@ export interface MonitorCreateBody {
 /** What `POST /v1/pulse` answers. */
 export interface Monitor {
   id: string;
-  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type: "http" | "heartbeat";
-  /** URL that is checked; for heartbeats `heartbeat:` and the id. */
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
+  type: "http" | "heartbeat" | "tcp" | "dns";
+  /** URL that is checked; `tcp:` or `dns:` with the target of these types; for heartbeats `heartbeat:` and the id. */
   url: string;
-  /** Name of the monitor, else the host of `url`, else `Heartbeat`. */
+  /** Name of the monitor, else the host of its target, else `Heartbeat`. */
   name: string;
   method: string;
   body: string | null;
@@ -1780,6 +1796,14 @@ export interface Monitor {
   degraded_ms: number | null;
   notify_degraded: boolean;
   accept_status: string[] | null;
+  /** Host of a `tcp` or `dns` monitor. */
+  host: string | null;
+  /** Port of a `tcp` monitor. */
+  port: number | null;
+  /** Type of the records of a `dns` monitor. */
+  record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
+  /** Value that one of the records of a `dns` monitor must have; null for any. */
+  record_value: string | null;
   keyword: string | null;
   keyword_absent: string | null;
   json_path: string | null;
@@ -2197,12 +2221,12 @@ export interface HeartbeatPing {
 
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
-  /** URL to check. Required, except for heartbeats. */
+  /** URL to check. Required for the type `http`. */
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
-  /** `http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type?: "http" | "heartbeat" | undefined;
+  /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
+  type?: "http" | "heartbeat" | "tcp" | "dns" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -2236,7 +2260,15 @@ export interface MonitorUpdateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Text that must appear in the first 64 KiB of the body. */
+  /** Name or address of the host, for `tcp`; name that is looked up, for `dns`. Required for both. */
+  host?: string | undefined;
+  /** Port, for `tcp`. Required there. */
+  port?: number | undefined;
+  /** Type of the records, for `dns`. Required there. */
+  record_type?: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | undefined;
+  /** Value that one of the records must have, for `dns`; null for any. `MX` records are compared as `10 mail.example.com`. */
+  record_value?: string | null | undefined;
+  /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
   /** Text that must not appear in the first 64 KiB of the body. */
   keyword_absent?: string | null | undefined;
@@ -2249,7 +2281,7 @@ export interface MonitorUpdateBody {
   /** Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default. */
   tls_expiry_days?: number | undefined;
   channels?: readonly string[] | null | undefined;
-  /** Name of the monitor, unique in the project. Without one, the host of `url` is shown. */
+  /** Name of the monitor, unique in the project. Without one, the host is shown. */
   name?: string | null | undefined;
   headers?: Record<string, string> | null | undefined;
   /** Body that checks send with the method `POST`. */

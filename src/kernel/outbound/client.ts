@@ -10,9 +10,17 @@ import {
   StaleConnection,
 } from "./connection.ts";
 import { type EventLoopStalls, type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
+import { FirstBytes } from "./first-bytes.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
-import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
-import { type Answered, Deadline, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
+import { createSystemResolver, Lookups, type RecordType, type Resolver } from "./lookups.ts";
+import {
+  type Answered,
+  Deadline,
+  type Failed,
+  type Measured,
+  OutboundFailure,
+  type OutboundOutcome,
+} from "./outcome.ts";
 import type { BodyOptions, ResponseReader } from "./response-reader.ts";
 import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
 
@@ -40,6 +48,43 @@ export interface OutboundRequest extends TargetRules, BodyOptions {
   readonly readsCertificate?: boolean;
 }
 
+/** A TCP connection, over which nothing is sent. */
+export interface TcpRequest {
+  /** As in {@link OutboundRequest}. */
+  readonly account: number | null;
+  readonly host: string;
+  readonly port: number;
+  /** Text that is searched in what the other end sends first; null: nothing is read. */
+  readonly expected: string | null;
+  /** Real time for everything: lookup, connection and the text. */
+  readonly timeoutMs: number;
+}
+
+/** What became of a connection. */
+export type TcpOutcome = Failed | (Measured & Connected);
+
+/** A connection was made. */
+interface Connected {
+  readonly answered: true;
+  readonly address: string;
+  /** Whether the expected text was found in the first bytes, or none was expected. */
+  readonly found: boolean;
+}
+
+/** A lookup of records. */
+export interface RecordsRequest {
+  /** As in {@link OutboundRequest}. */
+  readonly account: number | null;
+  readonly host: string;
+  readonly type: RecordType;
+  readonly timeoutMs: number;
+}
+
+/** What became of a lookup of records. */
+export type RecordsOutcome =
+  | Failed
+  | (Measured & { readonly answered: true; readonly values: readonly string[] });
+
 /** What tests put in place of parts of the real network. */
 export interface OutboundOverrides {
   readonly resolver?: Resolver;
@@ -60,6 +105,9 @@ export interface Reach {
   /** The operator has named the host: it may be anywhere. */
   readonly anywhere?: boolean;
 }
+
+/** Port of name servers, where a check of a host needs one. */
+const DNS_PORT = 53;
 
 const ANYWHERE = new TargetPolicy(allowedAddresses(["all"]));
 
@@ -100,15 +148,55 @@ export class OutboundClient {
   }
 
   /** Sends a request. What targets do is in the outcome, and never thrown. */
-  async send(request: OutboundRequest): Promise<OutboundOutcome> {
+  send(request: OutboundRequest): Promise<OutboundOutcome> {
+    return this.measure(request.timeoutMs, (deadline, led) => this.follow({ ...request, deadline, led }));
+  }
+
+  /** Connects to a port, and searches a text in what the other end sends first. */
+  connectTo({ account, host, port, expected, timeoutMs }: TcpRequest): Promise<TcpOutcome> {
+    return this.measure(timeoutMs, async (deadline, led): Promise<Connected> => {
+      const target = accepted(this.policy.examineHost(host, port), "the host");
+      const addresses = await this.checkedAddresses(
+        target,
+        { account, deadline, led },
+        this.policy,
+        "the host",
+      );
+      const connection = await this.connect(target, addresses, deadline);
+      try {
+        const found = expected === null || (await new FirstBytes(expected).readFrom(connection, deadline));
+        return { answered: true, address: connection.address, found };
+      } finally {
+        connection.destroy();
+      }
+    });
+  }
+
+  /** Looks up a name's records of one type. Records with an address that is not allowed are a failure. */
+  lookUp({ account, host, type, timeoutMs }: RecordsRequest): Promise<RecordsOutcome> {
+    return this.measure(timeoutMs, async (deadline) => {
+      const target = accepted(this.policy.examineHost(host, DNS_PORT), "the host");
+      const values = await this.lookups.recordsOf(target.host, type, account, deadline);
+      const addresses = type === "A" || type === "AAAA" ? values : [];
+      const refusal = this.policy.rejectionOf(target, addresses, {});
+      if (refusal !== null) throw rejectionFailure(refusal, "the name");
+      return { answered: true, values } as const;
+    });
+  }
+
+  /** Runs the work of a request until its end or its deadline. What targets do is in the outcome, and never thrown. */
+  private async measure<Done extends { readonly answered: true }>(
+    timeoutMs: number,
+    work: (deadline: Deadline, led: Led) => Promise<Done>,
+  ): Promise<(Done & Measured) | Failed> {
     const startedAt = monotonicMs();
-    const deadline = new Deadline(request.timeoutMs);
+    const deadline = new Deadline(timeoutMs);
     const led: Led = { addresses: [] };
     this.inFlight += 1;
     this.stalls.wake();
     try {
-      const response = await this.follow({ ...request, deadline, led });
-      return { ...response, ...this.measured(startedAt) };
+      const done = await work(deadline, led);
+      return { ...done, ...this.measured(startedAt) };
     } catch (error) {
       if (!(error instanceof OutboundFailure)) throw error;
       return { answered: false, failure: error, ...led, ...this.measured(startedAt) };
@@ -144,10 +232,7 @@ export class OutboundClient {
     this.stalls.stop();
   }
 
-  private measured(startedAt: number): {
-    latencyMs: number;
-    stalledMs: number;
-  } {
+  private measured(startedAt: number): Measured {
     return {
       latencyMs: Math.round(monotonicMs() - startedAt),
       stalledMs: Math.round(this.stalls.longestSince(startedAt)),
@@ -175,9 +260,7 @@ export class OutboundClient {
   }
 
   private targetOf(url: string, rules: TargetRules): Target {
-    const target = this.policy.examine(url, rules);
-    if ("refused" in target) throw rejectionFailure(target);
-    return target;
+    return accepted(this.policy.examine(url, rules), "the URL");
   }
 
   /** One request and its response, without following anything. */
@@ -232,6 +315,7 @@ export class OutboundClient {
     target: Target,
     request: Seeking,
     policy = this.policy,
+    subject = "the URL",
   ): Promise<readonly string[]> {
     const { account, deadline, led } = request;
     led.addresses = [];
@@ -239,7 +323,7 @@ export class OutboundClient {
       knownAddresses(target) ?? (await this.lookups.addressesOf(target.host, account, deadline));
     led.addresses = addresses;
     const refusal = policy.rejectionOf(target, addresses, request);
-    if (refusal !== null) throw rejectionFailure(refusal);
+    if (refusal !== null) throw rejectionFailure(refusal, subject);
     return addresses.slice(0, ADDRESSES_TRIED_MAX);
   }
 
@@ -270,7 +354,7 @@ type Seeking = TargetRules &
 /** A request with the end of its time. */
 type Sending = OutboundRequest & Seeking;
 
-type Unmeasured = Omit<Answered, "latencyMs" | "stalledMs">;
+type Unmeasured = Omit<Answered, keyof Measured>;
 
 function answered(response: ResponseReader, request: OutboundRequest): Omit<Unmeasured, "certificate"> {
   if (response.truncated && request.longerBody === "fail") {
@@ -304,6 +388,12 @@ function redirected(request: Sending, status: number, sameOrigin: boolean): Send
   return { ...request, headers, method: "GET", body: null };
 }
 
-function rejectionFailure({ refused, isBlocked }: Refusal): OutboundFailure {
-  return new OutboundFailure(isBlocked ? "blocked" : "invalid", `the URL ${refused}`);
+/** @throws OutboundFailure `blocked`, `invalid` */
+function accepted(target: Target | Refusal, subject: string): Target {
+  if ("refused" in target) throw rejectionFailure(target, subject);
+  return target;
+}
+
+function rejectionFailure({ refused, isBlocked }: Refusal, subject: string): OutboundFailure {
+  return new OutboundFailure(isBlocked ? "blocked" : "invalid", `${subject} ${refused}`);
 }

@@ -1,4 +1,4 @@
-import { Resolver as NameServers, setServers } from "node:dns";
+import { Resolver as NameServers, promises, setServers } from "node:dns";
 import { monotonicMs } from "../time/clock.ts";
 import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
@@ -40,24 +40,40 @@ export class Lookups {
    * @throws OutboundFailure `dns`, `timeout`; `local` when no place was free in time: then nothing is known of the name
    */
   async addressesOf(host: string, account: number | null, deadline: Deadline): Promise<readonly string[]> {
-    const addresses = await deadline.within<readonly string[]>((settle) => this.seek(host, account, settle));
+    const addresses = await this.within({ host }, account, deadline);
     if (addresses.length === 0) throw new OutboundFailure("dns", "the name could not be resolved");
     return addresses;
   }
 
-  private seek(host: string, of: number | null, settle: Settle<readonly string[]>): void {
+  /** The values of a name's records of one type. Limits and errors are those of {@link addressesOf}. */
+  async recordsOf(
+    host: string,
+    type: RecordType,
+    account: number | null,
+    deadline: Deadline,
+  ): Promise<readonly string[]> {
+    const values = await this.within({ host, type }, account, deadline);
+    if (values.length === 0) throw new OutboundFailure("dns", `no ${type} record was found`);
+    return values;
+  }
+
+  private within(query: Query, account: number | null, deadline: Deadline): Promise<readonly string[]> {
+    return deadline.within<readonly string[]>((settle) => this.seek(query, account, settle));
+  }
+
+  private seek(query: Query, of: number | null, settle: Settle<readonly string[]>): void {
     const account = this.accounts.get(of) ?? { inFlight: 0, waiting: new Set() };
-    const question = this.questions.get(host);
+    const question = this.questions.get(keyOf(query));
     if (question !== undefined) {
       question.then(settle.resolve, settle.reject);
     } else if (this.questions.size >= LOOKUPS_MAX) {
       settle.reject(new OutboundFailure("local", "this server has no capacity for another lookup"));
     } else if (account.inFlight >= LOOKUPS_PER_ACCOUNT_MAX) {
-      this.wait(account, () => this.seek(host, of, settle), settle);
+      this.wait(account, () => this.seek(query, of, settle), settle);
     } else {
       this.accounts.set(of, account);
       account.inFlight += 1;
-      this.ask(host, () => this.release(of, account)).then(settle.resolve, settle.reject);
+      this.ask(query, () => this.release(of, account)).then(settle.resolve, settle.reject);
     }
   }
 
@@ -74,16 +90,17 @@ export class Lookups {
     });
   }
 
-  /** An empty list: the name has no address, or no server responds. */
-  private ask(host: string, release: () => void): Promise<readonly string[]> {
+  /** An empty list: the name has no such record, or no server responds. */
+  private ask(query: Query, release: () => void): Promise<readonly string[]> {
+    const key = keyOf(query);
     const question = this.resolver
-      .resolve(host)
+      .resolve(query.host, query.type)
       .catch(() => [])
       .finally(() => {
-        this.questions.delete(host);
+        this.questions.delete(key);
         release();
       });
-    this.questions.set(host, question);
+    this.questions.set(key, question);
     return question;
   }
 
@@ -98,10 +115,28 @@ export class Lookups {
   }
 }
 
-/** Finds the addresses of a name. */
+/** Types of records that can be looked up. */
+export const RECORD_TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "TXT"] as const;
+/** One of {@link RECORD_TYPES}. */
+export type RecordType = (typeof RECORD_TYPES)[number];
+
+interface Query {
+  readonly host: string;
+  /** Undefined: addresses, as connections need them. */
+  readonly type?: RecordType;
+}
+
+function keyOf({ host, type }: Query): string {
+  return `${type ?? ""} ${host}`;
+}
+
+/** Finds the records of a name. */
 export interface Resolver {
-  /** All addresses of a name, at least one. @throws Error if there is none or no server responds. */
-  resolve(host: string): Promise<readonly string[]>;
+  /**
+   * All addresses of a name, at least one; with a `type`, the values of its records of this type, at least one.
+   * @throws Error if there is none or no server responds.
+   */
+  resolve(host: string, type?: RecordType): Promise<readonly string[]>;
 }
 
 /** Shortest time between two reads of the system's list of name servers. */
@@ -126,13 +161,14 @@ export function createSystemResolver(systemServers = () => new NameServers().get
     return true;
   };
   return {
-    async resolve(host) {
+    async resolve(host, type) {
+      const find = () => (type === undefined ? ask(host) : askFor(host, type));
       try {
-        return await ask(host);
+        return await find();
       } catch (error) {
         // The machine may have moved to another network, which has other name servers.
         if (!haveChanged()) throw error;
-        return ask(host);
+        return find();
       }
     },
   };
@@ -144,4 +180,19 @@ async function ask(host: string): Promise<readonly string[]> {
   // IPv4 first: it works in more networks than IPv6 does.
   const ordered = found.toSorted((a, b) => a.family - b.family);
   return [...new Set(ordered.map(({ address }) => address))];
+}
+
+/**
+ * Records as zone files have them, without the quotes of texts and the final dots of names. The parts of a text that is
+ * longer than 255 bytes are separate values: the runtime does not show which belong together.
+ */
+async function askFor(host: string, type: RecordType): Promise<readonly string[]> {
+  switch (type) {
+    case "MX":
+      return (await promises.resolveMx(host)).map(({ priority, exchange }) => `${priority} ${exchange}`);
+    case "TXT":
+      return (await promises.resolveTxt(host)).map((chunks) => chunks.join(""));
+    default:
+      return (await promises.resolve(host, type)) as string[];
+  }
 }

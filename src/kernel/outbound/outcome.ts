@@ -35,7 +35,7 @@ export class OutboundFailure extends Error {
 export type OutboundOutcome = Answered | Failed;
 
 /** How long a request took, and whether that says anything about the target. */
-interface Measured {
+export interface Measured {
   /** Whole milliseconds of real time, from the call to the last byte wanted. */
   readonly latencyMs: number;
   /** The longest stall of the event loop during the request. */

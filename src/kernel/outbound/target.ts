@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
 import { type AllowedAddresses, isPublicAddress, wordFor } from "./address.ts";
@@ -39,6 +40,13 @@ export interface TargetRules {
 const SCHEME = /^https?:\/\//i;
 /** Spaces and control characters, which URL parsers drop without a word. */
 const UNPRINTABLE = /[^\x21-\x7e\u00a1-\uffff]/;
+/** Longest name that DNS allows (RFC 1035, section 2.3.4). */
+const HOST_LENGTH_MAX = 253;
+/** A host without the characters that end it in a URL. */
+const HOST = /^[^\s:/?#@\\[\]]+$/;
+const NO_HOST = "must be the name or the address of a host, such as db.example.com";
+/** A host is checked without regard to its port. */
+const ANY_PORT = 80;
 const EMPTY_LABEL = /^\.|\.\./;
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** What `localhost` resolves to (RFC 6761), without a lookup. */
@@ -69,6 +77,14 @@ export class TargetPolicy {
     return target;
   }
 
+  /** The same for a port of a host, which is a name or an address. */
+  examineHost(host: string, port: number): Target | Refusal {
+    const isLiteral = isIPv6(host);
+    if (!isLiteral && (host.length > HOST_LENGTH_MAX || !HOST.test(host))) return malformed(NO_HOST);
+    const target = this.examine(`http://${isLiteral ? `[${host}]` : host}:${port}`);
+    return "refused" in target && !target.isBlocked ? malformed(NO_HOST) : target;
+  }
+
   /** Checks the addresses of a target's name. Null when all of them are allowed. */
   rejectionOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
     const others = addresses.filter((address) => !this.allowed.includes(address));
@@ -85,6 +101,13 @@ export class TargetPolicy {
    */
   assertUrl(field: string, text: string, rules: TargetRules = {}): Target {
     const target = this.examine(text, rules);
+    if ("refused" in target) throw invalidField(field, target.refused);
+    return target;
+  }
+
+  /** The same for a host. @throws ApiError `validation_error` naming `field`. */
+  assertHost(field: string, host: string): Target {
+    const target = this.examineHost(host, ANY_PORT);
     if ("refused" in target) throw invalidField(field, target.refused);
     return target;
   }

@@ -70,7 +70,7 @@ describe("POST /v1/pulse of a heartbeat", () => {
       refused(`${field} too long`, { [field]: WAIT_MS_MAX + 1 }, field),
       refused(`${field} no integer`, { [field]: "1m" }, field),
     ]),
-    refused("another type", { type: "tcp" }, "type"),
+    refused("another type", { type: "udp" }, "type"),
     refused("a slug of 65", { slug: "a".repeat(65) }, "slug"),
     refused("an empty slug", { slug: "" }, "slug"),
     refused("a slug in capitals", { slug: "Nightly" }, "slug"),

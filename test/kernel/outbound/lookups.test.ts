@@ -9,7 +9,7 @@ import {
   SERVERS_CHECK_MS,
 } from "../../../src/kernel/outbound/lookups.ts";
 import { Deadline } from "../../../src/kernel/outbound/outcome.ts";
-import { NameServer } from "../../support/name-server.ts";
+import { encodedName, NameServer } from "../../support/name-server.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { failureOf, get, Opened, textOf } from "./support.ts";
 
@@ -146,6 +146,41 @@ describe("the system's resolver, with a name server of this machine", () => {
     const addresses = await createSystemResolver().resolve("both.example");
     expect(addresses.slice(0, 2).toSorted()).toEqual(["192.0.2.1", "192.0.2.2"]);
     expect(addresses.slice(2)).toEqual(["2001:db8::1"]);
+  });
+
+  test("records of other types are values as zone files have them", async () => {
+    const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
+    names.names.set("shop.example", ["192.0.2.1", "20010db8000000000000000000000001"]);
+    names.records.set("shop.example", [
+      ["MX", Buffer.concat([Buffer.from([0, 10]), encodedName("mail.example")])],
+      ["NS", encodedName("ns1.example")],
+      ["TXT", Buffer.concat([text("v=spf1 "), text("-all")])],
+    ]);
+    names.records.set("www.example", [["CNAME", encodedName("shop.example")]]);
+    const { resolve } = createSystemResolver();
+    expect(await resolve("shop.example", "A")).toEqual(["192.0.2.1"]);
+    expect(await resolve("shop.example", "AAAA")).toEqual(["2001:db8::1"]);
+    expect(await resolve("shop.example", "MX")).toEqual(["10 mail.example"]);
+    expect(await resolve("shop.example", "NS")).toEqual(["ns1.example"]);
+    expect(await resolve("shop.example", "TXT")).toEqual(["v=spf1 ", "-all"]);
+    expect(await resolve("www.example", "CNAME")).toEqual(["shop.example"]);
+    expect(await resolve("www.example", "MX").catch(() => "none")).toBe("none");
+  });
+
+  test("lookups of records share the limits of addresses, and only the same lookup shares a slot", async () => {
+    names.names.set("shop.example", ["192.0.2.1"]);
+    const client = opened.client([]);
+    const found = await Promise.all(
+      (["A", "A", "AAAA"] as const).map((type) =>
+        client.lookUp({ account: OTHER, host: "shop.example", type, timeoutMs: 5_000 }),
+      ),
+    );
+    expect(found.map((one) => (one.answered ? one.values : one.failure.message))).toEqual([
+      expect.stringContaining("the name must lead to a public address"),
+      expect.stringContaining("the name must lead to a public address"),
+      "no AAAA record was found",
+    ]);
+    expect(names.asked).toEqual(["shop.example", "shop.example"]);
   });
 
   test("a name without addresses has none", async () => {

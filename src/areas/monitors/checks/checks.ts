@@ -1,5 +1,3 @@
-import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
-import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
@@ -12,18 +10,14 @@ import {
   shownName,
 } from "../domain.ts";
 import type { CheckOutcome, Outages } from "../incidents/outages.ts";
-import { readsBody } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow, MonitorSettings } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import { SUPPRESSION_REASONS, type Suppression } from "../suppression/suppression.ts";
-import { failureOf } from "./assertions.ts";
 import { updatedCertificate } from "./certificate.ts";
+import type { TargetOutcome } from "./target-outcome.ts";
+import { targetOf } from "./targets.ts";
 
-/** Redirects that a check follows. */
-const REDIRECTS_MAX = 5;
-/** Bytes of the body that a check reads. */
-const BODY_BYTES_MAX = 64 * 1024;
 /** A check during which the event loop stalled for longer is inconclusive, and repeated. */
 export const STALL_MS_MAX = 1_000;
 /** Attempts before an inconclusive check is skipped. */
@@ -32,8 +26,6 @@ export const ATTEMPTS_MAX = 3;
 const ATTEMPT_PAUSE_MS = 200;
 /** Retention of checks. */
 export const CHECK_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
-
-const USER_AGENT = "Svc-Pulse/1.0";
 
 /** Results of checks, as metrics have them. `unknown`: every attempt was inconclusive, and the check was skipped. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
@@ -62,7 +54,7 @@ export class Checks {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       if (attempt > 0) await realDelay(ATTEMPT_PAUSE_MS);
       const at = this.parts.clock.now();
-      const outcome = await this.request(monitor);
+      const outcome = await targetOf(monitor.settings.type).check(this.parts, monitor);
       if (!isConclusive(outcome)) continue;
       const sign = this.connectivity.recordOutcome(monitor, outcome);
       const made = { ...checkOf(outcome, monitor.settings, at, manual), connectivity: sign };
@@ -194,59 +186,16 @@ export class Checks {
         settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
     };
   }
-
-  private request(monitor: MonitorRow): Promise<OutboundOutcome> {
-    const { method, url, timeout, body: text } = monitor.settings;
-    // Schemes are case-insensitive.
-    const readsCertificate = url.slice(0, "https:".length).toLowerCase() === "https:";
-    const body = method === "POST" ? text : null;
-    return this.parts.outbound.send({
-      account: monitor.accountRef,
-      method,
-      url,
-      headers: this.headersOf(monitor, body),
-      body: body === null ? null : Buffer.from(body),
-      timeoutMs: timeout,
-      bodyBytesMax: BODY_BYTES_MAX,
-      keepsBody: readsBody(monitor.settings),
-      readsCertificate,
-      longerBody: "truncate",
-      redirectsMax: REDIRECTS_MAX,
-      // A check includes connecting.
-      reuseConnection: false,
-    });
-  }
-
-  private headersOf({ monitorId, settings: { headers } }: MonitorRow, body: string | null): RequestHeaders {
-    const given: RequestHeaders =
-      headers === null ? {} : JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
-    const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
-    return withDefaults(given, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
-  }
 }
 
 /** Whether the outcome of a request says anything about the target. */
-function isConclusive(outcome: OutboundOutcome): boolean {
+function isConclusive(outcome: TargetOutcome): boolean {
   if (outcome.stalledMs > STALL_MS_MAX) return false;
   return outcome.answered || outcome.failure.kind !== "local";
 }
 
-/** The context that headers of a monitor are sealed for. */
-export function sealContext(monitorId: string): string {
-  return `monitor-headers:${monitorId}`;
-}
-
-function typeOf(body: string): string {
-  try {
-    JSON.parse(body);
-    return "application/json";
-  } catch {
-    return "text/plain; charset=utf-8";
-  }
-}
-
 function checkOf(
-  outcome: OutboundOutcome,
+  outcome: TargetOutcome,
   settings: MonitorSettings,
   at: number,
   manual: boolean,
@@ -254,8 +203,7 @@ function checkOf(
   const { timeout: timeoutMs } = settings;
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
   if (outcome.answered) {
-    const { status, certificate } = outcome;
-    const error = failureOf(settings, outcome);
+    const { status, certificate, error } = outcome;
     const made = { up: error === null, latencyMs, at, manual, responseStatus: status, error };
     return certificate === null ? made : { ...made, certificate };
   }

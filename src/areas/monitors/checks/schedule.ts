@@ -2,7 +2,7 @@ import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs, realTimeout } from "../../../kernel/time/clock.ts";
-import { afterCheck, firstCheckAt, isFailing, nextCheckAt } from "../domain.ts";
+import { afterCheck, firstCheckAt, hostOf, isFailing, nextCheckAt } from "../domain.ts";
 import { retryMsMin } from "../options.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
@@ -52,7 +52,7 @@ export class CheckSchedule {
     at: number,
   ): void {
     this.pace.forget(ref);
-    this.parts.scheduler.enqueue(tx, CHECK, String(ref), at, null, laneName(accountRef, new URL(url).host));
+    this.parts.scheduler.enqueue(tx, CHECK, String(ref), at, null, laneName(accountRef, hostOf(url)));
   }
 
   /** Stops the checks of a monitor. */

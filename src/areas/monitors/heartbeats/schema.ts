@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { MonitorType } from "../fields.ts";
 
 const MINUTE_MS = 60_000;
 /** Minimum of periods and graces. */
@@ -14,12 +15,6 @@ export const GRACE_MS = 60 * MINUTE_MS;
 export const PINGS_STORED = 100;
 /** Bytes of a ping's body that are stored, as in Healthchecks. */
 export const PING_BODY_BYTES_MAX = 10_000;
-
-export const MonitorType = oneOf(["http", "heartbeat"], {
-  errorMessage: "must be http or heartbeat",
-  description: "`http` requests a URL, `heartbeat` waits for pings. Default `http`; fixed after creation.",
-});
-export type MonitorType = Static<typeof MonitorType>;
 
 const wait = (description: string) =>
   Type.Integer({

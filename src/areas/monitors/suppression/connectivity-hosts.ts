@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { isPublicAddress } from "../../../kernel/outbound/address.ts";
-import type { FailureKind, OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
+import type { Failed, FailureKind } from "../../../kernel/outbound/outcome.ts";
 import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 
@@ -18,14 +18,18 @@ const NETWORK_LABELS = 2;
 /** Failures that occur when the server is offline. */
 const CONNECTIVITY_FAILURES: ReadonlySet<FailureKind> = new Set(["dns", "connect", "timeout", "reset"]);
 
+/** Whether a check reached its target, and where it is; null if something else responded for it. */
+export type ReachOutcome = Failed | { readonly answered: true; readonly address: string | null };
+
 /** A monitored host after its last check. */
 export interface MonitoredHost {
+  /** With the scheme of HTTP, which a probe does not speak: it only connects. */
   readonly url: string;
   readonly account: number;
   readonly isPublic: boolean;
   /** Its network: the /24, or the /48 of IPv6, of its address if known; otherwise the domain. */
   readonly network: string;
-  /** Whether the last check got an HTTP response. */
+  /** Whether the last check got a response. */
   readonly proved: boolean;
   /** Epoch milliseconds of the end of the last check. */
   readonly at: number;
@@ -37,17 +41,20 @@ export class ConnectivityHosts {
   private readonly accounts = new Map<number, Map<string, MonitoredHost>>();
 
   /** Records the outcome of a check that ended `at`. Returns what it shows about connectivity; null for a private target: nothing. */
-  recordOutcome(monitor: MonitorRow, outcome: OutboundOutcome, at: number): ConnectivitySign | null {
+  recordOutcome(monitor: MonitorRow, outcome: ReachOutcome, at: number): ConnectivitySign | null {
     const { accountRef: account, settings } = monitor;
+    // A name server that responds may be in the same network, and a name is no host that can be probed.
+    if (settings.type === "dns") return outcome.answered ? "open" : signOf(outcome);
     const { host, hostname } = new URL(settings.url);
     const known = this.accounts.get(account)?.get(host);
-    const addresses = outcome.answered ? [outcome.address] : outcome.addresses;
+    const addresses = outcome.answered ? [outcome.address ?? []].flat() : outcome.addresses;
     const isPublic = addresses.length === 0 ? (known?.isPublic ?? true) : addresses.every(isPublicAddress);
     const sign = isPublic ? signOf(outcome) : null;
     if (sign === "open") return sign;
     const network = networkOf(addresses[0]) ?? known?.network ?? domainOf(hostname);
     const proved = sign === "proved";
-    const { url, interval: intervalMs } = settings;
+    const { interval: intervalMs } = settings;
+    const url = settings.url.replace(/^tcp:/, "http:");
     this.remember(host, { url, account, isPublic, network, proved, at, intervalMs });
     return sign;
   }
@@ -92,7 +99,7 @@ export function interleaved(hosts: readonly MonitoredHost[]): MonitoredHost[] {
   return ordered;
 }
 
-function signOf(outcome: OutboundOutcome): ConnectivitySign {
+function signOf(outcome: ReachOutcome): ConnectivitySign {
   if (outcome.answered) return "proved";
   return CONNECTIVITY_FAILURES.has(outcome.failure.kind) ? "failed" : "open";
 }

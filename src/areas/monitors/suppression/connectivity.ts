@@ -1,9 +1,13 @@
-import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
-import { ConnectivityHosts, interleaved, type MonitoredHost } from "./connectivity-hosts.ts";
+import {
+  ConnectivityHosts,
+  interleaved,
+  type MonitoredHost,
+  type ReachOutcome,
+} from "./connectivity-hosts.ts";
 import type { SuppressionStore } from "./store.ts";
 
 /** Timeout of a probe of one host. */
@@ -113,7 +117,7 @@ export class Connectivity {
   }
 
   /** Records the outcome of a check. Returns what it shows about connectivity; null for a private target: nothing. */
-  recordOutcome(monitor: MonitorRow, outcome: OutboundOutcome): ConnectivitySign | null {
+  recordOutcome(monitor: MonitorRow, outcome: ReachOutcome): ConnectivitySign | null {
     const sign = this.hosts.recordOutcome(monitor, outcome, this.parts.clock.now());
     if (sign === "proved") this.accountOfflineAt.delete(monitor.accountRef);
     return sign;

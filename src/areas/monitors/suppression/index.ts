@@ -30,7 +30,7 @@ export function createSuppression(
     maintenance: maintenanceStore(parts.db),
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
-      if (monitor?.settings.active) checkers.behaviors()[monitor.settings.type].recheck(tx, monitor);
+      if (monitor?.settings.active) checkers.behaviors()(monitor.settings.type).recheck(tx, monitor);
     },
     notifyChannels: (tx, event, row) => notifications.notifyChannels(tx, maintenanceNotification(event, row)),
   });

@@ -51,12 +51,12 @@ export function suppressionStore(db: Database) {
     accounts: db.number(
       "SELECT count(*) AS n FROM (SELECT 1 FROM account_counts WHERE kind = 'monitors' AND count > 0 LIMIT 2)",
     ),
-    /** Active monitors of URLs in the order of their references, after a reference. */
+    /** Active monitors that check a target, in the order of their references, after a reference. */
     checkedAfter: db.all<
       { readonly ref: number; readonly accountRef: number; readonly url: string },
       [ref: number, rowsMax: number]
     >(
-      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 AND type = 'http' ORDER BY ref LIMIT ?",
+      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 AND type <> 'heartbeat' ORDER BY ref LIMIT ?",
     ),
   };
 }

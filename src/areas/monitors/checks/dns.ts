@@ -1,0 +1,40 @@
+import ipaddr from "ipaddr.js";
+import type { RecordType } from "../../../kernel/outbound/lookups.ts";
+import type { MonitorRow } from "../store.ts";
+import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
+
+/** Looks up the records of a name, and compares them with the expected value. */
+export async function checkRecords({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+  const { host, record_type, record_value: expected, timeout: timeoutMs } = monitor.settings;
+  const type = record_type ?? "A";
+  const account = monitor.accountRef;
+  const outcome = await outbound.lookUp({ account, host: host ?? "", type, timeoutMs });
+  if (!outcome.answered) return outcome;
+  const { values, ...measured } = outcome;
+  const isFound = expected === null || hasValue(type, values, expected);
+  // Without the values that were found: name servers can serve internal zones, too.
+  const error = isFound ? null : `record_value: none of ${values.length} ${type} records has it`;
+  // A name server responded, and not the target.
+  return { ...measured, address: null, status: null, certificate: null, error };
+}
+
+function hasValue(type: RecordType, values: readonly string[], expected: string): boolean {
+  if (type === "TXT") return values.some((_, at) => startsWithWhole(values.slice(at), expected));
+  return values.some((value) => comparable(type, value) === comparable(type, expected));
+}
+
+/** Whether the first of these texts together are the expected one: the runtime returns the parts of a long text separately. */
+function startsWithWhole(parts: readonly string[], expected: string): boolean {
+  let whole = "";
+  for (const part of parts) {
+    whole += part;
+    if (whole.length >= expected.length) return whole === expected;
+  }
+  return false;
+}
+
+/** The form in which equal values are equal texts: names without case and final dot, addresses as RFC 5952 has them. */
+function comparable(type: RecordType, value: string): string {
+  const name = value.toLowerCase().replace(/\.$/, "");
+  return type === "AAAA" && ipaddr.isValid(name) ? ipaddr.parse(name).toString() : name;
+}

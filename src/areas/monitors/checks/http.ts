@@ -1,0 +1,64 @@
+import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import type { Vault } from "../../../kernel/secrets/vault.ts";
+import { readsBody } from "../options.ts";
+import type { MonitorRow } from "../store.ts";
+import { failureOf } from "./assertions.ts";
+import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
+
+/** Redirects that a check follows. */
+const REDIRECTS_MAX = 5;
+/** Bytes of the body that a check reads. */
+const BODY_BYTES_MAX = 64 * 1024;
+const USER_AGENT = "Svc-Pulse/1.0";
+
+/** Requests the URL of a monitor, and compares the response with the assertions. */
+export async function checkUrl(
+  { outbound, vault }: TargetParts,
+  monitor: MonitorRow,
+): Promise<TargetOutcome> {
+  const { settings } = monitor;
+  const { method, url, timeout, body: text } = settings;
+  const body = method === "POST" ? text : null;
+  const outcome = await outbound.send({
+    account: monitor.accountRef,
+    method,
+    url,
+    headers: headersOf(vault, monitor, body),
+    body: body === null ? null : Buffer.from(body),
+    timeoutMs: timeout,
+    bodyBytesMax: BODY_BYTES_MAX,
+    keepsBody: readsBody(settings),
+    // Schemes are case-insensitive.
+    readsCertificate: url.slice(0, "https:".length).toLowerCase() === "https:",
+    longerBody: "truncate",
+    redirectsMax: REDIRECTS_MAX,
+    // A check includes connecting.
+    reuseConnection: false,
+  });
+  return outcome.answered ? { ...outcome, error: failureOf(settings, outcome) } : outcome;
+}
+
+function headersOf(
+  vault: Vault,
+  { monitorId, settings: { headers } }: MonitorRow,
+  body: string | null,
+): RequestHeaders {
+  const given: RequestHeaders =
+    headers === null ? {} : JSON.parse(vault.open(headers, sealContext(monitorId)));
+  const type: RequestHeaders = body === null ? {} : { "Content-Type": contentTypeOf(body) };
+  return withDefaults(given, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
+}
+
+/** The context that headers of a monitor are sealed for. */
+export function sealContext(monitorId: string): string {
+  return `monitor-headers:${monitorId}`;
+}
+
+function contentTypeOf(body: string): string {
+  try {
+    JSON.parse(body);
+    return "application/json";
+  } catch {
+    return "text/plain; charset=utf-8";
+  }
+}

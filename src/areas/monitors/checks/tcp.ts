@@ -1,0 +1,17 @@
+import type { MonitorRow } from "../store.ts";
+import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
+
+/** Connects to a port, and searches the keyword in what the server sends first. */
+export async function checkPort({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+  const { host, port, keyword, timeout: timeoutMs } = monitor.settings;
+  const outcome = await outbound.connectTo({
+    account: monitor.accountRef,
+    host: host ?? "",
+    port: port ?? 0,
+    expected: keyword,
+    timeoutMs,
+  });
+  if (!outcome.answered) return outcome;
+  const error = outcome.found ? null : "keyword: not found in what the server sent first";
+  return { ...outcome, status: null, certificate: null, error };
+}
