@@ -8,6 +8,12 @@ import { MemoryTx, type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
 /** Units of work in one commit: limits how long the event loop is held, and how much one failure takes along. */
 export const UNITS_PER_BATCH_MAX = 1_000;
+/**
+ * Longest work of the units in one commit, in milliseconds; the unit that exceeds it is the last one. The others stay
+ * first in the queue, and requests and responses get the event loop in between. Several fsyncs of a fast disk: the
+ * commit is still shared by hundreds of usual units.
+ */
+export const BATCH_MS_MAX = 4;
 /** Units waiting for a commit: beyond this the disk is not keeping up, and rejecting is kinder than queueing. */
 export const UNITS_QUEUED_MAX = 20_000;
 /**
@@ -248,12 +254,25 @@ export class Writer {
     return this.queue.splice(0, UNITS_PER_BATCH_MAX);
   }
 
-  /** Runs and commits a batch. False: it was rolled back and wants to be run again with savepoints. */
+  /** Returns the units from `index` on, which have not run, to the front of the queue. */
+  private postpone(batch: Unit[], index: number): void {
+    this.queue = [...batch.splice(index), ...this.queue];
+  }
+
+  /**
+   * Runs and commits a batch, or as much of it as {@link BATCH_MS_MAX} allows. False: it was rolled back and must run
+   * again with savepoints.
+   */
   private runBatch(batch: Unit[], now: number, savepoints: Savepoints | null): boolean {
     const hookTx = new UnitTx(now, savepoints);
+    const end = this.clock.monotonic() + BATCH_MS_MAX;
     this.begin();
     try {
-      for (const unit of batch) {
+      for (const [index, unit] of batch.entries()) {
+        if (index > 0 && this.clock.monotonic() >= end) {
+          this.postpone(batch, index);
+          break;
+        }
         if (!this.runUnit(unit, now, savepoints)) {
           this.rollBack(batch, hookTx);
           return false;

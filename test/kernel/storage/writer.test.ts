@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Change } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
-import { UNITS_PER_BATCH_MAX, UNITS_QUEUED_MAX } from "../../../src/kernel/storage/writer.ts";
+import { BATCH_MS_MAX, UNITS_PER_BATCH_MAX, UNITS_QUEUED_MAX } from "../../../src/kernel/storage/writer.ts";
 import { rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;
@@ -376,5 +376,97 @@ describe("bounds", () => {
     expect(late.message).toContain("shutting down");
     await Promise.all(queued);
     expect(storage.writer.stats.commits).toBe(2);
+  });
+});
+
+describe("long units", () => {
+  let nowMs = 0;
+
+  beforeEach(() => {
+    nowMs = 0;
+    spyOn(storage.clock, "monotonic").mockImplementation(() => nowMs);
+  });
+
+  /** Work of so many milliseconds that inserts a number. */
+  function slowInsert(value: number, tookMs: number): (tx: Tx) => number {
+    return (tx) => {
+      nowMs += tookMs;
+      insert(tx, value);
+      return value;
+    };
+  }
+
+  test("a batch ends with the unit that reaches the time limit; the others keep their order", async () => {
+    const half = BATCH_MS_MAX / 2;
+    const settled: number[] = [];
+    const units = Array.from({ length: 5 }, (_, value) =>
+      storage.writer.submit(slowInsert(value, half)).then((done) => settled.push(done)),
+    );
+    const late = units[1]
+      ?.then(() => storage.writer.submit(slowInsert(5, 0)))
+      .then((done) => settled.push(done));
+    await Promise.all([...units, late]);
+    expect(settled).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(storage.writer.stats).toEqual({ commits: 3, units: 6, failures: 0, failing: null });
+    expect(numbers()).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test("units below the time limit share a commit", async () => {
+    const units = Array.from({ length: 4 }, (_, value) =>
+      storage.writer.submit(slowInsert(value, BATCH_MS_MAX / 4)),
+    );
+    await Promise.all(units);
+    expect(storage.writer.stats.commits).toBe(1);
+  });
+
+  test("a unit that is longer than the limit is committed alone", async () => {
+    await Promise.all([0, 1].map((value) => storage.writer.submit(slowInsert(value, 10 * BATCH_MS_MAX))));
+    expect(storage.writer.stats).toMatchObject({ commits: 2, units: 2 });
+  });
+
+  test("another client's unit is committed between two long batches", async () => {
+    const long = Array.from({ length: 3 }, (_, value) =>
+      storage.writer.submit(slowInsert(value, BATCH_MS_MAX)),
+    );
+    await long[0];
+    expect(numbers()).toEqual([0]);
+    expect(storage.writer.queued).toBe(2);
+    await Promise.all(long);
+  });
+
+  test("units that did not run are neither lost nor run twice when an earlier one fails after it has written", async () => {
+    const counter = new Counter();
+    const failing = storage.writer.submit((tx) => {
+      insert(tx, 100);
+      throw new Error("failed");
+    });
+    const units = Array.from({ length: 4 }, (_, value) =>
+      storage.writer.submit((tx) => {
+        counter.add(tx, 1);
+        return slowInsert(value, BATCH_MS_MAX)(tx);
+      }),
+    );
+    expect(await rejection(failing)).toMatchObject({ message: "failed" });
+    expect(await Promise.all(units)).toEqual([0, 1, 2, 3]);
+    expect(numbers()).toEqual([0, 1, 2, 3]);
+    expect(counter.value).toBe(4);
+  });
+
+  test("a failed commit rejects the units that ran; those that did not are committed later", async () => {
+    storage.db.fault = "rolled-back";
+    const [ran, waits] = [0, 1].map((value) => storage.writer.submit(slowInsert(value, BATCH_MS_MAX)));
+    expect(await rejection(ran as Promise<number>)).toMatchObject({ code: "service_unavailable" });
+    storage.db.fault = "none";
+    expect(await waits).toBe(1);
+    expect(numbers()).toEqual([1]);
+  });
+
+  test("closing commits every batch", async () => {
+    const units = Array.from({ length: 3 }, (_, value) =>
+      storage.writer.submit(slowInsert(value, BATCH_MS_MAX)),
+    );
+    storage.writer.close();
+    expect(await Promise.all(units)).toEqual([0, 1, 2]);
+    expect(storage.writer.stats.commits).toBe(3);
   });
 });
