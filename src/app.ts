@@ -345,7 +345,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     guard,
     performing,
     cors: createCors(config.corsOrigins),
-    peers: new Peers(config),
+    peers: new Peers(config, log),
     vault,
   });
   http.requests.declareIn(metrics);

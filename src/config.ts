@@ -121,6 +121,7 @@ function assemble(values: Values, tiers: Tiers) {
     audit: { retentionDays: values.audit_retention_days, keepsAddresses: values.audit_ip === "on" },
     dashboard: values.dashboard === "on",
     logLevel: values.log_level,
+    logFormat: values.log_format === "auto" ? (process.stderr.isTTY ? "text" : "json") : values.log_format,
     masterKey: values.master_key,
     operatorKey: values.operator_key,
     operatorEmail: values.operator_email,

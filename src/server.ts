@@ -1,9 +1,10 @@
+import { version } from "../package.json" with { type: "json" };
 import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
-import { createLogger, type Logger } from "./kernel/log.ts";
+import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
 import type { OutboundOverrides } from "./kernel/outbound/client.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
@@ -62,7 +63,7 @@ export async function startServer(folder: string, config: Config, parts: ServerP
 
 async function startLocked(folder: string, config: Config, parts: ServerParts): Promise<Server> {
   const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
-  const log = parts.log ?? createLogger(clock, config.logLevel);
+  const log = parts.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
   const { masterKey, durability, acceptDamagedLog } = config;
   const ids = parts.ids === undefined ? {} : { ids: parts.ids };
   const cores = parts.cores === undefined ? {} : { cores: parts.cores };
@@ -82,6 +83,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     const url = app.http.listen({ ...config, idleTimeoutSeconds });
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
+    log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
     return { url, kernel, app, operator, stop: () => stop(kernel, app) };
   } catch (error) {
     closeKernel(kernel);
@@ -96,4 +98,13 @@ async function stop(kernel: Kernel, app: App): Promise<void> {
   } finally {
     closeKernel(kernel);
   }
+  kernel.log.info("server stopped");
+}
+
+/** The options that differ from their defaults, by name; secrets are masked. */
+function changedSettings({ settings }: Config): LogFields {
+  const changed = settings.filter(({ source }) => source !== "default");
+  return Object.fromEntries(
+    changed.map(({ name, value }) => [name, typeof value === "object" ? value?.join(",") : value]),
+  );
 }

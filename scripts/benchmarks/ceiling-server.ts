@@ -13,7 +13,7 @@ import { type Asked, ceilingWork } from "./ceiling-work.ts";
 
 const [folder = "", key = ""] = process.argv.slice(2);
 const clock = createSystemClock();
-const log = createLogger(clock, "warn");
+const log = createLogger(clock, { level: "warn" });
 mkdirSync(folder, { recursive: true });
 const { db } = openDataFolder(folder, { masterKey: null, durability: "full", clock, log });
 const works = ceilingWork(db);

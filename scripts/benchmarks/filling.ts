@@ -19,7 +19,7 @@ export function openForFilling(folder: string): Kernel {
     masterKey: null,
     durability: "normal",
     clock,
-    log: createLogger(clock, "warn"),
+    log: createLogger(clock, { level: "warn" }),
   });
 }
 

@@ -12,7 +12,7 @@ import { createSystemClock, monotonicMs } from "../../src/kernel/time/clock.ts";
 const folder = mkdtempSync(join(tmpdir(), "ninefold-mounting-"));
 const config = loadConfig(["--data", folder], {});
 const clock = createSystemClock();
-const log = createLogger(clock, "error");
+const log = createLogger(clock, { level: "error" });
 const { masterKey, durability } = config;
 const kernel = openDataFolder(folder, { masterKey, durability, clock, log });
 const startedAt = monotonicMs();

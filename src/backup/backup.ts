@@ -19,7 +19,7 @@ import {
   SIDE_FILES,
   temporaryName,
 } from "./files.ts";
-import { digestOf, type Seal, writeSeal } from "./seal.ts";
+import { hashOf, writeSeal } from "./seal.ts";
 import { type CheckResult, type OnChecked, verifyCopy } from "./verification.ts";
 
 /**
@@ -37,12 +37,19 @@ export interface BackupOrder extends CopyOrder {
   readonly onChecked: (what: string, rows: number) => void;
 }
 
-/** What became of it. */
+/** A finished backup. */
+export interface BackupFile {
+  readonly bytes: number;
+  /** SHA-256 of the whole file, lower-case hex, as `sha256sum` prints it. */
+  readonly sha256: string;
+}
+
+/** The result of a backup. */
 export interface BackupOutcome {
-  /** Of each check, when it was to be verified. */
+  /** The results of the checks, if it was to be verified. */
   readonly checks: readonly CheckResult[];
   /** Null: a check has failed, and no file was made. */
-  readonly seal: Seal | null;
+  readonly file: BackupFile | null;
 }
 
 /**
@@ -83,24 +90,24 @@ async function writeBackup(order: BackupOrder, source: string, temporary: string
   const checks = order.checks === null ? [] : await verifyCopy(temporary, order.checks, onChecked);
   if (checks.some(({ problems }) => problems.count > 0)) {
     await removeTemporary(temporary);
-    return { checks, seal: null };
+    return { checks, file: null };
   }
-  const seal = await sealFile(temporary, order.now, pacing(order));
-  // Candidate at again: it may have been made since.
+  const sealed = await sealFile(temporary, order.now, pacing(order));
+  // Checked again: it may have been created since.
   if (!order.force && existsSync(file)) throw alreadyThere(file);
   await replaceFile(file, temporary);
-  return { checks, seal };
+  return { checks, file: sealed };
 }
 
-/** Takes the digest, writes the last line, and syncs all of it. */
-async function sealFile(path: string, now: number, pace: () => Promise<void>): Promise<Seal> {
+/** Computes the digest, appends the last line, and syncs the file. */
+async function sealFile(path: string, now: number, pace: () => Promise<void>): Promise<BackupFile> {
   using opened = openFile(path, "r+");
   const { file } = opened;
-  const { size: bytes } = fstatSync(file);
-  const seal: Seal = { createdAt: now, bytes, sha256: await digestOf(file, bytes, pace) };
-  writeSeal(file, seal);
+  const { size } = fstatSync(file);
+  const hash = await hashOf(file, size, pace);
+  const line = writeSeal(file, { createdAt: now, bytes: size, sha256: hash.copy().digest("hex") });
   fsyncSync(file);
-  return seal;
+  return { bytes: size + line.length, sha256: hash.update(line).digest("hex") };
 }
 
 /** Called after each slice: stops if aborted, and pauses to leave the disk to the server. */

@@ -22,7 +22,7 @@ import {
   temporaryName,
 } from "./files.ts";
 import { discardSecondName, isDatabaseThere, moveAside } from "./replaced.ts";
-import { digestOf, readSeal, type Seal } from "./seal.ts";
+import { hashOf, readSeal, type Seal } from "./seal.ts";
 import { integrityProblems } from "./verification.ts";
 
 /** What is to be restored, and where to. */
@@ -165,12 +165,13 @@ async function copyDigested(
   rmSync(temporary, { force: true });
   using to = openFile(temporary, "wx");
   const total = seal?.bytes ?? fstatSync(from.file).size;
-  return await digestOf(from.file, total, async (slice, at) => {
+  const hash = await hashOf(from.file, total, async (slice, at) => {
     writeAll(to.file, slice, at);
     onCopied(at + slice.length, total);
     await realDelay(0);
     signal.throwIfAborted();
   });
+  return hash.digest("hex");
 }
 
 /** Runs the steps on the copy, marks it as restored, and syncs it. Returns their lines. */

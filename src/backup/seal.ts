@@ -1,36 +1,38 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { fstatSync, readSync } from "node:fs";
 import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { openFile } from "./files.ts";
 
 /**
- * The last line of a backup, behind the database's own pages, where SQLite does not look: so the file is a database
- * that every tool reads, and no bit of it changes unnoticed.
+ * The last line of a backup. It follows the pages of the database, which SQLite ignores: every tool can read the file as a
+ * database, and a changed bit is detected.
  */
 export interface Seal {
-  /** When the copying began, epoch milliseconds: every change with a response by then is in the copy. */
+  /** Start of the copy, in epoch milliseconds: it contains every change that was acknowledged by then. */
   readonly createdAt: number;
-  /** Size of the database, and so where the line begins. */
+  /** Size of the database, which is the offset of the line. */
   readonly bytes: number;
-  /** Of the database, lower-case hex. */
+  /** SHA-256 of the database, lower-case hex. */
   readonly sha256: string;
 }
 
-/** Always as long, so that it is found from the end. */
+/** Bytes of the line: constant, so that it can be found from the end of the file. */
 const SEAL_BYTES = 160;
 const SEAL =
   /^(\nninefold-backup 1 created_at=(\d{1,15}) bytes=(\d{1,16}) sha256=([0-9a-f]{64})) check=([0-9a-f]{8}) *\n$/;
-/** Of the line's own digest, so much stands at its end: a changed bit of the line itself shows, too. */
+/** Hex digits of the digest of the line itself, which end it. */
 const CHECK_DIGITS = 8;
 
-/** Writes the line behind the database. */
-export function writeSeal(file: number, { createdAt, bytes, sha256 }: Seal): void {
+/** Appends the line to the database. Returns its bytes. */
+export function writeSeal(file: number, { createdAt, bytes, sha256 }: Seal): Uint8Array {
   const line = `\nninefold-backup 1 created_at=${createdAt} bytes=${bytes} sha256=${sha256}`;
-  writeAll(file, Buffer.from(`${`${line} check=${checkOf(line)}`.padEnd(SEAL_BYTES - 1)}\n`), bytes);
+  const written = Buffer.from(`${`${line} check=${checkOf(line)}`.padEnd(SEAL_BYTES - 1)}\n`);
+  writeAll(file, written, bytes);
+  return written;
 }
 
-/** The last line of a file; null when it has none, as a database that was copied by other means. */
+/** Reads the last line of a file; null if it has none, for example a database that was copied by other means. */
 export function readSeal(path: string): Seal | null {
   using opened = openFile(path, "r");
   const { size } = fstatSync(opened.file);
@@ -46,12 +48,12 @@ function checkOf(line: string): string {
   return createHash("sha256").update(line).digest("hex").slice(0, CHECK_DIGITS);
 }
 
-/** SHA-256 of the first `bytes` of an open file. `afterSlice` is given each slice and where it begins; it may throw to end it. */
-export async function digestOf(
+/** Hashes (SHA-256) the first `bytes` of an open file. `afterSlice` gets each slice and its offset, and may throw to stop. */
+export async function hashOf(
   file: number,
   bytes: number,
   afterSlice: (slice: Uint8Array, at: number) => Promise<void>,
-): Promise<string> {
+): Promise<Hash> {
   const hash = createHash("sha256");
   const buffer = Buffer.allocUnsafe(SLICE_BYTES);
   for (let done = 0; done < bytes; ) {
@@ -62,5 +64,5 @@ export async function digestOf(
     await afterSlice(slice, done);
     done += size;
   }
-  return hash.digest("hex");
+  return hash;
 }

@@ -8,12 +8,13 @@ import type { CheckResult } from "../backup/verification.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
 import { type BackupCheck, counted } from "../kernel/data/backup-check.ts";
+import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { createSystemClock, monotonicMs } from "../kernel/time/clock.ts";
 import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { formatCount, formatDuration, Progress } from "./progress.ts";
 
-/** Steps that recalculate the data of each area in a backup. */
+/** The checks of each area that recalculate its data in a backup. */
 const CHECKS: readonly BackupCheck[] = [metersCheck, accountBalancesCheck, chainsCheck];
 
 /** Lowest scheduling priority, so that the server is not slowed down. */
@@ -48,15 +49,18 @@ export async function backup(given: Given): Promise<number> {
     progress.finish();
   }
   for (const check of outcome.checks) print(checkLines(check));
-  const { seal } = outcome;
-  if (seal === null) {
+  const { file: written } = outcome;
+  if (written === null) {
     process.stderr.write(
       "ninefold: The verification failed (see above). No backup was written. Without --verify the database is copied unchecked.\n",
     );
     return 1;
   }
   const duration = formatDuration(monotonicMs() - begun);
-  print(`written  ${file}: ${formatCount(seal.bytes)} bytes in ${duration}, sha256 ${seal.sha256}\n`);
+  print(`written  ${file}: ${formatCount(written.bytes)} bytes in ${duration}, sha256 ${written.sha256}\n`);
+  if (config.masterKey === null) {
+    print(`note     ${dataFilesOf(folder).masterKey} is not in the backup: store a copy of it separately\n`);
+  } else print("note     the master key is not in the backup: store a copy of it separately\n");
   return 0;
 }
 

@@ -1,11 +1,11 @@
-import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { resolveConfig } from "../config.ts";
+import { isDiskFull } from "../kernel/storage/database.ts";
 import type { Given } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
-import { fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
-import { type Check, type Finding, failed, type Target } from "./doctor/finding.ts";
+import { backupFolderCheck, fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
+import { type Check, type Finding, failed, nearestExisting, type Target } from "./doctor/finding.ts";
 import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
 import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
 import { oneLine, print, printJson } from "./output.ts";
@@ -13,6 +13,7 @@ import { oneLine, print, printJson } from "./output.ts";
 const CHECKS: readonly Check[] = [
   sqliteCheck,
   folderCheck,
+  backupFolderCheck,
   fileSystemCheck,
   fsyncCheck,
   spaceCheck,
@@ -63,6 +64,8 @@ async function examine(check: Check, target: Target): Promise<Finding> {
   try {
     return await check.run(target);
   } catch (error) {
+    if (isDiskFull(error))
+      return failed("the disk is full", "Free space on it, or move the data folder to a larger disk.");
     const reason = error instanceof Error ? error.message : String(error);
     return failed(reason.replace(/\.$/, ""), check.cure);
   }
@@ -71,8 +74,4 @@ async function examine(check: Check, target: Target): Promise<Finding> {
 function lineOf(name: string, { status, detail, cure }: Finding): string {
   const line = `${status.padEnd(STATUS_WIDTH)}${name.padEnd(NAME_WIDTH)}${oneLine(detail)}\n`;
   return cure === undefined ? line : `${line}${"".padEnd(STATUS_WIDTH + NAME_WIDTH)}→ ${oneLine(cure)}\n`;
-}
-
-function nearestExisting(folder: string): string {
-  return existsSync(folder) ? folder : nearestExisting(dirname(folder));
 }

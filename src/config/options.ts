@@ -79,6 +79,11 @@ const DECLARED = {
   audit_ip: choice(["on", "off"], "on", "Whether the audit log stores client addresses"),
   dashboard: choice(["on", "off"], "on", "Whether the console is served at /dashboard/"),
   log_level: choice(["debug", "info", "warn", "error"], "info", "Least severe message that is logged"),
+  log_format: choice(
+    ["auto", "json", "text"],
+    "auto",
+    "Format of log lines; auto: text on a terminal, else json",
+  ),
   backup_dir: optional("FOLDER", "Folder for scheduled backups; without it there are none"),
   backup_cron: text("0 3 * * *", "CRON", "Schedule of backups, in UTC"),
   // A year of hourly backups.

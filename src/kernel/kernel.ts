@@ -115,7 +115,11 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
   const isSettled = db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
   if (isSettled) openVault(db, masterKey);
   settleLog(db, log);
-  migrate(db, migrations);
+  const steps = migrate(db, migrations).length;
+  if (steps > 0 && !isNew) {
+    const to = migrations.length;
+    log.info(`database migrated: schema ${to - steps} → ${to}`);
+  }
   const vault = openVault(db, masterKey);
   if (isNew && options.durability === "full") syncFolder(dirname(options.databasePath));
   const clock = options.clock ?? createSystemClock();

@@ -4,23 +4,70 @@ import { isoTime } from "./time/date-time.ts";
 /** Severity of a log line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+/** Form of a log line: a JSON object, or text for people. */
+export type LogFormat = "json" | "text";
+
 /** Values that a log line may carry. Never a secret: keys, tokens and signatures have no place here. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** Where the server's own messages go. */
-export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
+export interface Logger extends Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>> {
+  /** Whether `debug` lines are written, so that others do not compute their fields. Default: false. */
+  readonly isDebug?: boolean;
+}
+
+/** Which lines are written, and how. */
+export interface LogSettings {
+  readonly level: LogLevel;
+  /** Default: `json`. */
+  readonly format?: LogFormat;
+}
 
 const ORDER: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
+/** Width of the longest level, so that messages line up. */
+const LEVEL_WIDTH = 5;
 
-/** One JSON object a line on standard error; standard output belongs to the output of the command. */
-export function createLogger(clock: Clock, level: LogLevel, write = writeToStderr): Logger {
+/** One line per message on standard error; standard output belongs to the output of the command. */
+export function createLogger(
+  clock: Clock,
+  { level, format = "json" }: LogSettings,
+  write = writeToStderr,
+): Logger {
   const lowest = ORDER[level];
+  const render = format === "json" ? jsonLine : textLine;
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
-    if (ORDER[level] < lowest) return;
-    const time = isoTime(clock.now());
-    write(`${JSON.stringify({ time, level, message, ...fields })}\n`);
+    if (ORDER[level] >= lowest) write(render(isoTime(clock.now()), level, message, fields));
   };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    isDebug: lowest === ORDER.debug,
+  };
+}
+
+function jsonLine(time: string, level: LogLevel, message: string, fields?: LogFields): string {
+  return `${JSON.stringify({ time, level, message, ...fields })}\n`;
+}
+
+/** `2026-11-23T02:35:17.000Z info  message name=value`. Texts that are more than one word are quoted as in JSON. */
+function textLine(time: string, level: LogLevel, message: string, fields: LogFields = {}): string {
+  const shown = Object.entries(fields).filter(([, value]) => value !== undefined);
+  const parts = shown.map(([name, value]) => ` ${name}=${textOf(value ?? null)}`);
+  return `${time} ${level.padEnd(LEVEL_WIDTH)} ${escaped(message)}${parts.join("")}\n`;
+}
+
+function textOf(value: string | number | boolean | null): string {
+  return typeof value === "string" && !/^[\x21\x23-\x7e]+$/.test(value)
+    ? JSON.stringify(value)
+    : String(value);
+}
+
+/** A message stays on its line, and controls no terminal. */
+function escaped(message: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced
+  return message.replace(/[\x00-\x1f\x7f-\x9f]/g, " ");
 }
 
 function writeToStderr(line: string): void {

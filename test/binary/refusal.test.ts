@@ -224,7 +224,7 @@ test(
     const before = fingerprint(data);
     expectRefusal(
       await runToEnd(["serve", "--port", port, "--data", data]),
-      /Cannot listen on 127\.0\.0\.1 port/,
+      /Cannot listen on 127\.0\.0\.1 port \d+: another program uses it\. .* with --port/,
     );
     expect(fingerprint(data)).toEqual(before);
     const fresh = binaries.data();

@@ -93,7 +93,7 @@ describe("where a server can run", () => {
     const { code, checks } = await doctor(["--data", data]);
     expect(code).toBe(0);
     expect(Object.keys(checks)).toEqual([
-      ...["SQLite", "data folder", "file system", "fsync", "free space", "database"],
+      ...["SQLite", "data folder", "backups", "file system", "fsync", "free space", "database"],
       ...["master key", "clock", "port", "TLS", "DNS", "SMTP"],
     ]);
     expect(checks["database"]?.detail).toMatch(/^\d+ kB, schema \d+$/);
@@ -137,7 +137,7 @@ describe("where a server can run", () => {
     expect(out).toContain(
       `failed   master key   ${path} is readable by others (mode 644)\n                      → chmod 600 ${path}\n`,
     );
-    expect(out).toEndWith("\n1 of 12 checks failed.\n");
+    expect(out).toEndWith("\n1 of 13 checks failed.\n");
   });
 });
 
@@ -158,6 +158,20 @@ describe("where it cannot", () => {
     expect(await failures(["--data", data])).toEqual([
       ["data folder", `${data} is writable by others (mode 770)`, `chmod 700 ${data}`],
     ]);
+  });
+
+  test("the folder of scheduled backups cannot be written or is a file", async () => {
+    const data = folder();
+    const path = join(data, "master.key");
+    const cure = "Set another folder with --backup-dir.";
+    expect(await failures(["--data", data, "--backup-dir", path])).toEqual([
+      ["backups", `${path} is not a folder`, cure],
+    ]);
+    const { checks } = await doctor(["--data", data, "--backup-dir", join(data, "new", "backups")]);
+    expect(checks["backups"]).toMatchObject({
+      status: "ok",
+      detail: `${join(data, "new", "backups")} will be created`,
+    });
   });
 
   test("the master key is gone, another one, or none", async () => {

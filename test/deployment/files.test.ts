@@ -150,7 +150,10 @@ describe("the composition", () => {
 
   test("believes Caddy alone, which has a fixed address in the network of the two", () => {
     const address = caddy.networks.inside.ipv4_address;
-    expect(ninefold.environment).toEqual({ NINEFOLD_TRUST_PROXY: `${address}/32` });
+    expect(ninefold.environment).toEqual({
+      NINEFOLD_PUBLIC_URL: "${PUBLIC_URL:-https://${DOMAIN}}",
+      NINEFOLD_TRUST_PROXY: `${address}/32`,
+    });
     const subnet = networks.inside.ipam.config[0]?.subnet ?? "";
     expect(subnet).toMatch(/\.0\/29$/);
     for (const { networks: joined } of [ninefold, caddy]) {

@@ -18,6 +18,7 @@ import { isBearerKey } from "../../src/kernel/secrets/key-format.ts";
 const SERVICE = "etc/systemd/system/ninefold.service";
 const SYSTEM_COMMANDS = [
   "+ useradd --system --user-group --no-create-home --home-dir /var/lib/ninefold --shell /usr/sbin/nologin ninefold",
+  "+ chown ninefold:ninefold /var/backups/ninefold",
   "+ systemctl daemon-reload",
   "+ systemctl enable ninefold.service",
 ];
@@ -149,6 +150,7 @@ describe("as root", () => {
       "ninefold: /usr/local/bin/ninefold is removed",
       `ninefold: ${stage}/etc/ninefold stays; remove it yourself when nothing in it is needed any more`,
       `ninefold: ${stage}/var/lib/ninefold stays; remove it yourself when nothing in it is needed any more`,
+      `ninefold: ${stage}/var/backups/ninefold stays; remove it yourself when nothing in it is needed any more`,
     ]);
     expect(code).toBe(0);
     expect(files()).toEqual(INSTALLED.slice(0, 3));

@@ -104,6 +104,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   audit_ip: textSample("off", { audit: { retentionDays: 365, keepsAddresses: false } }),
   dashboard: textSample("off", { dashboard: false }),
   log_level: textSample("debug", { logLevel: "debug" }),
+  log_format: textSample("text", { logFormat: "text" }),
   backup_dir: textSample("/backups", { backups: { folder: "/backups", cron: "0 3 * * *", keep: 7 } }),
   backup_cron: {
     ...textSample("*/5 * * * *", { backups: { folder: "/backups", cron: "*/5 * * * *", keep: 7 } }),
@@ -179,6 +180,7 @@ describe("defaults", () => {
       optionsSet: [],
       dashboard: true,
       logLevel: "info",
+      logFormat: "json",
       masterKey: null,
       operatorKey: null,
       rotationGraceMs: 168 * HOUR_MS,

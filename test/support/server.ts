@@ -17,6 +17,8 @@ export interface LogLine {
 
 /** What a test's server differs in from a plain one. */
 export interface TestServerOptions {
+  /** Whether requests are logged. */
+  readonly debugLog?: boolean;
   /** Flags of `ninefold serve`, such as `["--signup", "open"]`. */
   readonly args?: readonly string[];
   /** Environment of the configuration; the process's own is never read. */
@@ -141,7 +143,8 @@ export class TestServer {
       (message: string, fields: LogFields = {}): void => {
         this.logs.push({ level, message, fields });
       };
-    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+    const { debugLog: isDebug = false } = this.options;
+    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isDebug };
   }
 }
 

@@ -76,6 +76,12 @@ export function assertSameOrigin(headers: Headers, serverOrigin: string): void {
   const isSameOrigin =
     (site === null || site === "same-origin") && (origin === null || origin === serverOrigin);
   if (isSameOrigin && headers.get(SESSION_HEADER) === "1") return;
+  if (site === "same-origin" && origin !== serverOrigin) {
+    throw new ApiError(
+      "forbidden",
+      `This page was not opened at the public URL of the server. Open ${serverOrigin} instead, or correct public_url.`,
+    );
+  }
   throw new ApiError(
     "forbidden",
     "A session cookie is accepted only in requests of this server's pages, with the header X-Ninefold-Session: 1. Use a key.",

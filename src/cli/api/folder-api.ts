@@ -87,7 +87,12 @@ export interface OfflineApp {
 export function openOfflineApp(folder: string, config: Config): OfflineApp {
   const clock = createSystemClock();
   const { masterKey, durability } = config;
-  const kernel = openDataFolder(folder, { masterKey, durability, clock, log: createLogger(clock, "error") });
+  const kernel = openDataFolder(folder, {
+    masterKey,
+    durability,
+    clock,
+    log: createLogger(clock, { level: "error" }),
+  });
   try {
     const app = createApp(kernel, config, null);
     return {

@@ -10,10 +10,19 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createSystemClock, monotonicMs } from "../../kernel/time/clock.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
-import { type Check, type Finding, failed, ok, skipped, type Target, warning } from "./finding.ts";
+import {
+  type Check,
+  type Finding,
+  failed,
+  nearestExisting,
+  ok,
+  skipped,
+  type Target,
+  warning,
+} from "./finding.ts";
 
 /** Writes by the group or by everyone. */
 const OTHERS_MAY_WRITE = 0o022;
@@ -56,6 +65,28 @@ export const folderCheck: Check = {
       return failed(`${folder} is writable by others (mode ${mode})`, `chmod 700 ${folder}`);
     }
     return ok(`${folder}, mode ${mode}`);
+  },
+};
+
+/** The folder of scheduled backups: writable, or its parent is. */
+export const backupFolderCheck: Check = {
+  name: "backups",
+  cure: "Set another folder with --backup-dir.",
+  run({ config }) {
+    if (config.backups === null) return skipped("not configured: there are no scheduled backups");
+    const folder = resolve(config.backups.folder);
+    const existing = nearestExisting(folder);
+    if (!statSync(existing).isDirectory())
+      return failed(`${existing} is not a folder`, "Set another folder with --backup-dir.");
+    try {
+      accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
+    } catch {
+      return failed(
+        `${existing} is not writable`,
+        "Change its owner to this user (chown). With systemd, add the folder to ReadWritePaths of the service.",
+      );
+    }
+    return ok(existing === folder ? folder : `${folder} will be created`);
   },
 };
 

@@ -1,51 +1,58 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Config } from "../../config.ts";
 
-/** What a check has found. Only `failed` means that a server cannot run, or not safely. */
+/** The result of a check. `failed` means that a server cannot run, or not safely. */
 export type Status = "ok" | "warning" | "failed" | "skipped";
 
 /** The outcome of a check. */
 export interface Finding {
   readonly status: Status;
   readonly detail: string;
-  /** What to do about it. Always there where something is wrong. */
+  /** What to do about it; set unless the status is `ok` or `skipped`. */
   readonly cure?: string;
 }
 
-/** What checks look at. */
+/** What the checks examine. */
 export interface Target {
   readonly config: Config;
   /** Absolute path of the data folder; of the system's temporary folder for an ephemeral server. */
   readonly folder: string;
-  /** The folder, or the nearest one above it that exists: where the first start would make it. */
+  /** The folder, or its nearest ancestor that exists, in which the first start would create it. */
   readonly existing: string;
-  /** A name that is looked up to see whether names can be. */
+  /** Name that the DNS check looks up. */
   readonly dnsName: string;
 }
 
-/** One check. */
+/** A check. */
 export interface Check {
   readonly name: string;
-  /** What to do when it cannot be made: what keeps it from looking keeps a server from working. */
+  /** What to do if the check itself fails. */
   readonly cure: string;
   run(target: Target): Finding | Promise<Finding>;
 }
 
-/** All is well. */
+/** Nothing is wrong. */
 export function ok(detail: string): Finding {
   return { status: "ok", detail };
 }
 
-/** There is nothing to look at. */
+/** The check does not apply. */
 export function skipped(detail: string): Finding {
   return { status: "skipped", detail };
 }
 
-/** It works, but not as it should. */
+/** A server can run, but with a disadvantage. */
 export function warning(detail: string, cure: string): Finding {
   return { status: "warning", detail, cure };
 }
 
-/** A server cannot run like this. */
+/** A server cannot run. */
 export function failed(detail: string, cure: string): Finding {
   return { status: "failed", detail, cure };
+}
+
+/** A folder, or its nearest ancestor that exists. */
+export function nearestExisting(folder: string): string {
+  return existsSync(folder) ? folder : nearestExisting(dirname(folder));
 }

@@ -110,6 +110,7 @@ export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
     if (declared === undefined) throw new Error(`${method} ${path} does not say what operation it is`);
     const { operation, Called, ...schemas } = declared;
     const endpoint: Endpoint = {
+      route: path,
       deps,
       operation,
       honoursKey: operation.idempotent && method !== "GET",

@@ -45,6 +45,8 @@ export interface ListeningServer extends Listener {
 
 /** The part of a call that is the same for every request of its route. */
 export interface Endpoint {
+  /** The path with its parameters by name, for the log; null where no route matches. */
+  readonly route: string | null;
   readonly operation: Operation;
   /** Whether `Idempotency-Key` is honoured: not for GET. */
   readonly honoursKey: boolean;

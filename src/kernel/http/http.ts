@@ -89,7 +89,15 @@ export class Http {
     this.deps = deps;
     const operation = operationOf({ name: "none", access: "public", summary: "No endpoint" });
     const requests = this.requests.none;
-    this.elsewhere = { deps, operation, honoursKey: false, checks: inputChecks({}), cursors: null, requests };
+    this.elsewhere = {
+      route: null,
+      deps,
+      operation,
+      honoursKey: false,
+      checks: inputChecks({}),
+      cursors: null,
+      requests,
+    };
   }
 
   /** Adds the routes of an area, HEAD with every GET. */
@@ -164,7 +172,7 @@ export class Http {
       this.server = server;
       return urlOf({ host, port: server.port ?? port, tls });
     } catch (error) {
-      throw new StartupError(`Cannot listen on ${host} port ${port} (${errorText(error)}).`);
+      throw new StartupError(cannotListen(host, port, error));
     }
   }
 
@@ -248,6 +256,13 @@ export class Http {
     if (refusal === null) throw missing;
     throw new ApiError(refusal.code, `${missing.message} ${refusal.message}`, refusal.details);
   }
+}
+
+function cannotListen(host: string, port: number, error: unknown): string {
+  const isInUse = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+  return isInUse
+    ? `Cannot listen on ${host} port ${port}: another program uses it. Stop that program, or set another port with --port (0 selects a free one).`
+    : `Cannot listen on ${host} port ${port} (${errorText(error)}).`;
 }
 
 async function allSent(server: ListeningServer): Promise<void> {

@@ -1,4 +1,5 @@
 import { ApiError, errorText } from "../errors.ts";
+import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import type { Logger } from "../log.ts";
 import { Histogram } from "../metrics/instruments.ts";
 import { type Cancel, type Clock, monotonicMs, realTimeout } from "../time/clock.ts";
@@ -28,6 +29,9 @@ const OWN_BATCH_AFTER_MS = 900;
 const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, UNITS_PER_BATCH_MAX];
 /** Upper limits of the counted commit times, in seconds: from memory alone to a disk that hangs. */
 const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/** A commit that takes longer is logged: the disk is slow, or something else uses it. */
+const SLOW_COMMIT_MS = 1_000;
 
 type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
@@ -72,6 +76,7 @@ export class Writer {
   private readonly hooks: ((tx: Tx) => void)[] = [];
   private readonly observers: (() => void)[] = [];
   private readonly delay = new CommitDelay();
+  private readonly slowDisk: ThrottledWarning;
   private waiting: (queued: number) => boolean = () => true;
   private queue: Unit[] = [];
   private scheduled = false;
@@ -87,6 +92,7 @@ export class Writer {
     private readonly clock: Clock,
     private readonly log: Logger,
   ) {
+    this.slowDisk = new ThrottledWarning(log, "the disk is slow: a commit took more than a second", clock);
     this.begin = db.control("BEGIN IMMEDIATE");
     this.commit = db.control("COMMIT");
     this.rollback = db.control("ROLLBACK");
@@ -235,6 +241,8 @@ export class Writer {
     const tookMs = monotonicMs() - startedAt;
     this.delay.end(batch.length, tookMs);
     this.commitSeconds.observe(tookMs / 1000);
+    if (tookMs > SLOW_COMMIT_MS)
+      this.slowDisk.note("commit", { ms: Math.round(tookMs), units: batch.length });
     if (this.stats.failing !== null) this.log.info("the database can be written again");
     this.stats.failing = null;
     for (const unit of batch) unit.tx?.committed((error) => this.defect("after a commit", error));

@@ -49,6 +49,13 @@ describe("a cookie is accepted only in requests of this server's pages", () => {
     expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
+  test("a page that was opened at another URL than the public one is told which one to open", async () => {
+    const headers = { "sec-fetch-site": "same-origin", origin: "http://ninefold.internal" };
+    const mine = await loggedIn(server, server.key);
+    const { error } = expectError(await mine.get("/v1/gate", { headers }), "forbidden");
+    expect(error.message).toContain(`Open ${server.url} instead`);
+  });
+
   test("requests of the same origin are accepted, and a cookie of another server is unknown", async () => {
     const mine = await loggedIn(server, server.key);
     const headers = { "sec-fetch-site": "same-origin", origin: server.url };

@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import type { Logger } from "../../log.ts";
 import { isWithin, normalize, parseRange, type Range } from "./addresses.ts";
 
 /** Which proxies are trusted, and the server's public URL. */
@@ -46,8 +47,14 @@ export class Peers {
   /** Where it listens once it does. */
   private readonly configured: URL;
 
+  /** Whether an untrusted forwarded header was reported: one line shows the missing setting. */
+  private hasReported = false;
+
   /** @throws StartupError when an entry of `trustProxy` is neither an address nor a CIDR. */
-  constructor({ publicUrl, trustProxy, host, port, tls }: PeerSettings) {
+  constructor(
+    { publicUrl, trustProxy, host, port, tls }: PeerSettings,
+    private readonly log: Pick<Logger, "warn">,
+  ) {
     const address = host.includes(":") ? `[${host}]` : host;
     this.configured = new URL(`${tls === null ? "http" : "https"}://${address}:${port}`);
     this.proxies = trustProxy.map((range) => parseRange(range));
@@ -68,10 +75,16 @@ export class Peers {
     const socketAddress = this.socketAddress(request, server);
     if (socketAddress === null) return null;
     // A socket spells IPv4 in one way alone, and without proxies there is nothing to read: every webhook comes by here.
-    if (this.proxies.length === 0 && !socketAddress.includes(":")) return socketAddress;
+    if (this.proxies.length === 0 && !socketAddress.includes(":")) {
+      this.reportUntrusted(request, socketAddress);
+      return socketAddress;
+    }
     const socket = normalize(socketAddress);
     if (socket === null) return socketAddress;
-    if (!this.isProxy(socket)) return socket;
+    if (!this.isProxy(socket)) {
+      this.reportUntrusted(request, socket);
+      return socket;
+    }
     const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
     let client = socket;
     for (let index = forwarded.length - 1; index >= 0; index -= 1) {
@@ -109,6 +122,16 @@ export class Peers {
     if (socket === null || !this.isProxy(socket)) return null;
     const named = request.headers.get("x-forwarded-proto")?.toLowerCase();
     return named === "http" || named === "https" ? named : null;
+  }
+
+  /** Behind a proxy that is not trusted, all clients share one address, and with it the limits of an address. */
+  private reportUntrusted(request: Request, address: string): void {
+    if (this.hasReported || !request.headers.has("x-forwarded-for")) return;
+    this.hasReported = true;
+    this.log.warn(
+      "X-Forwarded-For is ignored: the request comes from an address that is not a trusted proxy; if it is your proxy, add it to trust_proxy",
+      { address },
+    );
   }
 
   private isProxy(address: string): boolean {

@@ -202,8 +202,29 @@ export class OpenCall {
     const { status } = response;
     this.endpoint.requests.answered(status, monotonicMs() - this.startedAt);
     const hasBody = status !== 204 && status !== 304;
+    if (this.deps.log.isDebug === true) this.logRequest(response);
     const headers = this.headersOf(response.headers, hasBody);
     return new Response(hasBody ? (response.bytes ?? response.text) : null, { status, headers });
+  }
+
+  /** Never the path itself: some contain a secret, such as a ping key. */
+  private logRequest({ status, bytes, text }: RenderedResponse): void {
+    this.deps.log.debug("request", {
+      request_id: this.requestId,
+      method: this.request.method,
+      route: this.endpoint.route,
+      operation: this.operation.name,
+      status,
+      ms: Math.round((monotonicMs() - this.startedAt) * 1_000) / 1_000,
+      key: this.credential,
+      // A stream has no length yet.
+      bytes: bytes instanceof ReadableStream ? null : (bytes?.length ?? Buffer.byteLength(text)),
+    });
+  }
+
+  /** The name of the caller's credential; undefined before the request is authenticated. */
+  protected get credential(): string | undefined {
+    return undefined;
   }
 
   protected get usualHeaders(): Headers {
@@ -278,6 +299,10 @@ export class Call extends OpenCall implements Performer {
 
   protected override get sender(): number | string {
     return this.caller.account.ref;
+  }
+
+  protected override get credential(): string | undefined {
+    return this.authenticated?.credential;
   }
 
   /** SHA-256 (hex) of the caller's key, or of its session's key. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { StartupError } from "../../../../src/kernel/errors.ts";
 import { Peers } from "../../../../src/kernel/http/access/peers.ts";
-import { thrown } from "../../support.ts";
+import { KeptLog, thrown } from "../../support.ts";
 
+const log = new KeptLog();
 const LISTENING = { host: "::1", port: 9909, tls: null };
 
 const LISTENS_AT = new URL("http://127.0.0.1:9909");
@@ -15,7 +16,10 @@ function reachedFrom(address: string | null) {
 function addressOf(trustProxy: readonly string[], socket: string | null, forwarded?: string): string | null {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
   const request = new Request("http://localhost/", { headers });
-  return new Peers({ ...LISTENING, publicUrl: null, trustProxy }).clientAddress(request, reachedFrom(socket));
+  return new Peers({ ...LISTENING, publicUrl: null, trustProxy }, log).clientAddress(
+    request,
+    reachedFrom(socket),
+  );
 }
 
 describe("the client's address without trusted proxies is the socket's", () => {
@@ -35,6 +39,20 @@ describe("the client's address without trusted proxies is the socket's", () => {
     expect(addressOf([], null)).toBeNull();
     expect(addressOf(["0.0.0.0/0", "::/0"], null, "198.51.100.7")).toBeNull();
   });
+});
+
+test("an X-Forwarded-For of an address that is no trusted proxy is reported once", () => {
+  const kept = new KeptLog();
+  const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] }, kept);
+  const request = new Request("http://localhost/", { headers: { "x-forwarded-for": "198.51.100.7" } });
+  peers.clientAddress(new Request("http://localhost/"), reachedFrom("203.0.113.9"));
+  peers.clientAddress(request, reachedFrom("10.0.0.1"));
+  expect(kept.lines).toEqual([]);
+  peers.clientAddress(request, reachedFrom("203.0.113.9"));
+  peers.clientAddress(request, reachedFrom("203.0.113.10"));
+  expect(kept.lines).toEqual([
+    { level: "warn", message: expect.stringContaining("trust_proxy"), fields: { address: "203.0.113.9" } },
+  ]);
 });
 
 describe("behind trusted proxies it is the last address that is none of theirs", () => {
@@ -76,7 +94,7 @@ describe("behind trusted proxies it is the last address that is none of theirs",
 });
 
 test("what is no range among the trusted proxies ends the start", () => {
-  const error = thrown(() => new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/33"] }));
+  const error = thrown(() => new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/33"] }, log));
   expect(error).toBeInstanceOf(StartupError);
 });
 
@@ -85,7 +103,7 @@ describe("the own origin", () => {
     const headers = new Headers();
     if (given.host !== undefined) headers.set("host", given.host);
     if (given.proto !== undefined) headers.set("x-forwarded-proto", given.proto);
-    const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] });
+    const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] }, log);
     return peers.origin(new Request(url, { headers }), reachedFrom(given.socket ?? "10.1.2.3"));
   }
 
@@ -111,7 +129,10 @@ describe("the own origin", () => {
   });
 
   test("is the public one, whatever the request says; of a request without a socket, too", () => {
-    const peers = new Peers({ ...LISTENING, publicUrl: "https://n.example.com", trustProxy: ["0.0.0.0/0"] });
+    const peers = new Peers(
+      { ...LISTENING, publicUrl: "https://n.example.com", trustProxy: ["0.0.0.0/0"] },
+      log,
+    );
     const headers = { host: "other.example.com", "x-forwarded-proto": "http" };
     const request = new Request("http://offline/", { headers });
     expect(peers.origin(request, reachedFrom("10.1.2.3"))).toBe("https://n.example.com");
