@@ -13,6 +13,8 @@ RUN scripts/bootstrap
 COPY migrations migrations
 COPY scripts scripts
 COPY src src
+COPY docs docs
+COPY CHANGELOG.md ./
 RUN scripts/build && install -d -m 700 out/data
 
 # The C library, certificates and time zones: the executable needs nothing else, and there is no shell.

@@ -1,3 +1,4 @@
-// Builds what the server's sources import and nobody writes: the console and the template of a new database.
+// Builds what the server's sources import and nobody writes: the console, the guides and the template of a new database.
 import "./dashboard.ts";
+import "./guides.ts";
 import "./template.ts";

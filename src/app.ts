@@ -42,6 +42,7 @@ import type { Tx } from "./kernel/storage/tx.ts";
 import { type ManualClock, monotonicMs } from "./kernel/time/clock.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
+import { guidePages } from "./pages/guides.ts";
 import { rootPage } from "./pages/root.ts";
 import { STATUS_STYLE, statusStylePage } from "./pages/status.ts";
 
@@ -385,6 +386,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   endWaiting(http, areas, changes);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
+  guidePages(http); //                   /docs/guides/
   statusStylePage(http); //              /status/style-….css
   if (config.dashboard) dashboardPages(http);
   http.seal();

@@ -15,6 +15,15 @@ declare module "*/page.html" {
   const path: string;
   export default path;
 }
+declare module "*/guides.css" {
+  const path: string;
+  export default path;
+}
+/** Output of `scripts/guides.ts`. */
+declare module "*/build/guides/guides.txt" {
+  const path: string;
+  export default path;
+}
 /** Output of `scripts/dashboard.ts`. */
 declare module "*/build/dashboard/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];

@@ -28,6 +28,23 @@ test(
 );
 
 test(
+  "the executable carries the guides",
+  async () => {
+    const { url } = await binaries.start(["--ephemeral"]);
+    for (const [path, text] of [
+      ["/docs/guides/", "<title>"],
+      ["/docs/guides/api/monitors", "<title>Monitors"],
+      ["/docs/guides.css", "grid-template-columns"],
+    ] as const) {
+      const response = await fetch(url + path);
+      expect([path, response.status]).toEqual([path, 200]);
+      expect(await response.text()).toContain(text);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "the executable carries the console as it was built",
   async () => {
     const { url } = await binaries.start(["--ephemeral"]);

@@ -1,0 +1,26 @@
+// Renders the guides into build/guides/, unless they are there already from the same files: scripts/guides.ts
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { guideFiles, renderGuides } from "./guides/render.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const OUT = join(ROOT, "build/guides");
+const FILE = join(OUT, "guides.txt");
+/** Holds the hash of the files that the guides were rendered from. */
+const STAMP = join(OUT, "stamp");
+
+const inputs = [...guideFiles(ROOT), "scripts/guides/render.ts"];
+const stamp = Bun.hash(
+  inputs.map((file) => `${file}\n${readFileSync(join(ROOT, file), "utf8")}`).join("\n"),
+).toString(16);
+if (!existsSync(STAMP) || readFileSync(STAMP, "utf8") !== stamp) {
+  mkdirSync(OUT, { recursive: true });
+  // Tests that run at the same time may render them too: each file is replaced whole, the stamp last.
+  for (const [path, text] of [
+    [FILE, JSON.stringify(renderGuides(ROOT))],
+    [STAMP, stamp],
+  ] as const) {
+    writeFileSync(`${path}.${process.pid}`, text);
+    renameSync(`${path}.${process.pid}`, path);
+  }
+}

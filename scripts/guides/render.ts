@@ -1,0 +1,98 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+
+/** The page at the top, to which the others lead. */
+export const INDEX = "docs/README.md";
+
+/** What is rendered: the guides, the changelog, and a file that a guide links to. */
+export function guideFiles(root: string): string[] {
+  const guides = [...new Bun.Glob("docs/**/*.md").scanSync(root)];
+  return [...guides, "CHANGELOG.md", "docs/monitoring-alerts.yml"]
+    .filter((file) => existsSync(join(root, file)))
+    .sort();
+}
+
+/** Every guide as a page of HTML, by its path below `/docs/guides/`. */
+export function renderGuides(root: string): Record<string, string> {
+  const files = guideFiles(root);
+  const names = new Map(files.map((file) => [file, nameOf(file)]));
+  return Object.fromEntries(
+    files.map((file) => [nameOf(file), pageOf(file, readFileSync(join(root, file), "utf8"), names)]),
+  );
+}
+
+/** The path of a page below `/docs/guides/`: empty for the index. */
+function nameOf(file: string): string {
+  if (file === INDEX) return "";
+  return file
+    .replace(/^docs\//, "")
+    .replace(/\.\w+$/, "")
+    .toLowerCase();
+}
+
+function pageOf(file: string, text: string, names: ReadonlyMap<string, string>): string {
+  const up = nameOf(file).includes("/") ? "../" : "";
+  const markdown = file.endsWith(".yml") ? `# Alert rules\n\n\`\`\`yaml\n${text}\`\`\`\n` : text;
+  const title = /^# (.*)$/m.exec(markdown)?.[1] ?? "Guides";
+  const body = Bun.markdown
+    .html(markdown.replaceAll(/^<!-- .* -->$/gm, ""))
+    .replaceAll("<pre>", '<pre tabindex="0">')
+    .replaceAll(
+      /<(h[1-6])>(.*?)<\/\1>/gs,
+      (_heading, tag: string, inner: string) => `<${tag} id="${anchorOf(inner)}">${inner}</${tag}>`,
+    )
+    .replaceAll(
+      / href="([^"]*)"/g,
+      (_link, target: string) => ` href="${addressOf(target, file, up, names)}"`,
+    );
+  const sections = [...body.matchAll(/<h2 id="([^"]*)">(.*?)<\/h2>/gs)].map(
+    ([, id = "", inner = ""]) => `<li><a href="#${id}">${textOf(inner)}</a></li>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${textOf(title)} · Ninefold</title>
+<link rel="stylesheet" href="${up}../guides.css">
+</head>
+<body>
+<nav aria-label="Guides">
+<a class="home" href="${up}./">Ninefold guides</a>
+<ul>
+${sections.join("\n")}
+</ul>
+<footer><a href="${up}../../docs">API reference</a></footer>
+</nav>
+<main>
+${body}</main>
+</body>
+</html>
+`;
+}
+
+/** The anchor of a heading, as code hosts make it. */
+function anchorOf(heading: string): string {
+  return textOf(heading)
+    .replaceAll(/&\w+;/g, "")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+/** The text of rendered Markdown, or of a Markdown heading. */
+function textOf(html: string): string {
+  return html.replaceAll(/<[^>]*>|`/g, "");
+}
+
+/** The address of a link on a page. @throws Error for a link to a file that is not served */
+function addressOf(target: string, file: string, up: string, names: ReadonlyMap<string, string>): string {
+  if (/^(https?:|mailto:|#)/.test(target)) return target;
+  const [path = "", anchor] = target.split("#");
+  const linked = posix.normalize(posix.join(posix.dirname(file), path));
+  // The README is the guides' introduction elsewhere.
+  const name = linked === "README.md" ? "" : names.get(linked);
+  if (name === undefined) throw new Error(`${file} links to ${target}, which the guides do not have`);
+  return `${up}${name === "" ? "./" : name}${anchor === undefined ? "" : `#${anchor}`}`;
+}

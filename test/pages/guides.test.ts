@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { guideFiles } from "../../scripts/guides/render.ts";
+import { ROOT } from "../../scripts/processes/server-process.ts";
+import { expectError } from "../support/errors.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({});
+});
+afterAll(() => server.stop());
+
+function get(path: string): Promise<Response> {
+  return fetch(server.url + path, { redirect: "manual" });
+}
+
+test("/docs/guides redirects to /docs/guides/ by a relative path", async () => {
+  const response = await get("/docs/guides");
+  expect([response.status, response.headers.get("location")]).toEqual([302, "guides/"]);
+});
+
+test("a guide is HTML under the security headers of the other pages", async () => {
+  const [guide, reference] = await Promise.all([get("/docs/guides/api/monitors"), get("/docs")]);
+  expect(guide.status).toBe(200);
+  for (const name of [
+    "content-type",
+    "content-security-policy",
+    "cross-origin-opener-policy",
+    "referrer-policy",
+    "x-content-type-options",
+    "cache-control",
+  ]) {
+    expect([name, guide.headers.get(name)]).toEqual([name, reference.headers.get(name)]);
+  }
+});
+
+test("a guide has its headings with anchors, its tables and its examples", async () => {
+  const html = await (await get("/docs/guides/api/monitors")).text();
+  expect(html).toContain("<title>Monitors · Ninefold</title>");
+  expect(html).toContain('<h2 id="what-counts-as-up">What counts as up</h2>');
+  expect(html).toContain("<td><code>interval</code></td>");
+  expect(html).toContain("consecutive_threshold&quot;: 2");
+  expect(html).toContain('<a href="../api/incidents#channels">channel</a>');
+  expect(html).not.toContain("<!-- fields");
+});
+
+test("the API reference links to the guides, and the guides to the reference", async () => {
+  expect(await (await get("/docs")).text()).toContain('<a href="docs/guides/">Guides</a>');
+  expect(await (await get("/docs/guides/")).text()).toContain('<a href="../../docs">API reference</a>');
+});
+
+describe("every link of every guide leads to a page of this server and to an anchor that exists", () => {
+  const paths = guideFiles(ROOT).map((file) =>
+    file === "docs/README.md"
+      ? ""
+      : file
+          .replace(/^docs\//, "")
+          .replace(/\.\w+$/, "")
+          .toLowerCase(),
+  );
+
+  test.each(paths)("/docs/guides/%s", async (path) => {
+    const response = await get(`/docs/guides/${path}`);
+    expect(response.status).toBe(200);
+    const html = await response.text();
+    expect(html).not.toMatch(/<script|<style|style=| on\w+=/);
+    const links = [...html.matchAll(/ href="([^"]+)"/g)].map(([, link = ""]) => new URL(link, response.url));
+    for (const link of new Set(links.filter(({ origin }) => origin === server.url).map(String))) {
+      const { pathname, hash } = new URL(link);
+      const target = await get(pathname);
+      expect([link, target.status]).toEqual([link, 200]);
+      if (hash !== "") expect(await target.text()).toContain(` id="${decodeURIComponent(hash.slice(1))}"`);
+    }
+  });
+});
+
+test.each(["nothing", "api/nothing", "api/monitors/", "api%2Fmonitors", "toString"])(
+  "/docs/guides/%s is a 404",
+  async (path) => {
+    expectError(await server.client(null).get(`/docs/guides/${path}`), "not_found");
+  },
+);
