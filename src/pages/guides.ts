@@ -24,7 +24,7 @@ export function guidePages(http: Http): void {
       throw new ApiError("not_found", "There is no such guide. GET /docs/guides/ lists all.");
     return page(call);
   };
-  for (const path of ["/docs/guides", ROOT, `${ROOT}:page`, `${ROOT}:folder/:page`]) http.page(path, serve);
+  for (const path of ["/docs/guides", ROOT, `${ROOT}:page`, `${ROOT}:page/:below`]) http.page(path, serve);
   http.page(
     "/docs/guides.css",
     asset({
