@@ -108,7 +108,7 @@ function lastWords(server: ServerProcess, target: ServerTarget): string[] {
   const problems: string[] = [];
   if (target.unexplained > 0) problems.push(`${target.unexplained} requests unanswered before the kill`);
   if (target.refusals > 0) problems.push(`${target.refusals} requests answered 503`);
-  if (server.log !== "") problems.push(`the server's log: ${server.log.trim()}`);
+  if (server.warnings !== "") problems.push(`the server's log: ${server.warnings.trim()}`);
   return problems;
 }
 

@@ -114,7 +114,8 @@ export async function record(plan: RecordingPlan): Promise<Recording> {
       ended: async (ending, isLast) => {
         await end(server, ending);
         if (inner.unexplained > 0) problems.push(`${inner.unexplained} requests unanswered before the end`);
-        if (plan.fault === null && server.log !== "") problems.push(`the server's log: ${server.log.trim()}`);
+        if (plan.fault === null && server.warnings !== "")
+          problems.push(`the server's log: ${server.warnings.trim()}`);
         control.clear();
         if (isLast) return;
         server = await ServerProcess.start(launch);

@@ -85,9 +85,15 @@ export class ServerProcess {
     return new ServerProcess(child, JSON.parse(line) as ReadyLine, readyMs);
   }
 
-  /** What it has logged so far. */
+  /** Its log up to now. */
   get log(): string {
     return this.child.log();
+  }
+
+  /** The lines of its log that are warnings or errors. */
+  get warnings(): string {
+    const lines = this.log.split("\n").filter((line) => line !== "" && !line.includes('"level":"info"'));
+    return lines.join("\n");
   }
 
   /** Resolves to the exit code when the process has ended; 128 and more for a signal. */

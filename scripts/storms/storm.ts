@@ -82,7 +82,7 @@ async function stopServer(shared: Shared, server: ServerProcess, restarts: numbe
   const isGraceful = shared.isOver || restarts % GRACEFUL_EVERY === GRACEFUL_EVERY - 1;
   const code = await server.stop(isGraceful ? "SIGTERM" : "SIGKILL");
   if (isGraceful && code !== 0) shared.witness.note(`the server ended with exit code ${code} after SIGTERM`);
-  if (server.log !== "") shared.witness.note(`the server's log: ${server.log.trim()}`);
+  if (server.warnings !== "") shared.witness.note(`the server's log: ${server.warnings.trim()}`);
   shared.witness.restarted();
 }
 

@@ -49,7 +49,7 @@ async function balance(
   const server = await binaries.start(["--data", data, ...args]);
   const { body } = await new Client(server.url, key).get("/v1/meter/m/balance");
   await server.stop();
-  return { balance: body["balance"], log: server.log };
+  return { balance: body["balance"], log: server.warnings };
 }
 
 /** A start is refused in one line that says all of this, and changes nothing; so does doctor. */
@@ -223,7 +223,7 @@ test(
     const server = await binaries.start(["--data", data]);
     expect((await operatorOf(server).get("/v1/meter/balance")).status).toBe(200);
     await server.stop();
-    const lines = server.log.trim().split("\n");
+    const lines = server.warnings.split("\n");
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({
       level: "warn",
@@ -232,7 +232,7 @@ test(
     });
     const again = await binaries.start(["--data", data]);
     await again.stop();
-    expect(again.log).toBe("");
+    expect(again.warnings).toBe("");
   },
   TIMEOUT_MS,
 );

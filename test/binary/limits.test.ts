@@ -135,7 +135,7 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
       // The check that the kill has cut off.
       expect(await credits(server.url, account)).toBe(999);
       expect(await server.stop()).toBe(0);
-      expect(server.log).toBe("");
+      expect(server.warnings).toBe("");
       rmSync(data, { recursive: true });
     },
     TIMEOUT_MS,

@@ -247,7 +247,8 @@ test(
       { env: plainEnvironment({}), stdin: "ignore", stderr: "pipe" },
     );
     const [error, code] = await Promise.all([child.stderr.text(), child.exited]);
-    expectRefusal({ code, out: "", error }, /Standard output cannot be written/);
+    const lines = error.split("\n").filter((line) => !line.includes('"level":"info"'));
+    expectRefusal({ code, out: "", error: lines.join("\n") }, /Standard output cannot be written/);
     const server = await binaries.start(["--data", fresh]);
     expect((await operatorOf(server).get("/v1/meter/balance")).status).toBe(200);
     await server.stop();
