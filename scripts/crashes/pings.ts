@@ -118,9 +118,9 @@ export class PingWorkload extends Recorded implements Workload {
 }
 
 function isMissed(check: Check | undefined): boolean {
-  return check?.error?.startsWith("missed") === true;
+  return check?.error?.startsWith("No ping for ") === true;
 }
 
 function isLate(check: Check): boolean {
-  return isMissed(check) || check.error?.startsWith("overran") === true;
+  return isMissed(check) || check.error?.startsWith("The run that started ") === true;
 }

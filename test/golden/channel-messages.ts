@@ -64,7 +64,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
       trial: () => Promise.reject(new Error("none")),
     },
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
-    outbox: { available: true, enqueue: (_tx, _account, mail) => sent.push(mailText(mail)) },
+    outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false },
   });
   const parts = { ids, incidents, monitors, changes, keyName: () => "Ada's key" };
   const told = new Incidents(parts, notifications);

@@ -180,11 +180,11 @@ export function uptimePercent(counts: readonly HourCount[], now: number, hours: 
   return checks === 0 ? null : Math.round((sum("up") / checks) * 100_000) / 1_000;
 }
 
-/** `since 12:01 UTC`, with the date if it is not today. */
-export function sinceText(at: number, now: number): string {
+/** `12:01 UTC`, with the date if it is not today. */
+export function clockText(at: number, now: number): string {
   const [day = "", time = ""] = new Date(at).toISOString().split("T");
   const isToday = new Date(now).toISOString().startsWith(day);
-  return `since ${isToday ? "" : `${day} `}${time.slice(0, 5)} UTC`;
+  return `${isToday ? "" : `${day} `}${time.slice(0, 5)} UTC`;
 }
 
 /** A duration for people: `45 s`, `12 min`, `5 h`, `3 days`. */

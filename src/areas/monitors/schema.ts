@@ -57,11 +57,11 @@ const OPTIONAL = {
     milliseconds(
       MINUTE_MS,
       3_600_000,
-      "Time before the alert of a target that stays down is repeated, in milliseconds; 300000 by default.",
+      "Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default.",
     ),
   ),
   email_alert: Type.Optional(
-    flag("Whether alerts are also sent to the e-mail address of the account. Tiers pro and scale."),
+    flag("Whether the e-mail address of the account is notified once per outage. Tiers pro and scale."),
   ),
   notify_recovery: Type.Optional(flag("Whether the webhook and the e-mail also report recovery.")),
   ...OPTION_FIELDS,

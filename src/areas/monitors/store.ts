@@ -265,6 +265,8 @@ export interface CompletedCheck extends CheckResult {
   readonly isRepeat?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
+  /** Body of the ping that failed, or of the last one before a missed ping, for the alert. */
+  readonly pingBody?: string | null;
   /** What it shows about the server's connectivity; null or absent: nothing. */
   readonly connectivity?: ConnectivitySign | null;
   /** The scope in which the server is offline, so that the check says nothing about its target. */
@@ -274,7 +276,7 @@ export interface CompletedCheck extends CheckResult {
 }
 
 type NewCheck = Readonly<
-  Omit<CompletedCheck, "certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate"> & {
+  Omit<CompletedCheck, "certificate" | "ignoresThreshold" | "isRepeat" | "isImmediate" | "pingBody"> & {
     sequence: number;
     ref: number;
     previous: number;

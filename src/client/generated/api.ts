@@ -1721,9 +1721,9 @@ export interface MonitorCreateBody {
   timeout?: number | undefined;
   /** Consecutive failures after which the target is down; 1 by default. */
   consecutive_threshold?: number | undefined;
-  /** Time before the alert of a target that stays down is repeated, in milliseconds; 300000 by default. */
+  /** Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default. */
   cooldown_ms?: number | undefined;
-  /** Whether alerts are also sent to the e-mail address of the account. Tiers pro and scale. */
+  /** Whether the e-mail address of the account is notified once per outage. Tiers pro and scale. */
   email_alert?: boolean | undefined;
   /** Whether the webhook and the e-mail also report recovery. */
   notify_recovery?: boolean | undefined;
@@ -2099,7 +2099,7 @@ export interface StatusPageCreateBody {
         monitor_ids: readonly string[];
       }[]
     | undefined;
-  /** Whether the page shows the latency of each monitor. */
+  /** Whether the page shows the latency of each monitor, except heartbeats. */
   show_latency?: boolean | undefined;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls?: boolean | undefined;
@@ -2146,7 +2146,7 @@ export interface StatusPageSummary {
   title: string;
   /** Text below the title, as plain text with links. */
   description: string;
-  /** Whether the page shows the latency of each monitor. */
+  /** Whether the page shows the latency of each monitor, except heartbeats. */
   show_latency: boolean;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls: boolean;
@@ -2181,7 +2181,7 @@ export interface StatusPageUpdateBody {
         monitor_ids: readonly string[];
       }[]
     | undefined;
-  /** Whether the page shows the latency of each monitor. */
+  /** Whether the page shows the latency of each monitor, except heartbeats. */
   show_latency?: boolean | undefined;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
   show_urls?: boolean | undefined;
@@ -2243,9 +2243,9 @@ export interface MonitorUpdateBody {
   timeout?: number | undefined;
   /** Consecutive failures after which the target is down; 1 by default. */
   consecutive_threshold?: number | undefined;
-  /** Time before the alert of a target that stays down is repeated, in milliseconds; 300000 by default. */
+  /** Time before the alert to `webhook_url` is repeated while the target stays down, in milliseconds; 300000 by default. */
   cooldown_ms?: number | undefined;
-  /** Whether alerts are also sent to the e-mail address of the account. Tiers pro and scale. */
+  /** Whether the e-mail address of the account is notified once per outage. Tiers pro and scale. */
   email_alert?: boolean | undefined;
   /** Whether the webhook and the e-mail also report recovery. */
   notify_recovery?: boolean | undefined;

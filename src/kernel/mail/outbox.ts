@@ -20,8 +20,13 @@ export const MAIL_JOB = "mail.send";
 export interface Outbox {
   /** Whether a mail server is configured. Without one, operations that need mail must be rejected beforehand. */
   readonly available: boolean;
-  /** Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. */
-  enqueue(tx: Tx, accountRef: number, message: MailMessage): void;
+  /**
+   * Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. Returns its
+   * id, for {@link withdraw}.
+   */
+  enqueue(tx: Tx, accountRef: number, message: MailMessage): string;
+  /** Removes a queued message that a newer one supersedes. Returns whether it was still queued, or being sent. */
+  withdraw(tx: Tx, id: string): boolean;
 }
 
 /** What the outbox is built on. */
@@ -46,7 +51,9 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       const sealed = vault.seal(JSON.stringify(message), `mail:${key}`);
       const payload = { sealed: Buffer.from(sealed).toString("base64") };
       scheduler.enqueue(tx, MAIL_JOB, key, tx.now, payload, laneName(accountRef, "mail"));
+      return key;
     },
+    withdraw: (tx, id) => scheduler.cancel(tx, MAIL_JOB, id),
   };
 }
 

@@ -21,7 +21,7 @@ async function outboxWith(mailer: Mailer) {
   const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
   const outbox = createOutbox({ ...kernel, scheduler, log, mailer });
   await scheduler.start();
-  const enqueue = (to: string): Promise<void> =>
+  const enqueue = (to: string): Promise<string> =>
     kernel.writer.submit((tx) => outbox.enqueue(tx, ACCOUNT, { to, subject: "s", text: "t" }));
   return { errors, enqueue, scheduler };
 }

@@ -14,7 +14,10 @@ beforeEach(async () => {
   mail = await new MailServer().start();
   server = await startTestServer({
     manualClock: true,
-    args: ["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+    args: [
+      ...["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+      ...["--public-url", "https://ninefold.example"],
+    ],
     environment: { NINEFOLD_SMTP_URL: mail.url },
   });
 });
@@ -43,18 +46,18 @@ describe("e-mail alerts", () => {
     site.answers(500);
     await server.clock.advance(90 * SECOND);
     expect(mail.received.map(({ to }) => to)).toEqual([["owner@example.com"]]);
-    expect(mail.received[0]?.raw).toContain(`Subject: Down: 127.0.0.1:${site.port}`);
-    expect(mail.received[0]?.raw).toContain(`${site.url("/health")} is down: 1 check in a row failed.`);
-    expect(mail.received[0]?.raw).toContain(String(created.body["id"]));
+    expect(mail.received[0]?.raw).toContain(`Subject: [DOWN] 127.0.0.1:${site.port}`);
+    const { body: list } = await account.get("/v1/pulse/incidents");
+    const [incident] = list["incidents"] as { id: string }[];
+    expect(mail.received[0]?.raw).toContain("the target responded with 500\r\nsince 12:01 UTC\r\n\r\n");
     expect(mail.received[0]?.raw).toContain(
-      "Error: the target responded with 500\r\nResponse status: 500\r\n",
+      `URL: ${site.url("/health")}\r\nIncident: https://ninefold.example/dashboard/#/monitors/incidents/${incident?.id}\r\n`,
     );
     site.answers(200);
     await server.clock.advance(30 * SECOND);
     expect(mail.received.length).toBe(2);
-    expect(mail.received[1]?.raw).toContain(`Subject: Up: 127.0.0.1:${site.port}`);
-    expect(mail.received[1]?.raw).toContain("Response status: 200");
-    expect(mail.received[1]?.raw).not.toContain("Error:");
+    expect(mail.received[1]?.raw).toContain(`Subject: [UP] 127.0.0.1:${site.port}`);
+    expect(mail.received[1]?.raw).toMatch(/responded with 200 in \d+ ms\r\nwas down for /);
     // Without a webhook there is nothing to deliver.
     expect((await account.get("/v1/relay?filter=pulse")).body["deliveries"]).toEqual([]);
   });
@@ -65,9 +68,9 @@ describe("e-mail alerts", () => {
     await account.post("/v1/pulse", { url: nobody, interval: 300_000, email_alert: true, name: "Shop" });
     await server.clock.advance(5 * SECOND);
     const { raw } = mail.received[0] ?? { raw: "" };
-    expect(raw).toContain("Subject: Down: Shop\r\n");
-    expect(raw).toMatch(/Error: connect: .+\r\nResponse status: none\r\n/);
-    expect(raw).toMatch(/Monitor: Shop \([0-9a-f-]{36}\)/);
+    expect(raw).toContain("Subject: [DOWN] Shop\r\n");
+    expect(raw).toContain("connect: the connection was refused\r\n");
+    expect(raw).toContain(`URL: ${nobody}`);
   });
 
   test("wait for the mail server, also across a restart", async () => {
@@ -80,6 +83,67 @@ describe("e-mail alerts", () => {
     await mail.start();
     await server.clock.advance(60 * SECOND);
     expect(mail.received.length).toBe(1);
+  });
+});
+
+describe("e-mail alerts of a target that stays down", () => {
+  /** Subjects of the e-mails since the last call. */
+  const subjects = () =>
+    mail.received.splice(0).map(({ raw }) => /^Subject: (.+)\r$/m.exec(raw)?.[1]?.replace(/127.+/, "site"));
+  const monitor = { interval: 30_000, email_alert: true, notify_recovery: true, cooldown_ms: 60_000 };
+
+  test("are not repeated; the webhook is, after each cooldown", async () => {
+    const hooks = new WebhookSink();
+    const account = await server.account({ tier: "pro" });
+    site.answers(500);
+    await account.post("/v1/pulse", { ...monitor, url: site.url(), webhook_url: hooks.url() });
+    await server.clock.advance(600 * SECOND);
+    expect(subjects()).toEqual(["[DOWN] site"]);
+    expect(hooks.take().length).toBeGreaterThan(8);
+    hooks.stop();
+  });
+
+  test("are one e-mail with a channel to the same address, and two with another address", async () => {
+    const account = await server.account({ tier: "unlimited", email: "one@example.com" });
+    const email = (to: string) => ({ name: to, kind: "email", config: { to: [to] } });
+    const { body: channel } = await account.post("/v1/pulse/channels", email("One@example.com"));
+    site.answers(500);
+    const { body: made } = await account.post("/v1/pulse", { ...monitor, url: site.url() });
+    await server.clock.advance(60 * SECOND);
+    expect(subjects()).toEqual(["[DOWN] site"]);
+    site.answers(200);
+    await server.clock.advance(60 * SECOND);
+    expect(subjects()).toEqual(["[UP] site"]);
+    // A channel that does not report recoveries leaves them to the alert of the monitor.
+    await account.patch(`/v1/pulse/channels/${channel["id"]}`, { events: ["monitor.down"] });
+    await account.post("/v1/pulse/channels", email("two@example.com"));
+    site.answers(500);
+    await server.clock.advance(60 * SECOND);
+    expect(mail.received.flatMap(({ to }) => to).toSorted()).toEqual(["One@example.com", "two@example.com"]);
+    mail.received.length = 0;
+    site.answers(200);
+    await server.clock.advance(60 * SECOND);
+    expect(mail.received.flatMap(({ to }) => to).toSorted()).toEqual(["one@example.com", "two@example.com"]);
+    expect((await account.get(`/v1/pulse/${made["id"]}`)).body["status"]).toBe("up");
+  });
+
+  test("are merged with the recovery when the mail server was away", async () => {
+    const account = await server.account({ tier: "pro" });
+    await account.post("/v1/pulse", { ...monitor, url: site.url() });
+    await server.clock.advance(30 * SECOND);
+    await mail.stop();
+    site.answers(500);
+    await server.clock.advance(10 * 60 * SECOND);
+    site.answers(200);
+    await server.clock.advance(60 * SECOND);
+    await mail.start();
+    await server.clock.advance(3_600 * SECOND);
+    expect(
+      mail.received.map(({ raw }) =>
+        /was down \d\d:\d\d–\d\d:\d\d UTC/.test(raw.replaceAll("=E2=80=93", "–")),
+      ),
+    ).toEqual([true]);
+    expect(subjects()).toEqual(["[UP] site"]);
   });
 });
 

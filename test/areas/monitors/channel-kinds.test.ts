@@ -7,11 +7,12 @@ import {
   shortened,
   TEXT_MAX,
 } from "../../../src/areas/monitors/alerts/channel-kinds.ts";
-import { durationText, sinceText } from "../../../src/areas/monitors/domain.ts";
+import { clockText, durationText } from "../../../src/areas/monitors/domain.ts";
 
 const told = (text: string, title = "Shop", link: string | null = null): ChannelMessage => {
   const event = "monitor.down";
-  return { event, heading: headingOf(event, title), text, link, facts: {} };
+  const nothing = { detail: null, url: null, incidentLink: null, facts: {} };
+  return { event, heading: headingOf(event, title), text, link, ...nothing };
 };
 const bodyOf = ({ body }: { body: string }) => JSON.parse(body);
 const URL_GIVEN = { url: "https://example.com/x", token: "t", chat_id: "1" };
@@ -74,8 +75,8 @@ test("a server of one's own is asked below its own path", () => {
 
 test("times read as people say them", () => {
   const at = Date.UTC(2026, 2, 10, 12, 1, 59);
-  expect(sinceText(at, at + 1_000)).toBe("since 12:01 UTC");
-  expect(sinceText(at, at + 86_400_000)).toBe("since 2026-03-10 12:01 UTC");
+  expect(clockText(at, at + 1_000)).toBe("12:01 UTC");
+  expect(clockText(at, at + 86_400_000)).toBe("2026-03-10 12:01 UTC");
   const durations: [ms: number, text: string][] = [
     ...([
       [0, "0 s"],

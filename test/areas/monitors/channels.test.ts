@@ -119,7 +119,9 @@ test("each kind is sent its own request: down at once, up again whatever the mon
     expect([...(one?.headers.keys() ?? [])].filter((name) => /svc|signature/.test(name))).toEqual([]);
   expect(mail.received.map(({ to }) => to)).toEqual([["Owner@example.com"]]);
   expect(mail.received[0]?.raw).toContain("Subject: [DOWN] Shop\r\n");
-  expect(mail.received[0]?.raw).toContain("the target responded with 503\r\nsince 12:00 UTC\r\nhttps://");
+  expect(mail.received[0]?.raw).toContain(
+    `the target responded with 503\r\nsince 12:00 UTC\r\n\r\nURL: ${site.url("/health")}\r\nIncident: https://`,
+  );
   site.answers(200);
   await server.clock.advance(30 * SECOND);
   const up = taken();
@@ -209,7 +211,41 @@ describe("who is told", () => {
     ]);
   });
 
-  test("of what its events name, after a restart too; repeated after the cooldown; not by a manual check", async () => {
+  test("of a missed ping in words that a person reads, with the body of the last ping", async () => {
+    await made({ kind: "webhook", config: { url: sink.url("/webhook") } });
+    await made({ kind: "slack", config: { url: sink.url("/slack") } });
+    await made({ kind: "email", config: { to: ["owner@example.com"] } });
+    const terms = { type: "heartbeat", name: "Backup", period_ms: 60 * SECOND, grace_ms: 60 * SECOND };
+    const { body: beat } = await owner.post("/v1/pulse", terms);
+    const ping = (body: string, path = "") =>
+      fetch(String(beat["ping_url"]).replace("https://ninefold.example", server.url) + path, {
+        method: "POST",
+        body,
+      });
+    await ping("42 files\n\u0007ok\n");
+    await server.clock.advance(120 * SECOND);
+    const { webhook, slack } = taken();
+    const text = "No ping for 2 min. Expected 12:01 UTC, grace 1 min. Down since 12:02 UTC.";
+    expect(JSON.parse(webhook?.body ?? "")).toMatchObject({ text, last_ping_body: "42 files\n\u0007ok\n" });
+    const link = `https://ninefold.example/dashboard/#/monitors/${beat["id"]}`;
+    expect(JSON.parse(slack?.body ?? "").text).toBe(
+      `[DOWN] Backup\n${text} · ${link}\nLast ping: 42 files\nok`,
+    );
+    const raw = mail.received[0]?.raw ?? "";
+    expect(raw).toContain(`${text}\r\n\r\nLast ping: 42 files\r\nok\r\n\r\nIncident: https://`);
+    expect(raw).not.toContain("heartbeat:");
+    await ping("");
+    await server.clock.advance(SECOND);
+    taken();
+    await ping(`disk full ${"x".repeat(2_000)}`, "/fail");
+    await server.clock.advance(SECOND);
+    const failed = taken();
+    expect(JSON.parse(failed["slack"]?.body ?? "").text).toMatch(
+      /^\[DOWN\] Backup\nfail · since 12:02 UTC · https.+\nLast ping: disk full x{900,}…$/,
+    );
+  });
+
+  test("of what its events name, after a restart too; not again after the cooldown; not by a manual check", async () => {
     await made({ kind: "slack", config: { url: sink.url("/all") }, events: CHANNEL_EVENTS });
     await made({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
     const id = await monitored({ interval: 30_000, cooldown_ms: 60_000 });
@@ -223,7 +259,7 @@ describe("who is told", () => {
     site.answers(500);
     await server.clock.advance(35 * SECOND);
     await server.clock.advance(90 * SECOND);
-    expect(sink.take().map(({ path }) => path)).toEqual(["/all", "/all"]);
+    expect(sink.take().map(({ path }) => path)).toEqual(["/all"]);
     const { body } = await owner.get("/v1/pulse/incidents?status=open");
     const [incident] = body["incidents"] as { id: string }[];
     await owner.post(`/v1/pulse/incidents/${incident?.id}/acknowledge`);

@@ -78,7 +78,12 @@ function view({
     lastCheckedAt: NOW - 1_000,
     status: state === "slow" || state === "paused" ? "up" : state,
     degraded: state === "slow",
-    settings: { name: `Name ${index + 1}`, url: "https://example.com/", active: state !== "paused" },
+    settings: {
+      name: `Name ${index + 1}`,
+      type: "http",
+      url: "https://example.com/",
+      active: state !== "paused",
+    },
   }));
   const parts = {
     monitors: { find: (id: string) => rows.find(({ monitorId }) => monitorId === id) ?? null },

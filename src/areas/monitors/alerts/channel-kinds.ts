@@ -19,8 +19,14 @@ export interface ChannelMessage {
   /** Such as `[DOWN] Shop`. */
   readonly heading: string;
   readonly text: string;
+  /** More about the event, in lines of its own; null for none. */
+  readonly detail: string | null;
+  /** URL of the target; null without one. */
+  readonly url: string | null;
   /** URL of the page in the console; null if the public URL is not configured. */
   readonly link: string | null;
+  /** URL of the incident in the console, which e-mails link to instead; null without one. */
+  readonly incidentLink: string | null;
   /** Body of a webhook. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
@@ -157,9 +163,9 @@ export function headingOf(event: ChannelMessageEvent, title: string): string {
   return `[${EVENT_LABELS[event][0]}] ${title}`;
 }
 
-/** A text, cut to {@link TEXT_MAX}. */
-export function shortened(text: string): string {
-  return text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX - 1).toWellFormed()}…`;
+/** A text, cut to a length. */
+export function shortened(text: string, lengthMax: number = TEXT_MAX): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).toWellFormed()}…`;
 }
 
 /** The request of a message to a channel. Not for e-mails. The sender signs webhooks. */
@@ -169,9 +175,21 @@ export function requestOf(kind: ChannelKind, config: ChannelConfig, message: Cha
   return request(config, message);
 }
 
-/** The text with its link. */
-export function textOf({ text, link }: ChannelMessage): string {
-  return link === null ? text : `${text} · ${link}`;
+/** The text with its link, and the detail below it. */
+function textOf({ text, link, detail }: ChannelMessage): string {
+  const line = link === null ? text : `${text} · ${link}`;
+  return detail === null ? line : `${line}\n${detail}`;
+}
+
+/** The text of an e-mail. */
+export function mailTextOf({ text, detail, url, link, incidentLink }: ChannelMessage): string {
+  const about = [
+    ...(url === null ? [] : [`URL: ${url}`]),
+    ...(incidentLink === null ? [] : [`Incident: ${incidentLink}`]),
+    ...(incidentLink === null && link !== null ? [`Details: ${link}`] : []),
+  ];
+  const parts = [text.replaceAll(" · ", "\n"), ...(detail === null ? [] : [detail])];
+  return [...parts, ...(about.length === 0 ? [] : [about.join("\n")])].join("\n\n");
 }
 
 /** Whether a token has the format of its kind. */

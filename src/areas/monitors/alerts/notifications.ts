@@ -4,14 +4,16 @@ import { isoTime } from "../../../kernel/time/date-time.ts";
 import { shownName } from "../domain.ts";
 import type { MonitorNotification, MonitorParts, TrialResult } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
+import { checksTarget } from "../types.ts";
 import {
   CHANNEL_KINDS,
   type ChannelMessage,
   headingOf,
+  mailTextOf,
   redactedUrl,
   requestOf,
   shortened,
-  textOf,
+  TEXT_MAX,
 } from "./channel-kinds.ts";
 import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent } from "./schema.ts";
 import type { ChannelRow } from "./store.ts";
@@ -24,8 +26,14 @@ export interface ChannelNotification {
   readonly event: ChannelEvent;
   /** Subject, on one line; the name of the monitor by default. */
   readonly title?: string;
-  /** The event, on one line, without a full stop. */
+  /** The event, on one line. */
   readonly text: string;
+  /** More about it, in lines of its own. */
+  readonly detail?: string | null;
+  /** Whether the channels are notified; true by default. */
+  readonly toChannels?: boolean;
+  /** Whether the e-mail address of the account is notified too, unless a channel does so; false by default. */
+  readonly toAccount?: boolean;
   readonly incidentId?: string | null;
   /** Additional fields of the body of a webhook. */
   readonly facts?: Readonly<Record<string, unknown>>;
@@ -42,9 +50,12 @@ const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
 /** Pending alerts in memory, some megabytes. Older ones are not merged with newer ones. */
 const PENDING_MAX = 10_000;
 
+/** Removes a queued message. Returns whether it was still undelivered. */
+type Withdraw = (tx: Tx) => boolean;
+
 /** An alert that a target is down, which may be undelivered. */
 interface PendingAlert {
-  readonly id: string;
+  readonly withdraw: Withdraw;
   /** When the first undelivered alert was queued, epoch milliseconds. */
   readonly at: number;
 }
@@ -75,58 +86,81 @@ export class Notifications {
     tx.onRollback(() => set(had));
   }
 
-  /** Notifies the channels of a monitor, else the project's default channels, each if it subscribes to the event. */
+  /**
+   * Notifies the channels of a monitor, else the project's default channels, each if it subscribes to the event; and the
+   * address of the account, if the notification says so and no channel has notified it.
+   */
   notifyChannels(tx: Tx, notification: ChannelNotification): void {
-    const { projectRef, monitor, event } = notification;
-    if (!this.hasChannels(projectRef)) return;
-    const chosen = monitor === null ? null : this.parts.channels.chosen(monitor.ref);
-    let message: ChannelMessage | null = null;
-    for (const channel of this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)) {
-      const isRecipient = chosen === null ? channel.isDefault : chosen.includes(channel.ref);
-      if (
-        !isRecipient ||
-        !channel.events.includes(event) ||
-        this.parts.scheduler.suspended.has(channel.accountRef)
-      )
-        continue;
-      const downSince = this.withdrawPending(tx, channel, notification);
-      message ??= this.messageOf(notification, tx.now);
-      if (event !== "monitor.up" || downSince === null) {
-        this.remember(tx, channel, notification, this.send(tx, channel, monitor, message), downSince);
-        continue;
-      }
-      const text = `was down ${timeText(downSince)}–${timeText(tx.now)} UTC`;
-      this.send(tx, channel, monitor, this.messageOf({ ...notification, text }, tx.now));
-      this.remember(tx, channel, notification, null, null);
+    const { monitor, toAccount = false } = notification;
+    const messageOf = this.messages(notification, tx.now);
+    const notified = new Set<string>();
+    for (const channel of this.channelsFor(notification)) {
+      this.deliver(tx, String(channel.ref), notification, (downSince) =>
+        this.send(tx, channel, monitor, messageOf(downSince)),
+      );
+      if (CHANNEL_KINDS[channel.kind].request === null)
+        for (const to of this.recipientsOf(channel)) notified.add(to.toLowerCase());
     }
+    if (!toAccount || monitor === null) return;
+    const { accountRef } = monitor;
+    const { email } = this.parts.owners.account(accountRef);
+    if (notified.has(email.toLowerCase())) return;
+    this.deliver(tx, "account", notification, (downSince) =>
+      this.sendMail(tx, accountRef, [email], messageOf(downSince)),
+    );
+  }
+
+  /** The channels that a notification is for. */
+  private channelsFor({ projectRef, monitor, event, toChannels = true }: ChannelNotification): ChannelRow[] {
+    const { channels, scheduler } = this.parts;
+    if (!toChannels || !this.hasChannels(projectRef)) return [];
+    const chosen = monitor === null ? null : channels.chosen(monitor.ref);
+    return channels
+      .page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)
+      .filter(
+        ({ ref, isDefault, events, accountRef }) =>
+          (chosen === null ? isDefault : chosen.includes(ref)) &&
+          events.includes(event) &&
+          !scheduler.suspended.has(accountRef),
+      );
+  }
+
+  /** Makes the message of a notification once, and another one for recipients that did not get the alert before it. */
+  private messages(
+    notification: ChannelNotification,
+    now: number,
+  ): (downSince: number | null) => ChannelMessage {
+    let usual: ChannelMessage | null = null;
+    return (downSince) => {
+      if (downSince !== null) {
+        const text = `was down ${timeText(downSince)}–${timeText(now)} UTC`;
+        return this.messageOf({ ...notification, text }, now);
+      }
+      usual ??= this.messageOf(notification, now);
+      return usual;
+    };
   }
 
   /**
-   * Cancels an undelivered alert that a newer one replaces. Returns since when the channel has not been notified; null if
-   * everything was delivered.
+   * Queues a message in place of an undelivered alert to the same recipient. `send` takes since when the recipient has not
+   * been notified of an outage that is over; null otherwise.
    */
-  private withdrawPending(
+  private deliver(
     tx: Tx,
-    channel: ChannelRow,
+    recipient: string,
     { monitor, event }: ChannelNotification,
-  ): number | null {
-    if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) return null;
-    const before = this.pending.get(`${channel.ref}/${monitor.ref}`);
-    return before !== undefined && this.parts.notifier.withdraw(tx, before.id) ? before.at : null;
-  }
-
-  private remember(
-    tx: Tx,
-    channel: ChannelRow,
-    { monitor, event }: ChannelNotification,
-    id: string | null,
-    since: number | null,
+    send: (downSince: number | null) => Withdraw,
   ): void {
-    if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) return;
-    const key = `${channel.ref}/${monitor.ref}`;
+    if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) {
+      send(null);
+      return;
+    }
+    const key = `${recipient}/${monitor.ref}`;
     const before = this.pending.get(key);
+    const since = before?.withdraw(tx) === true ? before.at : null;
+    const withdraw = send(event === "monitor.up" ? since : null);
     this.pending.delete(key);
-    if (id !== null && event === "monitor.down") this.pending.set(key, { id, at: since ?? tx.now });
+    if (event === "monitor.down") this.pending.set(key, { withdraw, at: since ?? tx.now });
     if (this.pending.size > PENDING_MAX) this.pending.delete(this.pending.keys().next().value ?? "");
     tx.onRollback(() => {
       if (before === undefined) this.pending.delete(key);
@@ -158,11 +192,21 @@ export class Notifications {
     const event = "channel.test";
     const timestamp = secondsOf(this.parts.clock.now());
     const facts = { event, name, text: TEST_TEXT, timestamp };
-    return { event, heading: headingOf(event, name), text: TEST_TEXT, link: null, facts };
+    const heading = headingOf(event, name);
+    return {
+      event,
+      heading,
+      text: TEST_TEXT,
+      detail: null,
+      url: null,
+      link: null,
+      incidentLink: null,
+      facts,
+    };
   }
 
   private messageOf(
-    { monitor, event, title, text: given, incidentId = null, facts }: ChannelNotification,
+    { monitor, event, title, text: given, detail = null, incidentId = null, facts }: ChannelNotification,
     now: number,
   ): ChannelMessage {
     const { publicUrl } = this.parts;
@@ -172,32 +216,41 @@ export class Notifications {
       monitor === null
         ? { name }
         : { monitor_id: monitor.monitorId, name, url: monitor.settings.url, status: monitor.status };
-    const incident = incidentId === null ? "" : `/incidents/${incidentId}`;
-    const page = monitor === null ? incident : `/${monitor.monitorId}`;
+    const linkTo = (path: string) => (publicUrl === null ? null : `${publicUrl}/dashboard/#/monitors${path}`);
+    const incidentLink = incidentId === null ? null : linkTo(`/incidents/${incidentId}`);
     return {
       event,
       heading: headingOf(event, name),
       text,
-      link: publicUrl === null ? null : `${publicUrl}/dashboard/#/monitors${page}`,
+      detail: detail && shortened(detail, TEXT_MAX - text.length + 1),
+      url: monitor !== null && checksTarget(monitor.settings.type) ? monitor.settings.url : null,
+      link: monitor === null ? (incidentLink ?? linkTo("")) : linkTo(`/${monitor.monitorId}`),
+      incidentLink,
       facts: { event, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
     };
   }
 
-  /** Queues a message. Returns the id of the notification; null for e-mails, which the outbox sends. */
-  private send(
+  /** Queues a message to a channel. */
+  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, message: ChannelMessage): Withdraw {
+    const { notifier } = this.parts;
+    if (CHANNEL_KINDS[channel.kind].request === null)
+      return this.sendMail(tx, channel.accountRef, this.recipientsOf(channel), message);
+    const id = notifier.notify(tx, this.notificationOf(channel, monitor, message));
+    return (later) => notifier.withdraw(later, id);
+  }
+
+  private sendMail(
     tx: Tx,
-    channel: ChannelRow,
-    monitor: MonitorRow | null,
+    accountRef: number,
+    recipients: readonly string[],
     message: ChannelMessage,
-  ): string | null {
-    const { notifier, outbox } = this.parts;
-    if (CHANNEL_KINDS[channel.kind].request !== null)
-      return notifier.notify(tx, this.notificationOf(channel, monitor, message));
+  ): Withdraw {
+    const { outbox } = this.parts;
     // The mail server may have been removed from the configuration since then.
-    if (!outbox.available) return null;
-    const mail = { subject: message.heading, text: textOf(message).replaceAll(" · ", "\n") };
-    for (const to of this.recipientsOf(channel)) outbox.enqueue(tx, channel.accountRef, { to, ...mail });
-    return null;
+    if (!outbox.available) return () => false;
+    const mail = { subject: message.heading, text: mailTextOf(message) };
+    const ids = recipients.map((to) => outbox.enqueue(tx, accountRef, { to, ...mail }));
+    return (later) => ids.map((id) => outbox.withdraw(later, id)).includes(true);
   }
 
   /** The channel's recipients if they are still allowed, else the account's address: that can have changed since. */

@@ -1,6 +1,5 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { realDelay } from "../../../kernel/time/clock.ts";
-import { isoTime } from "../../../kernel/time/date-time.ts";
 import {
   type AlertRules,
   afterCheck,
@@ -172,7 +171,7 @@ export class Checks {
     const { before, after, made, event } = outcome;
     if (event === null && after.status === before.status) return;
     const alert = this.outages.recordOutcome(tx, outcome);
-    if (alert !== null) sendAlert(tx, this.parts, before, alert, after, made);
+    if (alert !== null) notifyWebhook(tx, this.parts, before, alert, after, made);
   }
 
   rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
@@ -213,10 +212,10 @@ function checkOf(
   return { up: false, latencyMs: durationMs, at, manual, responseStatus: null, error };
 }
 
-/** Queues the alerts by webhook and e-mail in the unit of work of the check: either both are stored, or neither. */
-function sendAlert(
+/** Queues the alert of the monitor's own webhook in the unit of work of the check: either both are stored, or neither. */
+function notifyWebhook(
   tx: Tx,
-  { notifier, owners, outbox }: MonitorParts,
+  { notifier }: MonitorParts,
   monitor: MonitorRow,
   event: MonitorEvent,
   { status, consecutiveFailures: consecutive_failures }: MonitorState,
@@ -224,39 +223,20 @@ function sendAlert(
 ): void {
   const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
   const { url, webhook_url: target_url } = settings;
-  const name = shownName(settings);
-  if (target_url !== null) {
-    const checked_at = Math.floor(at / 1_000);
-    const timestamp = Math.floor(tx.now / 1_000);
-    const body = JSON.stringify({
-      event,
-      monitor_id,
-      name,
-      url,
-      status,
-      previous_status: monitor.status,
-      error,
-      response_status,
-      latency_ms,
-      consecutive_failures,
-      checked_at,
-      timestamp,
-    });
-    notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
-  }
-  // The mail server may have been removed from the configuration since then.
-  if (!settings.email_alert || !outbox.available) return;
-  const isDown = event === "monitor.down";
-  const failures = `${consecutive_failures} ${consecutive_failures === 1 ? "check" : "checks"}`;
-  const text = [
-    isDown ? `${url} is down: ${failures} in a row failed.` : `${url} is up again.`,
-    "",
-    ...(error === null ? [] : [`Error: ${error}`]),
-    `Response status: ${response_status ?? "none"}`,
-    `Checked: ${isoTime(at)}`,
-    `Latency: ${latency_ms} ms`,
-    `Monitor: ${name} (${monitor_id})`,
-  ].join("\n");
-  const subject = `${isDown ? "Down" : "Up"}: ${name}`;
-  outbox.enqueue(tx, accountRef, { to: owners.account(accountRef).email, subject, text });
+  if (target_url === null) return;
+  const body = JSON.stringify({
+    event,
+    monitor_id,
+    name: shownName(settings),
+    url,
+    status,
+    previous_status: monitor.status,
+    error,
+    response_status,
+    latency_ms,
+    consecutive_failures,
+    checked_at: Math.floor(at / 1_000),
+    timestamp: Math.floor(tx.now / 1_000),
+  });
+  notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
 }

@@ -7,6 +7,7 @@ import { keyDigest } from "../../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { Checks } from "../checks/checks.ts";
+import { clockText, durationText } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Suppression } from "../suppression/suppression.ts";
@@ -170,7 +171,8 @@ export class Heartbeats {
       heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
     } else if (isEnd) {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
-      const checked = this.checks.recordNow(tx, monitor, [checkOf(tx, error, durationMs)]);
+      const made = { ...checkOf(tx, error, durationMs), pingBody: error === null ? null : body };
+      const checked = this.checks.recordNow(tx, monitor, [made]);
       const saved = this.save(tx, ref, checked.status === "down" ? { ...is, missedAt: null } : is);
       if (isPlain(ping) && !this.suppression.hasMaintenance(ref))
         steady.add(tx, checked, { ...was, ...saved }, ip);
@@ -271,7 +273,7 @@ export class Heartbeats {
 
   /** Reports a deadline that has passed; a ping may have moved it meanwhile. `dueAt`: due time of the job. */
   private checkDeadline(tx: Tx, ref: number, dueAt: number): void {
-    const { monitors, heartbeats, scheduler, stopped } = this.parts;
+    const { monitors, heartbeats, scheduler, stopped, steady } = this.parts;
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
@@ -293,8 +295,18 @@ export class Heartbeats {
     const isMissed = missedAt !== null && missedAt <= tx.now;
     const isOver = overranAt !== null && overranAt <= tx.now;
     const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
-    const error = isMissed ? missedText(row) : isOver ? overranText(row) : this.lastError(monitor);
-    const made = { ...checkOf(tx, error, null), ignoresThreshold: true, isRepeat: !isMissed && !isOver };
+    const error = isMissed
+      ? missedText(row, tx.now)
+      : isOver
+        ? overranText(row, tx.now)
+        : this.lastError(monitor);
+    const made = {
+      ...checkOf(tx, error, null),
+      ignoresThreshold: true,
+      isRepeat: !isMissed && !isOver,
+      // Pings in memory have no body.
+      pingBody: steady.of(ref) === undefined ? heartbeats.bodyOf(ref, row.pings) : null,
+    };
     this.checks.recordNow(tx, monitor, [made]);
     this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, jobAt: null });
   }
@@ -332,7 +344,7 @@ export class Heartbeats {
 
   /** The error of its last check. */
   private lastError({ lastCheck }: MonitorRow): string {
-    return this.parts.checks.check(lastCheck)?.error ?? "missed";
+    return this.parts.checks.check(lastCheck)?.error ?? "No ping.";
   }
 
   /**
@@ -380,12 +392,14 @@ function isPlain({ kind, exit, rid, body }: PingMade): boolean {
   return kind === "success" && exit === null && rid === null && body === null;
 }
 
-function missedText({ expectedAt, grace_ms }: HeartbeatRow): string {
-  return `missed: no ping since ${isoTime(expectedAt ?? 0)}, when one was expected, for ${grace_ms} ms`;
+function missedText({ waitsSince, expectedAt, grace_ms }: HeartbeatRow, now: number): string {
+  const expected = expectedAt ?? now;
+  const silentFor = durationText(Math.max(0, now - (waitsSince ?? expected)));
+  return `No ping for ${silentFor}. Expected ${clockText(expected, now)}, grace ${durationText(grace_ms)}.`;
 }
 
-function overranText({ startedAt, grace_ms }: HeartbeatRow): string {
-  return `overran: the run that began at ${isoTime(startedAt ?? 0)} has not ended within ${grace_ms} ms`;
+function overranText({ startedAt, grace_ms }: HeartbeatRow, now: number): string {
+  return `The run that started at ${clockText(startedAt ?? now, now)} has not ended within ${durationText(grace_ms)}.`;
 }
 
 /** The context that a ping key is sealed with. */

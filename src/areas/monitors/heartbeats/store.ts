@@ -164,7 +164,9 @@ export function pingStore(db: Database) {
   >(
     "INSERT OR REPLACE INTO heartbeat_pings (id, number, at, kind, exit, duration_ms, rid, ip, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
-  const pingAt = db.one<{ ip: string | null }, [id: number]>("SELECT ip FROM heartbeat_pings WHERE id = ?");
+  const pingAt = db.one<{ ip: string | null; body: string | null }, [id: number]>(
+    "SELECT ip, body FROM heartbeat_pings WHERE id = ?",
+  );
   const stored = db.all<PingRow & { number: number }, [first: number, end: number]>(
     "SELECT number, at, kind, exit, duration_ms AS durationMs, rid, ip, body FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT 100",
   );
@@ -177,7 +179,7 @@ export function pingStore(db: Database) {
   return {
     /** Stores a ping in place of the one {@link PINGS_STORED} before it. */
     insertPing(tx: Tx, ref: number, number: number, ping: StoredPing): void {
-      const id = ref * PINGS_STORED + (number % PINGS_STORED);
+      const id = placeOf(ref, number);
       const { at, kind, exit, durationMs, rid, ip, body } = ping;
       inserted(tx, id, number, at, kind, exit, durationMs, bytesOf(rid), ip, body);
     },
@@ -185,7 +187,9 @@ export function pingStore(db: Database) {
     lastPings: (ref: number): NumberedPing[] =>
       stored(...placesOf(ref)).map((ping) => ({ ...ping, rid: textOf(ping.rid) })),
     /** Where a ping came from, one of the last. */
-    ipOf: (ref: number, number: number) => pingAt(ref * PINGS_STORED + (number % PINGS_STORED))?.ip ?? null,
+    ipOf: (ref: number, number: number) => pingAt(placeOf(ref, number))?.ip ?? null,
+    /** Body of a ping, one of the last. */
+    bodyOf: (ref: number, number: number) => pingAt(placeOf(ref, number))?.body ?? null,
     /** Start of a run, if it is among the stored pings. */
     startOf: (ref: number, rid: string) => startOf(...placesOf(ref), uuidToBytes(rid))?.at ?? null,
     removePings: (tx: Tx, ref: number) => removed(tx, ...placesOf(ref)),
@@ -205,6 +209,10 @@ function keyStore(db: Database) {
     ),
     removeKey: db.change<[projectRef: number]>("DELETE FROM heartbeat_ping_keys WHERE project_ref = ?"),
   };
+}
+
+function placeOf(ref: number, number: number): number {
+  return ref * PINGS_STORED + (number % PINGS_STORED);
 }
 
 function placesOf(ref: number): [first: number, end: number] {

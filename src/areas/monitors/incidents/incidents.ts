@@ -6,7 +6,7 @@ import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { Notifications } from "../alerts/notifications.ts";
-import { shownName, sinceText } from "../domain.ts";
+import { clockText, shownName } from "../domain.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import {
@@ -165,7 +165,7 @@ export class Incidents {
       event: "monitor.acknowledged",
       incidentId,
       ...(monitor === null ? { title } : {}),
-      text: `by ${acknowledgedBy} · ${sinceText(row.startedAt, tx.now)}`,
+      text: `by ${acknowledgedBy} · since ${clockText(row.startedAt, tx.now)}`,
       facts: { acknowledged_by: acknowledgedBy },
     });
     return this.view(row);

@@ -1,7 +1,7 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Notifications } from "../alerts/notifications.ts";
 import { healthNotifications } from "../checks/health-notifications.ts";
-import { durationText, type MonitorEvent, type MonitorState, sinceText } from "../domain.ts";
+import { clockText, durationText, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import type { Incidents } from "./incidents.ts";
 import type { IncidentRow } from "./store.ts";
@@ -11,7 +11,7 @@ export interface CheckOutcome {
   readonly before: MonitorRow;
   readonly after: MonitorState;
   readonly made: CompletedCheck;
-  /** Event for the monitor's own webhook and e-mail; null for none. */
+  /** Event for the monitor's own webhook; the first of an outage, and recovery, also for its e-mail alert. Null for none. */
   readonly event: MonitorEvent | null;
   /** Incident, else monitor, that explains the failure: no alert is sent. */
   readonly suppressedBy?: string | null;
@@ -37,8 +37,8 @@ export class Outages {
   }
 
   /**
-   * Opens or resolves the incident and notifies the channels. Returns the event that remains to be sent to the monitor's own
-   * webhook and e-mail, or null.
+   * Opens or resolves the incident, and notifies the channels and by e-mail. Returns the event that remains to be sent to
+   * the monitor's own webhook, or null.
    */
   recordOutcome(tx: Tx, outcome: CheckOutcome): MonitorEvent | null {
     const { before, after, made, event } = outcome;
@@ -47,8 +47,8 @@ export class Outages {
     // A channel chooses recoveries by its events: `notify_recovery` concerns the webhook and the e-mail only.
     const isRecovery = before.status === "down" && after.status === "up";
     const channelEvent = event ?? (isRecovery ? "monitor.up" : null);
-    if (channelEvent !== null && outcome.isSilenced !== true)
-      this.notify(tx, outcome, channelEvent, incident);
+    // The cooldown repeats the webhook only: channels have their own reminders.
+    if (channelEvent !== null && !isRepeated(outcome)) this.notify(tx, outcome, channelEvent, incident);
     return event;
   }
 
@@ -73,15 +73,17 @@ export class Outages {
   }
 
   private notify(tx: Tx, outcome: CheckOutcome, event: MonitorEvent, incident: IncidentRow | null): void {
-    const { before, after, made } = outcome;
+    const { before, after, made, isSilenced = false } = outcome;
     const { projectRef } = before;
-    if (!this.hasChannels(projectRef)) return;
     this.notifications.notifyChannels(tx, {
       projectRef,
       monitor: before,
       event,
       incidentId: incident?.incidentId ?? null,
-      text: event === "monitor.down" ? downText(made, incident, tx.now) : upText(made, incident),
+      text: event === "monitor.down" ? downText(made.error, incident, tx.now) : upText(made, incident),
+      detail: made.pingBody ? `Last ping: ${printable(made.pingBody)}` : null,
+      toChannels: !isSilenced,
+      toAccount: before.settings.email_alert && outcome.event !== null,
       facts: {
         status: after.status,
         previous_status: before.status,
@@ -90,9 +92,15 @@ export class Outages {
         latency_ms: made.latencyMs,
         consecutive_failures: after.consecutiveFailures,
         checked_at: Math.floor(made.at / 1_000),
+        ...(made.pingBody ? { last_ping_body: made.pingBody } : {}),
       },
     });
   }
+}
+
+/** Whether the event repeats the alert of an outage. */
+function isRepeated({ before, event }: CheckOutcome): boolean {
+  return event === "monitor.down" && before.status === "down" && before.alertedAt !== null;
 }
 
 /** Whether the incident is suppressed, or the alert would repeat an acknowledged one. */
@@ -101,9 +109,18 @@ function isAccountedFor({ event }: CheckOutcome, incident: IncidentRow | null): 
   return incident.suppressedBy !== null || (event === "monitor.down" && incident.acknowledgedAt !== null);
 }
 
-function downText({ error }: CompletedCheck, incident: IncidentRow | null, now: number): string {
+/** A text of a client without control characters, except line breaks and tabs. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n\t]/gu, "").trimEnd();
+}
+
+/** The cause of an outage, and since when it lasts. */
+function downText(error: string | null, incident: IncidentRow | null, now: number): string {
   const cause = error ?? "no response";
-  return incident === null ? cause : `${cause} · ${sinceText(incident.startedAt, now)}`;
+  if (incident === null) return cause;
+  const since = `since ${clockText(incident.startedAt, now)}`;
+  // Causes that are sentences are those of heartbeats.
+  return cause.endsWith(".") ? `${cause} Down ${since}.` : `${cause} · ${since}`;
 }
 
 function upText({ at, responseStatus, latencyMs }: CompletedCheck, incident: IncidentRow | null): string {

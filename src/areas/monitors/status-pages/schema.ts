@@ -59,7 +59,7 @@ const SETTINGS = {
     errorMessage: `must be at most ${GROUPS_MAX} groups, each with name and monitor_ids`,
     description: "Groups of monitors, in the order in which the page shows them.",
   }),
-  show_latency: flag("Whether the page shows the latency of each monitor."),
+  show_latency: flag("Whether the page shows the latency of each monitor, except heartbeats."),
   show_urls: flag(
     "Whether the page shows the URL of each monitor, and the host of a monitor without a name.",
   ),

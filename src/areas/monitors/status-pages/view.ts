@@ -3,6 +3,7 @@ import type { DayRow } from "../history/day-store.ts";
 import { DAY_MS, type Days, dayOf } from "../history/days.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
+import { checksTarget } from "../types.ts";
 import {
   displayName,
   type EventParts,
@@ -121,7 +122,8 @@ function monitorOf(
     // A heartbeat has no URL: its setting contains an id.
     url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
     state: stateOf(row, maintainedPositions.has(number)),
-    latencyMs: settings.show_latency ? row.latencyMs : null,
+    // The latency of a heartbeat is the duration of a run of its job.
+    latencyMs: settings.show_latency && checksTarget(row.settings.type) ? row.latencyMs : null,
     row,
   };
 }
