@@ -22,17 +22,14 @@ import {
 import { hashOf, writeSeal } from "./seal.ts";
 import { type CheckResult, type OnChecked, verifyCopy } from "./verification.ts";
 
-/**
- * While a server runs, each slice is followed by a pause so many times as long as the slice took: four fifths of the
- * disk's time are the server's, whatever the disk.
- */
+/** While a server runs, the pause after each slice, as a multiple of the slice's duration: the server gets 80 % of the disk. */
 const PAUSE_FACTOR = 4;
-/** Slices between two looks at whether a server runs. */
+/** Slices between two checks whether a server runs. */
 const SLICES_PER_LOOK = 16;
 
-/** What is to be backed up, and where to. */
+/** Options of a backup. */
 export interface BackupOrder extends CopyOrder {
-  /** What the copy is checked for before it becomes a backup; null: free of charge. */
+  /** Checks of the copy before it becomes a backup; null: none. */
   readonly checks: readonly BackupCheck[] | null;
   readonly onChecked: (what: string, rows: number) => void;
 }
@@ -53,10 +50,10 @@ export interface BackupOutcome {
 }
 
 /**
- * Copies the database of a data folder into one file, while its server runs or not. The file appears whole or not at
- * all, also when this process is killed. Never in the server's own process: see {@link copyLiveDatabase}.
+ * Copies the database of a data folder into one file, whether its server runs or not. The file appears complete or not at
+ * all, also if this process is killed. Not for the server's own process: see {@link copyLiveDatabase}.
  *
- * @throws StartupError with one line that says what is in the way.
+ * @throws StartupError with one line that describes the problem.
  */
 export async function backUp(order: BackupOrder): Promise<BackupOutcome> {
   const named = dataFilesOf(order.folder).database;
@@ -126,7 +123,7 @@ function pacing({ folder, signal }: BackupOrder): () => Promise<void> {
   };
 }
 
-/** Lets a signal arrive. @throws what the order was ended with. */
+/** Lets a signal be handled. @throws the reason of the abort. */
 async function breathe(signal: AbortSignal): Promise<void> {
   await realDelay(0);
   signal.throwIfAborted();
@@ -134,15 +131,15 @@ async function breathe(signal: AbortSignal): Promise<void> {
 
 function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
   if (!isDatabaseThere(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
-  // Next to no server the copying ends the log's life: what SQLite cannot follow in it would be gone without a word.
+  // Without a server, copying ends with a log that SQLite discards after a damaged frame, without an error.
   if (!isFolderLocked(dataFilesOf(folder).lock)) assertLogWhole(source);
-  // A start that was cut off leaves an empty file: a copy of that is nobody's backup.
+  // An interrupted first start leaves an empty file.
   if (examineDatabase(source, MIGRATIONS).schema === 0) throw new StartupError(`${source} is empty.`);
   assertFolder(dirname(resolve(file)));
   const there = statSync(file, { throwIfNoEntry: false });
   if (there?.isDirectory() === true) throw new StartupError(`${file} is a folder: name a file in it.`);
   if (isOfDataFolder(file, folder, source)) {
-    throw new StartupError(`${file} is a file of the data folder itself: choose another name.`);
+    throw new StartupError(`${file} is a file of the data folder itself: set another name.`);
   }
   // Renaming would replace a link itself, and /dev/stdout as well, which cannot be intended.
   if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
@@ -151,7 +148,7 @@ function assertWritable({ folder, file, force }: BackupOrder, source: string): v
   if (there !== undefined && !force) throw alreadyThere(file);
 }
 
-/** Whether a name is one of the server's own files, which a backup must never replace. */
+/** Whether a file belongs to the data folder, so that a backup must not replace it. */
 function isOfDataFolder(file: string, folder: string, source: string): boolean {
   const real = existsSync(file)
     ? realpathSync(file)
@@ -161,5 +158,5 @@ function isOfDataFolder(file: string, folder: string, source: string): boolean {
 }
 
 function alreadyThere(file: string): StartupError {
-  return new StartupError(`${file} is already there. --force replaces it.`);
+  return new StartupError(`${file} exists already. --force replaces it.`);
 }

@@ -21,21 +21,21 @@ export interface CopyOrder {
   readonly folder: string;
   /** The backup. */
   readonly file: string;
-  /** Whether what is there is replaced. */
+  /** Whether an existing file is replaced. */
   readonly force: boolean;
-  /** When this is, epoch milliseconds. */
+  /** The current time, in epoch milliseconds. */
   readonly now: number;
-  /** Ends it: what was written so far is removed. */
+  /** Aborts: files written up to then are removed. */
   readonly signal: AbortSignal;
   readonly onCopied: (bytes: number, total: number) => void;
 }
 
-/** What SQLite may have left next to a database file. */
+/** Endings of the files that SQLite may leave next to a database. */
 export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
 
 /**
- * A large file is returned to the file system piece by piece: in one step, a gigabyte holds up every fsync of the
- * machine for half a second.
+ * Large files are truncated in steps before they are deleted: deleting a gigabyte at once delays every fsync of the
+ * machine by half a second.
  */
 const RELEASED_BYTES = 16 * 1024 * 1024;
 const RELEASE_PAUSE_MS = 20;
@@ -52,7 +52,7 @@ export function scheduledName(epochMs: number): string {
   return `ninefold-${compactTime(epochMs)}.db`;
 }
 
-/** When a scheduled backup was made, epoch milliseconds; null for a file that is none, such as one of a 13th month. */
+/** The time in the name of a scheduled backup, in epoch milliseconds; null for every other file, such as one of a 13th month. */
 export function timeOfScheduled(name: string): number | null {
   return SCHEDULED.test(name) ? parseDateTime(name.replace(SCHEDULED, "$1-$2-$3T$4:$5:$6Z")) : null;
 }
@@ -63,7 +63,7 @@ export function openFile(path: string, flags: "r" | "r+" | "wx"): Disposable & {
   return { file, [Symbol.dispose]: () => closeSync(file) };
 }
 
-/** Text of an error of the file system or of SQLite, for a line that an operator reads. */
+/** An error of the file system or of SQLite as text for the operator. */
 export function plainText(error: unknown): string {
   const code = errorCode(error);
   if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full";
@@ -71,19 +71,19 @@ export function plainText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The name of a file that is being made for `path`, next to it, so that it can take its place in one step. */
+/** The name of the temporary file for `path`, in the same folder, so that it can be renamed atomically. */
 export function temporaryName(path: string): string {
   return temporaryNameOf(path, process.pid);
 }
 
-/** The name that another process gives it. */
+/** The name that another process uses for it. */
 export function temporaryNameOf(path: string, pid: number): string {
   return `${path}.${pid}.partial`;
 }
 
 /**
- * Removes a temporary file and what SQLite left next to it. Never fails: what cannot be removed now is left to the next
- * one, and why it is removed is what the operator must hear of.
+ * Removes a temporary file and the files of SQLite next to it. Never throws, because the error that caused the removal
+ * is the one to report; the next backup or restore removes what is left.
  */
 export async function removeTemporary(path: string): Promise<void> {
   try {
@@ -94,10 +94,7 @@ export async function removeTemporary(path: string): Promise<void> {
   }
 }
 
-/**
- * Removes what earlier processes, which were killed, have left of theirs in a folder. `isOurs` is requested the name
- * of the file that was being made.
- */
+/** Removes the temporary files of killed processes from a folder, if `isOurs` accepts the name of their final file. */
 export async function removeLeftovers(folder: string, isOurs: (name: string) => boolean): Promise<void> {
   for (const name of readdirSync(folder)) {
     const [, made, pid] = /^(.+)\.(\d{1,10})\.partial(?:-wal|-shm|-journal)?$/.exec(name) ?? [];
@@ -107,9 +104,9 @@ export async function removeLeftovers(folder: string, isOurs: (name: string) => 
 }
 
 /**
- * Puts a file in the place of another in one step, and makes it last. What was there is returned gently.
+ * Replaces a file by another atomically and durably. The replaced file is truncated in steps.
  *
- * @throws Error when nothing was done; StartupError when it was, but the disk does not confirm it.
+ * @throws Error if nothing was replaced; StartupError if it was, but the disk does not confirm it.
  */
 export async function replaceFile(path: string, by: string): Promise<void> {
   const old = openIfFile(path);
@@ -124,14 +121,14 @@ export async function replaceFile(path: string, by: string): Promise<void> {
   if (old !== null) await release(old);
 }
 
-/** Removes a file, if it exists. Its name is removed immediately. */
+/** Removes a file, if it exists: first its name, then its content in steps. */
 export async function removeGently(path: string): Promise<void> {
   const file = openIfFile(path);
   rmSync(path, { force: true });
   if (file !== null) await release(file);
 }
 
-/** @throws StartupError when a path names no folder. */
+/** @throws StartupError if the path is not a folder. */
 export function assertFolder(path: string): void {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined) throw new StartupError(`There is no folder ${path}.`);
@@ -139,8 +136,8 @@ export function assertFolder(path: string): void {
 }
 
 /**
- * For giving back: null where there is no file of one name alone, or it may not be changed. What a symbolic link points
- * to has another name, which stays, and so must its content.
+ * Opens a file to truncate it; null if it does not exist, cannot be written, or has another name (a hard or symbolic
+ * link), under which its content must remain.
  */
 function openIfFile(path: string): number | null {
   const status = lstatSync(path, { throwIfNoEntry: false });
@@ -159,7 +156,7 @@ async function release(file: number): Promise<void> {
       await realDelay(RELEASE_PAUSE_MS);
     }
   } catch {
-    // Then the rest is removed in one step. The purpose of the slices is fulfilled already.
+    // The rest is removed at once, which only takes longer.
   } finally {
     closeSync(file);
   }

@@ -4,18 +4,18 @@ import { removeTemporary, temporaryNameOf } from "./files.ts";
 
 /** How long an aborted backup may take to remove its files. */
 const END_GRACE_MS = 2_000;
-/** Of what the process writes to standard error, so much of the end is stored: its last line says what went wrong. */
+/** Characters of standard error that are stored, from its end: the last line contains the error. */
 const ERROR_CHARACTERS_MAX = 4_000;
 
-/** A backup in progress, in a process of its own. */
+/** A backup in progress, in a separate process. */
 export interface BackupProcess {
-  /** Resolves to what went wrong; null when the file is there. */
+  /** Resolves to the error, or to null if the backup is complete. */
   readonly done: Promise<string | null>;
-  /** Ends it, and takes away what it has begun. */
+  /** Ends it and removes its temporary file. */
   end(): Promise<void>;
 }
 
-/** Starts `ninefold backup` in a process of its own: the event loop of the server has no part in it. */
+/** Starts `ninefold backup` in a separate process, which does not load the server's event loop. */
 export function startBackupProcess(file: string, dataFolder: string): BackupProcess {
   const child = Bun.spawn([...ownCommand(), "backup", file, `--data=${dataFolder}`, "--verify"], {
     stdin: "ignore",
@@ -45,7 +45,7 @@ export function startBackupProcess(file: string, dataFolder: string): BackupProc
   };
 }
 
-/** How this program is called: the executable by itself, or Bun with the source tree's main file. */
+/** The command of this program: the executable, or Bun with the main file of the sources. */
 function ownCommand(): string[] {
   const isExecutable = import.meta.dir.startsWith("/$bunfs/") || import.meta.dir.includes("~BUN");
   if (isExecutable) return [process.execPath];

@@ -17,23 +17,22 @@ import { settleFile } from "../kernel/storage/offline.ts";
 import { compactTime, openFile, plainText, SIDE_FILES } from "./files.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
-/** Of its four bytes the last one's lowest bit shows the order of bytes in checksums. */
+/** The lowest bit of the last byte is the byte order of the checksums. */
 const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06]);
 
-/** Whether a database, or what SQLite may have left of one, is there. */
+/** Whether a database or one of SQLite's files next to it exists. */
 export function isDatabaseThere(path: string): boolean {
   return ["", ...SIDE_FILES].some((side) => existsSync(`${path}${side}`));
 }
 
 /**
- * Saves the database that is about to be replaced under another name, so that nothing next to it is taken
- * for the new one's. Until the new one is put in its place, the old one stays where it is. Returns its other name.
+ * Gives the database that will be replaced a second name, which is returned. Until it is replaced, it also keeps its
+ * first name.
  *
- * A log next to it is moved into the file first, as the next start would do: file and log cannot be exchanged in one
- * step, and a file without its log is not the old database. Only when SQLite cannot read the file is the log put aside
- * as it is: then no start could have read it either.
+ * Its log is moved into the file first, as the next start would do, because a file and its log cannot be replaced in one
+ * step. If SQLite cannot read the file, the log is renamed unchanged: no start could have read it either.
  *
- * @throws StartupError when the disk does not permit it; the old database is as it was.
+ * @throws StartupError if the disk does not permit it; the old database is unchanged.
  */
 export function moveAside(path: string, now: number): string {
   const aside = freeName(path, now);
@@ -49,13 +48,13 @@ export function moveAside(path: string, now: number): string {
     return aside;
   } catch (error) {
     discardSecondName(path, aside);
-    throw new StartupError(`The old database could not be kept as ${aside}: ${plainText(error)}.`);
+    throw new StartupError(`The old database could not be renamed to ${aside}: ${plainText(error)}.`);
   }
 }
 
 /**
- * Takes the other name away from a database that was not replaced after all: a server that writes to a file with two
- * names keeps its log under one of them, and anyone who opens the other one does not see it.
+ * Removes the second name of a database that was not replaced: a server writes the log next to one of the names, and a
+ * reader of the other name would miss it.
  */
 export function discardSecondName(path: string, aside: string): void {
   try {
@@ -64,15 +63,15 @@ export function discardSecondName(path: string, aside: string): void {
     );
     if (one !== undefined && one.ino === other?.ino && one.dev === other.dev) rmSync(aside);
   } catch {
-    // It is said already what went wrong.
+    // The first error is the one to report.
   }
 }
 
-/** Leaves a file that is whole by itself, unless it is damaged. */
+/** Moves the log into the file, unless one of them is damaged. */
 function takeUpLog(path: string): void {
-  // SQLite would throw away a log that it does not recognise.
+  // SQLite would discard a log with an unknown header,
   if (!beginsWith(path, DATABASE_MAGIC) || !beginsWith(`${path}-wal`, LOG_MAGIC)) return;
-  // Nor would it keep one whose database is empty, or what stands behind a damaged place.
+  // and one whose database is empty, and the commits after a damaged frame.
   if (!isLogOf(path)) return;
   try {
     settleFile(path);
@@ -81,13 +80,13 @@ function takeUpLog(path: string): void {
   }
 }
 
-/** Whether SQLite would take up all of the log that lies next to a file. */
+/** Whether SQLite would apply the whole log next to a file. */
 function isLogOf(path: string): boolean {
   const scan = scanLog(`${path}-wal`);
   return scan === null || (statSync(path).size > 0 && scan.damage === null);
 }
 
-/** Whether a file begins as it must. One that is empty or not there has nothing to lose. */
+/** Whether a file begins with these bytes. A missing or empty file counts as correct: it has nothing to lose. */
 function beginsWith(path: string, magic: Uint8Array): boolean {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return true;
   using opened = openFile(path, "r");
@@ -100,13 +99,13 @@ function link(path: string, aside: string): void {
   try {
     linkSync(path, aside);
   } catch {
-    // Not every file system knows two names of one file.
+    // Not every file system has hard links.
     copyFileSync(path, aside);
     syncPath(aside);
   }
 }
 
-/** `ninefold.db.replaced-20261121T043000Z`, with a number behind it when that is taken. */
+/** `ninefold.db.replaced-20261121T043000Z`, with a number appended if that exists. */
 function freeName(path: string, now: number): string {
   const base = `${path}.replaced-${compactTime(now)}`;
   for (let number = 1; ; number += 1) {

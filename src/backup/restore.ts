@@ -25,32 +25,32 @@ import { discardSecondName, isDatabaseThere, moveAside } from "./replaced.ts";
 import { hashOf, readSeal, type Seal } from "./seal.ts";
 import { integrityProblems } from "./verification.ts";
 
-/** What is to be restored, and where to. */
+/** Options of a restore. */
 export interface RestoreOrder extends CopyOrder {
-  /** A master key from outside instead of the folder's file. */
+  /** The configured master key; null for the one in the data folder. */
   readonly masterKey: string | null;
-  /** What is to be done in the copy, and reported. */
+  /** Steps that change the copy and report their effects. */
   readonly steps: readonly RestoreStep[];
   readonly onChecked: () => void;
 }
 
-/** What was restored, for the operator to know. */
+/** The result of a restore. */
 export interface RestoreOutcome {
-  /** Null for a database that was copied by other means. */
+  /** The last line of the backup; null for a database that was copied by other means. */
   readonly seal: Seal | null;
-  /** Where the old database is now; null when there was none. */
+  /** New path of the replaced database; null if there was none. */
   readonly aside: string | null;
-  /** Why the server will not start with the master key that it would find; null when it fits. */
+  /** Why the server will not start with its present master key; null if the key is right. */
   readonly keyProblem: string | null;
   /** The lines of all steps. */
   readonly report: readonly string[];
 }
 
 /**
- * Puts a backup in the place of a data folder's database. The copy is checked before anything is touched, and takes
- * the place of the old database in one step: whenever this process is killed, one of the two is there, whole.
+ * Replaces the database of a data folder by a backup. A copy is checked before anything is changed, and then replaces the
+ * old database atomically: if this process is killed, one of the two is in place, complete.
  *
- * @throws StartupError with one line that says what is in the way; nothing was changed then.
+ * @throws StartupError with one line that describes the problem; nothing was changed.
  */
 export async function restore(order: RestoreOrder): Promise<RestoreOutcome> {
   const { file, folder, signal } = order;
@@ -82,7 +82,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
     throw new StartupError(`${file} is the database of ${folder} itself.`);
   if (isThere && !order.force)
     throw new StartupError(
-      `There is a database in ${folder} already. --force keeps it aside and puts the backup in its place.`,
+      `There is already a database in ${folder}. With --force it is renamed, and the backup is put in its place.`,
     );
   const temporary = temporaryName(path);
   let aside: string | null = null;
@@ -100,10 +100,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
   }
 }
 
-/**
- * Where the database lies: a symbolic link leads to another disk, say, where SQLite keeps its log as well. There the old
- * one is stored, and the new one put.
- */
+/** The path of the database itself, if its name is a symbolic link: SQLite writes the log next to the file. */
 function databasePath(folder: string): string {
   const path = dataFilesOf(folder).database;
   return existsSync(path) ? realpathSync(path) : path;
@@ -119,19 +116,19 @@ async function assertRestorable(file: string): Promise<Seal | null> {
   const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   if (walBytes > 0) {
     throw new StartupError(
-      `${file} has a write-ahead log beside it, so it is no backup but a server's own file. Make a backup of its folder with ninefold backup.`,
+      `${file} has a write-ahead log next to it, so it is the file of a server, not a backup. Back up its folder with ninefold backup.`,
     );
   }
   inspectDatabase(file, MIGRATIONS);
   using db = OfflineDatabase.read(file);
   if (status.size === 0 || status.size % db.pageBytes !== 0)
-    throw damaged(file, "it is cut off, or its end was changed");
+    throw damaged(file, "it is truncated, or its end was changed");
   return null;
 }
 
 /**
- * Copies the database, and compares it with its digest, and SQLite's own check. Returns the mark that its master key is
- * recognised by. @throws StartupError when it is damaged
+ * Copies the database and verifies its digest and its integrity. Returns the sealed value that identifies its master key.
+ * @throws StartupError if it is damaged.
  */
 async function copyChecked(
   order: RestoreOrder,
@@ -145,7 +142,7 @@ async function copyChecked(
   try {
     inspectDatabase(temporary, MIGRATIONS);
   } catch (error) {
-    // The operator knows the file by its own name.
+    // The message names the file of the operator.
     if (error instanceof StartupError) throw new StartupError(error.message.replaceAll(temporary, file));
     throw error;
   }
@@ -174,7 +171,7 @@ async function copyDigested(
   return hash.digest("hex");
 }
 
-/** Runs the steps on the copy, marks it as restored, and syncs it. Returns their lines. */
+/** Runs the steps on the copy, marks it as restored, and syncs it. Returns the lines of the steps. */
 function prepare(path: string, { file, steps, now }: RestoreOrder, seal: Seal | null): string[] {
   const report: string[] = [];
   {
@@ -202,7 +199,7 @@ function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: Resto
     return plainText(error);
   }
   const which = given === null ? path : "NINEFOLD_MASTER_KEY";
-  return `${which} is not the key that this backup was made with. Put that server's master.key there before the start, and keep the present one with the database that it belongs to.`;
+  return `${which} is not the key of this backup. Before the start, replace it by the master.key of the server that was backed up; store the present one with the database that it belongs to.`;
 }
 
 function damaged(file: string, how: string): StartupError {
@@ -215,6 +212,6 @@ function removeFolder(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Something else is in it by now.
+    // It contains other files by now.
   }
 }

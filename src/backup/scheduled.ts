@@ -11,21 +11,21 @@ import { isoTime } from "../kernel/time/date-time.ts";
 import { plainText, removeGently, removeLeftovers, scheduledName, timeOfScheduled } from "./files.ts";
 import { type BackupProcess, startBackupProcess } from "./process.ts";
 
-/** The job that recurs. One that fell due while the server was down is run soon after the start. */
+/** The recurring job. A backup that was due while the server was down runs soon after the start. */
 const JOB = "backup.make";
-/** The job of a backup that somebody requested: one that a crash has cut off is made after the next start. */
+/** The job of a requested backup: after a crash, the next start runs it again. */
 const ASKED_JOB = "backup.asked";
 
-/** Why a backup is made, and what the log calls it. */
+/** The texts of the log, by the reason of a backup. */
 const SCHEDULED = {
   subject: "a scheduled backup",
   next: "; the next one runs at the next scheduled time",
   mayBeThere: false,
 };
-/** One may be there already: a killed server's process continues, and makes it. */
+/** It may exist already: the backup process of a killed server continues. */
 const ASKED = { subject: "a manual backup", next: "", mayBeThere: true };
 
-/** Where backups go, when they are made, and how many are stored. */
+/** The configuration of scheduled backups. */
 export interface BackupPlan {
   readonly folder: string;
   /** A cron expression, in UTC. */
@@ -33,15 +33,15 @@ export interface BackupPlan {
   readonly keep: number;
 }
 
-/** A backup that is there. */
+/** A stored backup. */
 export interface BackupFile {
   readonly name: string;
   readonly bytes: number;
-  /** When it was begun, epoch milliseconds. */
+  /** Its start, in epoch milliseconds. */
   readonly at: number;
 }
 
-/** A backup that is being made or did not succeed. */
+/** A backup that is running or has failed. */
 export interface BackupTry {
   readonly name: string;
   /** Epoch milliseconds. */
@@ -49,12 +49,12 @@ export interface BackupTry {
 }
 
 /**
- * Makes backups by the calendar and on request, each verified and in a separate process. Never two concurrently. Old ones
- * are deleted only after a new one is there, and only files of exactly the names that are given here.
+ * Creates backups by a schedule and on request, each verified and in a separate process, one at a time. Old backups are
+ * deleted only after a new one is complete, and only files whose names have exactly the form of scheduled backups.
  */
 export class ScheduledBackups {
   readonly plan: BackupPlan;
-  /** The last one that failed, unless one has succeeded since; of this process alone. */
+  /** The last failure since the start of this process, unless a later backup succeeded. */
   failure: (BackupTry & { readonly message: string }) | null = null;
   private asked: BackupTry | null = null;
   private making: (BackupTry & { readonly done: Promise<unknown> }) | null = null;
@@ -63,7 +63,7 @@ export class ScheduledBackups {
   private last: number | null;
   private readonly startedAt: number;
 
-  /** @throws StartupError when the folder cannot be made, read or written. */
+  /** @throws StartupError if the folder cannot be created, read or written. */
   constructor(
     private readonly kernel: Kernel,
     plan: BackupPlan,
@@ -84,34 +84,34 @@ export class ScheduledBackups {
     });
   }
 
-  /** When the last backup that is there was made, epoch milliseconds; null when there is none. */
+  /** Time of the newest stored backup, in epoch milliseconds; null without one. */
   get lastBackupAt(): number | null {
     return this.last;
   }
 
-  /** The one in progress, or about to begin. */
+  /** The backup that is running or about to start. */
   get running(): BackupTry | null {
     return this.making ?? this.asked;
   }
 
-  /** When the next scheduled one is due, epoch milliseconds. */
+  /** Time of the next scheduled backup, in epoch milliseconds. */
   get nextAt(): number {
     return nextOccurrence(this.plan.cron, this.kernel.clock.now());
   }
 
-  /** Whether two times of the calendar have passed since the last one, or where there is none since the start. */
+  /** Whether two scheduled times have passed since the newest backup, or without one since the start. */
   get isOverdue(): boolean {
     const { cron } = this.plan;
     return this.kernel.clock.now() > nextOccurrence(cron, nextOccurrence(cron, this.last ?? this.startedAt));
   }
 
-  /** The newest backups that were begun before a time, those of a clock that was ahead included. */
+  /** The newest backups before a time, including those of a clock that was ahead. */
   async list(before: number, filesMax: number): Promise<BackupFile[]> {
     const found = madeUntil(await readdir(this.plan.folder), before - 1).toReversed();
     const files: BackupFile[] = [];
     for (const one of found) {
       if (files.length === filesMax) break;
-      // One may be deleted meanwhile.
+      // It may be deleted meanwhile.
       const status = await stat(join(this.plan.folder, one.name)).catch(() => null);
       if (status?.isFile() === true) files.push({ ...one, bytes: status.size });
     }
@@ -120,15 +120,15 @@ export class ScheduledBackups {
 
   /**
    * Enqueues a backup as a job: once this is committed, the backup runs even after a crash.
-   * @throws ApiError `conflict` while one is being made, or when the last one was begun in this very second.
+   * @throws ApiError `conflict` while a backup is running, or if the last one started in the same second.
    */
   ask(tx: Tx): BackupTry {
     const { running } = this;
     if (running !== null) {
-      throw new ApiError("conflict", `A backup is being made already, since ${isoTime(running.at)}.`);
+      throw new ApiError("conflict", `A backup has been running since ${isoTime(running.at)}.`);
     }
     const asked = tryOf(tx.now);
-    // Names are of whole seconds.
+    // The time in a name has seconds only.
     if (asked.at === this.last) {
       throw new ApiError("conflict", "A backup was started in this second. Retry in the next one.");
     }
@@ -140,7 +140,7 @@ export class ScheduledBackups {
     return asked;
   }
 
-  /** Ends the one that is in progress. The next start restarts it. */
+  /** Ends the running backup. The next start runs it again. */
   async stop(): Promise<void> {
     this.stopped = true;
     await this.process?.end();
@@ -149,7 +149,7 @@ export class ScheduledBackups {
   private async makeScheduled(): Promise<"cut-off" | undefined> {
     await this.making?.done;
     const one = tryOf(this.kernel.clock.now());
-    // Somebody requested it in this very second.
+    // One was requested in the same second.
     if (one.at === this.last) return undefined;
     return this.makeAlone(one, SCHEDULED);
   }
@@ -187,7 +187,7 @@ export class ScheduledBackups {
     try {
       const isThere = () => mayBeThere && this.files().includes(name);
       await removeLeftovers(this.plan.folder, (other) => timeOfScheduled(other) !== null);
-      // Stopped meanwhile: nobody would end a process that began now.
+      // Stopped meanwhile: nothing would end a process that starts now.
       if (this.stopped) return "cut-off";
       if (!isThere()) {
         this.process = startBackupProcess(file, dirname(db.path));
@@ -215,7 +215,7 @@ export class ScheduledBackups {
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   }
 
-  /** Those of a clock that was ahead are omitted: they would pass for the newest, and the one just made would go. */
+  /** Backups of a clock that was ahead are not counted: they would be the newest, and the new backup would be deleted. */
   private async removeOld(now: number): Promise<void> {
     const { folder, keep } = this.plan;
     try {
@@ -234,7 +234,7 @@ function tryOf(now: number): BackupTry {
   return { name, at: timeOfScheduled(name) ?? now };
 }
 
-/** The backups among the names in a folder that were begun at a time at the latest, the oldest first. */
+/** The backups among these names that started no later than a time, oldest first. */
 function madeUntil(names: readonly string[], moment: number): { name: string; at: number }[] {
   return names
     .map((name) => ({ name, at: timeOfScheduled(name) }))

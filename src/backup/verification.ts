@@ -1,18 +1,18 @@
 import { type BackupCheck, counted, PROBLEMS_LISTED_MAX, Problems } from "../kernel/data/backup-check.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
 
-/** What a check of a copy found. */
+/** The result of a check of a copy. */
 export interface CheckResult {
   readonly name: string;
-  /** What was looked at: `12 accounts, 340 ledger entries`. */
+  /** What was checked: `12 accounts, 340 ledger entries`. */
   readonly extent: string;
   readonly problems: Problems;
 }
 
-/** Is given what is being checked, and how many rows of it have been looked at; may throw to end it all. */
+/** Called with the subject of the check and the number of rows checked; may throw to stop. */
 export type OnChecked = (what: string, rows: number) => Promise<void>;
 
-/** SQLite's own check of the whole file: pages, tables, indexes, constraints. */
+/** SQLite's check of the whole file: pages, tables, indexes, constraints. */
 const INTEGRITY: BackupCheck = {
   name: "integrity",
   async run(db, problems, onRows) {
@@ -39,7 +39,7 @@ export async function verifyCopy(
   return results;
 }
 
-/** What `PRAGMA integrity_check` finds; empty when all is well. A file that cannot be read at all is one finding. */
+/** The problems that `PRAGMA integrity_check` finds. A file that cannot be read is one problem. */
 export function integrityProblems(db: OfflineDatabase): string[] {
   try {
     return db

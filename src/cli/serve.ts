@@ -15,11 +15,11 @@ const STDOUT = 1;
 /** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
 export async function serve(given: Given): Promise<number> {
   const config = resolveConfig(flagsGiven(given.line));
-  // Whatever the server creates is its user's alone: database, WAL and key.
+  // Only the user of the server may read what it creates: database, WAL and key.
   process.umask(0o077);
   const folder = prepareFolder(config);
   try {
-    // From here on a signal ends the server in order, at whatever point of its start it arrives.
+    // From here on, a signal stops the server in order, also during its start.
     const signal = stopSignal(config.stopWithStdin);
     const server = await startServer(folder, config);
     try {
@@ -44,15 +44,15 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
     writeSync(STDOUT, line);
   } catch (error) {
     throw new StartupError(
-      `Standard output cannot be written (${errorText(error)}): nobody would read the key.`,
+      `Standard output cannot be written (${errorText(error)}), so the key cannot be shown.`,
     );
   }
-  // Noted after it was written: a start that is cut off in between leaves the telling to the next one.
+  // Recorded after the output: if this start is interrupted in between, the next one prints the key again.
   if (key !== null) await app.accounts.markOperatorAnnounced();
 }
 
 function prepareFolder(config: Config): string {
-  // With the process's id, so that whoever started it can remove the folder of one that was killed.
+  // With the process id, so that the parent process can remove the folder of a killed server.
   if (config.ephemeral) return mkdtempSync(join(tmpdir(), `ninefold-${process.pid}-`));
   const folder = resolve(config.dataFolder);
   makeFolder(folder);
@@ -61,28 +61,28 @@ function prepareFolder(config: Config): string {
 
 function stopSignal(withStdin: boolean): Promise<void> {
   return new Promise((resolve) => {
-    // Whoever holds the other end of a pipe lets go of it however they end, SIGKILL included, on every system.
+    // The pipe closes however its other process ends, SIGKILL included, on every system.
     if (withStdin)
       process.stdin
         .on("end", resolve)
         .on("error", () => resolve())
         .resume();
-    // Not `once`: a second signal (a wrapper that passes on what its group got as well) must not cut the stopping short.
+    // Not `once`: a second signal, such as one that a wrapper forwards to its group, must not interrupt the stop.
     process.on("SIGTERM", () => resolve());
     process.on("SIGINT", () => resolve());
   });
 }
 
-/** What the start that made the key shows. */
+/** What only the start that created the operator's key prints. */
 interface FirstStart {
   readonly key: string;
-  /** Logs a browser in with it; null without the console. */
+  /** URL that logs in a browser; null without the console. */
   readonly link: string | null;
 }
 
 /**
- * The lines that a person reads when the server is ready. `folder` is null for an ephemeral server, `first` for all starts but
- * the one that made the key; the link and the commands beside it work as they stand.
+ * The lines for people when the server is ready. `folder` is null for an ephemeral server, `first` for every start after
+ * the one that created the key.
  */
 function banner(config: Config, url: string, folder: string | null, first: FirstStart | null): string {
   const lines = [
@@ -99,7 +99,7 @@ function banner(config: Config, url: string, folder: string | null, first: First
     );
   }
   if (first === null) return `${lines.join("\n")}\n`;
-  // Answers end without a newline: with -w each stands on a line of its own.
+  // Responses end without a newline, which -w adds.
   const curl = `curl -w '\\n' -H 'Authorization: Bearer ${first.key}'`;
   lines.push(
     "",
@@ -112,13 +112,13 @@ function banner(config: Config, url: string, folder: string | null, first: First
   return `${lines.join("\n")}\n`;
 }
 
-/** Where the key is that this start does not show. */
+/** Where to find a key that this start does not print. */
 function earlierKey(folder: string | null): string {
-  if (folder === null) return "the one that was given";
-  return `the first start's; when it is lost, stop the server: ninefold key create --data ${folder}`;
+  if (folder === null) return "the configured one";
+  return `printed by the first start; if it is lost, stop the server and run: ninefold key create --data ${folder}`;
 }
 
-/** The one line for programs: the operator's user id, and its key when this start tells it. */
+/** The line for programs: the operator's user id, and its key if this start prints it. */
 function readyLine(url: string, userId: string, key: string | null): string {
   const line = { url, ...(key === null ? {} : { api_key: key }), user_id: userId, pid: process.pid };
   return `${JSON.stringify(line)}\n`;

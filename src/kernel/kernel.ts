@@ -33,7 +33,7 @@ import { copyTemplate } from "./storage/template.ts";
 import { Writer } from "./storage/writer.ts";
 import { type Clock, createSystemClock } from "./time/clock.ts";
 
-/** What every area is built on. */
+/** The parts that every area uses. */
 export interface Kernel {
   readonly clock: Clock;
   readonly ids: Ids;
@@ -42,27 +42,27 @@ export interface Kernel {
   readonly writer: Writer;
   readonly checkpointer: Checkpointer;
   readonly scheduler: Scheduler;
-  /** Removes what has expired. */
+  /** Removes expired rows. */
   readonly housekeeping: Housekeeping;
   readonly vault: Vault;
   readonly metrics: Metrics;
   /** Processors that this process may use. */
   readonly cores: number;
-  /** Where changes are noted, for those who listen. */
+  /** Notifies listeners of changed resources. */
   readonly changes: Changes;
 }
 
-/** How the kernel is opened. */
+/** Options of {@link openKernel}. */
 export interface KernelOptions {
   readonly databasePath: string;
   readonly masterKeyPath: string;
-  /** A master key from outside instead of the file's. */
+  /** The configured master key; null for the one in the data folder. */
   readonly masterKey: string | null;
   readonly durability: Durability;
-  /** Whether what stands behind a damaged place of the log is given up. */
+  /** Whether the commits after a damaged part of the log are given up. */
   readonly acceptDamagedLog?: boolean;
   readonly migrations: readonly Migration[];
-  /** A database file with all migrations, which a new database is copied from; without it they are run. */
+  /** A database with all migrations, of which a new database is a copy; without it the migrations run. */
   readonly template?: string;
   readonly clock?: Clock;
   readonly ids?: Ids;
@@ -72,10 +72,10 @@ export interface KernelOptions {
 }
 
 /**
- * Opens the database and builds what stands on it. An existing file is looked at before anything is changed, and what an
- * earlier process has left in its log is durable before anything is read from it.
+ * Opens the database and builds the kernel on it. An existing file is inspected before anything is changed, and the log of
+ * an earlier process is made durable before anything is read.
  *
- * @throws StartupError for a foreign, newer or damaged file, a missing or wrong master key, a disk that fails.
+ * @throws StartupError for a foreign, newer or damaged file, a missing or wrong master key, or a failing disk.
  */
 export function openKernel(options: KernelOptions): Kernel {
   const { databasePath, migrations, log } = options;
@@ -93,7 +93,7 @@ export function openKernel(options: KernelOptions): Kernel {
   try {
     const db = new Database(databasePath, options.durability);
     db.onDamage = (error) => {
-      // Once: more of the same helps nobody.
+      // Logged once.
       db.onDamage = () => undefined;
       const fields = { file: databasePath, error: plainReason(error), next: CURE_OF_DAMAGE };
       log.error("the database is damaged", fields);
@@ -111,7 +111,7 @@ export function openKernel(options: KernelOptions): Kernel {
 
 function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNew: boolean): Kernel {
   const { log, migrations } = options;
-  // A wrong key is found before the schema is touched.
+  // A wrong key must be found before the schema is changed.
   const isSettled = db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
   if (isSettled) openVault(db, masterKey);
   settleLog(db, log);
@@ -145,7 +145,7 @@ function settleLog(db: Database, log: Logger): void {
   const left = db.settleLog();
   const file = `${db.path}-wal`;
   if (left === "read")
-    log.info("another process, such as a backup, reads the log: it was synced where it is", { file });
+    log.info("another process, such as a backup, reads the log: it was synced in place", { file });
   if (left === "full")
     log.warn(
       "the disk is full: reads are served, changes are rejected until there is space; the log was synced in place",
@@ -163,16 +163,16 @@ function inspect(path: string, migrations: readonly Migration[]): void {
   }
 }
 
-/** A key without its database may mean that the database has been lost, or that another folder was meant. */
+/** A master key without a database may mean that the database is lost, or that the folder is the wrong one. */
 function noteLoneKey({ masterKey, masterKeyPath, databasePath, log }: KernelOptions): void {
   if (masterKey !== null || !existsSync(masterKeyPath)) return;
-  log.warn("there is a master key, but no database: a new one is made", {
+  log.warn("there is a master key, but no database: a new database is created", {
     master_key: masterKeyPath,
     database: databasePath,
   });
 }
 
-/** What a start failed with; where it is the database or its disk, in one line that names the file and what to do. */
+/** The error of a start. Errors of the database or its disk become one line that names the file and what to do. */
 export function explained(path: string, error: unknown): unknown {
   return isStorageFailure(error) ? new StartupError(troubleWith(path, error)) : error;
 }
@@ -180,8 +180,8 @@ export function explained(path: string, error: unknown): unknown {
 function troubleWith(path: string, error: unknown): string {
   const why = plainReason(error);
   if (isDamage(error)) return `${path} is damaged (${why}). ${CURE_OF_DAMAGE}`;
-  if (isDiskFull(error)) return `${path} cannot be opened: the disk is full. Make room on it.`;
-  return `${path} cannot be opened (${why}). Look after the disk, or name another folder with --data.`;
+  if (isDiskFull(error)) return `${path} cannot be opened: the disk is full. Free space on it.`;
+  return `${path} cannot be opened (${why}). Check the disk, or set another folder with --data.`;
 }
 
 const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";

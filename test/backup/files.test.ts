@@ -123,7 +123,7 @@ describe("backups that are refused", () => {
     [
       "the database itself",
       () => [join(data, "ninefold.db"), "--data", data, "--force"],
-      /is a file of the data folder itself: choose another name\.$/m,
+      /is a file of the data folder itself: set another name\.$/m,
     ],
     [
       "the database under another name",

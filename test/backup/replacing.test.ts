@@ -166,7 +166,7 @@ test(
     expect(balanceIn(second)).toBe(14);
     for (const own of ["large.db", "large.db-wal", "large.db-shm"]) {
       const ended = await ninefold(["backup", join(disk, own), "--data", stage.path("data"), "--force"]);
-      expect(ended.error).toMatch(/is a file of the data folder itself: choose another name\.$/m);
+      expect(ended.error).toMatch(/is a file of the data folder itself: set another name\.$/m);
     }
   },
   TIMEOUT_MS,

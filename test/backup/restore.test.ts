@@ -173,12 +173,7 @@ describe("restored", () => {
     environment: Record<string, string>,
     said: RegExp,
   ])[] = [
-    [
-      "another key",
-      `${"ab".repeat(32)}\n`,
-      {},
-      /^key {7}.*master\.key is not the key that this backup was made with\. /m,
-    ],
+    ["another key", `${"ab".repeat(32)}\n`, {}, /^key {7}.*master\.key is not the key of this backup\. /m],
     ["a malformed key", "secret\n", {}, /^key {7}.*master\.key does not hold a master key/m],
     [
       "another key from outside",
@@ -214,7 +209,7 @@ describe("refused, with nothing changed", () => {
     [
       "a bit of the last line",
       () => flip((size) => size - 150),
-      /is damaged: it is cut off, or its end was changed/,
+      /is damaged: it is truncated, or its end was changed/,
     ],
     ["a bit of the digest", () => flip((size) => size - 60), /is damaged: /],
     ["one cut off at its end", () => readFileSync(copy).subarray(0, -1), /is damaged: it is cut off/],
@@ -254,13 +249,13 @@ describe("refused, with nothing changed", () => {
       "over a database without --force",
       () => copy,
       [],
-      /There is a database in .* already\. --force keeps it aside/,
+      /There is already a database in .*\. With --force it is renamed/,
     ],
     [
       "the folder's own database",
       () => stage.path("refused/ninefold.db"),
       ["--force"],
-      /has a write-ahead log beside it, so it is no backup|is the database of/,
+      /has a write-ahead log next to it, so it is the file of a server|is the database of/,
     ],
     ["an unknown option", () => copy, ["--verify"], /Unknown option '--verify'/],
     ["a second file", () => copy, ["other.db"], /Unexpected argument 'other\.db'/],

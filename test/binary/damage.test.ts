@@ -227,7 +227,7 @@ test(
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({
       level: "warn",
-      message: "there is a master key, but no database: a new one is made",
+      message: "there is a master key, but no database: a new database is created",
       master_key: join(data, "master.key"),
     });
     const again = await binaries.start(["--data", data]);

@@ -146,7 +146,7 @@ describe("nothing is changed", () => {
     [
       "another master key",
       { NINEFOLD_MASTER_KEY: "ab".repeat(32) },
-      "The master key is not the one this database was made with. Nothing was changed.",
+      "The master key is not the key of this database. Nothing was changed.",
     ],
     ["a wrong setting", { NINEFOLD_PORT: "http" }, "NINEFOLD_PORT must be a port from 0 to 65535."],
   ])("with %s", async (_, environment, message) => {

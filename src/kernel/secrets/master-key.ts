@@ -12,22 +12,22 @@ const HEX = /^[0-9a-fA-F]{64}$/;
 /** 32 bytes, in either alphabet. */
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** A master key from outside, or else its file. */
+/** Where a master key can be found. */
 export interface MasterKeyPlace {
-  /** The key handed in from outside, if any: 64 hex digits, or base64 of 32 bytes. */
+  /** The configured key: 64 hex digits, or base64 of 32 bytes; null without one. */
   readonly given: string | null;
   /** Its file in the data folder. */
   readonly path: string;
 }
 
-/** Where the master key of a start comes from. */
+/** Where the master key of a start is found or created. */
 export interface MasterKeySource extends MasterKeyPlace {
-  /** Whether the database exists already: then a missing key is an error, never a reason to make a new one. */
+  /** Whether the database exists: then a missing key is an error, and no new one is created. */
   readonly databaseExists: boolean;
 }
 
 /**
- * The master key of this start: given, read from its file, or (with a new database) made and written, mode 0600.
+ * The master key of this start: configured, read from its file, or created for a new database (mode 0600).
  *
  * @throws StartupError when it is malformed, cannot be read, or is missing next to an existing database.
  */
@@ -48,7 +48,7 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
   return new Uint8Array(key);
 }
 
-/** The master key that is there, if any. Makes none. @throws StartupError when it is malformed or cannot be read. */
+/** The existing master key; null without one. @throws StartupError if it is malformed or cannot be read. */
 export function findMasterKey({ given, path }: MasterKeyPlace): Uint8Array | null {
   if (given !== null) return decodeMasterKey(given, "NINEFOLD_MASTER_KEY");
   if (!existsSync(path)) return null;
@@ -60,17 +60,17 @@ export function findMasterKey({ given, path }: MasterKeyPlace): Uint8Array | nul
   }
 }
 
-/** Whether a master key is the one that sealed the mark in a database. */
+/** Whether a master key opens the check value in a database. */
 export function opensMark(masterKey: Uint8Array, mark: Uint8Array): boolean {
   try {
     return createVault(masterKey).open(mark, CHECK_CONTEXT) === CHECK_TEXT;
   } catch {
-    // Whatever went wrong in opening, the key is not the one.
+    // Every error means that the key is a different one.
     return false;
   }
 }
 
-/** Whole and on the disk before anything is sealed with it: a power cut must not leave a database without its key. */
+/** Durable before anything is sealed with it: a power cut must not leave a database without its key. */
 function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
   {
@@ -83,17 +83,16 @@ function writeDurably(path: string, text: string): void {
 }
 
 /**
- * Opens the vault, and makes sure that the key is the one that the database was sealed with. The first start
- * leaves a sealed mark in the database for this.
+ * Opens the vault, and checks that the key is the key of the database: the first start stores a sealed check value.
  *
- * @throws StartupError when the master key is another one.
+ * @throws StartupError if the master key is a different one.
  */
 export function openVault(db: Database, masterKey: Uint8Array): Vault {
   const vault = createVault(masterKey);
   const mark = db.one<{ value: Uint8Array }>("SELECT value FROM settings WHERE name = 'master_key_check'")();
   if (mark !== null) {
     if (opensMark(masterKey, mark.value)) return vault;
-    throw new StartupError("The master key is not the one this database was made with. Nothing was changed.");
+    throw new StartupError("The master key is not the key of this database. Nothing was changed.");
   }
   const sealed = Buffer.from(vault.seal(CHECK_TEXT, CHECK_CONTEXT)).toString("hex");
   // In one commit: a database that was copied from the template has no instance id yet.
@@ -109,7 +108,7 @@ export function openVault(db: Database, masterKey: Uint8Array): Vault {
 function decodeMasterKey(text: string, origin: string): Uint8Array {
   const trimmed = text.trim();
   if (HEX.test(trimmed)) return new Uint8Array(Buffer.from(trimmed, "hex"));
-  // Decoding passes over characters that are not base64, so a damaged key would become another one.
+  // The decoder ignores characters that are not base64, so a damaged key would become a different one.
   const bytes = Buffer.from(trimmed, "base64");
   if (!BASE64.test(trimmed) || bytes.length !== MASTER_KEY_BYTES) {
     throw new StartupError(`${origin} does not hold a master key: 64 hex digits, or base64 of 32 bytes.`);

@@ -6,16 +6,16 @@ const TAG_BYTES = 16;
 /** Bytes of a master key: AES-256. */
 export const MASTER_KEY_BYTES = 32;
 
-/** Seals what must not stand in the database file in clear (AES-256-GCM under the master key). */
+/** Encrypts secrets in the database (AES-256-GCM with the master key). */
 export interface Vault {
   /**
-   * Encrypts `plain`. `context` says what it is and whose (for example `platform-key:usr_…`): a sealed value
-   * moved to another place does not open.
+   * Encrypts `plain`. `context` names its purpose and owner (for example `platform-key:usr_…`): a sealed value that is
+   * moved to another row cannot be opened.
    */
   seal(plain: string, context: string): Uint8Array;
-  /** Decrypts what {@link seal} made. @throws Error when key, context or a single bit differ. */
+  /** Decrypts a value of {@link seal}. @throws Error if the key, the context or a single bit differs. */
   open(sealed: Uint8Array, context: string): string;
-  /** A key of 32 bytes for one purpose: the same at every start, and no way back to the master key. */
+  /** Derives a key of 32 bytes for one purpose: the same at every start; the master key cannot be computed from it. */
   derive(purpose: string): Uint8Array;
 }
 

@@ -115,7 +115,7 @@ describe("a requested backup", () => {
       const headers = { "idempotency-key": "once" };
       expect((await running.operator.post(PATH, undefined, { headers })).status).toBe(202);
       const { error } = expectError(await running.operator.post(PATH), "conflict");
-      expect(error.message).toBe("A backup is being made already, since 2026-03-10T12:00:00.000Z.");
+      expect(error.message).toBe("A backup has been running since 2026-03-10T12:00:00.000Z.");
       await running.clock.advance(0);
       const again = expectError(await running.operator.post(PATH), "conflict");
       expect(again.error.message).toContain("in this second");

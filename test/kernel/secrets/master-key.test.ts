@@ -144,7 +144,7 @@ describe("beside an existing database", () => {
     if (stored !== null) writeFileSync(path, stored);
     const before = readFileSync(scratch.path("ninefold.db"));
     expect(refusal(() => open(given))).toBe(
-      "The master key is not the one this database was made with. Nothing was changed.",
+      "The master key is not the key of this database. Nothing was changed.",
     );
     expect(readFileSync(scratch.path("ninefold.db")).equals(before)).toBe(true);
     firstStart(HEX);
