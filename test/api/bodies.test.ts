@@ -16,7 +16,7 @@ const refill = (body: string | Uint8Array): Promise<Answer> => server.operator.p
 const balance = async (): Promise<unknown> =>
   (await server.operator.get("/v1/meter/customer-1/balance")).body.balance;
 
-describe("400: bodies that are no JSON object", () => {
+describe("400: bodies that are not a JSON object", () => {
   test.each([
     ["words", "hello", "body is not JSON: it must be one JSON object"],
     ["half of an object", '{"amount": 1', "body is not JSON: it must be one JSON object"],
@@ -37,14 +37,14 @@ describe("400: bodies that are no JSON object", () => {
     expect(Object.keys(fields ?? {})).toEqual(["body"]);
   });
 
-  test("no body counts as an empty object: the missing fields are named", async () => {
+  test("a missing body counts as an empty object: the error names the missing fields", async () => {
     const { fields } = expectError(await server.operator.post(REFILL), "validation_error");
     expect(fields).toEqual({ amount: ["is required: it must be an integer from 1 to 9007199254740991"] });
   });
 });
 
 describe("fields", () => {
-  test("every wrong field is named with what would be right", async () => {
+  test("the error names every invalid field with what it expects", async () => {
     const answer = await server.operator.post("/v1/admin/accounts", { email: "nobody", balance: -1 });
     const { fields, error } = expectError(answer, "validation_error");
     expect(fields).toEqual({
@@ -55,18 +55,18 @@ describe("fields", () => {
     expect(Object.keys(fields ?? {})).toContain(error.message.split(" ")[0] as string);
   });
 
-  test("unknown fields are ignored, also those with names of old", async () => {
+  test("unknown fields are ignored, also those of earlier versions", async () => {
     const before = await balance();
     const text = '{"amount": 2, "more": [1], "__proto__": {"amount": 9}, "constructor": 1, "": null}';
     expect((await refill(text)).body.balance).toBe(Number(before) + 2);
   });
 
-  test("of a name given twice the last one counts, as JSON.parse has it", async () => {
+  test("of a duplicate name the last value counts, as in JSON.parse", async () => {
     const before = await balance();
     expect((await refill('{"amount": 5, "amount": 1}')).body.balance).toBe(Number(before) + 1);
   });
 
-  test("query parameters are named too; one that is given twice is refused, unknown ones are ignored", async () => {
+  test("the error names query parameters; repeated ones are rejected and unknown ones ignored", async () => {
     const path = "/v1/meter/customer-1/history";
     const bad = expectError(await server.operator.get(`${path}?limit=0`), "validation_error");
     expect(bad.fields).toEqual({ limit: ["must be an integer from 1 to 100"] });
@@ -75,7 +75,7 @@ describe("fields", () => {
     expect((await server.operator.get(`${path}?color=blue`)).status).toBe(200);
   });
 
-  test("path parameters are named too", async () => {
+  test("the error names path parameters", async () => {
     const answer = await server.operator.post("/v1/meter/a.b/refill", { amount: 1 });
     const { fields } = expectError(answer, "validation_error");
     expect(fields).toEqual({ meterId: ["must be 1 to 64 letters, digits, dashes or underscores"] });
@@ -123,16 +123,16 @@ describe("the size of a body", () => {
       "\r\n",
     );
 
-  test("64 KiB are taken, told by their length", async () => {
+  test("accepts 64 KiB with a Content-Length", async () => {
     expect((await refill(padded(SMALL_BODY_BYTES_MAX))).status).toBe(200);
   });
 
-  test("64 KiB are taken, in chunks", async () => {
+  test("accepts 64 KiB in chunks", async () => {
     const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(SMALL_BODY_BYTES_MAX))];
     expect((await sendRaw(server.url, pieces))?.status).toBe(200);
   });
 
-  test("413 for a byte more, told by its length", async () => {
+  test("rejects a byte more with 413, with a Content-Length", async () => {
     const before = await balance();
     const answer = await refill(padded(SMALL_BODY_BYTES_MAX + 1));
     expectError(answer, "request_too_large");
@@ -140,7 +140,7 @@ describe("the size of a body", () => {
     expect(await balance()).toBe(before);
   });
 
-  test("413 for a byte more, in chunks", async () => {
+  test("rejects a byte more with 413, in chunks", async () => {
     const before = await balance();
     const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(SMALL_BODY_BYTES_MAX + 1))];
     const answer = await sendRaw(server.url, pieces);
@@ -151,7 +151,7 @@ describe("the size of a body", () => {
     expect(await balance()).toBe(before);
   });
 
-  test("1 MiB is taken where users send data of their own, and a byte more is not", async () => {
+  test("accepts 1 MiB on routes for users' data and rejects a byte more", async () => {
     const account = await server.account();
     const flag = (size: number): string => `{"flag_key":"f","enabled":true,"x":"${"x".repeat(size - 38)}"}`;
     expect(flag(100)).toHaveLength(100);
@@ -159,7 +159,7 @@ describe("the size of a body", () => {
     expectError(await account.post("/v1/gate", flag(BODY_BYTES_MAX + 1)), "request_too_large");
   });
 
-  test("64 KiB in chunks of a byte take little more memory than their bytes", async () => {
+  test("64 KiB in chunks of one byte use little more memory than their bytes", async () => {
     const text = padded(SMALL_BODY_BYTES_MAX);
     const pieces = [
       head("Transfer-Encoding: chunked"),
@@ -169,7 +169,7 @@ describe("the size of a body", () => {
     expect((await sendRaw(server.url, pieces, 20_000))?.status).toBe(200);
   });
 
-  test("413 as soon as the length says so: the body itself is not waited for", async () => {
+  test("rejects with 413 by the Content-Length without waiting for the body", async () => {
     for (const length of [64 * 1024 * 1024, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
       const answer = await sendRaw(server.url, [head(`Content-Length: ${length}`), '{"amount":1']);
       expect({ status: answer?.status, code: answer?.body.code }).toEqual({
@@ -179,14 +179,14 @@ describe("the size of a body", () => {
     }
   });
 
-  test("413 under an Idempotency-Key as well, and on an endpoint that takes no body then", async () => {
+  test("rejects with 413 also with an Idempotency-Key and on an endpoint without a body", async () => {
     const options = { headers: { "idempotency-key": "large" } };
     const large = padded(SMALL_BODY_BYTES_MAX + 1);
     expectError(await server.operator.post(REFILL, large, options), "request_too_large");
     expectError(await server.operator.post("/v1/keys/rotate", large, options), "request_too_large");
   });
 
-  test("the type that the client names does not matter", async () => {
+  test("the Content-Type of the client is ignored", async () => {
     for (const type of [
       "text/plain",
       "application/x-www-form-urlencoded",
@@ -197,7 +197,7 @@ describe("the size of a body", () => {
     }
   });
 
-  test("the server goes on after a client that leaves in the middle of its body", async () => {
+  test("the server continues after a client that disconnects during its body", async () => {
     expect(await sendRaw(server.url, [head("Content-Length: 100"), '{"amount":1'], 100)).toBeNull();
     expect((await server.operator.get("/v1/ping")).status).toBe(200);
     expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);

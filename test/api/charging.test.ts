@@ -21,7 +21,7 @@ async function chargesOf(client: Client): Promise<unknown[]> {
     .map(({ operation, count, amount }) => ({ operation, count, amount }));
 }
 
-test("a request that works is charged with it", async () => {
+test("a successful request is charged in its transaction", async () => {
   const account = await server.account({ balance: 10 });
   expect((await account.post("/v1/meter/m/refill", { amount: 5 })).status).toBe(200);
   expect((await account.post("/v1/meter/m/deduct", { amount: 2 })).status).toBe(200);
@@ -36,7 +36,7 @@ test("a request that works is charged with it", async () => {
   ]);
 });
 
-test("reads and the own balance are free", async () => {
+test("reads and the account balance are free of charge", async () => {
   const account = await server.account({ balance: 10 });
   for (const path of ["balance", "history", "m/balance", "m/history"]) {
     expect((await account.get(`/v1/meter/${path}`)).status).toBe(200);
@@ -47,8 +47,8 @@ test("reads and the own balance are free", async () => {
   expect(await chargesOf(account)).toEqual([]);
 });
 
-describe("402 undoes charge and work", () => {
-  test("the charge itself cannot be paid: the answer has the own balance", async () => {
+describe("a 402 rolls back charge and work", () => {
+  test("the response to an unaffordable charge contains the account balance", async () => {
     const account = await server.account({ balance: 1 });
     expect((await account.post("/v1/meter/m/refill", { amount: 5 })).status).toBe(200);
     const answer = await account.post("/v1/meter/m/refill", { amount: 5 });
@@ -58,7 +58,7 @@ describe("402 undoes charge and work", () => {
     expect(await chargesOf(account)).toEqual([{ operation: "meter.refill", count: 1, amount: -1 }]);
   });
 
-  test("the tenant meter has too little: nothing is charged", async () => {
+  test("nothing is charged if the tenant meter has too few credits", async () => {
     const account = await server.account({ balance: 10 });
     const answer = await account.post("/v1/meter/m/deduct", { amount: 1 });
     expectError(answer, "insufficient_balance");
@@ -67,7 +67,7 @@ describe("402 undoes charge and work", () => {
     expect(await chargesOf(account)).toEqual([]);
   });
 
-  test("the last credit pays for a request, and the same request fails after it", async () => {
+  test("the last credit pays for a request, and the next one is rejected", async () => {
     const account = await server.account({ balance: 1 });
     expect((await account.post("/v1/meter/m/reset", { balance: 3 })).status).toBe(200);
     expectError(await account.post("/v1/meter/m/reset", { balance: 4 }), "insufficient_balance");
@@ -77,7 +77,7 @@ describe("402 undoes charge and work", () => {
   });
 });
 
-test("a 400 that the work finds undoes the charge", async () => {
+test("a 400 found by the work rolls back the charge", async () => {
   const account = await server.account({ balance: 10 });
   expectError(await account.post("/v1/meter/m/deduct", { amount: 0 }), "invalid_request");
   const most = Number.MAX_SAFE_INTEGER;
@@ -86,7 +86,7 @@ test("a 400 that the work finds undoes the charge", async () => {
   expect(await own(account)).toBe(9);
 });
 
-test("an amount that is none is a 400 also where nothing is left to pay with", async () => {
+test("an invalid amount is a 400 even with an empty balance", async () => {
   const account = await server.account({ tier: "free", balance: 0 });
   for (const change of ["deduct", "refill"]) {
     const path = `/v1/meter/m/${change}`;
@@ -99,14 +99,14 @@ test("an amount that is none is a 400 also where nothing is left to pay with", a
   }
 });
 
-test("a 429 that the work finds undoes the charge", async () => {
+test("a 429 found by the work rolls back the charge", async () => {
   const account = await server.account({ balance: 10 });
   const { body } = await account.post("/v1/keys/rotate");
   expectError(await server.client(String(body.key)).post("/v1/keys/rotate"), "rate_limit_exceeded");
   expect(await own(account)).toBe(9);
 });
 
-test("accounts of the tier unlimited pay nothing, and need nothing", async () => {
+test("accounts of the tier unlimited are not charged and need no balance", async () => {
   const account = await server.account({ tier: "unlimited", balance: 0 });
   expect((await account.post("/v1/meter/m/refill", { amount: 5 })).status).toBe(200);
   expect((await account.post("/v1/meter/m/deduct", { amount: 5 })).status).toBe(200);
@@ -115,7 +115,7 @@ test("accounts of the tier unlimited pay nothing, and need nothing", async () =>
   expect((await account.post("/v1/meter/refill", { amount: 7 })).body.balance).toBe(7);
 });
 
-test("charges that meet in one batch are paid one by one: 10 credits are 10 requests of 40", async () => {
+test("10 credits pay exactly 10 of 40 concurrent requests", async () => {
   const account = await server.account({ balance: 10 });
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) => account.post(`/v1/meter/m${index}/refill`, { amount: 1 })),
@@ -133,7 +133,7 @@ test("charges that meet in one batch are paid one by one: 10 credits are 10 requ
   expect(await chargesOf(account)).toEqual([{ operation: "meter.refill", count: 10, amount: -10 }]);
 });
 
-test("failures of all kinds beside successes in one batch leave exactly the successes", async () => {
+test("a batch with failures of all kinds keeps exactly its successes", async () => {
   const account = await server.account({ balance: 1_000 });
   await account.post("/v1/meter/m/reset", { balance: 10 });
   const requests = Array.from({ length: 60 }, (_, index) => {

@@ -40,12 +40,12 @@ describe("responses above 1 KiB", () => {
     expect(text(Bun.gunzipSync(bytes))).toBe(text(plain.bytes));
   });
 
-  test("are not for clients that reject it", async () => {
+  test("are not compressed for clients that reject gzip", async () => {
     for (const encoding of ["br", "gzip;q=0", ""])
       expect((await raw("/v1/gate/config", encoding)).response.headers.get("content-encoding")).toBeNull();
   });
 
-  test("keep their name, as a weak one, and 304", async () => {
+  test("keep their ETag as a weak one, and return 304", async () => {
     const context = { method: "POST", body: JSON.stringify({ context: { targetingKey: "user-1" } }) };
     const { response } = await raw("/ofrep/v1/evaluate/flags", "gzip", {}, context);
     expect(response.headers.get("content-encoding")).toBe("gzip");
@@ -56,7 +56,7 @@ describe("responses above 1 KiB", () => {
     expect(again.bytes.length).toBe(0);
   });
 
-  test("are compressed on another thread where they are large", async () => {
+  test("are compressed on another thread if they are large", async () => {
     const request = new Request(server.url, { headers: { "accept-encoding": "gzip" } });
     const of = (length: number) =>
       compressed({ status: 200, text: "x".repeat(length), headers: null }, request);

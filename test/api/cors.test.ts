@@ -39,7 +39,7 @@ function corsOf({ headers }: Answer): string[] {
 }
 
 describe("a listed origin", () => {
-  test.each([LISTED, ALSO_LISTED])("%s may read answers and their headers", async (origin) => {
+  test.each([LISTED, ALSO_LISTED])("%s can read responses and their headers", async (origin) => {
     const answer = await open.operator.get("/v1/meter/balance", from(origin));
     expect(answer.status).toBe(200);
     expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
@@ -59,7 +59,7 @@ describe("a listed origin", () => {
     expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("may read errors as well", async () => {
+  test("can read errors", async () => {
     const nobody = open.client(null);
     for (const [path, code] of [
       ["/v1/meter/balance", "unauthorized"],
@@ -71,7 +71,7 @@ describe("a listed origin", () => {
     }
   });
 
-  test("gets its preflight answered without a key: 204, methods, headers", async () => {
+  test("gets 204 with methods and headers for a preflight without a key", async () => {
     const answer = await preflight(open.client(null), LISTED);
     expect({ status: answer.status, text: answer.text }).toEqual({ status: 204, text: "" });
     expect(answer.headers.get("access-control-allow-origin")).toBe(LISTED);
@@ -85,27 +85,27 @@ describe("a listed origin", () => {
     expect(answer.headers.get("content-type")).toBeNull();
   });
 
-  test("OPTIONS that is no preflight is an unknown route", async () => {
+  test("OPTIONS without a preflight is an unknown route", async () => {
     expectError(await open.client(null).send("OPTIONS", "/v1/ping", undefined, from(LISTED)), "unauthorized");
     expectError(await open.operator.send("OPTIONS", "/v1/ping", undefined, from(LISTED)), "not_found");
   });
 });
 
 describe("any other origin", () => {
-  test.each(OTHERS)("%s is answered without CORS headers", async (origin) => {
+  test.each(OTHERS)("%s gets a response without CORS headers", async (origin) => {
     const answer = await open.operator.get("/v1/meter/balance", from(origin));
     expect(answer.status).toBe(200);
     expect(corsOf(answer)).toEqual([]);
     expect(answer.headers.get("vary")).toBe("Origin");
   });
 
-  test.each(OTHERS)("%s gets no preflight", async (origin) => {
+  test.each(OTHERS)("%s gets no preflight response", async (origin) => {
     const answer = await preflight(open.client(null), origin);
     expectError(answer, "unauthorized");
     expect(corsOf(answer)).toEqual([]);
   });
 
-  test("a request without an origin is answered as ever", async () => {
+  test("a request without an origin is served as usual", async () => {
     const answer = await open.operator.get("/v1/meter/balance");
     expect(answer.status).toBe(200);
     expect(corsOf(answer)).toEqual([]);

@@ -38,7 +38,7 @@ function expectRefused(answer: Awaited<ReturnType<AccountClient["get"]>>): void 
 }
 
 describe.each(LISTS)("cursors of %s", (list) => {
-  test("say nothing: not the same for the same place, no numbers in them", async () => {
+  test("are opaque: two cursors of the same position differ and contain no numbers", async () => {
     const cursors = [await cursorOf(list), await cursorOf(list)];
     expect(cursors[0]).not.toBe(cursors[1]);
     for (const cursor of cursors) {
@@ -52,7 +52,7 @@ describe.each(LISTS)("cursors of %s", (list) => {
     expect({ ...one?.body, cursor: null }).toEqual({ ...other?.body, cursor: null });
   });
 
-  test("hold for their list, project and account alone, and over a restart", async () => {
+  test("are valid only for their list, project and account, and after a restart", async () => {
     const cursor = await cursorOf(list);
     for (const other of LISTS.filter((name) => name !== list && !bothHistories(name, list))) {
       expectRefused(await client().get(`${other}?cursor=${cursor}`));
@@ -63,7 +63,7 @@ describe.each(LISTS)("cursors of %s", (list) => {
     expect((await client().get(`${list}?cursor=${cursor}`)).status).toBe(200);
   });
 
-  test("made up, changed, cut or of a version before are refused", async () => {
+  test("are rejected if invented, changed, cut or of an earlier version", async () => {
     const cursor = await cursorOf(list);
     const flipped = Buffer.from(cursor, "base64url");
     flipped[20] = (flipped[20] ?? 0) ^ 1;
@@ -84,7 +84,7 @@ function bothHistories(one: string, other: string): boolean {
   return one.endsWith("/history") && other.endsWith("/history");
 }
 
-test("the cursor of keys is the time that the items show, as it is documented", async () => {
+test("the cursor of keys is the created_at of the last item", async () => {
   for (const name of ["one", "two"]) {
     expect((await client().post("/v1/keys", { prefix: "acme", name, scopes: ["orders:read"] })).status).toBe(
       201,

@@ -54,7 +54,7 @@ describe("the check of responses against the API document", () => {
     expect(seen).toEqual(found.map((one) => `meter.balance ${status}: ${one}`));
   });
 
-  test("says nothing of what is no operation", () => {
+  test("ignores responses of paths without an operation", () => {
     expect(undocumented("GET", "/docs", received(200, "text/html", ""))).toEqual([]);
   });
 });
@@ -105,7 +105,7 @@ describe("every operation of the document", () => {
     expect(names.size).toBeGreaterThan(140);
   });
 
-  test("says what a status page, its feed and its badges answer", async () => {
+  test("describes the responses of status pages, feeds and badges", async () => {
     const account = await server.account();
     const monitor = await account.post("/v1/pulse", { url: "https://127.0.0.1:9/", interval: 300_000 });
     const monitor_ids = [monitor.body["id"]];
@@ -135,7 +135,7 @@ describe("every operation of the document", () => {
     expect(missing.headers.get("content-type")).toStartWith("text/html");
   });
 
-  test("answers 404 to a session that names an unknown project", async () => {
+  test("returns 404 to a session that selects an unknown project", async () => {
     const account = await server.account();
     const own = { "x-ninefold-session": "1" };
     const opened = await server.client(null).post("/v1/session", { key: account.key }, { headers: own });

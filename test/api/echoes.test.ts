@@ -44,7 +44,7 @@ function* hostileBodies(
   yield long;
 }
 
-describe("what an error repeats of its caller's text", () => {
+describe("the caller's text in an error", () => {
   test(`is at most ${ECHO_LENGTH_MAX} characters`, () => {
     expect(echoed("x".repeat(ECHO_LENGTH_MAX))).toBe("x".repeat(ECHO_LENGTH_MAX));
     expect(echoed(TOO_MUCH)).toBe(`${"x".repeat(ECHO_LENGTH_MAX)}…`);
@@ -55,7 +55,7 @@ describe("what an error repeats of its caller's text", () => {
     expect(details.fields).toEqual({ [echoed(TOO_MUCH)]: ["is wrong"] });
   });
 
-  test("is cut in every body of every route, and no such refusal is long", async () => {
+  test("is cut in the errors of every route", async () => {
     const routes = server.server.app.http.routes.filter(({ body }) => body !== undefined);
     expect(routes.length).toBeGreaterThan(20);
     for (const route of routes) {
@@ -87,7 +87,7 @@ describe("what an error repeats of its caller's text", () => {
   });
 });
 
-test("refusals under Idempotency-Keys do not fill the disk", async () => {
+test("rejections with Idempotency-Keys do not fill the disk", async () => {
   const rows = (): { n: number; bytes: number } =>
     server.server.kernel.db.one<{ n: number; bytes: number }>(
       "SELECT count(*) AS n, sum(length(answer)) AS bytes FROM idempotency",

@@ -261,7 +261,7 @@ async function resourceFor(route: DeclaredRoute): Promise<Made> {
   return makeResource(segmentOf(route), route.operation.access === "operator" ? server.operator : owner);
 }
 
-test("no request holds up the event loop, whatever its size and that of what is stored", async () => {
+test("no request blocks the event loop, whatever its size and the size of the stored data", async () => {
   const slow: string[] = [];
   for (const route of server.server.app.http.routes) {
     if (isLeftOut(route)) continue;

@@ -33,7 +33,7 @@ function pathOf({ path }: DeclaredRoute): string {
 const tierFor = ({ operation }: DeclaredRoute): string =>
   operation.access === "operator" ? "unlimited" : "scale";
 
-describe("every route that needs a key", () => {
+describe("every route that requires a key", () => {
   test("401 without one", async () => {
     for (const route of keyed()) {
       expectError(await server.client(null).send(route.method, pathOf(route)), "unauthorized");
@@ -81,7 +81,7 @@ describe("every route that needs a key", () => {
     }
   });
 
-  test("429 with an empty bucket of the monitor endpoints, which is one of their own", async () => {
+  test("429 with an empty bucket of the monitor endpoints", async () => {
     const account = await server.account({ tier: "free" });
     const monitors = keyed().filter(({ operation }) => operation.limit === "monitor");
     for (const [index, route] of monitors.entries()) {
@@ -96,7 +96,7 @@ describe("every route that needs a key", () => {
 });
 
 describe("every change", () => {
-  test("400 for an Idempotency-Key that is none, and nothing is charged", async () => {
+  test("400 for an invalid Idempotency-Key, without a charge", async () => {
     const accounts = {
       scale: await server.account({ balance: 9 }),
       unlimited: await server.account({ tier: "unlimited" }),
@@ -126,7 +126,7 @@ describe("every change", () => {
     expect((await accounts.scale.get("/v1/meter/balance")).body.balance).toBe(9);
   });
 
-  test("400 for a body that is no JSON object, then 409 for another one under the same key", async () => {
+  test("400 for a body that is not a JSON object, then 409 for another body with the same key", async () => {
     const accounts = {
       scale: await server.account({ balance: 9 }),
       unlimited: await server.account({ tier: "unlimited" }),
@@ -142,7 +142,7 @@ describe("every change", () => {
     expect((await accounts.scale.get("/v1/meter/balance")).body.balance).toBe(9);
   });
 
-  test("402 with an empty balance where it costs something, and nothing is done", async () => {
+  test("402 with an empty balance if it costs credits, without an effect", async () => {
     const account = await server.account({ balance: 0 });
     const priced = routes.filter(({ path, params, operation }) => {
       const withoutParameters = !path.includes(":") || params?.properties.meterId !== undefined;

@@ -27,7 +27,7 @@ function suspend(userId: string): Promise<unknown> {
   return server.operator.patch(`/v1/admin/accounts/${userId}`, { suspended: true });
 }
 
-describe("the gates stand in their order", () => {
+describe("the order of the gates", () => {
   // Each row breaks everything that the gates after its own would refuse as well.
   test.each([
     ["401 before 404", "GET", "/v1/no-such-thing", undefined],
@@ -40,14 +40,14 @@ describe("the gates stand in their order", () => {
     expectError(await server.client(null).send(method, path, body), "unauthorized");
   });
 
-  test("404 before 403: a suspended account asks for an unknown route", async () => {
+  test("404 before 403: a suspended account requests an unknown route", async () => {
     const account = await server.account();
     await suspend(account.userId);
     expectError(await account.get("/v1/no-such-thing"), "not_found");
     expectError(await account.put("/v1/meter/balance"), "not_found");
   });
 
-  test("404 before 429: unknown routes take no token and find none missing", async () => {
+  test("404 before 429: unknown routes take no token and need none", async () => {
     const account = await server.account({ tier: "free" });
     for (let count = 0; count < 5; count += 1) {
       expectError(await account.get("/v1/no-such-thing"), "not_found");
@@ -98,7 +98,7 @@ describe("the gates stand in their order", () => {
     expectError(await account.post(DEDUCT, TOO_LARGE), "request_too_large");
   });
 
-  test("what a gate refuses costs nothing; a 400 has taken a token", async () => {
+  test("a rejection by a gate is free of charge; a 400 takes a token", async () => {
     const account = await server.account({ tier: "free", balance: 10 });
     await account.post(DEDUCT, "not JSON");
     await account.post(DEDUCT, TOO_LARGE);
@@ -112,7 +112,7 @@ describe("the gates stand in their order", () => {
   });
 });
 
-describe("401: keys that are none", () => {
+describe("401: invalid keys", () => {
   const body = `sm_${"a".repeat(43)}`;
   const wellFormed = `${body}_${checksum(body)}`;
   const short = `sm_${"a".repeat(42)}`;
@@ -139,7 +139,7 @@ describe("401: keys that are none", () => {
     expect(answer.text).not.toContain("aaaaaaaa");
   });
 
-  test("a managed key of another prefix reads which keys open the API", async () => {
+  test("the 401 for a managed key of another prefix names the keys that work", async () => {
     const made = await server.operator.post("/v1/keys", { prefix: "acme", name: "Acme", scopes: ["a:read"] });
     const { error } = expectError(
       await server.client(String(made.body["secret"])).get("/v1/meter/balance"),
@@ -150,7 +150,7 @@ describe("401: keys that are none", () => {
     );
   });
 
-  test("the scheme is read without case, and spaces around the key do not matter", async () => {
+  test("the scheme is case-insensitive and spaces around the key are ignored", async () => {
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer "]) {
       const headers = { authorization: `${scheme} ${server.key}` };
       expect((await server.client(null).get("/v1/meter/balance", { headers })).status).toBe(200);

@@ -32,7 +32,7 @@ function post(path: string, key: string, bytes: number): string {
 }
 
 describe("half-sent bodies", () => {
-  test("of one account: beyond 64 MiB 503, while other accounts are served", async () => {
+  test("of one account are rejected with 503 above 64 MiB, while other accounts are served", async () => {
     const account = await server.account();
     const other = await server.account();
     const half = `\r\n${" ".repeat(MIB / 2)}`;
@@ -52,7 +52,7 @@ describe("half-sent bodies", () => {
 });
 
 describe("a body of 3 MB on a route with a smaller limit", () => {
-  test("gets its 413 every time, with and without a length", async () => {
+  test("is always rejected with 413, with and without a length", async () => {
     const account = await server.account();
     const key = account.key ?? "";
     const bytes = 3_000_000;
@@ -69,7 +69,7 @@ describe("a body of 3 MB on a route with a smaller limit", () => {
     }
   }, 30_000);
 
-  test("gets it also while it is sent slowly, and is not read for ever", async () => {
+  test("is rejected with 413 also if it is sent slowly", async () => {
     const account = await server.account();
     const { socket, response } = begin(post("/v1/meter/m/refill", account.key ?? "", 3_000_000), "\r\n ");
     expect(await response).toContain("413 Payload Too Large");

@@ -54,18 +54,18 @@ describe("readiness", () => {
     return [error.details.extras, error.message];
   };
 
-  test("begins when everything has been started, not before", async () => {
+  test("begins when everything has started", async () => {
     expect(await refusal()).toEqual([{ reason: "starting" }, "The server is starting."]);
     readiness.begin();
     await readiness.assertReady();
     expect(probes).toBe(1);
   });
 
-  test("asks the disk once a second, and waits less than the second that Kubernetes gives a probe", () => {
+  test("probes the disk once a second and waits for less than a second", () => {
     expect([PROBE_HOLDS_MS, PROBE_TIMEOUT_MS]).toEqual([1_000, 900]);
   });
 
-  test("asks the disk once in that time, whoever asks and how ever often", async () => {
+  test("probes the disk once in that time for all requests", async () => {
     readiness.begin();
     await Promise.all(Array.from({ length: 50 }, () => readiness.assertReady()));
     for (let n = 0; n < 50; n += 1) await readiness.assertReady();
@@ -75,7 +75,7 @@ describe("readiness", () => {
     expect(probes).toBe(2);
   });
 
-  test("a failure holds as long as a success does", async () => {
+  test("reuses a failure as long as a success", async () => {
     readiness.begin();
     probe = () => Promise.resolve("The disk is gone.");
     const expected = [{ reason: "unwritable" }, "The disk is gone."];
@@ -87,7 +87,7 @@ describe("readiness", () => {
     expect(probes).toBe(2);
   });
 
-  test("a commit that fails between two probes counts at once", async () => {
+  test("counts a commit that fails between two probes immediately", async () => {
     readiness.begin();
     await readiness.assertReady();
     commits.failing = "SQLiteError: disk I/O error";
@@ -100,7 +100,7 @@ describe("readiness", () => {
     expect(probes).toBe(1);
   });
 
-  test("a probe that hangs is waited for once, is the only one, and its end begins the next second", async () => {
+  test("waits once for a probe that hangs, and starts no other until it ends", async () => {
     readiness.begin();
     let end: (problem: string | null) => void = () => {};
     probe = () =>
@@ -126,7 +126,7 @@ describe("readiness", () => {
     expect(probes).toBe(2);
   });
 
-  test("a probe that throws is no success, and does not end the asking", async () => {
+  test("counts a probe that throws as a failure and continues probing", async () => {
     readiness.begin();
     probe = () => Promise.reject(new Error("defect"));
     expect(((await rejection(readiness.assertReady())) as Error).message).toBe("defect");
@@ -135,7 +135,7 @@ describe("readiness", () => {
     await readiness.assertReady();
   });
 
-  test("ends when the server is told to stop, also while a probe is under way", async () => {
+  test("ends when the server stops, also during a probe", async () => {
     readiness.begin();
     const asked = rejection(readiness.assertReady());
     shutdown.abort();
@@ -154,7 +154,7 @@ describe("a server", () => {
   afterEach(() => server.stop());
   const why = () => whyNot(server.client(null));
 
-  test("writes once for many that ask, and to the file itself", async () => {
+  test("writes once for many requests, to the file itself", async () => {
     const { stats } = server.server.kernel.writer;
     const before = stats.commits;
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.client(null).get("/readyz")));
@@ -166,7 +166,7 @@ describe("a server", () => {
     expect(row?.bytes).toBe(PROBE_BYTES);
   });
 
-  test("whose file is read-only is not ready, and ready again when it can be written", async () => {
+  test("is not ready while its file is read-only", async () => {
     const { db } = server.server.kernel;
     db.execute("PRAGMA query_only = ON");
     const message = "The database cannot be written now: attempt to write a readonly database.";
@@ -177,7 +177,7 @@ describe("a server", () => {
     expect((await server.client(null).get("/readyz")).status).toBe(200);
   });
 
-  test("that is told to stop says so to who is asking", async () => {
+  test("reports that it is shutting down", async () => {
     const run = WriteProbe.prototype.run;
     let open = () => {};
     const gate = new Promise<void>((resolve) => {
@@ -218,7 +218,7 @@ const LOSSES: Readonly<Record<string, (folder: string) => void>> = {
   },
 };
 
-test("a server whose files are gone is not ready: what it writes would be lost", async () => {
+test("is not ready if its files were removed", async () => {
   const found = Object.entries(LOSSES).map(async ([loss, lose]) => {
     const server = await startTestServer({ durable: true });
     const local = server.client(null);
@@ -263,7 +263,7 @@ async function writeUntilRefused(operator: Client, path: string): Promise<void> 
   }
 }
 
-test("a process whose files may not grow any more is not ready", async () => {
+test("is not ready if its files cannot grow", async () => {
   const scratch = new Scratch();
   // 6 MiB, in units of 512 bytes.
   const limited = ["sh", "-c", 'ulimit -f 12288; exec "$@"', "sh", ...SOURCE_COMMAND];
@@ -290,7 +290,7 @@ test("a process whose files may not grow any more is not ready", async () => {
 
 const disk = memoryDisk();
 if (disk !== null) {
-  test("on a full disk it is not ready until there is room again", async () => {
+  test("is not ready on a full disk until space is available", async () => {
     const config = loadConfig(["--port", "0", "--durability", "normal"], {});
     const server = await startServer(disk.folder, config, { log: new KeptLog() });
     const local = new Client(server.url, null);

@@ -42,7 +42,7 @@ async function statuses(url: string, headers: Readonly<Record<string, string>> =
   return found;
 }
 
-describe("what they answer", () => {
+describe("responses of the health endpoints", () => {
   test("while the server serves", async () => {
     const server = serverOf("loopback");
     const local = server.client(null);
@@ -57,7 +57,7 @@ describe("what they answer", () => {
     }
   });
 
-  test("nothing of them stands in the description of the API", async () => {
+  test("are not part of the API document", async () => {
     const { body } = await serverOf("loopback").client(null).get("/openapi.json");
     const paths = Object.keys(body["paths"] as object);
     expect(paths).toContain("/v1/ping");
@@ -65,7 +65,7 @@ describe("what they answer", () => {
   });
 });
 
-describe("who may read them", () => {
+describe("access to health and metrics", () => {
   const ALL = [200, 200, 200];
   const NONE = [404, 404, 404];
   const HEALTH = [200, 200, 404];
@@ -89,7 +89,7 @@ describe("who may read them", () => {
   ];
   const toStrangers: Record<Mode, number[]> = { loopback: NONE, health: HEALTH, operator: NONE, public: ALL };
 
-  test.each(MODES)("%s: straight from this machine", async (mode) => {
+  test.each(MODES)("%s: direct requests from this machine", async (mode) => {
     const server = serverOf(mode);
     const url = urlAt(server, "127.0.0.1");
     const expected = mode === "operator" ? NONE : ALL;
@@ -109,7 +109,7 @@ describe("who may read them", () => {
     .flatMap((addresses) => addresses ?? [])
     .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
   if (outer !== undefined) {
-    test.each(MODES)("%s: from an address that the network knows", async (mode) => {
+    test.each(MODES)("%s: from another address of this machine", async (mode) => {
       const url = urlAt(serverOf(mode), outer);
       expect(await statuses(url)).toEqual(toStrangers[mode]);
       expect(await statuses(url, { Host: "localhost" })).toEqual(toStrangers[mode]);
@@ -135,7 +135,7 @@ describe("who may read them", () => {
     }
   });
 
-  test("a suspended operator's key opens nothing", async () => {
+  test("a suspended operator's key has no access", async () => {
     const server = serverOf("operator");
     const second = await server.account({ tier: "unlimited" });
     const headers = { Authorization: `Bearer ${second.key}` };
@@ -144,7 +144,7 @@ describe("who may read them", () => {
     expect(await statuses(urlAt(server, "127.0.0.1"), headers)).toEqual(NONE);
   });
 
-  test("whoever may not reads what stands at any unknown path", async () => {
+  test("without access the response is the 404 of an unknown path", async () => {
     const client = serverOf("operator").client(null);
     const shown = async (path: string) => {
       const { status, text, headers } = await client.get(path);
@@ -155,7 +155,7 @@ describe("who may read them", () => {
   });
 });
 
-test("loopback is trusted through no proxy, a trusted one least of all", async () => {
+test("requests through a proxy never count as loopback", async () => {
   const server = await startTestServer({ manualClock: true, args: ["--trust-proxy", "127.0.0.1"] });
   try {
     const local = server.client(null);

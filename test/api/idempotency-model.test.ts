@@ -99,7 +99,7 @@ async function play(account: AccountClient, model: Model, step: Step): Promise<v
   expect(sorted(outcomes)).toEqual(sorted(expected));
 }
 
-test("random requests, repeats, duplicates and days gone by under three keys do what the rules say", async () => {
+test("random requests, repeats, duplicates and advances of days under three keys follow the rules", async () => {
   const steps = fc.array(fc.oneof({ weight: 5, arbitrary: sends }, { weight: 1, arbitrary: waits }), {
     minLength: 1,
     maxLength: 30,

@@ -33,8 +33,8 @@ async function defaultProjectOf(account: Client): Promise<string> {
   return (body.projects as { id: string }[]).at(-1)?.id ?? "";
 }
 
-describe("an Idempotency-Key is its project's", () => {
-  test("two projects of an account may use the same one, for the same request and for others", async () => {
+describe("an Idempotency-Key belongs to its project", () => {
+  test("two projects of an account can use the same key", async () => {
     const account = await server.account();
     const staging = await bound(account, await made(account, "/v1/projects", { name: "Staging" }, "id"));
     expect((await refill(account)).body.balance).toBe(5);
@@ -52,7 +52,7 @@ describe("an Idempotency-Key is its project's", () => {
     }
   });
 
-  test("of a credential of the account is that of its default project, in either direction", async () => {
+  test("the key of an account's credential is that of its default project", async () => {
     for (const accountFirst of [true, false]) {
       const account = await server.account();
       const production = await bound(account, await defaultProjectOf(account));
@@ -64,7 +64,7 @@ describe("an Idempotency-Key is its project's", () => {
     }
   });
 
-  test("of the account stays its own when another project becomes the default one", async () => {
+  test("the account's keys stay with it when another project becomes the default", async () => {
     const account = await server.account({ balance: 100 });
     const next = await made(account, "/v1/projects", { name: "Next" }, "id");
     const bystander = await bound(account, next);
@@ -78,7 +78,7 @@ describe("an Idempotency-Key is its project's", () => {
     expect(isReplay(await refill(bystander))).toBe(true);
   });
 
-  test("used by the account in its earlier default project is free in the one that took its place", async () => {
+  test("a key used in an earlier default project is unused in the new one", async () => {
     const account = await server.account();
     const staging = await bound(account, await made(account, "/v1/projects", { name: "Staging" }, "id"));
     expect((await account.post("/v1/meter/m/refill", { amount: 100 })).body.balance).toBe(100);
@@ -94,7 +94,7 @@ describe("an Idempotency-Key is its project's", () => {
     expect((await refill(account)).body.balance).toBe(105);
   });
 
-  test("at the same moment is one in either project, and two in both", async () => {
+  test("concurrent requests with one key have one effect per project", async () => {
     const account = await server.account();
     const staging = await bound(account, await made(account, "/v1/projects", { name: "Staging" }, "id"));
     const answers = await Promise.all([account, staging, account, staging].map((client) => refill(client)));

@@ -37,7 +37,7 @@ function expectReplayOf(first: Answer, again: Answer): void {
   expect(again.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
 }
 
-test("a read is no change: a key with it means nothing, with HEAD as with GET", async () => {
+test("an Idempotency-Key has no effect on GET and HEAD", async () => {
   for (const method of ["GET", "HEAD"]) {
     for (const path of ["/v1/admin/accounts", "/v1/keys", "/v1/meter/balance"]) {
       const { status: first } = await server.operator.send(method, path, undefined, under(`read ${method}`));
@@ -49,7 +49,7 @@ test("a read is no change: a key with it means nothing, with HEAD as with GET", 
 });
 
 describe("a repeat", () => {
-  test("gets the first answer byte for byte, is not charged and changes nothing", async () => {
+  test("returns the first response byte for byte, is not charged and changes nothing", async () => {
     const account = await server.account({ balance: 10 });
     const first = await account.post(REFILL, { amount: 5 }, under("k"));
     expect(first.body).toEqual({ balance: 5, meter_id: "m" });
@@ -62,7 +62,7 @@ describe("a repeat", () => {
     expect(body.entries).toHaveLength(2);
   });
 
-  test("of a creation by the operator gets the same status, id and key", async () => {
+  test("of a creation by the operator returns the same status, id and key", async () => {
     const body = { email: "once@example.com", tier: "free" };
     const first = await server.operator.post("/v1/admin/accounts", body, under("account"));
     expect(first.status).toBe(201);
@@ -111,7 +111,7 @@ describe("a repeat", () => {
     expect(await meter(client)).toBe(5);
   });
 
-  test("is one for 24 hours, and a first request after that", async () => {
+  test("counts as a repeat for 24 hours", async () => {
     expect(IDEMPOTENCY_RETENTION_MS).toBe(24 * HOUR_MS);
     const account = await server.account({ balance: 10 });
     const first = await account.post(REFILL, { amount: 5 }, under("k"));
@@ -125,7 +125,7 @@ describe("a repeat", () => {
     expect(await own(account)).toBe(8);
   });
 
-  test("what is past its time is removed within the hour", async () => {
+  test("expired responses are removed within an hour", async () => {
     const account = await server.account({ balance: 10 });
     await account.post(REFILL, { amount: 5 }, under("removed"));
     const rows = (): number =>
@@ -166,8 +166,8 @@ describe("409: the same key with another request", () => {
   });
 });
 
-describe("refusals are stored as well", () => {
-  test("400 of the body, also one that is not JSON", async () => {
+describe("rejections are stored", () => {
+  test("400 for an invalid body, also one that is not JSON", async () => {
     const account = await server.account({ balance: 10 });
     for (const [key, body] of [
       ["shape", { amount: "5" }],
@@ -211,7 +211,7 @@ describe("refusals are stored as well", () => {
     expect((await account.patch(path, body)).status).toBe(200);
   });
 
-  test("404 and 409 that the work finds", async () => {
+  test("404 and 409 found by the work", async () => {
     const path = "/v1/admin/accounts/usr_00000000000000000000";
     const missing = await server.operator.patch(path, {}, under("404"));
     expectError(missing, "not_found");
@@ -246,7 +246,7 @@ describe("not stored", () => {
     });
   });
 
-  test("429 that the work finds", async () => {
+  test("429 found by the work", async () => {
     const account = await server.account();
     const { body } = await account.post("/v1/keys/rotate");
     const newest = server.client(String(body.key));
@@ -269,8 +269,8 @@ describe("not stored", () => {
   });
 });
 
-describe("answers that hold a secret", () => {
-  test("are given again to the credential that got them alone", async () => {
+describe("responses with a secret", () => {
+  test("are repeated only to the credential that received them", async () => {
     const account = await server.account({ balance: 10 });
     const first = await account.post("/v1/keys/rotate", undefined, under("secret"));
     const newer = server.client(String(first.body.key));
@@ -280,7 +280,7 @@ describe("answers that hold a secret", () => {
     expectReplayOf(first, await account.post("/v1/keys/rotate", undefined, under("secret")));
   });
 
-  test("others are given to every credential of the account", async () => {
+  test("without a secret are repeated to every credential of the account", async () => {
     const account = await server.account({ balance: 10 });
     const first = await account.post(REFILL, { amount: 5 }, under("shared"));
     const { body } = await account.post("/v1/keys/rotate");
@@ -288,7 +288,7 @@ describe("answers that hold a secret", () => {
     expectReplayOf(first, await newer.post(REFILL, { amount: 5 }, under("shared")));
   });
 
-  test("nothing of a stored answer can be read in the files", async () => {
+  test("stored responses cannot be read in the files", async () => {
     const account = await server.account({ balance: 10 });
     const rotated = await account.post("/v1/keys/rotate", undefined, under("sealed"));
     await account.post("/v1/meter/marker-in-the-answer/refill", { amount: 77_777_777 }, under("sealed-too"));
@@ -332,7 +332,7 @@ describe("the key itself", () => {
     expect(await own(account)).toBe(10);
   });
 
-  test("belongs to the account: the same one elsewhere is another", async () => {
+  test("belongs to the account", async () => {
     const [one, two] = [await server.account(), await server.account()];
     expect((await one.post(REFILL, { amount: 5 }, under("k"))).body.balance).toBe(5);
     const other = await two.post(REFILL, { amount: 9 }, under("k"));
@@ -340,7 +340,7 @@ describe("the key itself", () => {
     expect(other.headers.get("idempotent-replayed")).toBeNull();
   });
 
-  test("is not looked at by GET and by public endpoints", async () => {
+  test("is ignored by GET and by public endpoints", async () => {
     const account = await server.account();
     expect((await account.get("/v1/meter/balance", under("k".repeat(256)))).status).toBe(200);
     expect((await account.get("/v1/ping", under(""))).status).toBe(200);
@@ -352,7 +352,7 @@ describe("the key itself", () => {
 });
 
 describe("a suspension in between", () => {
-  test("the repeat of a success is 403, and the success again once the account is back", async () => {
+  test("a repeat is 403 during the suspension and the stored response after it", async () => {
     const account = await server.account({ balance: 100 });
     const first = await account.post(REFILL, { amount: 5 }, under("k"));
     const path = `/v1/admin/accounts/${account.userId}`;
@@ -364,8 +364,8 @@ describe("a suspension in between", () => {
   });
 });
 
-describe("duplicates at the same time", () => {
-  test("have exactly one effect and one answer", async () => {
+describe("concurrent duplicates", () => {
+  test("have exactly one effect and one response", async () => {
     const account = await server.account({ balance: 100 });
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => account.post(REFILL, { amount: 5 }, under("k"))),
@@ -377,7 +377,7 @@ describe("duplicates at the same time", () => {
     expect(await own(account)).toBe(99);
   });
 
-  test("of two requests that share a key one is done, the other is refused", async () => {
+  test("of two different requests with one key, one is processed and the other rejected", async () => {
     const account = await server.account({ balance: 100 });
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, index) =>

@@ -54,7 +54,7 @@ const WORKS: readonly [name: string, path: (account: Client) => Promise<string>,
 ];
 
 test.each(WORKS)(
-  "%s whose server is killed half-way is charged once in the end",
+  "%s is charged once if the server is killed halfway",
   async (_, prepare, status) => {
     const first = await start();
     const { body } = await new Client(first.url, String(first.key)).post("/v1/admin/accounts", {

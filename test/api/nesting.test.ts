@@ -67,7 +67,7 @@ async function targetOf(route: DeclaredRoute, caller: Client): Promise<string> {
 }
 
 describe(`${LEVELS} levels`, () => {
-  test("on every route that takes a JSON body are refused, with and without a key to repeat it under", async () => {
+  test("are rejected on every route with a JSON body, with and without an Idempotency-Key", async () => {
     for (const route of routesWithBody()) {
       const caller = await callerOf(route);
       const path = await targetOf(route, caller);
@@ -101,7 +101,7 @@ describe(`${LEVELS} levels`, () => {
     }
   }, 60_000);
 
-  test("of a webhook are kept and given back as text", async () => {
+  test("of a webhook are stored and returned as text", async () => {
     const account = await server.account();
     const { body: bucket } = await account.post("/v1/catch/buckets", { target_url: "https://127.0.0.1:9/" });
     const text = nest(LEVELS);
@@ -115,7 +115,7 @@ describe(`${LEVELS} levels`, () => {
   });
 });
 
-describe("the bound", () => {
+describe("the limit", () => {
   test(`is ${JSON_LEVELS_MAX} levels, the body itself included`, async () => {
     const account = await server.account();
     const body = (levels: number): string => `{"amount":1,"other":${nest(levels - 1)}}`;
@@ -127,7 +127,7 @@ describe("the bound", () => {
     expect(fields).toEqual({ body: [`is nested deeper than ${JSON_LEVELS_MAX} levels`] });
   });
 
-  test("is not that of brackets within texts", async () => {
+  test("does not count brackets within strings", async () => {
     const account = await server.account();
     const body = { amount: 1, other: '["'.repeat(2_000) };
     expect((await account.post("/v1/meter/m/refill", body)).status).toBe(200);

@@ -14,7 +14,7 @@ function read(headers: Readonly<Record<string, string>>): Promise<Response> {
 }
 
 describe("GET /openapi.json", () => {
-  test("is compressed as the client accepts it, each form under an ETag of its own", async () => {
+  test("is compressed as the client accepts, with a separate ETag for each form", async () => {
     const plain = await read({ "accept-encoding": "identity" });
     const text = await plain.text();
     expect(JSON.parse(text).info.version).toBe(version);
@@ -35,7 +35,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  test("is 304 without a body for who has it", async () => {
+  test("returns 304 without a body for a matching ETag", async () => {
     const accepted = { "accept-encoding": "gzip" };
     const etag = (await read(accepted)).headers.get("etag") ?? "";
     const again = await read({ ...accepted, "if-none-match": etag });
@@ -43,7 +43,7 @@ describe("GET /openapi.json", () => {
     expect((await read({ ...accepted, "if-none-match": '"other"' })).status).toBe(200);
   });
 
-  test("is made once: fifty at once cost next to nothing", async () => {
+  test("is rendered once for fifty concurrent requests", async () => {
     await read({}).then((response) => response.arrayBuffer());
     const before = process.cpuUsage();
     const fifty = await Promise.all(Array.from({ length: 50 }, () => read({ "accept-encoding": "gzip" })));

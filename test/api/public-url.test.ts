@@ -7,7 +7,7 @@ const PUBLIC_URL = "https://example.com/ninefold";
 const server = useTestServer({ manualClock: true, args: ["--public-url", PUBLIC_URL] });
 
 describe("a public URL with a path prefix", () => {
-  test("begins every URL in responses", async () => {
+  test("starts every URL in responses", async () => {
     const account = await server.account();
     const bucket = await account.post("/v1/catch/buckets", { target_url: "https://example.com/" });
     expect(bucket.body["ingest_url"]).toBe(`${PUBLIC_URL}/v1/catch/${bucket.body["id"]}`);
@@ -26,7 +26,7 @@ describe("a public URL with a path prefix", () => {
     expect(stream?.url).toStartWith(`${PUBLIC_URL}/ofrep/v1/events`);
   });
 
-  test("has the origin of the server's own pages", async () => {
+  test("is the origin of the server's pages", async () => {
     const { key } = await server.account();
     const own = { "x-ninefold-session": "1", "sec-fetch-site": "same-origin" };
     const from = (origin: string) =>

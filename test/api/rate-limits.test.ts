@@ -50,7 +50,7 @@ describe("the bucket", () => {
     expect(refusal.headers.get("retry-after")).toBe("1");
   });
 
-  test("of the tier unlimited is none: nothing is refused, nothing is said", async () => {
+  test("does not exist for the tier unlimited: no rejections and no headers", async () => {
     const account = await server.account({ tier: "unlimited" });
     for (let round = 0; round < 10; round += 1) {
       const answers = await Promise.all(Array.from({ length: 200 }, () => account.get("/v1/meter/balance")));
@@ -61,7 +61,7 @@ describe("the bucket", () => {
     }
   });
 
-  test("answers that are not refused carry no rate-limit headers", async () => {
+  test("responses without a 429 have no rate-limit headers", async () => {
     const account = await server.account({ tier: "free" });
     for (const answer of [
       await account.get("/v1/meter/balance"),
@@ -92,7 +92,7 @@ describe("the bucket", () => {
     expect((await drain(account)).allowed).toBe(60);
   });
 
-  test("a refused request takes nothing: knocking does not keep the door shut", async () => {
+  test("a rejected request takes no token", async () => {
     const account = await server.account({ tier: "free" });
     await drain(account);
     for (let count = 0; count < 10; count += 1) {
@@ -102,7 +102,7 @@ describe("the bucket", () => {
     }
   });
 
-  test("belongs to the key: the other key of the same account has one of its own", async () => {
+  test("belongs to the key: another key of the account has its own", async () => {
     const account = await server.account({ tier: "free" });
     const rotated = await account.post("/v1/keys/rotate");
     expect(rotated.status).toBe(200);
@@ -113,7 +113,7 @@ describe("the bucket", () => {
     expect((await other.get("/v1/meter/balance")).status).toBe(200);
   });
 
-  test("does not count public endpoints and what is refused before it", async () => {
+  test("does not count public endpoints and earlier rejections", async () => {
     const account = await server.account({ tier: "free" });
     for (let count = 0; count < 20; count += 1) {
       expect((await account.get("/v1/ping")).status).toBe(200);
@@ -126,8 +126,8 @@ describe("the bucket", () => {
   });
 });
 
-describe("a change of tier works at once", () => {
-  test("upwards: the bucket does not jump, it refills at the new rate", async () => {
+describe("a change of tier applies immediately", () => {
+  test("upwards: the bucket refills at the new rate from its level", async () => {
     const account = await server.account({ tier: "free" });
     await drain(account);
     await setTier(account.userId, "pro");
@@ -140,7 +140,7 @@ describe("a change of tier works at once", () => {
     expect((await drain(account)).allowed).toBe(600);
   });
 
-  test("after a pause: until the change the bucket filled at the old rate", async () => {
+  test("after a pause: the bucket filled at the old rate until the change", async () => {
     const account = await server.account({ tier: "free" });
     await drain(account);
     await server.clock.advance(30_000);
@@ -148,7 +148,7 @@ describe("a change of tier works at once", () => {
     expect((await drain(account)).allowed).toBe(30);
   });
 
-  test("downwards: what is there is cut to the new size", async () => {
+  test("downwards: the level is reduced to the new size", async () => {
     const account = await server.account({ tier: "scale" });
     expect((await account.get("/v1/meter/balance")).status).toBe(200);
     await setTier(account.userId, "free");
@@ -174,7 +174,7 @@ describe("the bucket of all keys of an account", () => {
     return made.map(({ body }) => server.client(String(body.secret)));
   }
 
-  test("holds ten times what that of a key does, however many keys there are", async () => {
+  test("has ten times the size of a key's bucket, for all keys together", async () => {
     const account = await server.account({ tier: "free", balance: 10_000 });
     const keys = await keysOf(account, 12);
     await server.clock.advance(60_000);
@@ -192,7 +192,7 @@ describe("the bucket of all keys of an account", () => {
     expect((await (await server.account({ tier: "free" })).get("/v1/meter/balance")).status).toBe(200);
   });
 
-  test("refills continuously, and takes no token of the key that it refuses", async () => {
+  test("refills continuously, and its rejection takes no token of the key", async () => {
     const account = await server.account({ tier: "free", balance: 10_000 });
     const keys = await keysOf(account, 11);
     await server.clock.advance(60_000);
@@ -209,7 +209,7 @@ describe("the bucket of all keys of an account", () => {
     expect((await drain(last)).allowed).toBe(56);
   });
 
-  test("what a key's own bucket refuses takes nothing from it", async () => {
+  test("a rejection by the key's bucket takes no token from it", async () => {
     const account = await server.account({ tier: "free", balance: 10_000 });
     const keys = await keysOf(account, 10);
     await server.clock.advance(60_000);
@@ -221,7 +221,7 @@ describe("the bucket of all keys of an account", () => {
     expect(rest.map(({ allowed }) => allowed)).toEqual(others.map(() => 60));
   });
 
-  test("follows a change of tier, and can be set by itself", async () => {
+  test("follows a change of tier and can be configured separately", async () => {
     const path = join(server.folder, "ceiling.toml");
     writeFileSync(
       path,
@@ -242,7 +242,7 @@ describe("the bucket of all keys of an account", () => {
   });
 });
 
-test("the figures come from the configuration file", async () => {
+test("the limits come from the configuration file", async () => {
   const path = join(server.folder, "figures.toml");
   writeFileSync(path, "[tiers.free]\nrequests_per_minute = 3\n");
   const small = await startTestServer({ manualClock: true, args: ["--config", path] });

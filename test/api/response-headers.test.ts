@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 const nosniff = ({ headers }: Answer): string | null => headers.get("x-content-type-options");
 const caching = ({ headers }: Answer): string | null => headers.get("cache-control");
 
-test("every answer says that its type is what it says: of each route, refused or not, and of none", async () => {
+test("every response has nosniff, on each route, for errors, and on unknown paths", async () => {
   const account = await server.account();
   const { routes } = server.server.app.http;
   for (const { path, operation, ...route } of routes) {
@@ -41,7 +41,7 @@ test("every answer says that its type is what it says: of each route, refused or
   }
 });
 
-test("an answer that holds a secret is kept by no cache, and neither is its repeat", async () => {
+test("a response with a secret and its repeat are not cached", async () => {
   const secrets = server.server.app.http.routes.filter(({ operation }) => operation.secret);
   expect(secrets.map(({ path }) => path).sort()).toEqual([
     "/v1/admin/accounts",
@@ -81,7 +81,7 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
   }
 });
 
-test("what an answer has of its own is in no other", async () => {
+test("responses do not share their own headers", async () => {
   const account = await server.account();
   const plain = () => account.get("/v1/meter/balance");
   const names = async () => [...(await plain()).headers.keys()].filter((name) => name !== "date").sort();

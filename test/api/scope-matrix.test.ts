@@ -80,7 +80,7 @@ async function onEveryRoute(
   }
 }
 
-test("GET needs read, everything else write, but for what only looks although it is a POST", () => {
+test("GET requires read and other methods write, except a POST that only reads", () => {
   expect(routes.length).toBeGreaterThan(20);
   for (const route of routes) {
     const operation = route.operation.name;
@@ -89,8 +89,8 @@ test("GET needs read, everything else write, but for what only looks although it
   }
 });
 
-describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (credential) => {
-  test("a key with every scope but this one gets 403, which names it", () =>
+describe.each(CREDENTIALS)("every route that requires a scope, with a %s", (credential) => {
+  test("rejects a key with all other scopes with 403 that names the missing one", () =>
     onEveryRoute(
       credential,
       (scope) => EVERY_SCOPE.filter((other) => other !== scope),
@@ -102,7 +102,7 @@ describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (cred
       },
     ));
 
-  test("a key with exactly this one is let in", () =>
+  test("accepts a key with only this scope", () =>
     onEveryRoute(
       credential,
       (scope) => [scope],
@@ -117,7 +117,7 @@ describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (cred
       },
     ));
 
-  test("so is one with the area's *", () =>
+  test("accepts a key with * of the area", () =>
     onEveryRoute(
       credential,
       (scope) => [`${scope.split(":")[0]}:*`],
@@ -128,7 +128,7 @@ describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (cred
       },
     ));
 
-  test("so is one with *", async () => {
+  test("accepts a key with *", async () => {
     const client = await keyWith(["*"], credential);
     for (const route of routes) {
       const { status, text } = await knock(client, route);
@@ -136,7 +136,7 @@ describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (cred
     }
   });
 
-  test("of a key without * every route of another project is closed to a session", async () => {
+  test("a session of a key without * cannot use routes of another project", async () => {
     if (credential === "key") return;
     const project = await server.operator.post("/v1/projects", { name: "Other" });
     const headers = { "x-ninefold-project": String(project.body.id) };
@@ -147,7 +147,7 @@ describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (cred
     }
   });
 
-  test("a key of one project with * is let in, but where only keys of the account are", async () => {
+  test("accepts a project key with * except at routes of the account", async () => {
     const project = await server.operator.post("/v1/projects", { name: "Shop" });
     const client = await keyWith(["*"], credential, String(project.body.id));
     const refused: string[] = [];
@@ -166,7 +166,7 @@ describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (cred
 });
 
 test.each(CREDENTIALS)(
-  "a platform key in its grace is let in with a %s, but where keys are made, changed or ended",
+  "a platform key in its grace period works with a %s except for changes of keys",
   async (credential) => {
     const platform = await server.account({ tier: "unlimited" });
     expect((await platform.post("/v1/keys/rotate")).status).toBe(200);
@@ -191,7 +191,7 @@ test.each(CREDENTIALS)(
 );
 
 test.each(CREDENTIALS)(
-  "a managed key is no operator unless it is the operator account's own with *: %s",
+  "a managed key is an operator only with * of the operator's account: %s",
   async (credential) => {
     const { routes: declared } = server.server.app.http;
     const operators = declared.filter(({ operation }) => operation.access === "operator");

@@ -54,12 +54,12 @@ describe("unknown routes", () => {
     expect(keyless.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  test("a short Host header does not shift where the path begins", async () => {
+  test("a short Host header does not change the path", async () => {
     const answer = await sendRaw(server.url, ["GET /abc/v1/ping HTTP/1.1\r\nHost: x\r\n\r\n"]);
     expect(answer?.status).toBe(404);
   });
 
-  test("a long path is not repeated whole", async () => {
+  test("a long path is cut in the error", async () => {
     const { error } = expectError(await server.client(null).get(`/${"x".repeat(4000)}`), "not_found");
     expect(error.message.length).toBeLessThan(200);
   });
@@ -105,7 +105,7 @@ describe("HEAD", () => {
 });
 
 describe("X-Request-Id", () => {
-  test("is a new UUIDv7 on every answer, whatever becomes of the request", async () => {
+  test("is a new UUIDv7 on every response, whatever its status", async () => {
     const { operator } = server;
     const key = { headers: { "idempotency-key": "request-ids" } };
     const account = await server.account({ tier: "free", balance: 0 });
@@ -134,15 +134,15 @@ describe("X-Request-Id", () => {
     expect(new Set(ids).size).toBe(answers.length);
   });
 
-  test("one that the caller sends is not taken over", async () => {
+  test("ignores one that the caller sends", async () => {
     const own = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
     const answer = await server.operator.get("/v1/ping", { headers: { "x-request-id": own } });
     expect(answer.headers.get("x-request-id")).not.toBe(own);
   });
 });
 
-describe("500: a defect of the server", () => {
-  test("tells the caller nothing of it, undoes everything, and is told in full in the log", async () => {
+describe("500: a bug in the server", () => {
+  test("shows no details to the caller, rolls back everything, and logs all details", async () => {
     const email = "defect@example.com";
     broken = true;
     const answer = await server.operator.post("/v1/admin/accounts", { email, tier: "free" });
@@ -159,7 +159,7 @@ describe("500: a defect of the server", () => {
     expect(again.status).toBe(201);
   });
 
-  test("503: nothing can be written; reads go on, nothing was changed, and writes work again afterwards", async () => {
+  test("503 while nothing can be written: reads continue, nothing changes, and writes work again afterwards", async () => {
     const { db } = server.server.kernel;
     const account = await server.account({ balance: 5 });
     db.execute("PRAGMA query_only = ON");
@@ -174,7 +174,7 @@ describe("500: a defect of the server", () => {
   });
 });
 
-test("answers are flat JSON objects of the type application/json", async () => {
+test("responses are flat JSON objects of the type application/json", async () => {
   const answer = await server.operator.get("/v1/ping");
   expect(answer.text).toBe('{"pong":true}');
   expect(answer.headers.get("content-type")).toBe("application/json");

@@ -93,35 +93,32 @@ async function expectApart(
   }
 }
 
-describe.each(CREDENTIALS)(
-  "what belongs to one is neither seen nor touched by another with a %s",
-  (credential) => {
-    const strangerOf = ({ key }: Client): Promise<Client> => clientOf(server, key, credential);
+describe.each(CREDENTIALS)("resources cannot be seen or changed from outside with a %s", (credential) => {
+  const strangerOf = ({ key }: Client): Promise<Client> => clientOf(server, key, credential);
 
-    test("account", async () => {
-      const owner = await server.account({ balance: 1_000 });
-      await expectApart(owner, await strangerOf(await server.account({ balance: 1_000 })));
-    });
+  test("by another account", async () => {
+    const owner = await server.account({ balance: 1_000 });
+    await expectApart(owner, await strangerOf(await server.account({ balance: 1_000 })));
+  });
 
-    test("account, with a key of one of its projects", async () => {
-      const owner = await server.account({ balance: 1_000 });
-      const stranger = await keyOfProject(await server.account({ balance: 1_000 }));
-      await expectApart(owner, await strangerOf(stranger));
-    });
+  test("by a project key of another account", async () => {
+    const owner = await server.account({ balance: 1_000 });
+    const stranger = await keyOfProject(await server.account({ balance: 1_000 }));
+    await expectApart(owner, await strangerOf(stranger));
+  });
 
-    test("project of the same account", async () => {
-      const account = await server.account({ balance: 1_000 });
-      await expectApart(await keyOfProject(account), await strangerOf(await keyOfProject(account)));
-    });
+  test("by another project of the account", async () => {
+    const account = await server.account({ balance: 1_000 });
+    await expectApart(await keyOfProject(account), await strangerOf(await keyOfProject(account)));
+  });
 
-    test("project, the default one of the same account", async () => {
-      const account = await server.account({ balance: 1_000 });
-      await expectApart(account, await strangerOf(await keyOfProject(account)));
-    });
-  },
-);
+  test("by the default project of the account", async () => {
+    const account = await server.account({ balance: 1_000 });
+    await expectApart(account, await strangerOf(await keyOfProject(account)));
+  });
+});
 
-test("a session that names another project of its account works in that one alone", async () => {
+test("a session that selects another project of its account works only in that one", async () => {
   const account = await server.account({ balance: 1_000 });
   const project = await account.post("/v1/projects", { name: "Other" });
   const stranger = (await clientOf(server, account.key, "session of a key")) as Browser;

@@ -58,7 +58,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-test("the figures are the documented ones, and the tier unlimited has none", () => {
+test("the limits are the documented ones, and the tier unlimited has none", () => {
   const figures = TIER_NAMES.slice(0, 4).map((tier) => {
     const { projects, keys, monitors, accountRequestsPerMinute, requestsPerMinute } = DEFAULT_TIERS[tier];
     expect(accountRequestsPerMinute).toBe(10 * requestsPerMinute);
@@ -85,7 +85,7 @@ describe.each(KINDS)("$kind", ({ kind, code, make, remove, atFirst }) => {
     return { account, made };
   }
 
-  test("to the tier's figure and no further; what is removed makes room", async () => {
+  test("are limited by the tier; a removal frees a place", async () => {
     const { account, made } = await full();
     const { error } = expectError(await make(account), code);
     expect(error.message).toContain(`Your tier allows ${freeMost} ${kind}, and you have ${freeMost}.`);
@@ -97,21 +97,21 @@ describe.each(KINDS)("$kind", ({ kind, code, make, remove, atFirst }) => {
     expectError(await make(server.client(account.key)), code);
   });
 
-  test("the refusal costs nothing", async () => {
+  test("the rejection is free of charge", async () => {
     const { account } = await full();
     const { body: before } = await account.get("/v1/meter/balance");
     expectError(await make(account), code);
     expect((await account.get("/v1/meter/balance")).body).toEqual(before);
   });
 
-  test("many at once do not slip past", async () => {
+  test("concurrent creations do not exceed the limit", async () => {
     const { account, made } = await full();
     if (made[0] !== undefined) await remove(account, made[0]);
     const answers = await Promise.all(Array.from({ length: 6 }, () => make(account)));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 403, 403, 403, 403, 403]);
   });
 
-  test("over all projects and keys; an account that has more keeps it", async () => {
+  test("count over all projects and keys; an account above the limit keeps its resources", async () => {
     const { account } = await full();
     await setTier(account, "starter");
     const extra = await make(account);
@@ -122,7 +122,7 @@ describe.each(KINDS)("$kind", ({ kind, code, make, remove, atFirst }) => {
     expectError(await make(account), code);
   });
 
-  test("the figure comes from the configuration file; the tier unlimited has none", async () => {
+  test("the limit comes from the configuration file; the tier unlimited has none", async () => {
     const path = join(server.folder, `${kind}.toml`);
     writeFileSync(path, `[tiers.free]\n${kind} = ${atFirst + 2}\n`);
     const small = await startTestServer({ manualClock: true, args: ["--config", path] });
@@ -139,7 +139,7 @@ describe.each(KINDS)("$kind", ({ kind, code, make, remove, atFirst }) => {
   });
 });
 
-test("a deleted project makes room for another at once, and for what was in it when that is removed", async () => {
+test("a deleted project frees its place immediately, and its contents' places when they are removed", async () => {
   const account = await server.account({ tier: "free" });
   const { body } = await account.post("/v1/projects", { name: "Shop" });
   for (let count = 0; count < 50; count += 1) await makeKey(account, {}, String(body.id));
@@ -162,7 +162,7 @@ describe("keys", () => {
     return { account, ids: keys.map(({ id }) => id), secrets: keys.map(({ secret }) => secret) };
   }
 
-  test("that have ended make room, and are known for 30 days more", async () => {
+  test("that have expired free their place and are stored for 30 more days", async () => {
     const ends = server.clock.now() + HOUR_MS;
     const { account, secrets } = await fullOfKeys(new Date(ends).toISOString());
     expectError(await account.post("/v1/keys", termsOf()), "key_limit_exceeded");
@@ -175,7 +175,7 @@ describe("keys", () => {
     expect((await account.get("/v1/keys?limit=100")).body.keys).toHaveLength(100);
   });
 
-  test("can each be rotated once when there are as many as there may be, not without end", async () => {
+  test("can each be rotated once at the limit", async () => {
     const { account, ids } = await fullOfKeys(null);
     const newest: string[] = [];
     for (const id of ids) {
@@ -194,7 +194,7 @@ describe("keys", () => {
   });
 });
 
-test("what an older version has made is counted", async () => {
+test("resources of an older version are counted", async () => {
   await server.operator.post("/v1/keys", termsOf());
   await server.operator.post("/v1/pulse", { type: "heartbeat", period_ms: 300_000 });
   const revoked = await makeKey(server.operator);

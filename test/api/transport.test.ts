@@ -13,7 +13,7 @@ const request = (line: string, ...headers: string[]): string =>
 const PING = "GET /v1/ping HTTP/1.1";
 
 /** As docs/api/basics.md has it: the runtime answers these by itself, before the API sees anything of them. */
-describe("what the transport refuses has neither body nor id", () => {
+describe("requests rejected by the transport have no body and no request id", () => {
   test.each<[string, string, number]>([
     ["no request line", "hello\r\n\r\n", 400],
     ["no Host", `${PING}\r\n\r\n`, 400],
@@ -34,11 +34,11 @@ describe("what the transport refuses has neither body nor id", () => {
     });
   });
 
-  test("an unknown method gets no answer", async () => {
+  test("an unknown method gets no response", async () => {
     expect(await sendRaw(server.url, [request("FOO /v1/ping HTTP/1.1")])).toBeNull();
   });
 
-  test("15 KiB of headers and 150 headers are taken", async () => {
+  test("15 KiB of headers and 150 headers are accepted", async () => {
     for (const headers of [
       [`a: ${"x".repeat(15 * 1024)}`],
       Array.from({ length: 150 }, (_, at) => `a${at}: x`),
@@ -82,7 +82,7 @@ describe("a target that is not normalized is rejected with 400", () => {
     expect(answer?.body).toMatchObject({ code: "validation_error" });
   });
 
-  test("dots within a segment, a query and a fragment are untouched", async () => {
+  test("dots within a segment, a query or a fragment are unchanged", async () => {
     for (const target of [
       "/v1/meter/a..b/balance",
       "/v1/meter/.../balance",

@@ -66,8 +66,8 @@ async function targetOf(route: DeclaredRoute, caller: Client): Promise<string> {
   return pathOf(route, await makeResource(segmentOf(route), caller)) + queryOf(route);
 }
 
-describe("fields that a body does not declare", () => {
-  test("reach nothing: names of columns and of response fields, on every route", async () => {
+describe("undeclared fields of a body", () => {
+  test("have no effect, also with names of columns or response fields, on every route", async () => {
     expect(names).toContain("active");
     for (const route of routes) {
       const declared = route.body?.properties ?? {};
@@ -88,7 +88,7 @@ describe("fields that a body does not declare", () => {
     expect(markedColumns()).toEqual([]);
   }, 120_000);
 
-  test("of a creation change nothing that it makes", async () => {
+  test("do not change what a creation stores", async () => {
     const account = await server.account();
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
     for (const active of ["x", "", null, [], false]) {
@@ -97,7 +97,7 @@ describe("fields that a body does not declare", () => {
     }
   });
 
-  test("within a list or an object are no different", async () => {
+  test("are also ignored within lists and objects", async () => {
     const account = await server.account();
     const groups = [{ name: "Shop", monitor_ids: [], id: MARK }];
     const page = { slug: "undeclared", title: "Shop", groups };

@@ -21,7 +21,7 @@ function bodyOfValues(count: number): string {
 const TOO_MANY = { body: ["has more than 50000 values"] };
 
 describe("values of a body", () => {
-  test("past the limit are rejected on every route that takes JSON of that size", async () => {
+  test("above the limit are rejected on every route with JSON of that size", async () => {
     const account = await server.account();
     const body = bodyOfValues(JSON_VALUES_MAX + 1);
     const routes = server.server.app.http.routes.filter(
@@ -38,7 +38,7 @@ describe("values of a body", () => {
     }
   });
 
-  test("are accepted up to the limit, and counted before the text is read as JSON", async () => {
+  test("are accepted up to the limit and counted before parsing", async () => {
     const account = await server.account();
     const post = (body: string) => account.post("/v1/gate", body);
     const most = expectError(await post(bodyOfValues(JSON_VALUES_MAX)), "validation_error");

@@ -26,7 +26,7 @@ async function grant(client: Client, times: number): Promise<number> {
 }
 
 test(
-  "fencing tokens rise above every one ever handed out, restore after restore of the same backup",
+  "fencing tokens rise above every issued one, also after repeated restores of the same backup",
   async () => {
     const copy = stage.path("copy.db");
     let server = await stage.start();
@@ -61,7 +61,7 @@ test(
 describe("the floor of fencing tokens", () => {
   const now = Date.UTC(2026, 10, 21);
 
-  test("rises with the time as fast as tokens can", () => {
+  test("rises with time, faster than tokens can be issued", () => {
     expect(fencingFloor(1_000, now)).toBe(now * TOKENS_PER_MS_MAX);
     const floor = fencingFloor(1_000, now);
     for (const laterMs of [1, 1_000, 86_400_000]) {
@@ -70,21 +70,21 @@ describe("the floor of fencing tokens", () => {
     }
   });
 
-  test("steps far beyond the backup's own figure when the clock is behind it", () => {
+  test("is far above the backup's number if the clock is behind it", () => {
     const ahead = now * TOKENS_PER_MS_MAX;
     expect(fencingFloor(ahead - 1, now)).toBe(ahead);
     expect(fencingFloor(ahead, now)).toBe(ahead + TOKENS_BEYOND_BACKUP);
     expect(fencingFloor(ahead + 5, now)).toBe(ahead + 5 + TOKENS_BEYOND_BACKUP);
   });
 
-  test("stays an integer that JSON carries", () => {
+  test("stays an integer that JSON represents exactly", () => {
     expect(fencingFloor(Number.MAX_SAFE_INTEGER - 1, now)).toBe(Number.MAX_SAFE_INTEGER);
     expect(fencingFloor(0, Date.UTC(2255, 0, 1))).toBeLessThan(Number.MAX_SAFE_INTEGER);
   });
 });
 
 test(
-  "what was changed after the backup is as it was: revoked keys live, answers under an Idempotency-Key are forgotten",
+  "restores the state of the backup: revoked keys work again, and responses stored under an Idempotency-Key are lost",
   async () => {
     const copy = stage.path("other.db");
     let server = await stage.start("other");
@@ -108,7 +108,7 @@ test(
 );
 
 test(
-  "what waits is counted, and what is held back for endpoints is named with what becomes of it",
+  "reports the number of pending deliveries, and the endpoints with deliveries on hold",
   async () => {
     const server = await stage.start("waiting");
     const client = stage.client(server);
@@ -149,7 +149,7 @@ test(
   TIMEOUT_MS,
 );
 
-test("of what a restore names one by one the first twenty are, and the rest is counted", () => {
+test("reports the first twenty items by name and the number of the others", () => {
   const lines = Array.from({ length: 21 }, (_, at) => `line ${at}`);
   expect(below(lines.slice(0, 20))).toEqual(lines.slice(0, 20).map((line) => `          ${line}`));
   expect(below(lines).slice(19)).toEqual(["          line 19", "          … and 1 more"]);

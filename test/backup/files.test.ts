@@ -43,7 +43,7 @@ function tamper(sql: string): void {
 const leftBeside = (name: string) => readdirSync(stage.folder).filter((one) => one.startsWith(`${name}.`));
 
 test(
-  "a copy: whole, verified, its owner's alone, and a database that every tool reads",
+  "a copy is complete, verified, has mode 0600, and is an ordinary SQLite database",
   async () => {
     await prepare();
     const made = await ninefold(["backup", copy, "--data", data, "--verify"]);
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  "the empty file that a start leaves which was cut off at once: no backup comes of it",
+  "rejects the empty file of a start that was killed immediately",
   async () => {
     const cut = stage.path("cut-off");
     mkdirSync(cut);
@@ -88,7 +88,7 @@ test(
   TIMEOUT_MS,
 );
 
-describe("backups that are refused", () => {
+describe("rejected backups", () => {
   const cases: readonly (readonly [name: string, args: () => string[], message: RegExp])[] = [
     ["no file", () => [], /^ninefold: backup needs FILE\. Try ninefold backup --help\.$/m],
     ["two files", () => [copy, "other"], /^ninefold: Unexpected argument 'other'\./],
@@ -116,7 +116,7 @@ describe("backups that are refused", () => {
     ],
     ["a file below a file", () => [join(copy, "x"), "--data", data], /copy\.db is not a folder\.$/m],
     [
-      "a folder that cannot be written",
+      "rejects a folder that is not writable",
       () => ["/proc/copy.db", "--data", data],
       /^ninefold: The backup could not be written to \/proc\/copy\.db: /,
     ],
@@ -178,7 +178,7 @@ describe("backups that are refused", () => {
   );
 
   test(
-    "a disk without room: what was there stays, and nothing is left beside it",
+    "keeps the existing file and leaves no temporary file on a full disk",
     async () => {
       const before = readFileSync(copy);
       // In blocks of 512 or 1,024 bytes: in either case less than the database.
@@ -194,7 +194,7 @@ describe("backups that are refused", () => {
 });
 
 test(
-  "--force replaces the file, and what killed processes have left goes, but nothing else",
+  "--force replaces the file and removes temporary files of killed processes only",
   async () => {
     const killed = Bun.spawnSync(["true"]).pid;
     writeFileSync(`${copy}.${killed}.partial`, "left");
@@ -213,7 +213,7 @@ test(
   TIMEOUT_MS,
 );
 
-describe("a database that does not hold: exactly what is said, and no file", () => {
+describe("a damaged database: an exact message and no file", () => {
   const cases: readonly (readonly [name: string, change: string, back: string, lines: string[]])[] = [
     [
       "a balance that its entry does not say",
@@ -317,7 +317,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
   );
 
   test(
-    "an index: SQLite's own check says so",
+    "a damaged index is found by SQLite's check",
     async () => {
       const file = stage.path("failing.db");
       const db = new Database(join(data, "ninefold.db"));

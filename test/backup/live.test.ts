@@ -92,7 +92,7 @@ function expectWhole(path: string): void {
 const nothingBeside = () => readdirSync(stage.folder).filter((name) => name.includes(".partial"));
 
 test(
-  "copies under heavy writes hold everything that had been acknowledged, and verify; the server does not notice",
+  "copies under heavy writes contain all acknowledged changes, verify, and do not delay the server",
   async () => {
     const server = await stage.start();
     const client = stage.client(server);
@@ -122,7 +122,7 @@ test(
 );
 
 test(
-  "a backup that is killed at any moment leaves the old file or none, and its remains go with the next one",
+  "a backup that is killed at any time leaves the old file or none, and the next one removes its temporary files",
   async () => {
     // A folder of its own, which is copied a dozen times.
     const data = stage.path("small");
@@ -167,7 +167,7 @@ test(
 );
 
 test.each(["SIGTERM", "SIGINT"] as const)(
-  "a backup that is told to end by %s says so and takes its remains away",
+  "a backup that is stopped by %s reports it and removes its temporary files",
   async (signal) => {
     const child = Bun.spawn(
       [...NINEFOLD_COMMAND, "backup", stage.path("ended.db"), "--data", stage.path("data")],

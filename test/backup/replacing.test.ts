@@ -36,7 +36,7 @@ afterAll(async () => {
 /** More than is given back to the file system at once. */
 const LARGE_BYTES = 40 * 1024 * 1024;
 
-test("what a symbolic link points to keeps its bytes when the link is replaced or removed", async () => {
+test("the target of a symbolic link is unchanged when the link is replaced or removed", async () => {
   const file = join(folder, "first.db");
   writeFileSync(file, "");
   truncateSync(file, LARGE_BYTES);
@@ -53,7 +53,7 @@ test("what a symbolic link points to keeps its bytes when the link is replaced o
   expect(statSync(file).size).toBe(LARGE_BYTES);
 });
 
-test("a file system that does not sync folders is no failure; a folder that is not there is one", () => {
+test("a file system that cannot sync folders is accepted; a missing folder is an error", () => {
   // Linux refuses to sync this one.
   if (process.platform === "linux") {
     expect(thrown(() => syncPath("/proc"))).toMatchObject({ code: "EINVAL" });
@@ -62,7 +62,7 @@ test("a file system that does not sync folders is no failure; a folder that is n
   expect(thrown(() => syncFolder(join(folder, "none")))).toMatchObject({ code: "ENOENT" });
 });
 
-test("a database that was not replaced after all has one name again; one that was keeps its other", () => {
+test("an undone replacement removes the second name; a completed one keeps it", () => {
   const path = join(folder, "live.db");
   writeFileSync(path, "old");
   const aside = moveAside(path, 0);
@@ -77,7 +77,7 @@ test("a database that was not replaced after all has one name again; one that wa
   for (const name of [path, kept]) rmSync(name);
 });
 
-test("no changed byte of a backup's last line passes", () => {
+test("every changed byte of a backup's last line is detected", () => {
   const path = join(folder, "sealed");
   const seal = { createdAt: 1_795_240_000_123, bytes: 4096, sha256: "0123456789abcdef".repeat(4) };
   const file = openSync(path, "w+");
@@ -94,7 +94,7 @@ test("no changed byte of a backup's last line passes", () => {
   rmSync(path);
 });
 
-test("a database that is replaced while it is copied is copied again, from the beginning", async () => {
+test("a database that is replaced during the copy is copied again from the start", async () => {
   const source = join(folder, "source.db");
   const make = (path: string, text: string): void => {
     const db = new Database(path, { create: true });
@@ -119,7 +119,7 @@ test("a database that is replaced while it is copied is copied again, from the b
   db.close();
 });
 
-test("what lies under the name of the copy that is being made is not written into", async () => {
+test("an existing file with the name of the temporary copy is not written to", async () => {
   const source = join(folder, "source.db");
   const mine = join(folder, "mine");
   writeFileSync(mine, "mine");
@@ -159,7 +159,7 @@ const balanceIn = (path: string) => {
 };
 
 test(
-  "a database that a symbolic link names is backed up with its log, and never written over by the backup",
+  "a database behind a symbolic link is backed up with its log and not overwritten",
   async () => {
     const second = stage.path("second.db");
     expect((await ninefold(["backup", second, "--data", stage.path("data")])).code).toBe(0);
@@ -173,7 +173,7 @@ test(
 );
 
 test(
-  "a database that a symbolic link names is restored where it lies, and the old one kept there",
+  "a database behind a symbolic link is restored at its real path, next to the old one",
   async () => {
     const itself = await ninefold([
       "restore",
@@ -209,7 +209,7 @@ test(
 );
 
 test(
-  "the rest of a server's configuration, mistyped or half of a pair, is in nobody's way",
+  "errors in other parts of the server's configuration are ignored",
   async () => {
     const environment = {
       NINEFOLD_DATA: stage.path("data"),

@@ -23,7 +23,7 @@ async function deeds(client: Client) {
 const actions = async (client: Client) => (await deeds(client)).map(({ action }) => action);
 
 test(
-  "a restore stands in the audit log, once, before the first start on it",
+  "the first start after a restore writes one audit entry",
   async () => {
     let server = await stage.start();
     const file = stage.path("copy.db");
@@ -53,7 +53,7 @@ test(
 );
 
 test(
-  "restored twice before a start it is noted once; of a file copied by hand nobody knows when it was made",
+  "two restores before a start write one entry; a manually copied file has no time",
   async () => {
     let server = await stage.start("other");
     await server.stop();
@@ -72,7 +72,7 @@ test(
 );
 
 test(
-  "of a version that had no audit log, too",
+  "also for a backup of a version without an audit log",
   async () => {
     const kept = join(import.meta.dir, "../kept/0.1.0/stopped");
     const old = stage.path("old");

@@ -75,7 +75,7 @@ const contents = (path: string) =>
 
 describe("restored", () => {
   test(
-    "to a new machine: the folder is made, and the key is asked for",
+    "to a new machine: creates the folder and reports that the key is missing",
     async () => {
       const fresh = stage.path("fresh/data");
       const ended = await ninefold(["restore", copy, "--data", fresh]);
@@ -105,7 +105,7 @@ describe("restored", () => {
   );
 
   test(
-    "over a database, which is kept whole, with what its log held, and whose log is not replayed into the new one",
+    "over a database: keeps it complete with its log, which is not applied to the new one",
     async () => {
       const place = folder("over");
       const ended = await ninefold(["restore", copy, "--data", place, "--force"]);
@@ -123,7 +123,7 @@ describe("restored", () => {
   );
 
   test(
-    "over a damaged database: every part of it is kept as it was",
+    "over a damaged database: keeps all its files unchanged",
     async () => {
       const place = folder("over-damaged");
       writeFileSync(join(place, "ninefold.db"), "Dear diary, ".repeat(1_000));
@@ -141,7 +141,7 @@ describe("restored", () => {
   );
 
   test(
-    "beside a log without its database, which must not be taken for the new one's",
+    "next to a log without its database, which is not applied to the new one",
     async () => {
       const place = folder("log-only");
       rmSync(join(place, "ninefold.db"));
@@ -156,7 +156,7 @@ describe("restored", () => {
   );
 
   test(
-    "from a database that was copied by hand from a stopped server",
+    "from a database that was copied manually from a stopped server",
     async () => {
       const hand = stage.path("hand.db");
       writeFileSync(hand, readFileSync(copy).subarray(0, -160));
@@ -183,7 +183,7 @@ describe("restored", () => {
     ],
   ];
   test.each(keys)(
-    "with %s: it says what is needed",
+    "with %s: reports what is required",
     async (_name, text, environment, said) => {
       const place = folder("keyed");
       if (text !== "") writeFileSync(join(place, "master.key"), text);
@@ -196,7 +196,7 @@ describe("restored", () => {
   );
 });
 
-describe("refused, with nothing changed", () => {
+describe("rejected without a change", () => {
   const flip = (at: (size: number) => number) => {
     const bytes = readFileSync(copy);
     const place = at(bytes.length);
@@ -298,7 +298,7 @@ describe("refused, with nothing changed", () => {
   );
 
   test(
-    "on a disk without room",
+    "on a full disk",
     async () => {
       const place = folder("full");
       const before = contents(place);
@@ -333,7 +333,7 @@ function newer(): Uint8Array {
 }
 
 test(
-  "a restore that is killed at any moment leaves the old database or the new one, whole",
+  "a restore that is killed at any time leaves the complete old or new database",
   async () => {
     const timed = folder("timed");
     const begun = performance.now();

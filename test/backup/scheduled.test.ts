@@ -39,7 +39,7 @@ const messages = (running: TestServer, level: string) =>
 
 describe("scheduled backups", () => {
   test(
-    "are made at their times, verified, and the oldest go; only those, and only after a new one is there",
+    "run at their times, verify, and delete only the oldest ones after a new one is complete",
     async () => {
       const running = await start(2);
       expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -74,7 +74,7 @@ describe("scheduled backups", () => {
   );
 
   test(
-    "that fail are logged, cost no old one, and run again at the next scheduled time",
+    "that fail are logged, delete no old one, and run again at the next scheduled time",
     async () => {
       const running = await start(1);
       await running.clock.advance(HOUR_MS);
@@ -93,7 +93,7 @@ describe("scheduled backups", () => {
   );
 
   test(
-    "of a clock that was ahead neither pass for the newest nor cost the one just made",
+    "with a name in the future are not the newest, and do not cause the new one to be deleted",
     async () => {
       mkdirSync(folder, { recursive: true });
       const ahead = ["ninefold-20300101T000000Z.db", "ninefold-20300102T000000Z.db"];
@@ -110,7 +110,7 @@ describe("scheduled backups", () => {
   );
 
   test(
-    "missed while the server was down: one, soon after the start",
+    "missed during a downtime run once, soon after the start",
     async () => {
       const running = await start();
       await running.clock.advance(HOUR_MS);
@@ -128,7 +128,7 @@ describe("scheduled backups", () => {
   );
 
   test(
-    "under way when the server stops are ended, leave nothing, and are made after the next start",
+    "in progress at a stop are cancelled, leave no file, and run after the next start",
     async () => {
       const running = await start();
       const advancing = running.clock.advance(HOUR_MS);
@@ -148,7 +148,7 @@ describe("scheduled backups", () => {
   );
 
   test(
-    "take away what a backup that was killed has left",
+    "remove temporary files of a killed backup",
     async () => {
       const running = await start();
       const killed = Bun.spawnSync(["true"]).pid;
@@ -161,7 +161,7 @@ describe("scheduled backups", () => {
   );
 });
 
-describe("options that are refused at the start", () => {
+describe("options that are rejected at the start", () => {
   const cases: readonly (readonly [args: string[], message: RegExp])[] = [
     [
       ["--backup-dir", "/x", "--backup-cron", "now"],
@@ -182,13 +182,13 @@ describe("options that are refused at the start", () => {
     expect((error as StartupError).message).toMatch(message);
   });
 
-  test("a folder that cannot be written", async () => {
+  test("rejects a folder that is not writable", async () => {
     writeFileSync(folder, "");
     await expect(start()).rejects.toThrow(/^backup_dir: .* cannot be written/);
   });
 });
 
-test("names are read back to the second, and others are nobody's", () => {
+test("parses names to the second and ignores others", () => {
   expect(timeOfScheduled("ninefold-20261121T030000Z.db")).toBe(Date.UTC(2026, 10, 21, 3));
   for (const name of [
     "ninefold-20261121T030000Z.db-wal",

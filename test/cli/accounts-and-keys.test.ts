@@ -40,7 +40,7 @@ function fields(text: string): Record<string, string> {
 }
 
 describe("account", () => {
-  test("create, in aligned text: the key works", async () => {
+  test("create prints aligned text with a working key", async () => {
     const { code, out, error } = await call("account create ada@example.com --tier pro --balance 5");
     expect([code, error]).toEqual([0, ""]);
     const account = fields(out);
@@ -52,7 +52,7 @@ describe("account", () => {
     expect(balance.body).toEqual({ balance: 5, user_id: account["user_id"] });
   });
 
-  test("create: tier free with its credits, unless told otherwise", async () => {
+  test("create uses the tier free with its credits by default", async () => {
     expect(await json("account create bob@example.com")).toEqual({
       user_id: expect.stringMatching(/^usr_/),
       api_key: expect.stringMatching(/^sm_/),
@@ -62,7 +62,7 @@ describe("account", () => {
     });
   });
 
-  test("set, by id and by e-mail address in any case; what is not named stays", async () => {
+  test("set finds an account by id or e-mail address in any case, and keeps omitted fields", async () => {
     const made = await json("account create carol@example.com");
     expect(await json(`account set ${made["user_id"]} --tier scale`)).toEqual({
       user_id: made["user_id"],
@@ -86,7 +86,7 @@ describe("account", () => {
     expect((await server.client(String(made["api_key"])).get("/v1/meter/balance")).status).toBe(200);
   });
 
-  test("reset-key, by id and by e-mail address: earlier keys are refused, the printed one works", async () => {
+  test("reset-key by id and by e-mail address revokes earlier keys and prints a working one", async () => {
     const account = await server.account({ email: "rita@example.com" });
     const reset = fields((await call("account reset-key RITA@example.com")).out);
     expect(Object.keys(reset)).toEqual(["user_id", "api_key", "reset_at"]);
@@ -97,7 +97,7 @@ describe("account", () => {
     expect((await server.client(String(again["api_key"])).get("/v1/meter/balance")).status).toBe(200);
   });
 
-  test("list goes on to the end of the pages, newest first", async () => {
+  test("list prints all pages, newest first", async () => {
     for (let index = 0; index < 120; index += 1) await server.account({ email: `many-${index}@example.com` });
     const { out } = await call("account list");
     const rows = out
@@ -130,13 +130,13 @@ describe("account", () => {
     expect(await call(line)).toEqual({ code: 1, out: "", error });
   });
 
-  test("an address that no account has", async () => {
+  test("rejects an e-mail address without an account", async () => {
     expect((await call("account set nobody@example.com --tier pro")).error).toBe(
       "ninefold: There is no account with the e-mail address nobody@example.com.\n",
     );
   });
 
-  test("a key that is no operator's, and one that is nobody's", async () => {
+  test("rejects a key of another account and an unknown key", async () => {
     const { key } = await server.account();
     const asTenant = { environment: { NINEFOLD_API_KEY: key ?? "" } };
     expect((await call("account list", asTenant)).error).toMatch(
@@ -156,13 +156,13 @@ describe("account", () => {
 const UNKNOWN_KEY = "sm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA_e6bdfcc9";
 
 describe("key", () => {
-  test("create without options: a key of the account that may do everything", async () => {
+  test("create without options makes a key of the account with all scopes", async () => {
     const key = fields((await call("key create")).out);
     expect(key).toMatchObject({ name: "command line", scopes: "*", project_id: "-", expires_at: "-" });
     expect((await server.client(key["secret"] ?? "").get("/v1/admin/accounts?limit=1")).status).toBe(200);
   });
 
-  test("create with all of its terms, for one project", async () => {
+  test("create accepts all options, for one project", async () => {
     const project = (await server.operator.post("/v1/projects", { name: "Shop" })).body["id"];
     const line = `key create --project ${project} --name ci --prefix acme --scope a:b --scope c:d --environment live --expires-at 2999-01-01T00:00:00Z`;
     expect(await json(line)).toMatchObject({
@@ -175,7 +175,7 @@ describe("key", () => {
     });
   });
 
-  test("what others called their keys does nothing to the terminal, and stays in its row", async () => {
+  test("list escapes control characters in names of keys", async () => {
     const account = await server.account();
     const options = { environment: { NINEFOLD_API_KEY: account.key ?? "" } };
     const name = "a\u001b]0;b\u0007\nc\u202ed\u0085";
@@ -190,7 +190,7 @@ describe("key", () => {
     expect(fields(made.out)["name"]).toBe(shown);
   });
 
-  test("list and revoke, as any account", async () => {
+  test("list and revoke work for any account", async () => {
     const account = await server.account();
     const options = { environment: { NINEFOLD_API_KEY: account.key ?? "" } };
     for (let index = 0; index < 101; index += 1) {
@@ -226,7 +226,7 @@ describe("key", () => {
     );
   }, 30_000);
 
-  test("the key can come from a file", async () => {
+  test("reads the key from a file", async () => {
     const path = join(folder, "key");
     writeFileSync(path, `${server.key}\n`);
     const environment = { NINEFOLD_API_KEY: "", NINEFOLD_API_KEY_FILE: path };
@@ -235,7 +235,7 @@ describe("key", () => {
 });
 
 describe("other servers", () => {
-  test("one that is no Ninefold is said to be none", async () => {
+  test("reports a server that is not Ninefold", async () => {
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
     const url = `http://127.0.0.1:${other.port}`;
     expect(await call(`key list --url ${url}`)).toEqual({
@@ -246,7 +246,7 @@ describe("other servers", () => {
     await other.stop(true);
   });
 
-  test("a redirect is not followed: the key goes nowhere else", async () => {
+  test("does not follow redirects, so the key is sent to no other host", async () => {
     let asked = 0;
     const target = Bun.serve({
       port: 0,
@@ -266,12 +266,12 @@ describe("other servers", () => {
     await Promise.all([target.stop(true), other.stop(true)]);
   });
 
-  test("a proxy of the environment is left alone", async () => {
+  test("ignores proxies of the environment", async () => {
     const environment = { HTTP_PROXY: "http://127.0.0.1:1", http_proxy: "http://127.0.0.1:1" };
     expect((await call("key list", { environment })).code).toBe(0);
   });
 
-  test("HTTPS on this machine, whatever name its certificate is for", async () => {
+  test("accepts any certificate of a server on this machine", async () => {
     const authority = new CertificateAuthority();
     const { cert, key } = authority.issue("elsewhere.example", "DNS:elsewhere.example");
     authority.remove();

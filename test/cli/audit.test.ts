@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("ninefold audit", () => {
-  test("the newest last, of the own account or of all", async () => {
+  test("prints the newest entries last, of one account or of all", async () => {
     await switchFlag(server.operator, "one", true);
     await switchFlag(server.operator, "two", true);
     const own = await ninefold(["audit"], { environment });
@@ -31,13 +31,13 @@ describe("ninefold audit", () => {
     expect(actions).toEqual(["server.start", "gate.save", "gate.save"]);
   });
 
-  test("nothing comes on the folder of a stopped server", async () => {
+  test("rejects --follow on the folder of a stopped server", async () => {
     const { code, error: stderr } = await ninefold(["audit", "--follow", "--data", server.folder]);
     expect(code).toBe(2);
     expect(stderr).toContain("--follow requires a running server");
   });
 
-  test("--follow goes on with what comes", async () => {
+  test("--follow prints new entries", async () => {
     const child = Bun.spawn([process.execPath, "src/main.ts", "audit", "--follow"], {
       cwd: ROOT,
       env: { ...process.env, ...environment },

@@ -27,7 +27,7 @@ const payloads = (out: string) =>
     .slice(0, -1)
     .map((line) => Buffer.from(JSON.parse(line).payload_base64, "base64").toString("utf8"));
 
-test("all events, whole, the oldest first, as the API has them", async () => {
+test("prints all events completely, oldest first, as the API returns them", async () => {
   for (const body of ['{"n": 1.10}', "two", "\u202e\u0007"]) await accepted(server, id, body);
   const { code, out, error } = await exported(id);
   expect([code, error]).toEqual([0, ""]);
@@ -36,7 +36,7 @@ test("all events, whole, the oldest first, as the API has them", async () => {
   expect((await exported((await newBucket(account)).id)).out).toBe("");
 });
 
-test("those of a time", async () => {
+test("prints the events of a time range", async () => {
   const times: string[] = [];
   for (const body of ["one", "two", "three"]) {
     times.push(new Date(server.clock.now()).toISOString());
@@ -52,7 +52,7 @@ test("those of a time", async () => {
   expect(refused.error).toContain("since");
 });
 
-test("page after page", async () => {
+test("prints all pages", async () => {
   const bodies = Array.from({ length: 8 }, (_, at) => `${at}`.padEnd(LARGE, "x"));
   for (const body of bodies) await accepted(server, id, body);
   const next = (await account.get(`/v1/catch/${id}/events/export`)).headers.get("x-next-cursor");
@@ -62,7 +62,7 @@ test("page after page", async () => {
   expect(payloads(out).map((body) => [body.length, body[0]])).toEqual(bodies.map((body) => [LARGE, body[0]]));
 });
 
-test("what is refused, and what is no server, is said", async () => {
+test("reports rejected requests and servers that are not Ninefold", async () => {
   expect(await exported("nobody-knows-000000")).toMatchObject({ code: 1, out: "" });
   expect((await exported("nobody-knows-000000")).error).toContain("(404)");
   expect((await exported("..")).code).toBe(2);
@@ -76,7 +76,7 @@ test("what is refused, and what is no server, is said", async () => {
   await other.stop(true);
 });
 
-test("a server whose export does not end is not asked for ever", async () => {
+test("stops at an export without an end", async () => {
   const fetch = () =>
     new Response("{}\n", { headers: { "content-type": "application/x-ndjson", "x-next-cursor": "again" } });
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
@@ -86,7 +86,7 @@ test("a server whose export does not end is not asked for ever", async () => {
   await other.stop(true);
 });
 
-test("on the folder of a stopped server, as its operator", async () => {
+test("works on the folder of a stopped server, as its operator", async () => {
   const own = await newBucket(server.operator);
   await accepted(server, own.id, "kept");
   await server.server.stop();

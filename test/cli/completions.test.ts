@@ -80,8 +80,8 @@ function told(line: string): string[] {
   return lines.filter((text) => text.startsWith(words.at(-1) ?? ""));
 }
 
-describe("what the shells ask", () => {
-  test("is answered with what each word means, a line for each", () => {
+describe("queries of the shells", () => {
+  test("returns each word with its meaning, one per line", () => {
     expect(completionLines([""])).toContain(
       "\nbackup\tBack up the database, whether the server is running or not\n",
     );
@@ -115,7 +115,7 @@ describe("what the shells ask", () => {
     expect(lines.filter((text) => text.startsWith(":") || text.startsWith(begun))).toEqual(words.map(String));
   });
 
-  test("an option that was given is not offered again, unless it counts again", () => {
+  test("omits options that were given, unless they are repeatable", () => {
     expect(told("ninefold serve --json --js")).toEqual([]);
     expect(told("ninefold key create --scope a --name b --")).toContainEqual(
       expect.stringContaining("--scope"),

@@ -33,7 +33,7 @@ async function print(
   return new Map(settings.map((setting) => [setting.name, setting]));
 }
 
-test("every option and every figure of every tier, all of them defaults at first", async () => {
+test("prints every option and every limit of each tier, initially the defaults", async () => {
   const settings = await print([]);
   const figures = TIER_NAMES.flatMap((tier) =>
     [...FIGURE_NAMES.keys()].map((name) => `tiers.${tier}.${name}`),
@@ -45,7 +45,7 @@ test("every option and every figure of every tier, all of them defaults at first
   expect(settings.get("tiers.free.requests_per_minute")?.value).toBe(60);
 });
 
-test("each value comes from the first of flag, variable, file and default that has it", async () => {
+test("flags override variables, variables the file, and the file the defaults", async () => {
   const config = join(folder, "n.toml");
   writeFileSync(
     config,
@@ -72,14 +72,14 @@ test("each value comes from the first of flag, variable, file and default that h
   expect(of("durability")).toEqual(["full", "default", null]);
 });
 
-test("an ephemeral server's defaults are its own", async () => {
+test("an ephemeral server has other defaults", async () => {
   const settings = await print(["--ephemeral"]);
   expect(settings.get("port")).toMatchObject({ value: 0, source: "default" });
   expect(settings.get("signup")).toMatchObject({ value: "open", source: "default" });
   expect(settings.get("ephemeral")).toMatchObject({ value: true, source: "flag" });
 });
 
-test("its own --json says nothing about the server's", async () => {
+test("--json of the command does not set the server's option", async () => {
   expect((await print([])).get("json")).toMatchObject({ value: false, source: "default" });
   expect((await print([], { NINEFOLD_JSON: "true" })).get("json")).toMatchObject({
     value: true,
@@ -104,7 +104,7 @@ describe("secrets are masked", () => {
     for (const secret of ["cdcd", KEY, "hunter2", "hunter3", "ada"]) expect(out).not.toContain(secret);
   });
 
-  test("but it shows that they are set, where from, and the mail server", async () => {
+  test("shows that a secret is set, its source, and the host of the mail server", async () => {
     const settings = await print([], environment);
     expect(settings.get("master_key")).toMatchObject({
       value: "********",
@@ -117,7 +117,7 @@ describe("secrets are masked", () => {
     expect(settings.get("smtp_url")?.value).toBe("smtps://********@mail.example.com:465?********");
   });
 
-  test("every secret option is", async () => {
+  test("masks every secret option", async () => {
     const values: Record<string, string> = {
       ...environment,
       NINEFOLD_MASTER_KEY: "ef".repeat(32),
@@ -130,7 +130,7 @@ describe("secrets are masked", () => {
   });
 });
 
-test("as text: aligned, lists in one word, nothing as a dash", async () => {
+test("prints aligned text, with lists as one word and a dash for empty values", async () => {
   const { out } = await ninefold(["config", "print", "--trust-proxy", "10.0.0.1, 10.0.0.2", "--port", "80"]);
   const lines = out.split("\n").map((line) => line.split(/ {2,}/));
   expect(lines[0]).toEqual(["setting", "value", "from"]);

@@ -76,7 +76,7 @@ async function failures(
 }
 
 describe("where a server can run", () => {
-  test("before its first start: nothing is made", async () => {
+  test("creates nothing before the first start", async () => {
     const data = join(scratch, "fresh", "data");
     const { code, checks } = await doctor(["--data", data]);
     expect(code).toBe(0);
@@ -85,7 +85,7 @@ describe("where a server can run", () => {
     expect(existsSync(join(scratch, "fresh"))).toBe(false);
   });
 
-  test("on a stopped server's folder: not a byte, mode or time is changed", async () => {
+  test("changes no byte, mode or time in the folder of a stopped server", async () => {
     const data = folder();
     const times = () =>
       [data, ...readdirSync(data).map((name) => join(data, name))].map((path) => statSync(path).mtimeMs);
@@ -103,7 +103,7 @@ describe("where a server can run", () => {
     expect([fingerprint(data), times()]).toEqual(before);
   });
 
-  test("beside the server that runs there, which goes on", async () => {
+  test("runs next to a running server", async () => {
     const server = await startTestServer();
     const port = new URL(server.url).port;
     const { code, checks } = await doctor(["--data", server.folder, "--port", port]);
@@ -120,7 +120,7 @@ describe("where a server can run", () => {
     expect([checks["database"]?.status, checks["master key"]?.status]).toEqual(["skipped", "skipped"]);
   });
 
-  test("as text, with the cure below what is wrong", async () => {
+  test("prints the fix below each problem", async () => {
     const data = folder();
     chmodSync(join(data, "master.key"), 0o644);
     const { code, out } = await ninefold([
@@ -141,8 +141,8 @@ describe("where a server can run", () => {
   });
 });
 
-describe("where it cannot", () => {
-  test("the data folder is a file", async () => {
+describe("where a server cannot run", () => {
+  test("fails if the data folder is a file", async () => {
     const path = join(scratch, "file");
     writeFileSync(path, "");
     expect((await failures(["--data", path]))[0]).toEqual([
@@ -152,7 +152,7 @@ describe("where it cannot", () => {
     ]);
   });
 
-  test("others may write to the data folder", async () => {
+  test("fails if others can write to the data folder", async () => {
     const data = folder();
     chmodSync(data, 0o770);
     expect(await failures(["--data", data])).toEqual([
@@ -160,7 +160,7 @@ describe("where it cannot", () => {
     ]);
   });
 
-  test("the folder of scheduled backups cannot be written or is a file", async () => {
+  test("fails if the backup folder is not writable or is a file", async () => {
     const data = folder();
     const path = join(data, "master.key");
     const cure = "Set another folder with --backup-dir.";
@@ -174,7 +174,7 @@ describe("where it cannot", () => {
     });
   });
 
-  test("the master key is gone, another one, or none", async () => {
+  test("fails if the master key is missing, wrong or malformed", async () => {
     const data = folder();
     const path = join(data, "master.key");
     const other = { NINEFOLD_MASTER_KEY: "ab".repeat(32) };
@@ -199,7 +199,7 @@ describe("where it cannot", () => {
     ]);
   });
 
-  test("the database is damaged: the master key is not blamed for it", async () => {
+  test("reports a damaged database without an error about the master key", async () => {
     const data = folder();
     writeFileSync(join(data, "ninefold.db"), "Dear diary, ".repeat(500));
     rmSync(join(data, "ninefold.db-wal"), { force: true });
@@ -207,7 +207,7 @@ describe("where it cannot", () => {
     expect(found.map(([name]) => name)).toEqual(["database"]);
   });
 
-  test("the master key comes from outside and is right", async () => {
+  test("accepts a valid master key from outside the folder", async () => {
     const data = folder();
     const key = (await Bun.file(join(data, "master.key")).text()).trim();
     rmSync(join(data, "master.key"));
@@ -239,7 +239,7 @@ describe("where it cannot", () => {
     expect(found[0]?.[1]).toMatch(message);
   });
 
-  test("the clock is behind what has happened", async () => {
+  test("fails if the clock is behind stored entries", async () => {
     const data = folder();
     change(join(data, "ninefold.db"), `UPDATE meter_entries SET at = ${Date.now() + 3_600_000}`);
     const found = await failures(["--data", data]);
@@ -251,7 +251,7 @@ describe("where it cannot", () => {
     );
   });
 
-  test("the port is another program's, or the address another machine's", async () => {
+  test("fails if the port is in use or the address belongs to another machine", async () => {
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
     const port = String(other.port);
     expect(await failures(["--data", folder(), "--port", port])).toEqual([
@@ -311,7 +311,7 @@ describe("where it cannot", () => {
     ]);
   });
 
-  test("names cannot be resolved: a warning, since a server without them runs", async () => {
+  test("warns if names cannot be resolved", async () => {
     // An empty label: refused before anyone is asked.
     const { code, checks } = await doctor(["--data", folder(), "--dns-name", "a..b"]);
     expect([code, checks["DNS"]]).toEqual([

@@ -39,7 +39,7 @@ function described(name: string): string {
 }
 
 describe("docs/command-line.md", () => {
-  test.each(COMMANDS)("has $name with an example that can be read, and all that it takes", (command) => {
+  test.each(COMMANDS)("has $name with a valid example and all options", (command) => {
     const text = described(command.name);
     const own = examples(section(command.name)).filter((words) => words.join(" ").startsWith(command.name));
     expect(own.length).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ describe("docs/command-line.md", () => {
   });
 });
 
-test("the example in each command's help can be read", () => {
+test("has a valid example in the help of each command", () => {
   for (const command of COMMANDS) {
     const [words = []] = examples(`\`\`\`sh\n${command.example}\n\`\`\``);
     const length = command.name.split(" ").length;
@@ -72,7 +72,7 @@ test("the example in each command's help can be read", () => {
   }
 });
 
-test("openapi prints what a running server has at /openapi.json", async () => {
+test("openapi prints the document at /openapi.json", async () => {
   const server = await startTestServer();
   const { code, out, error } = await ninefold(["openapi"]);
   expect([code, error]).toEqual([0, ""]);

@@ -28,7 +28,7 @@ async function json(args: readonly string[], environment = {}): Promise<Record<s
   return JSON.parse(out);
 }
 
-test("an operator whose key is lost gets in again", async () => {
+test("key create restores access for an operator who lost the key", async () => {
   // No key is needed, and none is asked for.
   const { secret, key_id: id } = await json(["key", "create", "--data", data, "--name", "way back in"]);
   const server = await start();
@@ -50,7 +50,7 @@ test("an operator whose key is lost gets in again", async () => {
   });
 });
 
-test("keys that have leaked are ended, the operator's own as well, without one that works", async () => {
+test("account reset-key revokes leaked keys without a valid key, the operator's too", async () => {
   const made = await json(["account", "create", "leaked@example.com", "--data", data]);
   const tenant = await json(["account", "reset-key", "leaked@example.com", "--data", data]);
   const own = await json(["account", "reset-key", "operator@localhost", "--data", data]);
@@ -68,7 +68,7 @@ test("keys that have leaked are ended, the operator's own as well, without one t
   await server.stop();
 });
 
-test("the operator gets another e-mail address", async () => {
+test("account set changes the operator's e-mail address", async () => {
   const set = await json([
     "account",
     "set",
@@ -83,7 +83,7 @@ test("the operator gets another e-mail address", async () => {
   expect(await json(back)).toMatchObject({ email: "operator@localhost" });
 });
 
-test("accounts are made, listed and changed; what was made works in the next start", async () => {
+test("creates, lists and changes accounts that the next start uses", async () => {
   const config = join(scratch, "n.toml");
   writeFileSync(config, "[tiers.starter]\nmonthly_credits = 77\n");
   const made = await json([
@@ -115,7 +115,7 @@ test("accounts are made, listed and changed; what was made works in the next sta
   await server.stop();
 });
 
-test("what is refused says so as a server would", async () => {
+test("prints the errors that a server would return", async () => {
   expect(await ninefold(["account", "create", "operator@LOCALHOST", "--data", data])).toEqual({
     code: 1,
     out: "",
@@ -124,12 +124,12 @@ test("what is refused says so as a server would", async () => {
   });
 });
 
-test("leaves the folder as a server that was stopped does", () => {
+test("leaves the folder like a stopped server", () => {
   expect(readdirSync(data).sort()).toEqual(["master.key", "ninefold.db", "ninefold.lock"]);
 });
 
-describe("nothing is changed", () => {
-  test("while a server runs on the folder, which goes on", async () => {
+describe("changes nothing", () => {
+  test("while a server runs on the folder", async () => {
     const server = await start();
     const refused = await ninefold(["key", "create", "--data", data]);
     expect(refused).toEqual({
@@ -156,7 +156,7 @@ describe("nothing is changed", () => {
     expect(fingerprint(data)).toEqual(before);
   });
 
-  test("in a folder that is none of ours", async () => {
+  test("in a folder without a Ninefold database", async () => {
     const other = mkdtempSync(join(scratch, "other-"));
     writeFileSync(join(other, "ninefold.db"), "Dear diary, ".repeat(500));
     const refused = await ninefold(["account", "list", "--data", other]);

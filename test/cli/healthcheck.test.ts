@@ -16,13 +16,13 @@ const url = `http://127.0.0.1:${server.port}`;
 afterAll(() => server.stop(true));
 
 describe("healthcheck", () => {
-  test("0 when the server is ready; it asks /readyz, and needs no key", async () => {
+  test("exits with 0 if /readyz is ready, without a key", async () => {
     status = 200;
     expect(await ninefold(["healthcheck", "--url", url])).toEqual({ code: 0, out: "ready\n", error: "" });
     expect(asked.splice(0)).toEqual([{ path: "/readyz", key: null }]);
   });
 
-  test("--live asks /healthz", async () => {
+  test("--live requests /healthz", async () => {
     status = 200;
     expect(await ninefold(["healthcheck", "--live", "--url", url])).toEqual({
       code: 0,
@@ -32,7 +32,7 @@ describe("healthcheck", () => {
     expect(asked.splice(0)).toEqual([{ path: "/healthz", key: null }]);
   });
 
-  test.each([503, 404, 401, 500, 204, 307])("1 for an answer of %d", async (given) => {
+  test.each([503, 404, 401, 500, 204, 307])("exits with 1 for the status %d", async (given) => {
     status = given;
     expect(await ninefold(["healthcheck"], { environment: { NINEFOLD_URL: url } })).toEqual({
       code: 1,
@@ -42,7 +42,7 @@ describe("healthcheck", () => {
     expect(asked.splice(0)).toHaveLength(1);
   });
 
-  test("1 when there is no answer in time", async () => {
+  test("exits with 1 after the timeout", async () => {
     status = 0;
     expect(await ninefold(["healthcheck", "--url", url, "--timeout", "1"])).toEqual({
       code: 1,
@@ -52,14 +52,14 @@ describe("healthcheck", () => {
     asked.splice(0);
   });
 
-  test("without a URL it asks the server that the environment configures", async () => {
+  test("checks the server that the environment configures without a URL", async () => {
     status = 200;
     const environment = { NINEFOLD_PORT: String(server.port), NINEFOLD_HOST: "0.0.0.0" };
     expect(await ninefold(["healthcheck"], { environment })).toEqual({ code: 0, out: "ready\n", error: "" });
     expect(asked.splice(0)).toHaveLength(1);
   });
 
-  test("a proxy of the environment is left alone", async () => {
+  test("ignores proxies of the environment", async () => {
     status = 200;
     const environment = { HTTP_PROXY: "http://127.0.0.1:1", http_proxy: "http://127.0.0.1:1" };
     expect((await ninefold(["healthcheck", "--url", url], { environment })).code).toBe(0);

@@ -56,8 +56,8 @@ async function until(stream: ReadableStream<Uint8Array>, text: string): Promise<
   throw new Error(`it ended without ${text}: ${found}`);
 }
 
-describe("what is handed on", () => {
-  test("the method that it came with, and below the bucket its path and query", async () => {
+describe("forwarded requests", () => {
+  test("keeps the method, and appends path and query below the bucket", async () => {
     const sent = { method: "PUT", headers: { "content-type": "text/plain" }, body: "hello" };
     await fetch(`${server.url}/v1/in/${id}/orders/7%20a?shop=1&x=%C3%BC`, sent);
     const forward = ["--forward-to", receiver.url, "--once", "1"];
@@ -69,7 +69,7 @@ describe("what is handed on", () => {
     ]);
   });
 
-  test("the exact bytes with the headers that came, signature included, and ours", async () => {
+  test("keeps the exact bytes and headers with the signature, and adds its own headers", async () => {
     const body = '{"type": "invoice.paid",  "n":1}';
     const seconds = Math.floor(Date.now() / 1000);
     const signed = createHmac("sha256", "whsec_x").update(`${seconds}.${body}`).digest("hex");
@@ -117,7 +117,7 @@ describe("what is handed on", () => {
     expect((await eventOf(account, stripe, event)).status).toBe("pending");
   }, 20_000);
 
-  test("one at a time and in order; an answer from 400 on is a failure, and is not tried again", async () => {
+  test("forwards one at a time and in order, and does not retry a status of 400 or more", async () => {
     const sent = [
       await accepted(server, id, "1"),
       await accepted(server, id, "2"),
@@ -147,7 +147,7 @@ describe("what is handed on", () => {
     });
   }, 20_000);
 
-  test("a target that is not there, or does not answer in time, is a failure", async () => {
+  test("counts an unreachable target and a timeout as failures", async () => {
     await accepted(server, id, "1");
     receiver.respond = () => Bun.sleep(3_000).then(() => 200);
     const slow = await listen(id, ...all, "--forward-to", receiver.url, "--timeout", "1", "--once", "1");
@@ -160,7 +160,7 @@ describe("what is handed on", () => {
     expect((await bucketOf(account, id)).events.failed).toBe(1);
   }, 20_000);
 
-  test("only a type, only what is authentic; without a target it is printed", async () => {
+  test("filters by type and signature, and only prints without a target", async () => {
     const github = await newBucket(account, { delivery: "pull", provider: "github", signing_secret: "s" });
     await accepted(server, github.id, "{}", { "x-github-event": "push" });
     const skipped = await listen(github.id, ...all, "--once", "1", "--print", "headers");
@@ -188,8 +188,8 @@ describe("what is handed on", () => {
   }, 30_000);
 });
 
-describe("where it goes on", () => {
-  test("behind what its file says, which wins over --after; the file is its owner's alone", async () => {
+describe("the position", () => {
+  test("continues from the file, which overrides --after and has mode 0600", async () => {
     const file = join(folder, "cursor");
     const sent = [await accepted(server, id, "1"), await accepted(server, id, "2")];
     const once = ["--forward-to", receiver.url, "--resume", file, "--once", "1"];
@@ -208,7 +208,7 @@ describe("where it goes on", () => {
     });
   }, 30_000);
 
-  test("from now on, until it is interrupted; the moment is kept at once", async () => {
+  test("starts with new events, stores the position immediately, and runs until it is interrupted", async () => {
     const file = join(folder, "now");
     const before = await accepted(server, id, "before");
     const listener = spawned(id, "--forward-to", receiver.url, "--resume", file);
@@ -221,7 +221,7 @@ describe("where it goes on", () => {
     expect(receiver.texts).toEqual(["after"]);
   }, 20_000);
 
-  test("a server that goes away and comes back, with a line for each", async () => {
+  test("reconnects to a restarted server and prints a line for each", async () => {
     // The same port again after the restart: one that was free a moment ago.
     const free = Bun.serve({ port: 0, fetch: () => new Response() });
     const { port } = free;
@@ -246,7 +246,7 @@ describe("where it goes on", () => {
     }
   }, 30_000);
 
-  test("killed again and again under load, it hands on every event, in order, and repeats under the same id only", async () => {
+  test("forwards every event in order despite repeated kills, and repeats only with the same id", async () => {
     const size = { kills: 2, perSecond: 100, aliveMs: 1_200 };
     const result = await killListeners(server.url, server.key, size);
     expect(result.sent).toBeGreaterThan(50);
@@ -256,13 +256,13 @@ describe("where it goes on", () => {
   }, 60_000);
 });
 
-describe("what it refuses", () => {
+describe("rejected calls", () => {
   const usage = async (...args: string[]) => {
     const { code, error } = await listen(...args);
     expect(code, error).toBe(2);
     return error;
   };
-  test("what does not go together", async () => {
+  test("rejects options that exclude each other", async () => {
     expect(await usage()).toContain("needs BUCKET, or --create");
     expect(await usage(id, "--create")).toContain("--create creates");
     expect(await usage("--create", "--resume", "x")).toContain("--create creates");
@@ -276,7 +276,7 @@ describe("what it refuses", () => {
     expect(await usage(id, "--print", "all")).toContain("--print must be one of");
   }, 30_000);
 
-  test("a key, a bucket and a scope that are refused end it", async () => {
+  test("exits for a rejected key, bucket or scope", async () => {
     const ended = await listen("brave-otter-314159");
     expect([ended.code, ended.error]).toEqual([1, expect.stringContaining("(404)")]);
     const { body } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
@@ -290,7 +290,7 @@ describe("what it refuses", () => {
     expect((await listen(id)).code).toBe(1);
   }, 20_000);
 
-  test("--ack on a bucket that sends its events on itself", async () => {
+  test("rejects --ack for a bucket that pushes", async () => {
     const { id: push } = await newBucket(account);
     const ended = await listen(push, "--ack", "--forward-to", receiver.url);
     expect([ended.code, ended.error]).toEqual([1, expect.stringContaining("with the delivery pull")]);
@@ -307,7 +307,7 @@ test("--create creates a bucket for the session, and deletes it at its end", asy
   expect((await account.get(`/v1/catch/buckets/${made}`)).status).toBe(404);
 }, 20_000);
 
-test("an old event with a dated signature explains its refusal once", async () => {
+test("explains once why the target rejects an old event with a dated signature", async () => {
   const own = await startTestServer({ manualClock: true });
   try {
     const client = await own.account();

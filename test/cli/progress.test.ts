@@ -30,7 +30,7 @@ function shown(options: { isTTY: boolean; total: number | null; unit?: "bytes" |
 }
 
 describe("on a terminal", () => {
-  test("one line, redrawn, with rate and time left", () => {
+  test("shows one line with rate and remaining time", () => {
     const { at, finish } = shown({ isTTY: true, total: 10_000_000 });
     expect(at(0, 0)).toEqual([]);
     expect(at(TERMINAL_DELAY_MS - 1, 1_000_000)).toEqual([]);
@@ -42,14 +42,14 @@ describe("on a terminal", () => {
     expect(finish()).toEqual([`\r${" ".repeat(43)}\r`]);
   });
 
-  test("the rate is that of the last seconds", () => {
+  test("shows the rate of the last seconds", () => {
     const { at } = shown({ isTTY: true, total: null, unit: "rows" });
     expect(at(10_000, 100_000)).toEqual(["\rBacking up  100,000 rows  10,000 rows/s"]);
     expect(at(20_000, 100_010)[0]).toContain("100,010 rows  1 row/s");
     expect(at(25_000, 100_085)[0]).toContain("100,085 rows  15 rows/s");
   });
 
-  test("quick work shows nothing, and is no trouble to finish twice", () => {
+  test("shows nothing for short work, and can be finished twice", () => {
     const { at, finish } = shown({ isTTY: true, total: 5 });
     expect(at(100, 5)).toEqual([]);
     expect(finish()).toEqual([]);
@@ -57,21 +57,18 @@ describe("on a terminal", () => {
     expect(at(60_000, 5)).toEqual([]);
   });
 
-  test("a narrow terminal gets as much as fits", () => {
+  test("cuts the line on a narrow terminal", () => {
     const { at, finish } = shown({ isTTY: true, total: 100, columns: 20 });
     expect(at(1_000, 50)).toEqual(["\rBacking up  50 %  5"]);
     expect(finish()).toEqual([`\r${" ".repeat(19)}\r`]);
   });
 
-  test.each([0, undefined])(
-    "a terminal that tells no width (%p) is taken for one of 80 columns",
-    (columns) => {
-      const { at } = shown({ isTTY: true, total: null, ...(columns === undefined ? {} : { columns }) });
-      expect(at(1_000, 50)).toEqual(["\rBacking up  50 B  50 B/s"]);
-    },
-  );
+  test.each([0, undefined])("assumes 80 columns if the terminal reports the width %p", (columns) => {
+    const { at } = shown({ isTTY: true, total: null, ...(columns === undefined ? {} : { columns }) });
+    expect(at(1_000, 50)).toEqual(["\rBacking up  50 B  50 B/s"]);
+  });
 
-  test("more than there was said to be, or nothing to do, stays at 100 %", () => {
+  test("never shows more than 100 %", () => {
     expect(shown({ isTTY: true, total: 10 }).at(1_000, 11)).toEqual([
       "\rBacking up  100 %  10 B of 10 B  11 B/s",
     ]);
@@ -79,7 +76,7 @@ describe("on a terminal", () => {
   });
 });
 
-test("elsewhere, a plain line now and then", () => {
+test("prints a plain line every ten seconds without a terminal", () => {
   const { at, finish } = shown({ isTTY: false, total: 100, unit: "rows" });
   expect(at(PLAIN_INTERVAL_MS - 1, 10)).toEqual([]);
   expect(at(PLAIN_INTERVAL_MS, 10)).toEqual([

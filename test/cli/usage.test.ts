@@ -207,7 +207,7 @@ describe.each([
   });
 });
 
-test("verify says what is not valid on standard output", async () => {
+test("verify prints invalid receipts on standard output", async () => {
   expect(await ninefold(["verify", emptyReceipts])).toEqual({
     code: 1,
     out: "not valid: the file holds no receipt\n",
@@ -220,7 +220,7 @@ describe("help", () => {
     expect(await ninefold([arg])).toEqual({ code: 0, out: overview(), error: "" });
   });
 
-  test("without a command it is the answer to an unfinished command line", async () => {
+  test("help is printed for a command line without a command", async () => {
     expect(await ninefold([])).toEqual({ code: 2, out: overview(), error: "" });
   });
 
@@ -233,7 +233,7 @@ describe("help", () => {
     for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(120);
   });
 
-  test("stands before everything else that is wrong with a command line, and not behind --", async () => {
+  test("takes precedence over other errors, but not after --", async () => {
     const [serve] = COMMANDS;
     if (serve === undefined) throw new Error("no commands");
     expect((await ninefold(["serve", "--colour", "-h"])).out).toBe(commandHelp(serve));
@@ -246,7 +246,7 @@ describe("help", () => {
     expect(await ninefold(["help", group])).toEqual(expected);
   });
 
-  test("lists every command", () => {
+  test("help lists every command", () => {
     for (const { name, summary } of COMMANDS)
       expect(overview()).toMatch(new RegExp(`  ${name} .*${summary}\n`));
   });
@@ -256,7 +256,7 @@ test.each(["version", "--version", "-V"])("ninefold %s", async (arg) => {
   expect(await ninefold([arg])).toEqual({ code: 0, out: `${version}\n`, error: "" });
 });
 
-describe("a reader that has gone", () => {
+describe("a reader that closes the output", () => {
   test.each(["openapi", "--help", "completions bash"])(
     "ends ninefold %s quietly, as SIGPIPE would",
     async (args) => {
@@ -267,7 +267,7 @@ describe("a reader that has gone", () => {
     },
   );
 
-  test("one that takes its time gets everything", async () => {
+  test("a slow reader receives everything", async () => {
     const command = [...NINEFOLD_COMMAND, "openapi"].map((word) => `'${word}'`).join(" ");
     const { out } = await runToEnd(["bash", "-c", `${command} | { sleep 0.3; cat; }`]);
     expect(JSON.parse(out)).toMatchObject({ openapi: "3.1.0" });

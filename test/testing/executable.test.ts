@@ -40,15 +40,15 @@ function surroundings(differing: Partial<Surroundings> = {}): Surroundings {
 const at = (path: string): string => join(folder, path);
 const BUN = { isBun: true, runtime: "/usr/bin/bun" };
 
-describe("the Ninefold that is started", () => {
-  test("is the one that NINEFOLD_BINARY names, before all others", () => {
+describe("the executable that is started", () => {
+  test("is the one in NINEFOLD_BINARY before all others", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold", "package/src/main.ts", "elsewhere/nf");
     const environment = { NINEFOLD_BINARY: at("elsewhere/nf"), PATH: at("package/dist") };
     expect(findCommand(surroundings({ environment, ...BUN }))).toEqual([at("elsewhere/nf")]);
   });
 
-  test("is the checkout's sources under Bun, from whatever folder of it", () => {
+  test("is the checkout's sources under Bun, from any of its folders", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold", "package/src/main.ts");
     const command = [
@@ -71,7 +71,7 @@ describe("the Ninefold that is started", () => {
     expect(findCommand(surroundings())).toEqual([at("package/dist/ninefold")]);
   });
 
-  test("is the first on the PATH, when this module was bundled into something else", () => {
+  test("is the first on the PATH if this module was bundled into another", () => {
     manifest("package/package.json", { name: "shop" });
     files("package/dist/ninefold", "second/ninefold", "third/ninefold");
     mkdirSync(at("first/ninefold"), { recursive: true });
@@ -82,13 +82,13 @@ describe("the Ninefold that is started", () => {
     expect(findCommand(surroundings({ environment }))).toEqual([at("second/ninefold")]);
   });
 
-  test("has its ending on Windows", () => {
+  test("has the extension .exe on Windows", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold.exe");
     expect(findCommand(surroundings({ os: "win32" }))).toEqual([at("package/dist/ninefold.exe")]);
   });
 
-  test("is what the package for this machine brings, before one on the PATH", () => {
+  test("is that of the package for this platform before one on the PATH", () => {
     manifest("node_modules/ninefold/package.json", { name: "ninefold" });
     for (const name of ["linux-x64", "linux-x64-musl", "linux-arm64-musl", "darwin-arm64", "windows-x64"]) {
       manifest(`node_modules/@ninefold/${name}/package.json`, { name: `@ninefold/${name}` });
@@ -110,7 +110,7 @@ describe("the Ninefold that is started", () => {
     expect(found({ environment })).toEqual([at("path/ninefold")]);
   });
 
-  test("is found whatever the files above are", () => {
+  test("is found regardless of files in parent folders", () => {
     files("package/src/package.json", "package/src/testing/index.js");
     writeFileSync(at("package/package.json"), "null");
     manifest("package.json", { name: "ninefold" });
@@ -119,19 +119,19 @@ describe("the Ninefold that is started", () => {
     expect(findCommand(surroundings({ moduleFolder }))).toEqual([at("dist/ninefold")]);
   });
 
-  test("is the file that NINEFOLD_BINARY is set to without a folder, not another one on the PATH", () => {
+  test("is the file in NINEFOLD_BINARY also without a folder, not one on the PATH", () => {
     const environment = { NINEFOLD_BINARY: "package.json" };
     expect(findCommand(surroundings({ environment }))).toEqual([join(process.cwd(), "package.json")]);
   });
 
-  test("is asked for when there is none", () => {
+  test("is required with an error if there is none", () => {
     manifest("package/package.json", { name: "ninefold" });
     expect(() => findCommand(surroundings({ environment: { PATH: at("none") } }))).toThrow(
       "No Ninefold to start: @ninefold/linux-x64, which brings the executable for this machine, is not installed. Install again here, with optional dependencies and without a node_modules of another machine; or put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
     );
   });
 
-  test("is not looked for elsewhere when NINEFOLD_BINARY is set to nothing that is there", () => {
+  test("is not searched elsewhere if NINEFOLD_BINARY names a missing file", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold");
     const environment = { NINEFOLD_BINARY: at("gone") };

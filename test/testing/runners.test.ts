@@ -50,7 +50,7 @@ test("the guide has an example for every runner", () => {
 test.each(
   EXAMPLES.filter(({ runner }) => runner in RUNNERS).map((example) => [example.file, example] as const),
 )(
-  "the guide's example %s works as it stands",
+  "the guide's example %s works unchanged",
   async (_, { file, runner, text }) => {
     project.write(file, text);
     const { command = [], passed } = RUNNERS[runner] ?? {};
@@ -63,7 +63,7 @@ test.each(
 );
 
 test.each(RUNTIMES)(
-  "the guide's first lines work as they stand in %s",
+  "the guide's first lines work unchanged in %s",
   async (runtime) => {
     const ended = await project.run([runtime, project.write("opening.mjs", OPENING)]);
     expect(ended).toEqual({ code: 0, output: "" });
@@ -72,7 +72,7 @@ test.each(RUNTIMES)(
   TIMEOUT_MS,
 );
 
-test("the built entry needs nothing but what every runtime has", async () => {
+test("the built module imports only what every runtime has", async () => {
   const text = readFileSync(join(project.folder, "node_modules", "ninefold", "testing.js"), "utf8");
   const imported = new Bun.Transpiler({ loader: "js" }).scanImports(text).map(({ path }) => path);
   expect(imported.length).toBeGreaterThan(0);
