@@ -23,7 +23,7 @@ function counted(): { controller: AbortController; listeners: () => number; most
 }
 
 describe("a signal", () => {
-  test("has one listener, whatever number of requests it is given to, and none after them", async () => {
+  test("has one listener for any number of requests, and none after them", async () => {
     using stub = await startStub({});
     const nf = new Ninefold({ url: stub.url, apiKey: null });
     const { controller, listeners, most } = counted();
@@ -34,7 +34,7 @@ describe("a signal", () => {
     expect([most(), listeners()]).toEqual([1, 0]);
   });
 
-  test("calls everyone who still looks, once", () => {
+  test("aborts every request in progress once", () => {
     const { controller } = counted();
     const called: string[] = [];
     const forget = onAbort(controller.signal, () => called.push("a"));
@@ -49,7 +49,7 @@ describe("a signal", () => {
   });
 });
 
-test("what is aborted is not answered by a fallback, whatever the reason is", async () => {
+test("an aborted call throws its reason and returns no fallback", async () => {
   using stub = await startStub({ instead: "cut" });
   const nf = new Ninefold({ url: stub.url, apiKey: null, retries: 0 });
   const reason = await nf.ping().catch((error) => error);

@@ -32,7 +32,7 @@ describe("the key of a client", () => {
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(KEY);
   });
 
-  test("goes along all the same, and another one with another client", async () => {
+  test("is sent with requests, and another key with another client", async () => {
     using stub = await startStub({});
     const other = KEY.replace("a", "b");
     const first = new Ninefold({ url: stub.url, apiKey: KEY });
@@ -46,7 +46,7 @@ describe("the key of a client", () => {
     ]);
   });
 
-  test.each([KEY, "http://me:secret@127.0.0.1:99999"])("a url that holds a secret is not repeated", (url) => {
+  test.each([KEY, "http://me:secret@127.0.0.1:99999"])("a secret in the URL is not repeated", (url) => {
     expect(() => new Ninefold({ url, apiKey: KEY })).toThrow(
       new TypeError(
         `url must be an address such as https://ninefold.example.com, not a malformed string of ${url.length} characters`,
@@ -67,7 +67,7 @@ describe("an idempotencyKey", () => {
     ["заказ"],
     ["x".repeat(256)],
     [5 as never],
-  ])("%p is refused before anything is sent", async (idempotencyKey) => {
+  ])("rejects %p before a request is sent", async (idempotencyKey) => {
     const recorder = createRecorder();
     const nf = new Ninefold({ url: NOBODY_URL, apiKey: KEY, fetch: recorder.fetch });
     const error = await nf
@@ -82,7 +82,7 @@ describe("an idempotencyKey", () => {
     expect(recorder.requests).toEqual([]);
   });
 
-  test.each(["a", "a b", "~!", "x".repeat(255)])("%p is sent as it is", async (idempotencyKey) => {
+  test.each(["a", "a b", "~!", "x".repeat(255)])("sends %p unchanged", async (idempotencyKey) => {
     using stub = await startStub({});
     await new Ninefold({ url: stub.url, apiKey: KEY }).meter("m").deduct(1, { idempotencyKey });
     expect(stub.requests[0]?.idempotencyKey).toBe(idempotencyKey);
@@ -92,30 +92,30 @@ describe("an idempotencyKey", () => {
 describe("other arguments", () => {
   const nf = new Ninefold({ url: NOBODY_URL, apiKey: KEY, retries: 0 });
 
-  test("half a character is a TypeError, like all that cannot work", async () => {
+  test("throws a TypeError for half of a surrogate pair", async () => {
     const error = await nf.keys.get("a\ud800").catch((thrown) => thrown);
     expect(error).toEqual(new TypeError('id must be a text of whole characters, not "a\\ud800"'));
     expect(await nf.keys.get("😀").catch(({ code }) => code)).toBe("connection_failed");
   });
 
-  test("so is an invalid Date, as a rejection", async () => {
+  test("rejects an invalid Date with a TypeError", async () => {
     const error = await nf.catch.events.deleteBefore("b", new Date("soon")).catch((thrown) => thrown);
     expect(error).toEqual(new TypeError("before must be a valid time, not an invalid Date"));
   });
 
-  test("the longest time-out works for locks, too, which take the wait on top", async () => {
+  test("accepts the longest timeout for locks, which add the wait", async () => {
     using stub = await startStub(apiError(408, "timeout"));
     const patient = new Ninefold({ url: stub.url, apiKey: KEY, timeoutMs: 2 ** 31 - 1 });
     expect(await patient.locks.acquire("k").catch(({ code }) => code)).toBe("timeout");
     expect(stub.requests).toHaveLength(1);
   });
 
-  test.each([Number.NaN, -1, 0.5])("%p retries of a lock are refused", async (retries) => {
+  test.each([Number.NaN, -1, 0.5])("rejects %p retries of a lock", async (retries) => {
     const error = await nf.locks.acquire("k", { retries }).catch((thrown) => thrown);
     expect(error).toEqual(new TypeError(`retries must be 0 or a positive integer, not ${retries}`));
   });
 
-  test("a method in small letters is the same method", async () => {
+  test("accepts a method in lower case", async () => {
     using stub = await startStub({});
     const lower = new Ninefold({ url: stub.url, apiKey: KEY });
     await lower.request("patch" as "PATCH", "/v1/projects/p", {});

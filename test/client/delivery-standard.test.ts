@@ -10,8 +10,8 @@ beforeAll(async () => {
   nf = new Ninefold({ url: server.url, apiKey: key });
 });
 
-describe("by the project's secret", () => {
-  test("scheduled ones, whatever their bytes are; the id is signed", async () => {
+describe("verification by the project's secret", () => {
+  test("accepts scheduled deliveries with any bytes; the id is signed", async () => {
     const { secret } = await nf.relay.secret();
     const order = { target_url: sink.url(), delay: "5s", method: "POST" } as const;
     const { relay_id } = await nf.relay.schedule({ ...order, body_base64: btoa("<no json/>") });
@@ -34,7 +34,7 @@ describe("by the project's secret", () => {
     expect((await verifyDelivery(headers, body, secret, now())).id).toBe(relay_id);
   });
 
-  test("alerts, at the time of the attempt, and events", async () => {
+  test("accepts alerts, signed at the attempt, and events", async () => {
     const { secret } = await nf.relay.secret();
     sink.answersBy(({ path }) => (path === "/alerts" ? 200 : 500));
     const terms = { url: sink.url("/health"), interval: 60_000, webhook_url: sink.url("/alerts") };
@@ -59,7 +59,7 @@ describe("by the project's secret", () => {
     });
   });
 
-  test("around a rotation, by either secret; on the way to it, by key and secret", async () => {
+  test("accepts either secret during a rotation, and key or secret during a migration", async () => {
     const { secret } = await nf.relay.secret();
     const { secret: next } = await nf.relay.rotateSecret();
     await nf.relay.schedule({ target_url: sink.url(), method: "POST", delay: "1s" });
@@ -77,7 +77,7 @@ describe("by the project's secret", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("rejected deliveries", () => {
   const WHSEC = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
   const STANDARD = {
     "webhook-id": "msg_01",
@@ -119,7 +119,7 @@ describe("what is refused", () => {
     else await expect(verified).rejects.toThrow(`The delivery is not valid: ${why}.`);
   });
 
-  test("Standard Webhooks: five minutes either way", async () => {
+  test("Standard Webhooks: accepts five minutes in either direction", async () => {
     for (const [laterMs, passes] of [
       [300_000, true],
       [-300_000, true],
@@ -135,7 +135,7 @@ describe("what is refused", () => {
     }
   });
 
-  test.each(["whsec_", "whsec_!", "whsec_A"])("the secret %p is none", async (secret) => {
+  test.each(["whsec_", "whsec_!", "whsec_A"])("rejects the secret %p", async (secret) => {
     const wrong = verifyDelivery(STANDARD, STANDARD_BODY, secret, { now: STANDARD_AT });
     await expect(wrong).rejects.toThrow(TypeError);
   });

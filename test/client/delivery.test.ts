@@ -20,7 +20,7 @@ function withoutId(headers: Headers): Headers {
 }
 
 describe("deliveries of a real server", () => {
-  test("scheduled ones", async () => {
+  test("accepts scheduled deliveries", async () => {
     const order = { target_url: sink.url(), delay: "5s", payload: { ü: "ö" }, headers: {} };
     const { relay_id } = await nf.relay.schedule({ ...order, method: "POST" });
     const { headers, body } = await delivered(5_000);
@@ -36,14 +36,14 @@ describe("deliveries of a real server", () => {
     );
   });
 
-  test("scheduled ones without a body", async () => {
+  test("accepts scheduled deliveries without a body", async () => {
     await nf.relay.schedule({ target_url: sink.url(), method: "GET", delay: "1s", payload: {}, headers: {} });
     const { headers } = await delivered(1_000);
     expect(await verifyDelivery(headers, "", key, now())).toMatchObject({ kind: "relay", text: "" });
     await expect(verifyDelivery(headers, "{}", key, now())).rejects.toThrow("its signature is not valid");
   });
 
-  test("alerts of monitors", async () => {
+  test("accepts alerts of monitors", async () => {
     const hook = sink.url("/alerts");
     sink.answersBy(({ path }) => (path === "/alerts" ? 200 : 500));
     const { id } = await nf.monitors.create({
@@ -73,7 +73,7 @@ describe("deliveries of a real server", () => {
     );
   });
 
-  test("events of buckets, forwarded and replayed, whatever their bytes are", async () => {
+  test("accepts forwarded and replayed events with any bytes", async () => {
     sink.answers(200);
     const bucket = await nf.catch.buckets.create({ target_url: sink.url() });
     await nf.catch.buckets.update(bucket.id, { state: "live" });
@@ -92,7 +92,7 @@ describe("deliveries of a real server", () => {
     expect(replayed).toBeDefined();
   });
 
-  test("around a rotation, a signature by either key", async () => {
+  test("accepts a signature by either key during a rotation", async () => {
     const { key: next } = await nf.account.rotateKey();
     await nf.relay.schedule({ target_url: sink.url(), method: "PUT", delay: "1s", payload: {}, headers: {} });
     const { headers, body } = await delivered(1_000);
@@ -158,14 +158,14 @@ describe("forms of headers and bodies", () => {
     expect((await verifyDelivery(signed, body, SECRET, { now: AT })).text).toBe(BODY);
   });
 
-  test.each([[""], [[]], [["a", ""]], [undefined], [[undefined]]])("the key %p is no key", async (apiKey) => {
+  test.each([[""], [[]], [["a", ""]], [undefined], [[undefined]]])("rejects the key %p", async (apiKey) => {
     const wrong = verifyDelivery(signed, BODY, apiKey as string, { now: AT });
     await expect(wrong).rejects.toThrow(
       new TypeError("apiKey must be the account's platform key, or a list of keys, none of them empty"),
     );
   });
 
-  test("a Map with names in small letters, with what it lacks missing", async () => {
+  test("accepts a Map with names in lower case", async () => {
     const kinds = [relay(), event].map((headers) =>
       verifyDelivery(new Map(Object.entries(headers)) as never, BODY, SECRET, { now: AT }),
     );
@@ -177,13 +177,13 @@ describe("forms of headers and bodies", () => {
     await expect(none).rejects.toThrow("the header X-Svc-Signature is missing");
   });
 
-  test("a body that was parsed is refused", async () => {
+  test("rejects a parsed body", async () => {
     const parsed = { a: 1 } as unknown as string;
     await expect(verifyDelivery(signed, parsed, SECRET, { now: AT })).rejects.toThrow(TypeError);
   });
 });
 
-describe("what is refused", () => {
+describe("rejected deliveries", () => {
   test.each<[string, Record<string, string | string[]>, string, string]>([
     ["no signature", { "x-svc-timestamp": String(AT) }, BODY, "the header X-Svc-Signature is missing"],
     [
@@ -269,7 +269,7 @@ describe("what is refused", () => {
     expect(await verified).toBe(passes);
   });
 
-  test("the tolerance can be set", async () => {
+  test("accepts a custom tolerance", async () => {
     const at = (toleranceMs: number) =>
       verifyDelivery(relay(), BODY, SECRET, { now: AT + 1_000, toleranceMs });
     expect((await at(1_000)).kind).toBe("relay");

@@ -47,7 +47,7 @@ afterAll(async () => {
 
 test("the pages have examples", () => expect(BLOCKS.length).toBeGreaterThan(8));
 
-test("their types hold", async () => {
+test("type-checks the examples", async () => {
   expect(
     await stranger.check(
       "bundler",
@@ -57,7 +57,7 @@ test("their types hold", async () => {
 });
 
 test.each(BLOCKS.map((block, at) => [at, block.trim().split("\n").slice(-1)[0] ?? "", block] as const))(
-  "example %i prints what it says: %s",
+  "example %i prints its documented output: %s",
   async (at, _, block) => {
     const { key } = await server.account({ tier: "unlimited" });
     const { out, error, code } = await run(at, key);

@@ -44,7 +44,7 @@ function breakable(): { fetch: FetchLike; broken: boolean } {
 }
 
 describe("withLock", () => {
-  test.concurrent("holds the lock while the function runs, gives its result, and releases", async () => {
+  test.concurrent("holds the lock while the function runs, returns its result, and releases", async () => {
     const seen = await client().withLock("a", async (lock) => {
       expect(await isLocked("a")).toBe(true);
       expect(lock.signal.aborted).toBe(false);
@@ -62,7 +62,7 @@ describe("withLock", () => {
     expect(await isLocked("b")).toBe(false);
   });
 
-  test.concurrent("lets one in at a time, in order, with rising fencing tokens", async () => {
+  test.concurrent("runs one function at a time, in order, with increasing fencing tokens", async () => {
     const tokens: number[] = [];
     let inside = 0;
     const work = async ({ fencingToken }: HeldLock): Promise<void> => {
@@ -78,7 +78,7 @@ describe("withLock", () => {
     expect(new Set(tokens).size).toBe(20);
   });
 
-  test.concurrent("renews it: work may take longer than the lock's time", async () => {
+  test.concurrent("renews the lock for work that takes longer than its TTL", async () => {
     const recorder = createRecorder();
     await client(recorder.fetch).withLock(
       "d",
@@ -96,7 +96,7 @@ describe("withLock", () => {
     expect(await isLocked("d")).toBe(false);
   });
 
-  test.concurrent("says when the lock is held by others for too long", async () => {
+  test.concurrent("throws if others hold the lock for too long", async () => {
     const other = await client().locks.acquire("e", { ttlMs: 30_000 });
     const error = await client()
       .withLock("e", () => "never", { waitMs: 1_000 })
@@ -105,7 +105,7 @@ describe("withLock", () => {
     expect(await client().locks.release("e", other.token)).toEqual({ status: "released" });
   });
 
-  test.concurrent("a lock that cannot be renewed is lost when its time is over, and the function is told", async () => {
+  test.concurrent("aborts the function when a lock that cannot be renewed expires", async () => {
     const network = breakable();
     const startedAt = performance.now();
     const error = await client(network.fetch)
@@ -125,7 +125,7 @@ describe("withLock", () => {
     expect(error.message).toBe("The lock f was lost: it could not be renewed in time.");
   });
 
-  test.concurrent("a short outage loses nothing", async () => {
+  test.concurrent("keeps the lock during a short outage", async () => {
     const network = breakable();
     await client(network.fetch).withLock(
       "g",
@@ -140,7 +140,7 @@ describe("withLock", () => {
     );
   });
 
-  test.concurrent("a renewal that is answered during the release changes nothing any more", async () => {
+  test.concurrent("ignores a renewal that completes during the release", async () => {
     let renewals = 0;
     const slow: FetchLike = async (url, init) => {
       const response = await fetch(url, init);
@@ -163,7 +163,7 @@ describe("withLock", () => {
     expect(renewals).toBe(2);
   });
 
-  test.concurrent("a lock that another one has got is lost at the next renewal", async () => {
+  test.concurrent("detects at the next renewal that another client holds the lock", async () => {
     let thief = "";
     const error = await client()
       .withLock(
@@ -180,7 +180,7 @@ describe("withLock", () => {
     expect(await client().locks.release("h", thief)).toEqual({ status: "released" });
   });
 
-  test.concurrent("a lock that was free in between is lost, even if nobody else has it, and is left free", async () => {
+  test.concurrent("reports a lock that was free in between as lost and leaves it free", async () => {
     const error = await client()
       .withLock(
         "i",
@@ -197,7 +197,7 @@ describe("withLock", () => {
     expect(await isLocked("i")).toBe(false);
   });
 
-  test.concurrent("work that ends well under a lost lock is told of it", async () => {
+  test.concurrent("throws lock_lost also if the function succeeded", async () => {
     const work = async ({ token }: HeldLock): Promise<string> => {
       await client().locks.release("j", token);
       return "done";
@@ -210,14 +210,14 @@ describe("withLock", () => {
   });
 
   // Alone: it holds everyone else up, too.
-  test("a program that stood still for longer than the lock's time is told", async () => {
+  test("detects that the process was suspended for longer than the TTL", async () => {
     const error = await client()
       .withLock("k", () => Bun.sleepSync(1.3 * TTL_MS), { ttlMs: TTL_MS })
       .catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "lock_lost" });
   });
 
-  test.concurrent("the caller's signal ends the wait, and the place in the line is given up", async () => {
+  test.concurrent("cancels the wait by the caller's signal and leaves the queue", async () => {
     const other = await client().locks.acquire("l", { ttlMs: 30_000 });
     const controller = new AbortController();
     const waiting = client()
@@ -230,7 +230,7 @@ describe("withLock", () => {
     await client().locks.release("l", other.token);
   });
 
-  test.concurrent("later on it reaches the function, which ends as it likes", async () => {
+  test.concurrent("passes the signal on to the running function", async () => {
     const controller = new AbortController();
     const result = await client().withLock(
       "m",
@@ -246,7 +246,7 @@ describe("withLock", () => {
   });
 });
 
-describe("a server that stops answering", () => {
+describe("a server that stops responding", () => {
   /** A `fetch` that grants once, late, and then hangs until it is given up. */
   function grantsOnce(afterMs: number): FetchLike {
     let asked = 0;
@@ -262,13 +262,13 @@ describe("a server that stops answering", () => {
     };
   }
 
-  test.concurrent("holds nobody's result up for longer than the lock's time", async () => {
+  test.concurrent("delays a result for at most the TTL", async () => {
     const startedAt = performance.now();
     expect(await client(grantsOnce(0)).withLock("k", () => "done", { ttlMs: 1_500 })).toBe("done");
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
-  test.concurrent("lets go of whoever gives up between the grant and the work", async () => {
+  test.concurrent("releases a lock whose caller cancels between grant and work", async () => {
     const signal = AbortSignal.timeout(2_400);
     const options = { ttlMs: 6_000, signal };
     let worked = false;
@@ -287,7 +287,7 @@ describe("a server that stops answering", () => {
     expect(worked).toBe(false);
   });
 
-  test.concurrent("does not let the work begin when the lock's time was over before it was confirmed", async () => {
+  test.concurrent("does not start the work if the lock expired before it was confirmed", async () => {
     const refusing = lateLocks(1_000, () =>
       Promise.reject(new NinefoldError("busy", { code: "rate_limit_exceeded" })),
     );
@@ -316,7 +316,7 @@ function lateLocks(afterMs: number, renew: () => Promise<never>): Locks {
 }
 
 describe("acquire", () => {
-  test.concurrent("asks again with the same token after an answer that was lost: the same lock", async () => {
+  test.concurrent("retries with the same token after a lost response and gets the same lock", async () => {
     let lost = 0;
     const forgetful: FetchLike = async (url, init) => {
       const response = await fetch(url, init);
@@ -330,7 +330,7 @@ describe("acquire", () => {
     expect(await client().locks.release("n", lock.token)).toEqual({ status: "released" });
   });
 
-  test.concurrent("waits an outage of the server out, for as long as it was to wait", async () => {
+  test.concurrent("continues to wait through an outage, for the remaining time", async () => {
     const down = { instead: "cut" } as const;
     const granted = {
       body: { status: "acquired", token: "t", fencing_token: 1, key: "k", reentrant: false },
@@ -347,7 +347,7 @@ describe("acquire", () => {
     expect(waits[3]).toBeLessThan(60_000 - 250 - 500 - 1_000);
   });
 
-  test.concurrent("what ends without an answer is released, in case it was granted", async () => {
+  test.concurrent("releases the lock after an acquire without a response", async () => {
     using stub = await startStub({ instead: "cut" });
     const nf = new Ninefold({ url: stub.url, apiKey: key, retries: 0 });
     expect(await nf.locks.acquire("k").catch((error) => error)).toMatchObject({ code: "connection_failed" });
@@ -357,7 +357,7 @@ describe("acquire", () => {
     expect(JSON.parse(release?.body ?? "").token).toBe(JSON.parse(acquire?.body ?? "").token);
   });
 
-  test.concurrent("so is what a proxy has answered, but not what was refused or never sent", async () => {
+  test.concurrent("releases after a response of a proxy, but not after a rejection or an unsent request", async () => {
     using stub = await startStub({ status: 504, body: "" }, {}, apiError(408, "timeout"));
     const nf = new Ninefold({ url: stub.url, apiKey: key, retries: 0 });
     await nf.locks.acquire("k").catch(() => {});
@@ -369,7 +369,7 @@ describe("acquire", () => {
     expect(ends).toEqual(["acquire", "release", "acquire"]);
   });
 
-  test.concurrent("a token of the caller's own is never released behind its back", async () => {
+  test.concurrent("does not release a token of the caller", async () => {
     using stub = await startStub({ instead: "cut" });
     const nf = new Ninefold({ url: stub.url, apiKey: key, retries: 0 });
     await nf.locks.acquire("k", { token: crypto.randomUUID() }).catch(() => {});

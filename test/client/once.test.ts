@@ -21,7 +21,7 @@ afterAll(async () => {
   await sink.stop();
 });
 
-test("a change that outlasts its attempt is done once: the repeat waits for the first one's answer", async () => {
+test("a change that takes longer than its attempt happens once: the retry waits for the first response", async () => {
   sink.answersBy(() => Bun.sleep(TARGET_MS).then(() => new Response("well")));
   const statuses: (readonly [status: number, retryAfter: string | null])[] = [];
   const watched: FetchLike = async (url, init) => {

@@ -287,7 +287,7 @@ test("monitors", async () => {
 });
 
 test("incidents and channels", () => callIncidents(nf));
-test("planned work", () => callMaintenance(nf));
+test("maintenance", () => callMaintenance(nf));
 test("status pages", () => callPages(nf));
 test("deliveries", () => callDeliveries(nf, server));
 test("schedules", () => callSchedules(nf));
@@ -315,7 +315,7 @@ test("the notary", async () => {
   expect((await nf.notary.storage.get()).bucket).toBe("receipts");
 });
 
-test("what has no method goes by request, with the whole answer", async () => {
+test("request sends any request and returns the complete response", async () => {
   const { status, body, requestId, headers } = await nf.request("POST", "/v1/meter/raw/refill", {
     amount: 2,
   });
@@ -334,7 +334,7 @@ const PUBLIC = ["status.page", "status.feed", "status.incident", "status.badge"]
 /** For reverse proxies. */
 const PROXIES = ["check.http"];
 
-test("no operation of the API is missing, and none was called by another's name", () => {
+test("covers every operation of the API", () => {
   const text = readFileSync(join(import.meta.dir, "../golden/routes.txt"), "utf8");
   const rows = text.trimEnd().split("\n").slice(1);
   const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");

@@ -58,7 +58,7 @@ console.log(JSON.stringify({
 `;
 
 describe("installed from its tarball", () => {
-  test("it brings nothing along", () => {
+  test("has no dependencies", () => {
     const manifest = JSON.parse(
       readFileSync(join(stranger.folder, "node_modules/ninefold/package.json"), "utf8"),
     );
@@ -90,7 +90,7 @@ describe("installed from its tarball", () => {
     });
   });
 
-  test.each(RUNTIMES)("in %s a wait may take longer than the platform's fetch", async (name, command) => {
+  test.each(RUNTIMES)("in %s a wait can take longer than the platform's fetch", async (name, command) => {
     stranger.write("wait.js", WAIT);
     const environment = { NINEFOLD_URL: realTime.url, NINEFOLD_API_KEY: realTime.key };
     const { out, error } = await stranger.run([command, "wait.js", name], environment);
@@ -102,7 +102,7 @@ describe("installed from its tarball", () => {
   });
 
   test.each(["bundler", "nodenext"] as const)(
-    "its types hold under %s",
+    "its types are valid under %s",
     async (resolution) => {
       stranger.write("good.ts", TYPED);
       const wrong = WRONG.map((_, at) => `wrong-${at}.ts`);
@@ -114,26 +114,29 @@ describe("installed from its tarball", () => {
     CHECK_TIMEOUT_MS,
   );
 
-  test.each(RUNTIMES)("in %s the bare name says what to import", async (_, command) => {
-    const ways = [
-      'import "ninefold";',
-      'import Ninefold from "ninefold"; console.log(Ninefold);',
-      'import { Ninefold } from "ninefold"; console.log(Ninefold);',
-      'import { startNinefold } from "ninefold"; console.log(startNinefold);',
-      'import { createRequire } from "node:module"; createRequire(import.meta.url)("ninefold");',
-    ];
-    for (const way of ways) {
-      stranger.write("bare.js", way);
-      const { error, code } = await stranger.run([command, "bare.js"]);
-      expect(code).toBe(1);
-      expect(error).toContain(
-        'There is nothing in "ninefold" itself. Write one of: import { Ninefold } from "ninefold/client"',
-      );
-    }
-  });
+  test.each(RUNTIMES)(
+    "in %s an import of the bare name throws an error with the right imports",
+    async (_, command) => {
+      const ways = [
+        'import "ninefold";',
+        'import Ninefold from "ninefold"; console.log(Ninefold);',
+        'import { Ninefold } from "ninefold"; console.log(Ninefold);',
+        'import { startNinefold } from "ninefold"; console.log(startNinefold);',
+        'import { createRequire } from "node:module"; createRequire(import.meta.url)("ninefold");',
+      ];
+      for (const way of ways) {
+        stranger.write("bare.js", way);
+        const { error, code } = await stranger.run([command, "bare.js"]);
+        expect(code).toBe(1);
+        expect(error).toContain(
+          'There is nothing in "ninefold" itself. Write one of: import { Ninefold } from "ninefold/client"',
+        );
+      }
+    },
+  );
 
   test.each(["bundler", "nodenext"] as const)(
-    "and the compiler says it under %s",
+    "the compiler reports the bare name under %s",
     async (resolution) => {
       stranger.write("bare.ts", 'import { Ninefold } from "ninefold";\nnew Ninefold({ url: "" });\n');
       expect(await stranger.check(resolution, ["bare.ts"])).toContain(
@@ -143,7 +146,7 @@ describe("installed from its tarball", () => {
     CHECK_TIMEOUT_MS,
   );
 
-  test("bundled for browsers it asks for nothing of Node", async () => {
+  test("its bundle for browsers imports nothing of Node", async () => {
     stranger.write("page.js", SCRIPT);
     const entrypoints = [join(stranger.folder, "page.js")];
     const { outputs, logs } = await Bun.build({ entrypoints, target: "browser" });

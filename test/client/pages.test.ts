@@ -21,7 +21,7 @@ function paths(): string[] {
   return recorder.requests.splice(0).map(({ path }) => path.replace(/cursor=[^&]+/, "cursor=…"));
 }
 
-test("a list is read page by page, as few requests as can be", async () => {
+test("a list is loaded by page with as few requests as possible", async () => {
   paths();
   const balances: number[] = [];
   for await (const entry of nf.meter("m").history()) balances.push(entry.balance_after);
@@ -35,7 +35,7 @@ test("a list is read page by page, as few requests as can be", async () => {
   );
 });
 
-test("no further than it is looked at", async () => {
+test("loads only the pages that are read", async () => {
   paths();
   for await (const entry of nf.meter("m").history({ limit: 10 })) {
     if (entry.sequence > 0) break;
@@ -45,7 +45,7 @@ test("no further than it is looked at", async () => {
   expect(paths()).toEqual([]);
 });
 
-test("one page is what the API answers; its cursor leads on", async () => {
+test("page() returns the API's page with its cursor", async () => {
   paths();
   const first = await nf.meter("m").history().page();
   expect(first.entries).toHaveLength(50);
@@ -60,14 +60,14 @@ test("one page is what the API answers; its cursor leads on", async () => {
   expect(sizes).toEqual([100, 100, 30]);
 });
 
-test("keys, whose cursor has another name", async () => {
+test("lists keys, whose cursor has another name", async () => {
   for (const name of ["a", "b", "c"]) await nf.keys.create({ prefix: "acme", name, scopes: ["x"] });
   const names: string[] = [];
   for await (const key of nf.keys.list({ limit: 2 })) names.push(key.name);
   expect(names).toEqual(["c", "b", "a"]);
 });
 
-test("a signal ends a walk between two pages", async () => {
+test("a signal cancels the iteration between two pages", async () => {
   const controller = new AbortController();
   const walk = async (): Promise<number> => {
     let seen = 0;

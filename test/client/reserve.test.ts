@@ -34,7 +34,7 @@ async function begin(lost: (path: string) => boolean = () => false) {
 
 const using = (used: number) => async (): Promise<Used<string>> => ({ used, result: "done" });
 
-test("what the function used is captured, and its result handed on", async () => {
+test("captures the used amount and returns the result", async () => {
   const { nf, meter, state } = await begin();
   const seen = await nf.reserve(meter.id, { amount: 60 }, ({ available, status }) => ({
     used: 45,
@@ -47,7 +47,7 @@ test("what the function used is captured, and its result handed on", async () =>
   expect(await state()).toEqual([0, 0]);
 });
 
-test("what the function throws releases the hold, whether it throws at once or later", async () => {
+test("releases the hold if the function throws immediately or later", async () => {
   const { nf, meter, state, asked } = await begin();
   const failing = nf.reserve(meter.id, { amount: 60 }, async () => Promise.reject(new Error("later")));
   await expect(failing).rejects.toThrow("later");
@@ -59,7 +59,7 @@ test("what the function throws releases the hold, whether it throws at once or l
   expect(asked.filter((name) => name === "capture")).toEqual([]);
 });
 
-test("without enough, the function does not run", async () => {
+test("does not run the function without enough credits", async () => {
   const { nf, meter } = await begin();
   let ran = false;
   const poor = nf.reserve(meter.id, { amount: 101 }, () => {
@@ -70,7 +70,7 @@ test("without enough, the function does not run", async () => {
   expect(ran).toBe(false);
 });
 
-test("a capture whose answer was lost is not followed by a release", async () => {
+test("does not release after a capture whose response was lost", async () => {
   const { nf, meter, asked, state } = await begin((path) => path.endsWith("/capture"));
   await expect(nf.reserve(meter.id, { amount: 60 }, using(45))).rejects.toMatchObject({
     code: "connection_failed",
@@ -81,7 +81,7 @@ test("a capture whose answer was lost is not followed by a release", async () =>
   expect(hold).toMatchObject({ status: "captured", captured: 45 });
 });
 
-test("a hold whose answer was lost is released in the background, but for one whose id was given", async () => {
+test("releases a hold whose response was lost in the background, unless its id was given", async () => {
   const { nf, meter, asked, state } = await begin((path) => path.endsWith("/holds"));
   await expect(nf.reserve(meter.id, { amount: 60 }, using(1))).rejects.toThrow();
   for (let turn = 0; turn < 100 && (await state())[1] !== 0; turn += 1) await Bun.sleep(10);
@@ -94,7 +94,7 @@ test("a hold whose answer was lost is released in the background, but for one wh
   expect(await state()).toEqual([100, 60]);
 });
 
-test("a hold that has ended runs nothing; one that ends meanwhile is made up for by a deduction", async () => {
+test("does not run for a closed hold; deducts the amount of a hold that expires meanwhile", async () => {
   const { nf, meter, state } = await begin();
   const body = { amount: 60, hold_id: `late-${meters}`, ttl_seconds: 60 };
   const late = await nf.reserve(meter.id, body, async () => {

@@ -23,7 +23,7 @@ const call = {
   raw: (nf: Ninefold) => nf.request("POST", "/v1/meter/m/deduct", { amount: 3 }),
 };
 
-describe("what is tried again", () => {
+describe("retries", () => {
   test.concurrent.each<[name: keyof typeof call, first: StubAnswer, requests: number]>([
     ["deduct", BUSY, 2],
     ["deduct", LIMITED, 2],
@@ -63,7 +63,7 @@ describe("what is tried again", () => {
     expect(outcome).toBe(requests === 2 ? "answered" : "refused");
   });
 
-  test("until the retries are used up, and then the last error is thrown", async () => {
+  test("throws the last error after all retries", async () => {
     using stub = await startStub(CUT, CUT, BUSY);
     const nf = new Ninefold({ url: stub.url, apiKey: KEY });
     const error = await nf
@@ -74,7 +74,7 @@ describe("what is tried again", () => {
     expect(stub.requests).toHaveLength(3);
   });
 
-  test("a first attempt that is still worked on uses up one retry, for as long as an attempt may take", async () => {
+  test("counts waiting for a first attempt in progress as one retry, up to the timeout", async () => {
     const running = apiError(409, "conflict", { "Retry-After": "0" });
     using stub = await startStub(CUT, running, running, running, BALANCE);
     const nf = new Ninefold({ url: stub.url, apiKey: KEY, retries: 1 });
@@ -88,7 +88,7 @@ describe("what is tried again", () => {
     expect(endless.requests.length).toBeLessThanOrEqual(8);
   });
 
-  test("never with retries: 0", async () => {
+  test("does not retry with retries 0", async () => {
     using stub = await startStub(BUSY);
     const nf = new Ninefold({ url: stub.url, apiKey: KEY, retries: 0 });
     await expect(nf.ping()).rejects.toThrow("a service_unavailable");
@@ -96,7 +96,7 @@ describe("what is tried again", () => {
     expect(stub.requests).toHaveLength(2);
   });
 
-  test("not when the server asks for a longer wait than anyone should be kept in", async () => {
+  test("does not retry if Retry-After exceeds the maximum", async () => {
     using stub = await startStub(apiError(429, "rate_limit_exceeded", { "Retry-After": "3600" }));
     const nf = new Ninefold({ url: stub.url, apiKey: KEY });
     const error = await nf.account.rotateKey().catch((thrown) => thrown);
@@ -106,7 +106,7 @@ describe("what is tried again", () => {
 });
 
 describe("the Idempotency-Key", () => {
-  test("is the same over the retries of a call, and another one for the next call", async () => {
+  test("is the same for all retries of a call and different for the next call", async () => {
     using stub = await startStub(CUT, BUSY, BALANCE, BALANCE);
     const nf = new Ninefold({ url: stub.url, apiKey: KEY });
     await nf.meter("m").deduct(3);
@@ -142,7 +142,7 @@ describe("the Idempotency-Key", () => {
     else expect(request?.idempotencyKey).toBe(expected);
   });
 
-  test("the API key goes with what needs one, and with nothing else", async () => {
+  test("sends the API key only with requests that require it", async () => {
     using stub = await startStub(BALANCE);
     const nf = new Ninefold({ url: `${stub.url}/`, apiKey: KEY });
     for (const send of [call.balance, call.signup, call.send, (one: Ninefold) => one.ping()]) await send(nf);
@@ -156,7 +156,7 @@ describe("the Idempotency-Key", () => {
 });
 
 describe("waits", () => {
-  test("end when the caller gives up, with the caller's reason", async () => {
+  test("are cancelled with the caller's reason", async () => {
     using stub = await startStub(apiError(503, "service_unavailable", { "Retry-After": "20" }));
     const nf = new Ninefold({ url: stub.url, apiKey: KEY });
     const controller = new AbortController();
@@ -168,7 +168,7 @@ describe("waits", () => {
     expect(stub.requests).toHaveLength(1);
   });
 
-  test("a request under way ends, too, and one that is given up before is not sent", async () => {
+  test("cancels a request in flight, and does not send one that was cancelled before", async () => {
     using stub = await startStub({ instead: "hang" });
     const nf = new Ninefold({ url: stub.url, apiKey: KEY });
     const controller = new AbortController();
@@ -183,14 +183,14 @@ describe("waits", () => {
     expect(stub.requests).toHaveLength(1);
   });
 
-  test("an attempt that takes too long is given up and tried again", async () => {
+  test("retries an attempt after its timeout", async () => {
     using stub = await startStub({ instead: "hang" }, BALANCE);
     const nf = new Ninefold({ url: stub.url, apiKey: KEY, timeoutMs: 50 });
     expect(await nf.meter("m").deduct(1)).toEqual({ balance: 7, meter_id: "m" });
     expect(stub.requests).toHaveLength(2);
   });
 
-  test("with a fallback for a flag nobody waits: one attempt, and it is the answer", async () => {
+  test("returns the fallback of a flag after one attempt", async () => {
     using stub = await startStub({ instead: "hang" }, CUT, BUSY, {
       body: { enabled: true, flag_key: "beta" },
     });
@@ -204,7 +204,7 @@ describe("waits", () => {
     expect(await given.catch((reason) => reason)).toBe("enough");
   });
 
-  test("without retries that is an error of its own kind", async () => {
+  test("throws a connection error without retries", async () => {
     using stub = await startStub({ instead: "hang" });
     const error = await new Ninefold({ url: stub.url, apiKey: null, timeoutMs: 50 })
       .ping({ retries: 0 })
@@ -230,7 +230,7 @@ describe("waits", () => {
 });
 
 describe("errors", () => {
-  test("carry what the answer says", async () => {
+  test("contain the fields of the response", async () => {
     const extras = { balance: 2, meter_id: "m" };
     using stub = await startStub(apiError(402, "insufficient_balance", {}, extras));
     const error = await call.deduct(new Ninefold({ url: stub.url, apiKey: KEY })).catch((thrown) => thrown);
@@ -263,7 +263,7 @@ describe("errors", () => {
     expect(error).toMatchObject({ code: "unexpected_answer", message: `GET ${stub.url}/v1/ping ${message}` });
   });
 
-  test("say why there is no connection, and never the key", async () => {
+  test("contain the reason of a failed connection, and never the key", async () => {
     const nf = new Ninefold({ url: "http://127.0.0.1:9", apiKey: KEY, retries: 0 });
     const error = await nf.account.balance().catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "connection_failed", status: 0 });
@@ -309,15 +309,15 @@ describe("options", () => {
         ] as const,
     ),
     [{ url: "https://a.example", retries: -1 }, "retries must be 0 or a positive integer, not -1"],
-  ])("%o is refused", (options, message) => {
+  ])("rejects %o", (options, message) => {
     expect(() => new Ninefold({ apiKey: null, ...options })).toThrow(new TypeError(message));
   });
 
-  test("none at all are refused, too", () => {
+  test("rejects missing options", () => {
     expect(() => Reflect.construct(Ninefold, [])).toThrow("url is missing: pass the server's address");
   });
 
-  test("a page of another origin is told how the server comes to know it", async () => {
+  test("explains --cors-origins to a page of another origin", async () => {
     const nf = new Ninefold({
       url: "https://api.example/base",
       apiKey: null,
@@ -339,7 +339,7 @@ describe("options", () => {
     }
   });
 
-  test("a path before /v1 is kept, and parameters are encoded into theirs", async () => {
+  test("keeps a path prefix and encodes parameters", async () => {
     using stub = await startStub(BALANCE);
     const nf = new Ninefold({ url: `${stub.url}/ninefold/`, apiKey: KEY });
     await nf.keys.get("a/b?c");

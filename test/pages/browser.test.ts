@@ -185,7 +185,7 @@ async function drawnOn(page: Page): Promise<{ areas: Set<string>; summaries: Set
 describe("the page in a browser", () => {
   if (IS_LONG)
     test(
-      "draws every area and every operation without a fault",
+      "renders every area and every operation without an error",
       async () => {
         const visit = await Visit.begin();
         const { page } = visit;
@@ -227,7 +227,7 @@ describe("the page in a browser", () => {
   );
 
   test(
-    "tries a request with the reader's key, shows the server's answer, and forgets the key with the page",
+    "sends a request with the user's key, shows the response, and does not store the key",
     async () => {
       const account = await server.account({ balance: 50 });
       const visit = await Visit.begin({ colorScheme: "dark" }, inArea("Meter"));
@@ -252,7 +252,7 @@ describe("the page in a browser", () => {
   );
 
   test(
-    "shows an answer on a phone in the width of the screen, with no button over it",
+    "shows a response within the width of a phone, without a button over it",
     async () => {
       const visit = await Visit.begin(PHONE, inArea("Meter"));
       const box = await visit.operation("Refill a tenant meter");

@@ -20,20 +20,20 @@ describe("a text in a line that the console copies", () => {
     "\u0000".replace("\u0000", "\u0001"),
     "it's \\ \u0007 and 7",
     "\u0085 \u2028 \u202e ü 🎉",
-  ])("is one word that means the same: %j", async (text) => {
+  ])("is quoted as one word: %j", async (text) => {
     const word = quoted(text);
     expect(word).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
     expect(await read(word)).toBe(text);
     expect(await read(quotedIfNeeded(text))).toBe(text);
   });
 
-  test("an empty one is a word, too", () => {
+  test("is quoted also if it is empty", () => {
     expect(quotedIfNeeded("")).toBe("''");
   });
 });
 
 describe("a request as a line for curl", () => {
-  test("sends its body as it is", () => {
+  test("sends its body unchanged", () => {
     const line = curlLine("http://n.example", {
       method: "POST",
       path: "/v1/gate?a=[1]",
@@ -56,7 +56,7 @@ describe("a path of the console", () => {
     expect(filledPath("/v1/latch/{key}/release", { key: "a/b ü" })).toBe("/v1/latch/a%2Fb%20%C3%BC/release");
   });
 
-  test.each(["", ".", ".."])("does not take %j as an id", (key) => {
+  test.each(["", ".", ".."])("rejects %j as an id", (key) => {
     expect(() => filledPath("/v1/latch/{key}", { key })).toThrow("is not a valid id");
   });
 });

@@ -5,7 +5,7 @@ import { Console, useConsole } from "./console.ts";
 const server = useConsole({ args: ["--allow-private-targets", "127.0.0.0/8"] });
 
 test(
-  "a bucket with a recipe is made, set, sent a test event, and shows how it came in",
+  "creates a bucket with a recipe, updates it, sends a test event, and shows it",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;

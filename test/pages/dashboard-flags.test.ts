@@ -15,7 +15,7 @@ async function definition(key: string): Promise<Record<string, unknown>> {
 }
 
 test(
-  "a rule is added, conditions and shares in it, and saved as it was typed",
+  "adds a rule with conditions and a split, and saves it as typed",
   async () => {
     const visit = await enter("flags/dark-mode");
     const { page } = visit;
@@ -70,7 +70,7 @@ test(
 );
 
 test(
-  "variants of another type, and a new name that whatever serves it takes on",
+  "changes the type of variants, and renames a variant everywhere",
   async () => {
     await server.operator.post("/v1/gate", { flag_key: "theme", enabled: true });
     const visit = await enter("flags/theme");
@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  "rules are moved; a change from elsewhere does not cost what was typed",
+  "moves rules; a change by another client does not discard what was typed",
   async () => {
     const visit = await enter("flags/new-checkout");
     const { page } = visit;
@@ -138,7 +138,7 @@ test(
 );
 
 test(
-  "a flag goes to the archive and comes back",
+  "archives and restores a flag",
   async () => {
     const visit = await enter("flags");
     const { page } = visit;
@@ -156,7 +156,7 @@ test(
 );
 
 test(
-  "who gets what is told while a context is typed, and told anew when the flag is changed",
+  "evaluates the flag while a context is typed, and again after a change",
   async () => {
     await server.operator.post("/v1/gate", {
       flag_key: "trial",

@@ -6,7 +6,7 @@ import { Console, useFilledConsole } from "./console.ts";
 const server = useFilledConsole();
 
 test(
-  "a heartbeat is made, shows the line that pings it and its pings, and is changed",
+  "creates a heartbeat, shows its ping command and pings, and updates it",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;

@@ -16,7 +16,7 @@ afterAll(async () => {
 }, TIMEOUT_MS);
 
 test(
-  "a channel is made, tested, changed without its secret, chosen by a monitor, and goes",
+  "creates a channel, tests it, updates it without its secret, selects it for a monitor, and deletes it",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;
@@ -66,7 +66,7 @@ test(
 );
 
 test(
-  "an outage shows as an incident, which is acknowledged; one of people is opened, published and resolved",
+  "shows and acknowledges the incident of an outage; creates, publishes and resolves a manual one",
   async () => {
     sink.answers(500);
     const monitor = { url: sink.url("/site"), interval: 300_000, name: "Basket" };

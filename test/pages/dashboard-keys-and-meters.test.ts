@@ -6,7 +6,7 @@ const server = useFilledConsole();
 
 describe("keys", () => {
   test(
-    "a new one shows its secret once; Escape asks; what was kept is gone from the page",
+    "shows the secret of a new key once, asks before Escape discards it, and removes it from the page",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -33,7 +33,7 @@ describe("keys", () => {
   );
 
   test(
-    "a browser key evaluates flags, and through OpenFeature and nothing else",
+    "creates a browser key, which only evaluates flags through OpenFeature",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -53,7 +53,7 @@ describe("keys", () => {
   );
 
   test(
-    "one for a customer gets an owner, limits and uses; it is changed, paused, and shows how it was used",
+    "creates a customer's key with owner, limits and uses, updates and pauses it, and shows its usage",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -99,7 +99,7 @@ describe("keys", () => {
   );
 
   test(
-    "revoking asks, and then the key is revoked",
+    "asks before it revokes a key",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -113,9 +113,9 @@ describe("keys", () => {
   );
 });
 
-describe("trying a check", () => {
+describe("testing a check", () => {
   test(
-    "shows what the customer may do, takes what it says, and tells the key to nobody",
+    "shows the result, really takes uses and credits, and sends the key nowhere else",
     async () => {
       const terms = { name: "Tried", prefix: "till", scopes: ["orders:*"], owner_id: "tried" };
       const made = await server.operator.post("/v1/keys", terms);
@@ -152,7 +152,7 @@ describe("trying a check", () => {
 
 describe("meters", () => {
   test(
-    "what cannot be paid is said where it was entered, and the balance stays",
+    "shows the 402 next to the input and leaves the balance",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -170,9 +170,9 @@ describe("meters", () => {
   );
 });
 
-describe("what a meter has beside its balance", () => {
+describe("holds and plans of a meter", () => {
   test(
-    "a hold is released, and a plan is set and taken away",
+    "releases a hold, and sets and deletes a plan",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;

@@ -5,7 +5,7 @@ import { Console, useFilledConsole } from "./console.ts";
 const server = useFilledConsole();
 
 test(
-  "a page of another port of the host gets nothing by the session, although the cookie goes along",
+  "a page of another port cannot use the session, although the browser sends the cookie",
   async () => {
     const visit = await Console.enter(server);
     using other = Bun.serve({
@@ -37,7 +37,7 @@ test(
 );
 
 test(
-  "over plain HTTP in a local network: logging in, copying, checking receipts",
+  "logs in, copies and verifies receipts over plain HTTP in a local network",
   async () => {
     const context = await (await openBrowser()).newContext({ viewport: { width: 1280, height: 860 } });
     const page = await context.newPage();

@@ -34,7 +34,7 @@ async function letThemWait(account: AccountClient): Promise<void> {
 }
 
 test(
-  "what waits for more than ten minutes is late on its card, and credits are low below a tenth",
+  "cards show work that waits for more than ten minutes as late, and credits below a tenth as low",
   async () => {
     const held = Promise.withResolvers<number>();
     sink.answersBy(({ path }) => (path === "/held" ? held.promise.then(() => new Response()) : 500));
@@ -68,7 +68,7 @@ test(
 );
 
 test(
-  "an account that has nothing is told where to begin, until it has begun",
+  "a new account sees first steps until it has created something",
   async () => {
     const account = await server.account();
     const visit = await enter(account);
@@ -85,7 +85,7 @@ test(
 );
 
 test(
-  "monitors that are paused are listed by themselves",
+  "lists paused monitors separately",
   async () => {
     const account = await server.account();
     const made: string[] = [];

@@ -35,7 +35,7 @@ async function failed(count: number): Promise<string[]> {
 }
 
 test(
-  "a failed delivery shows what was sent and what came back, and is sent again; so are all of them",
+  "shows request and response of a failed delivery, and resends one or all",
   async () => {
     sink.answersBy(() => new Response("<b>no such hook</b>", { status: 404, headers: { "X-Trace": "abc" } }));
     const [first = ""] = await failed(3);
@@ -70,7 +70,7 @@ test(
 );
 
 test(
-  "the signing secret is shown, and rotated; away from it, it is nowhere",
+  "shows and rotates the signing secret, and removes it when the page is left",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  "a schedule is made, shows its next runs, runs now, pauses, and goes",
+  "creates a schedule, shows its next runs, runs, pauses and deletes it",
   async () => {
     sink.answersBy(() => 200);
     const visit = await Console.enter(server);
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  "an endpoint is made, its secret shown this once; a test event and a message arrive there, it is paused and enabled",
+  "creates an endpoint, shows its secret once, sends a test event and a message, pauses and enables it",
   async () => {
     sink.answersBy(() => 200);
     sink.take();
@@ -165,7 +165,7 @@ test(
 );
 
 test(
-  "an endpoint gets everything that the API takes, and is changed; a header that is covered is never sent back",
+  "edits every field of an endpoint and does not send masked headers back",
   async () => {
     sink.answersBy(() => 200);
     sink.take();

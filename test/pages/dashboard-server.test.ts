@@ -19,7 +19,7 @@ afterAll(async () => {
 }, TIMEOUT_MS);
 
 test(
-  "a backup is made at a press, appears by itself, and the page says how to restore it",
+  "starts a backup, lists it when it is complete, and shows how to restore it",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;
@@ -44,7 +44,7 @@ test(
 );
 
 test(
-  "the metrics are looked at again and again, and drawn as lines; settings show the options",
+  "samples the metrics repeatedly and draws them; settings show the options",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;
@@ -79,7 +79,7 @@ test(
 );
 
 test(
-  "who is not the operator has no such pages",
+  "hides these pages from other accounts",
   async () => {
     const account = await server.account({ tier: "pro" });
     const visit = await Console.enter(server, String(account.key));

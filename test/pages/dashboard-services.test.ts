@@ -6,7 +6,7 @@ const server = useFilledConsole();
 
 describe("a bucket's events", () => {
   test(
-    "are searched as one types, and the text stands in the address",
+    "are searched while typing, and the text is part of the address",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -29,7 +29,7 @@ describe("a bucket's events", () => {
   );
 
   test(
-    "show each try with what the target answered, and a new one at once",
+    "show each attempt with the target's response, and new ones immediately",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -54,7 +54,7 @@ describe("a bucket's events", () => {
   );
 
   test(
-    "many are replayed, and a bucket can wait to be fetched",
+    "are replayed in bulk, and a bucket can be set to pull",
     async () => {
       const { body } = await server.operator.post("/v1/catch/buckets", {
         target_url: `${server.url}/v1/ping`,
@@ -87,7 +87,7 @@ describe("a bucket's events", () => {
   );
 
   test(
-    "a bucket gets a name, and is called by it",
+    "a bucket is shown by its name",
     async () => {
       const { body } = await server.operator.post("/v1/catch/buckets", { target_url: server.url });
       const visit = await Console.enter(server);
@@ -109,7 +109,7 @@ describe("a bucket's events", () => {
 
 describe("monitors", () => {
   test(
-    "are made with their settings, changed, paused, and go on",
+    "are created with their settings, updated, paused and resumed",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -152,7 +152,7 @@ describe("monitors", () => {
 
 describe("maintenance", () => {
   test(
-    "is made for once and for again and again, is shown beside its monitors, and goes",
+    "is created once and recurring, shown with its monitors, and deleted",
     async () => {
       const { body } = await server.operator.post("/v1/pulse", {
         url: `${server.url}/v1/ping`,
@@ -196,7 +196,7 @@ describe("maintenance", () => {
   );
 
   test(
-    "is not needed where one monitor depends on another",
+    "a monitor can depend on another",
     async () => {
       const made = async (name: string) =>
         (await server.operator.post("/v1/pulse", { url: `${server.url}/v1/ping`, interval: 60_000, name }))
@@ -218,9 +218,9 @@ describe("maintenance", () => {
   );
 });
 
-describe("what an answer must be like", () => {
+describe("assertions on the response", () => {
   test(
-    "is set under More, shown, and stays when something else is changed",
+    "are set under More, shown, and kept by other changes",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -281,7 +281,7 @@ describe("what an answer must be like", () => {
 
 describe("the audit log", () => {
   test(
-    "shows the entry that the address names, however far down it stands",
+    "shows the entry in the address at any position",
     async () => {
       const account = await server.account({ tier: "scale" });
       for (let at = 0; at <= 60; at += 1)
@@ -303,7 +303,7 @@ describe("the audit log", () => {
   );
 
   test(
-    "is shown and downloaded for the time that is chosen",
+    "is shown and downloaded for the selected time",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;

@@ -16,7 +16,7 @@ function hide(visit: Console, hidden: boolean): Promise<unknown> {
 }
 
 test(
-  "a log-in link opens one session, leaves the address, and opens no second one",
+  "a login link opens one session, is removed from the address, and works once",
   async () => {
     const { body } = await server.operator.post("/v1/admin/login-links", {});
     const visit = await Console.open(server);
@@ -43,7 +43,7 @@ test(
 
 describe("an open page", () => {
   test(
-    "shows what another key changes, and holds no connection while nobody sees it",
+    "shows changes by other keys, and keeps no connection while hidden",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -69,7 +69,7 @@ describe("an open page", () => {
   );
 
   test(
-    "of a key without * offers no other project, and reads its own",
+    "of a key without * shows only its own project",
     async () => {
       await server.operator.post("/v1/projects", { name: "Other" });
       const key = { name: "Narrow", prefix: "sm", scopes: ["gate:read", "projects:read"] };
@@ -83,7 +83,7 @@ describe("an open page", () => {
   );
 
   test(
-    "asks for a key again when its own is revoked",
+    "requests a new login when its key is revoked",
     async () => {
       const key = { name: "Short", prefix: "sm", scopes: ["gate:read"] };
       const { body } = await server.operator.post("/v1/keys", key);

@@ -7,7 +7,7 @@ const server = useFilledConsole();
 
 describe("logging in", () => {
   test(
-    "a key that opens nothing is told so, and the right one is kept nowhere",
+    "rejects an invalid key, and does not store a valid one",
     async () => {
       const visit = await Console.open(server);
       await visit.page.getByLabel("API key").fill("sm_wrong");
@@ -31,7 +31,7 @@ describe("logging in", () => {
 
 describe("a key that may only read", () => {
   test(
-    "sees what it may, and what it may not do is disabled and says why",
+    "sees what its scopes allow; other actions are disabled with the reason",
     async () => {
       const scopes = ["keys:read", "gate:read", "catch:read", "pulse:read", "relay:read", "projects:read"];
       const { body } = await server.operator.post("/v1/keys", { name: "Reader", prefix: "sm", scopes });
@@ -63,7 +63,7 @@ describe("a key that may only read", () => {
 
 describe("flags", () => {
   test(
-    "are switched at once, and switched back by the message that says so",
+    "are switched immediately, and switched back from the message",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -84,7 +84,7 @@ describe("flags", () => {
 
 describe("a webhook's body", () => {
   test(
-    "stays text, whatever stands in it, and the raw view has its exact bytes",
+    "is shown as text, and the raw view has the exact bytes",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -106,7 +106,7 @@ describe("a webhook's body", () => {
   );
 
   test(
-    "deleting its bucket takes the bucket's name",
+    "deleting a bucket requires typing its name",
     async () => {
       const { body } = await server.operator.post("/v1/catch/buckets", { target_url: server.url });
       const id = String(body["id"]);
@@ -137,7 +137,7 @@ describe("the notary's receipts", () => {
     ["a chain out of order", lines.toReversed().join("\n"), "Not a complete chain"],
     ["no receipt", "hello", "The receipt is not valid"],
   ])(
-    "are checked in the browser: %s",
+    "are verified in the browser: %s",
     async (_, text, outcome) => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -156,7 +156,7 @@ describe("the notary's receipts", () => {
 
 describe("the keyboard", () => {
   test(
-    "finds every command, walks the rows, and can be switched off",
+    "finds every command, moves through rows, and can be turned off",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -190,7 +190,7 @@ describe("the keyboard", () => {
   );
 
   test(
-    "the theme is kept in this browser",
+    "stores the theme in the browser",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -212,7 +212,7 @@ describe("the keyboard", () => {
 
 describe("another project", () => {
   test(
-    "is worked in once it is chosen, and said with every request",
+    "is sent with every request once it is selected",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;

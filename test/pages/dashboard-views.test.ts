@@ -107,7 +107,7 @@ async function walkViews(walk: Walk): Promise<string[]> {
 }
 
 test.each(LOOKS)(
-  "every page, %s: nothing that axe finds, nothing to scroll sideways, no error in the console",
+  "every page, %s: no findings of axe, no horizontal scrolling, no error in the console",
   async (_, at, look, scope) => {
     const server = servers[at] as TestServer;
     const visit = await Console.open(server, look);

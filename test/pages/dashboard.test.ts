@@ -29,7 +29,7 @@ async function linked(): Promise<string[]> {
 }
 
 describe("the console's page", () => {
-  test("may load nothing but its own, makes no markup of texts, and says so", async () => {
+  test("has a policy that allows only its own files and no markup from texts", async () => {
     const answer = await raw("/dashboard/");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -52,7 +52,7 @@ describe("the console's page", () => {
     expect(text).not.toMatch(/<script(?![^>]* src=)|<style|style=| on\w+=/);
   });
 
-  test("everything that it loads is there, and kept for ever", async () => {
+  test("loads only existing files, which are cached as immutable", async () => {
     const paths = await linked();
     expect(paths.map((path) => path.slice(path.lastIndexOf(".")))).toContainValues([".js", ".css"]);
     for (const path of paths) {
@@ -63,13 +63,13 @@ describe("the console's page", () => {
     }
   });
 
-  test("without the slash it is led to its place, relative to where a proxy put it", async () => {
+  test("redirects to the path with a slash, relative to a proxy's prefix", async () => {
     const answer = await raw("/dashboard");
     expect(answer.status).toBe(302);
     expect(answer.headers.get("location")).toBe("dashboard/");
   });
 
-  test("only GET and HEAD, and nothing beside its files", async () => {
+  test("accepts only GET and HEAD of its files", async () => {
     expectError(await server.client(null).post("/dashboard/"), "not_found");
     expect((await raw("/dashboard/", {}, "HEAD")).status).toBe(200);
     expectError(await server.client(null).get("/dashboard/files.js"), "not_found");
@@ -80,7 +80,7 @@ describe("the console's page", () => {
 describe("the files of the console", () => {
   const files = readdirSync(BUILT).filter((name) => /\.(js|css|html)$/.test(name) && name !== "files.js");
 
-  test(`weigh at most ${FIRST_LOAD_MAX} bytes at the first load`, async () => {
+  test(`have at most ${FIRST_LOAD_MAX} bytes at the first load`, async () => {
     const sizes = await Promise.all(
       ["/dashboard/", ...(await linked())].map(
         async (path) => (await (await raw(path, { "accept-encoding": "gzip" })).bytes()).length,
@@ -91,7 +91,7 @@ describe("the files of the console", () => {
     expect(sum).toBeLessThanOrEqual(FIRST_LOAD_MAX);
   });
 
-  test("the verifier and pages that few look at come when they are needed", async () => {
+  test("load the verifier and rare pages on demand", async () => {
     const first = (await linked()).map((path) => path.slice("/dashboard/".length));
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
     expect(later.map((name) => name.replace(/-\w+\.js$/, "")).sort()).toEqual([
@@ -101,7 +101,7 @@ describe("the files of the console", () => {
     ]);
   });
 
-  test.each(files)("%s makes no code and no markup of texts, and names no other host", (name) => {
+  test.each(files)("%s evaluates no code, creates no markup from texts, and names no other host", (name) => {
     const text = readFileSync(join(BUILT, name), "utf8");
     expect(text).not.toMatch(/\beval\(|new Function|\.outerHTML\s*=|document\.write|insertAdjacentHTML/);
     // Preact's own, behind dangerouslySetInnerHTML, which the console does not use.
@@ -120,12 +120,12 @@ describe("--dashboard off", () => {
   });
   afterAll(() => without.stop());
 
-  test("leaves the console out", async () => {
+  test("does not serve the console", async () => {
     for (const path of ["/dashboard", "/dashboard/"])
       expectError(await without.client(null).get(path), "not_found");
   });
 
-  test("leads a browser at the root to the description of the API", async () => {
+  test("redirects a browser at the root to the API reference", async () => {
     const answer = await fetch(without.url, { headers: { accept: "text/html" }, redirect: "manual" });
     expect(answer.headers.get("location")).toBe("docs");
   });

@@ -25,22 +25,19 @@ async function linked(): Promise<string[]> {
     .map((address) => new URL(address, `${server.url}/docs`).pathname);
 }
 
-describe("the way to the page", () => {
-  test("a browser at the root is led there", async () => {
+describe("the root path", () => {
+  test("redirects a browser", async () => {
     const answer = await raw("/", HTML);
     expect(answer.status).toBe(302);
     expect(answer.headers.get("location")).toBe("dashboard/");
     expect(answer.headers.get("vary")).toBe("Accept, Origin");
   });
 
-  test.each(["*/*", "application/json", ""])(
-    "a program at the root reads that there is nothing (%p)",
-    async (accept) => {
-      const answer = await server.client(null).get("/", { headers: { accept } });
-      const { error } = expectError(answer, "not_found");
-      expect(error.message).toBe("There is no GET /.");
-    },
-  );
+  test.each(["*/*", "application/json", ""])("returns 404 to other clients (%p)", async (accept) => {
+    const answer = await server.client(null).get("/", { headers: { accept } });
+    const { error } = expectError(answer, "not_found");
+    expect(error.message).toBe("There is no GET /.");
+  });
 
   test.each(["/", "/docs", "/docs/page.js"])("only GET and HEAD: %s", async (path) => {
     expectError(await server.client(null).post(path), "not_found");
@@ -49,7 +46,7 @@ describe("the way to the page", () => {
 });
 
 describe("the page", () => {
-  test("is public HTML that may load nothing but its own, and says so", async () => {
+  test("is public HTML with a policy that allows only its own files", async () => {
     const answer = await raw("/docs");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -69,7 +66,7 @@ describe("the page", () => {
     expect(html).not.toMatch(/<script(?![^>]* src=)|<style|style=| on\w+=/);
   });
 
-  test("everything that it links is there", async () => {
+  test("links only to existing files", async () => {
     const paths = await linked();
     expect(paths).toContain("/openapi.json");
     expect(paths.filter((path) => path.endsWith(".js")).length).toBe(2);
@@ -81,7 +78,7 @@ describe("the page", () => {
     }
   });
 
-  test("what has a version in its path is kept for ever, the rest is asked about", async () => {
+  test("files with a version in their path are immutable, others are revalidated", async () => {
     const paths = (await linked()).filter((path) => /\.(js|css|txt)$/.test(path));
     expect(paths.length).toBe(6);
     for (const path of paths) {
@@ -96,7 +93,7 @@ describe("the page", () => {
 describe("a file of the page", () => {
   const PATH = "/docs/page.js";
 
-  test("goes out compressed to those who take that, and is the same", async () => {
+  test("is compressed for clients that accept it", async () => {
     const plain = await raw(PATH, { "accept-encoding": "identity" });
     const zipped = await raw(PATH, { "accept-encoding": "br, gzip;q=0.8" });
     expect(plain.headers.get("content-encoding")).toBeNull();
@@ -114,7 +111,7 @@ describe("a file of the page", () => {
   });
 
   test.each(["gzip;q=0", "gzip; q=0.000", "br", "x-gzip", ""])(
-    "not to those who do not: %p",
+    "is not compressed for other clients: %p",
     async (accepted) => {
       const answer = await raw(PATH, { "accept-encoding": accepted });
       expect(answer.headers.get("content-encoding")).toBeNull();
@@ -122,7 +119,7 @@ describe("a file of the page", () => {
     },
   );
 
-  test.each(["identity", "gzip"])("is not sent again to those who have it (%s)", async (encoding) => {
+  test.each(["identity", "gzip"])("returns 304 for a matching ETag (%s)", async (encoding) => {
     const first = await raw(PATH, { "accept-encoding": encoding });
     const etag = first.headers.get("etag") ?? "";
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
@@ -137,13 +134,13 @@ describe("a file of the page", () => {
     expect(other.status).toBe(200);
   });
 
-  test("the two forms have names of their own: one does not stand for the other", async () => {
+  test("has different ETags for its two forms", async () => {
     const zipped = await raw(PATH, { "accept-encoding": "gzip" });
     const headers = { "accept-encoding": "identity", "if-none-match": zipped.headers.get("etag") ?? "" };
     expect((await raw(PATH, headers)).status).toBe(200);
   });
 
-  test("a HEAD has the same headers and no body", async () => {
+  test("returns the same headers and no body for HEAD", async () => {
     const [get, head] = [await raw(PATH), await raw(PATH, {}, "HEAD")];
     expect(head.status).toBe(200);
     expect(head.headers.get("etag")).toBe(get.headers.get("etag"));

@@ -36,8 +36,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe("the description of the API", () => {
-  test("has its areas in order, each with operations and a description", () => {
+describe("the API document", () => {
+  test("lists its areas in order, each with operations and a description", () => {
     const names = document.tags.map(({ name }) => name);
     expect(names).toEqual([
       ...[
@@ -60,7 +60,7 @@ describe("the description of the API", () => {
     expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(names));
   });
 
-  test("a project's keys stand among the keys", () => {
+  test("lists a project's keys in the area of keys", () => {
     expect(operations.find(({ operationId }) => operationId === "projects.keys.create")?.tags).toEqual([
       "Keys",
     ]);
@@ -75,12 +75,12 @@ describe("the description of the API", () => {
     ["admin.accounts.list", "**Cost** free · **Key** of the operator's account"],
     ["catch.ingest", "**Cost** 1 credit · **Public**"],
     ["ping", "**Cost** free · **Public**"],
-  ])("says what %s asks of its caller", (name, terms) => {
+  ])("documents the requirements of %s", (name, terms) => {
     const operation = operations.find(({ operationId }) => operationId === name);
     expect(operation?.description.split("\n\n").at(-1)).toBe(terms);
   });
 
-  test("every reference to an answer leads somewhere", () => {
+  test("resolves every reference to a response", () => {
     const used = operations.flatMap(({ responses }) =>
       Object.values(responses).flatMap(({ $ref }) => $ref ?? []),
     );
@@ -90,7 +90,7 @@ describe("the description of the API", () => {
   });
 });
 
-test("the example of every successful answer is one that the operation could give", () => {
+test("has a valid example for every successful response", () => {
   let count = 0;
   for (const { operation, responses } of server.server.app.http.routes) {
     // Health and metrics are the operator's, and not in the document.
@@ -124,25 +124,25 @@ describe("the example request of an operation works in a shell", () => {
     );
   });
 
-  test("a log-in with the caller's key, as from a page of the server", async () => {
+  test("a login with the caller's key", async () => {
     const { key, userId } = await server.account();
     const text = await run("session.create", key ?? "");
     expect(text).toEndWith(" 201");
     expect(text).toContain(userId);
   });
 
-  test("a public one with any body", async () => {
+  test("a public operation with any body", async () => {
     expect(await run("catch.ingest", "")).toContain('"status":"ignored"');
   });
 
-  test("every operation has one, with nothing left to fill in but address and key", () => {
+  test("every operation has one, in which only address and key are placeholders", () => {
     for (const { operationId, "x-codeSamples": samples } of operations) {
       expect(samples[0]?.source, operationId).toMatch(/^curl --globoff (-X [A-Z]+ )?"\$URL\/[^":{}$]*"/);
     }
   });
 });
 
-describe("schemas as they are shown", () => {
+describe("displayed schemas", () => {
   test.each<[string, object, Record<string, unknown>]>([
     ["without what is for our own checks", { type: "string", errorMessage: "must" }, { type: "string" }],
     [

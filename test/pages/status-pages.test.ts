@@ -68,7 +68,7 @@ const LOOKS = [3, 60].flatMap((count) =>
 );
 
 test.each(LOOKS)(
-  "%d monitors, %s, %d px: nothing that axe finds, nothing to scroll sideways, no script, nothing of elsewhere",
+  "%d monitors, %s, %d px: no findings of axe, no horizontal scrolling, no script, no other host",
   async (count, colorScheme, width) => {
     const browser = await openBrowser();
     const context = await browser.newContext({
@@ -95,7 +95,7 @@ test.each(LOOKS)(
 );
 
 test(
-  "its policy lets the page have its style, and no script",
+  "its policy allows its style and no script",
   async () => {
     const context = await (await openBrowser()).newContext();
     const page = await context.newPage();
@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  "a page is made in the console, filled, looked at beside its settings, taken off and deleted",
+  "creates a page in the console, edits it with a preview, unpublishes and deletes it",
   async () => {
     const visit = await Console.enter(server);
     const { page } = visit;

@@ -45,7 +45,7 @@ describe("a duration", () => {
     [Number.NaN, "NaN"],
     [Number.POSITIVE_INFINITY, "Infinity"],
     [Number.MAX_SAFE_INTEGER + 1, "9007199254740992"],
-  ])("%p is refused", (given, shown) => {
+  ])("rejects %p", (given, shown) => {
     expect(() => durationMs(given)).toThrow(
       new RangeError(
         `${shown} is not a duration: use milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
@@ -53,7 +53,7 @@ describe("a duration", () => {
     );
   });
 
-  test("is the sum of its parts, in any order and spacing", () => {
+  test("is the sum of its parts in any order and with any spaces", () => {
     const units = fc.constantFrom(["ms", 1], ["s", SECOND], ["m", MINUTE], ["h", HOUR], ["d", DAY]);
     const part = fc.tuple(fc.nat(1_000), units, fc.constantFrom("", " ", "  "));
     fc.assert(

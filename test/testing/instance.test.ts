@@ -35,7 +35,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 }
 
 describe("an instance", () => {
-  test("answers to the operator's key", async () => {
+  test("accepts the operator's key", async () => {
     expect(nf.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(nf.apiKey).toMatch(/^sm_[A-Za-z0-9]{43}_[0-9a-f]{8}$/);
     const answer = await new Client(nf.url, nf.apiKey).get("/v1/meter/balance");
@@ -46,7 +46,7 @@ describe("an instance", () => {
     expect((await nf.client.withKey(apiKey).account.balance()).user_id).toBe(userId);
   });
 
-  test("moves time by numbers and texts, and by nothing else", async () => {
+  test("advances by numbers and texts and rejects anything else", async () => {
     const start = await nf.now();
     expect(await nf.now()).toBe(start);
     expect(await nf.advance(1_500)).toBe(start + 1_500);
@@ -55,7 +55,7 @@ describe("an instance", () => {
     expect(await nf.now()).toBe(start + 1_500 + 2.5 * HOUR_MS);
   });
 
-  test("fills rate limits while time stands still, and when it is moved", async () => {
+  test("refills rate limits in real time and when the clock advances", async () => {
     const { apiKey } = await nf.account({ tier: "free", balance: 1_000 });
     const client = new Client(nf.url, apiKey);
     const start = await nf.now();
@@ -81,7 +81,7 @@ describe("an instance", () => {
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
 
-  test("signs by its own time, which a receiver gives to the verifier", async () => {
+  test("signs with its own time, which verifiers can be given", async () => {
     const sink = await nf.webhookSink();
     await nf.client.relay.schedule({
       target_url: sink.url,
@@ -102,7 +102,7 @@ describe("an instance", () => {
     expect(Math.abs((await other.now()) - Date.now())).toBeLessThan(TIMEOUT_MS);
   });
 
-  test("makes accounts with a tier, a balance and an address", async () => {
+  test("creates accounts with a tier, a balance and an e-mail address", async () => {
     const given = await nf.account({ tier: "free", balance: 7, email: "ada@example.com" });
     expect(given.email).toBe("ada@example.com");
     const client = new Client(nf.url, given.apiKey);
@@ -119,7 +119,7 @@ describe("an instance", () => {
     );
   });
 
-  test("receives webhooks with their exact body, and answers as told", async () => {
+  test("receives webhooks with their exact body and responds with the set status", async () => {
     const sink = await nf.webhookSink();
     const client = new Client(nf.url, nf.apiKey);
     const relay = (path: string) =>
@@ -147,7 +147,7 @@ describe("an instance", () => {
     });
   });
 
-  test("a sender that breaks off in the middle of a webhook harms nobody, and has sent nothing", async () => {
+  test("ignores a sender that disconnects in the middle of a webhook", async () => {
     const sink = await nf.webhookSink();
     const socket = connect(Number(new URL(sink.url).port), "127.0.0.1");
     socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
@@ -158,7 +158,7 @@ describe("an instance", () => {
     expect(sink.received.map(({ body }) => body)).toEqual(["whole"]);
   });
 
-  test.each([0, 99, 199, 600, 200.5, Number.NaN])("a sink answers with no %p", async (status) => {
+  test.each([0, 99, 199, 600, 200.5, Number.NaN])("a sink rejects the status %p", async (status) => {
     const sink = await nf.webhookSink();
     expect(() => {
       sink.status = status;
@@ -168,7 +168,7 @@ describe("an instance", () => {
     expect((await fetch(sink.url)).status).toBe(599);
   });
 
-  test("keeps away from others that run at the same time", async () => {
+  test("is independent of instances that run concurrently", async () => {
     const others = await Promise.all([1, 2, 3, 4].map(() => startNinefold()));
     const all = [nf, ...others];
     expect(new Set(all.map(({ url }) => url)).size).toBe(5);
@@ -187,7 +187,7 @@ describe("an instance", () => {
 });
 
 describe("options", () => {
-  test("clock: real lets time run by itself", async () => {
+  test("the clock `real` runs by itself", async () => {
     await using real = await startNinefold({ clock: "real" });
     const first = await real.now();
     await until(() => Date.now() > first, "a millisecond later");
@@ -197,7 +197,7 @@ describe("options", () => {
     );
   });
 
-  test("args go to the server: a mode of sign-up, tiers of a file", async () => {
+  test("args are passed to the server", async () => {
     const file = join(temporary, "ninefold.toml");
     writeFileSync(file, "[tiers.free]\nmonthly_credits = 3\n");
     await using other = await startNinefold({ args: ["--signup", "closed", "--config", file] });
@@ -207,7 +207,7 @@ describe("options", () => {
     expect((await new Client(other.url, apiKey).get("/v1/meter/balance")).body["balance"]).toBe(3);
   });
 
-  test("the environment of this process does not reach the server, env does", async () => {
+  test("passes env to the server, but not the environment of the test process", async () => {
     process.env["NINEFOLD_SIGNUP"] = "neither";
     process.env["NINEFOLD_PORT"] = "1";
     try {
@@ -229,7 +229,7 @@ describe("a start that fails", () => {
       ["--config", "/nowhere/n.toml"],
       "Ninefold did not start: --config: /nowhere/n.toml cannot be read (Error: ENOENT: no such file or directory, open '/nowhere/n.toml').",
     ],
-  ])("gives the server's own line: %p", async (args, message) => {
+  ])("rejects with the server's message: %p", async (args, message) => {
     expect(await refusal(startNinefold({ args }))).toBe(message);
   });
 
@@ -251,11 +251,11 @@ describe("a start that fails", () => {
       /^\/bin\/echo is not a Ninefold server of this version: it printed "hello serve /,
     ],
     [["/bin/echo", "{}"], /^\/bin\/echo is not a Ninefold server of this version: /],
-  ] as const)("says what the program did: %p", async (command, message) => {
+  ] as const)("reports the outcome of the program: %p", async (command, message) => {
     expect(await refusal(startNinefold({ command }))).toMatch(message);
   });
 
-  test("is given up after the time for it, and leaves no process", async () => {
+  test("times out and leaves no process", async () => {
     const pidFile = join(temporary, "pid");
     const command = ["/bin/sh", "-c", `echo $$ > ${pidFile}; exec cat`] as const;
     expect(await refusal(startNinefold({ command, startTimeoutMs: 300 }))).toBe(
@@ -266,7 +266,7 @@ describe("a start that fails", () => {
 });
 
 test(
-  "a program that hangs behind a script is given up, too",
+  "times out for a program that hangs behind a script",
   async () => {
     const pidFile = join(temporary, "hanging");
     // The shell waits for it, and it holds what the shell writes to.
@@ -282,7 +282,7 @@ test(
 );
 
 describe("the end", () => {
-  test("leaves neither process nor folder, and may be asked for again and again", async () => {
+  test("leaves neither process nor folder, and can be repeated", async () => {
     const other = await startNinefold({ env });
     expect(readdirSync(temporary).filter((name) => name.startsWith(`ninefold-${other.pid}-`))).toHaveLength(
       1,
@@ -296,7 +296,7 @@ describe("the end", () => {
     await expect(fetch(sink.url)).rejects.toThrow();
   });
 
-  test("of a server that was killed is told, with its log, and its folder goes with stop()", async () => {
+  test("reports a killed server with its log; stop() deletes its folder", async () => {
     const other = await startNinefold({ env });
     process.kill(other.pid, "SIGKILL");
     await until(() => !isRunning(other.pid), "the server's end");
@@ -310,7 +310,7 @@ describe("the end", () => {
   });
 
   test(
-    "comes by force when the server does not react",
+    "kills a server that does not react",
     async () => {
       const other = await startNinefold({ env });
       process.kill(other.pid, "SIGSTOP");
@@ -321,7 +321,7 @@ describe("the end", () => {
     TIMEOUT_MS,
   );
 
-  test("answers a request that waits for a lock before it goes", async () => {
+  test("responds to a request that waits for a lock before it stops", async () => {
     const other = await startNinefold();
     const client = new Client(other.url, other.apiKey);
     await client.post("/v1/latch/a/acquire", {});
@@ -334,7 +334,7 @@ describe("the end", () => {
 });
 
 test(
-  "a start takes a moment",
+  "starts within a second",
   async () => {
     const took: number[] = [];
     for (let start = 0; start < 5; start += 1) {

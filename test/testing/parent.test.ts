@@ -26,7 +26,7 @@ describe.each(RUNTIMES.map((path) => [path.split("/").at(-1), path] as const))(
   "under %s",
   (name, runtime) => {
     test.each(ENDINGS)(
-      "a process that ends by %s takes its instance along",
+      "an instance stops when its process ends by %s",
       async (ending, code, exitCode) => {
         const script = project.write(`${name}-${ending.replaceAll(" ", "-")}.mjs`, START + code);
         const ended = await project.run([runtime, script]);
@@ -40,7 +40,7 @@ describe.each(RUNTIMES.map((path) => [path.split("/").at(-1), path] as const))(
     );
 
     test(
-      "one that is killed while its instance starts leaves nothing either",
+      "a process that is killed during the start leaves nothing",
       async () => {
         const script = project.write(
           `${name}-early.mjs`,
