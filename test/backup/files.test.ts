@@ -106,7 +106,7 @@ describe("rejected backups", () => {
     [
       "a file that is there",
       () => [copy, "--data", data],
-      /copy\.db is already there\. --force replaces it\.$/m,
+      /copy\.db exists already\. --force replaces it\.$/m,
     ],
     ["a folder", () => [stage.folder, "--data", data], /is a folder: name a file in it\.$/m],
     [

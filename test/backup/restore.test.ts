@@ -212,7 +212,7 @@ describe("rejected without a change", () => {
       /is damaged: it is truncated, or its end was changed/,
     ],
     ["a bit of the digest", () => flip((size) => size - 60), /is damaged: /],
-    ["one cut off at its end", () => readFileSync(copy).subarray(0, -1), /is damaged: it is cut off/],
+    ["one cut off at its end", () => readFileSync(copy).subarray(0, -1), /is damaged: it is truncated/],
     [
       "one cut off in the middle",
       () => readFileSync(copy).subarray(0, 100_000),
@@ -223,7 +223,7 @@ describe("rejected without a change", () => {
       () => readFileSync(copy).subarray(0, 81_920),
       /is damaged: |cannot be read as a database/,
     ],
-    ["an empty file", () => "", /is damaged: it is cut off/],
+    ["an empty file", () => "", /is damaged: it is truncated/],
     ["a text", () => "Dear diary, ".repeat(1_000), /cannot be read as a database/],
     ["somebody else's database", () => foreign(), /is not a Ninefold database/],
     ["a newer version's", () => newer(), /was written by a newer version of Ninefold/],
