@@ -36,7 +36,7 @@ async function closedPort(): Promise<number> {
 }
 
 describe("e-mail alerts", () => {
-  test("go to the address on the account: once when it goes down, once when it is up again", async () => {
+  test("are sent to the account's address once on the outage and once on recovery", async () => {
     const account = await server.account({ tier: "pro", email: "owner@example.com" });
     const body = { url: site.url("/health"), interval: 30_000, email_alert: true, notify_recovery: true };
     const created = await account.post("/v1/pulse", body);
@@ -62,7 +62,7 @@ describe("e-mail alerts", () => {
     expect((await account.get("/v1/relay?filter=pulse")).body["deliveries"]).toEqual([]);
   });
 
-  test("say why there was no answer, and call the monitor by its name", async () => {
+  test("contain the error and the name of the monitor", async () => {
     const account = await server.account({ tier: "pro" });
     const nobody = `http://127.0.0.1:${await closedPort()}/`;
     await account.post("/v1/pulse", { url: nobody, interval: 300_000, email_alert: true, name: "Shop" });
@@ -73,7 +73,7 @@ describe("e-mail alerts", () => {
     expect(raw).toContain(`URL: ${nobody}`);
   });
 
-  test("wait for the mail server, also across a restart", async () => {
+  test("are retried until the mail server accepts them, also after a restart", async () => {
     await mail.stop();
     const account = await server.account({ tier: "pro" });
     site.answers(500);
@@ -92,7 +92,7 @@ describe("e-mail alerts of a target that stays down", () => {
     mail.received.splice(0).map(({ raw }) => /^Subject: (.+)\r$/m.exec(raw)?.[1]?.replace(/127.+/, "site"));
   const monitor = { interval: 30_000, email_alert: true, notify_recovery: true, cooldown_ms: 60_000 };
 
-  test("are not repeated; the webhook is, after each cooldown", async () => {
+  test("are not repeated, unlike the webhook after each cooldown", async () => {
     const hooks = new WebhookSink();
     const account = await server.account({ tier: "pro" });
     site.answers(500);
@@ -103,7 +103,7 @@ describe("e-mail alerts of a target that stays down", () => {
     hooks.stop();
   });
 
-  test("are one e-mail with a channel to the same address, and two with another address", async () => {
+  test("are one e-mail with a channel to the same address, two with another", async () => {
     const account = await server.account({ tier: "unlimited", email: "one@example.com" });
     const email = (to: string) => ({ name: to, kind: "email", config: { to: [to] } });
     const { body: channel } = await account.post("/v1/pulse/channels", email("One@example.com"));
@@ -127,7 +127,7 @@ describe("e-mail alerts of a target that stays down", () => {
     expect((await account.get(`/v1/pulse/${made["id"]}`)).body["status"]).toBe("up");
   });
 
-  test("are merged with the recovery when the mail server was away", async () => {
+  test("are merged with the recovery after an outage of the mail server", async () => {
     const account = await server.account({ tier: "pro" });
     await account.post("/v1/pulse", { ...monitor, url: site.url() });
     await server.clock.advance(30 * SECOND);
@@ -148,7 +148,7 @@ describe("e-mail alerts of a target that stays down", () => {
 });
 
 describe("a project that is deleted", () => {
-  test("counts its monitors and deliveries; they stop at once, and their rows go", async () => {
+  test("counts its monitors and deliveries, which stop immediately and are removed", async () => {
     const account = await server.account();
     const { body: project } = await account.post("/v1/projects", { name: "Short-lived" });
     const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
@@ -180,7 +180,7 @@ describe("a project that is deleted", () => {
   });
 });
 
-test("a key of one project sees its own monitors and deliveries alone", async () => {
+test("a project key sees only its monitors and deliveries", async () => {
   const account = await server.account();
   const { body: project } = await account.post("/v1/projects", { name: "Other" });
   const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
@@ -207,7 +207,7 @@ test("a key of one project sees its own monitors and deliveries alone", async ()
   }
 });
 
-test("a tier change works at once: an interval below the new tier's minimum counts as that", async () => {
+test("a tier change applies immediately: a shorter interval is raised to the new minimum", async () => {
   const account = await server.account({ tier: "scale" });
   await account.post("/v1/pulse", { url: site.url(), interval: 15_000 });
   await server.clock.advance(20 * SECOND);

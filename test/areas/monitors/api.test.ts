@@ -196,7 +196,7 @@ describe("PUT /v1/pulse/{monitorId}", () => {
     return account.put(`/v1/pulse/${body["id"]}`, change);
   };
 
-  test("changes what is given and leaves the rest", async () => {
+  test("changes the given fields and keeps the others", async () => {
     const given = { webhook_url: WEBHOOK, headers: { A: "b" }, body: "text", method: "POST", timeout: 2_000 };
     expect((await put("scale", { timeout: 3_000 }, given)).body).toMatchObject({ ...given, timeout: 3_000 });
     expect((await put("scale", {}, given)).body).toMatchObject(given);
@@ -204,14 +204,14 @@ describe("PUT /v1/pulse/{monitorId}", () => {
     expect((await put("scale", cleared, given)).body).toMatchObject({ ...cleared, timeout: 2_000 });
   });
 
-  test("raises an interval below the tier's minimum, with a warning; one that is not given stays", async () => {
+  test("raises an interval below the tier's minimum with a warning, and keeps an omitted one", async () => {
     const raised = await put("starter", { interval: 15_000 });
     expect(raised.body).toMatchObject({ interval: 60_000 });
     expect(raised.body["warning"]).toContain("15000 to 60000");
     expect((await put("starter", { timeout: 2_000 })).body["warning"]).toBe(undefined);
   });
 
-  test("403 for what the tier lacks, 400 for what is wrong, and neither costs anything", async () => {
+  test("rejects features that the tier lacks with 403 and invalid fields with 400, free of charge", async () => {
     const account = await server.account({ tier: "free", balance: 1 });
     const { body } = await account.post("/v1/pulse", BODY);
     const path = `/v1/pulse/${body["id"]}`;
@@ -225,7 +225,7 @@ describe("PUT /v1/pulse/{monitorId}", () => {
   });
 });
 
-describe("a monitor of somebody else, an unknown one, and what is no id", () => {
+describe("a monitor of another account, an unknown one, and an invalid id", () => {
   for (const [method, suffix] of [
     ["GET", ""],
     ["GET", "/history"],
@@ -233,7 +233,7 @@ describe("a monitor of somebody else, an unknown one, and what is no id", () => 
     ["DELETE", ""],
     ["POST", "/check"],
   ] as const) {
-    test(`${method} /v1/pulse/{monitorId}${suffix}: 404, and the charge is kept`, async () => {
+    test(`${method} /v1/pulse/{monitorId}${suffix}: 404, which is charged`, async () => {
       const [owner, other] = [await server.account(), await server.account({ balance: 10 })];
       const { body } = await owner.post("/v1/pulse", BODY);
       const ids = [body["id"], UNKNOWN, "x"];
@@ -250,7 +250,7 @@ describe("a monitor of somebody else, an unknown one, and what is no id", () => 
   }
 });
 
-test("the list: newest first, in pages, by status, the project's own", async () => {
+test("the list has the project's monitors, newest first, in pages, by status", async () => {
   const account = await server.account();
   await (await server.account()).post("/v1/pulse", BODY);
   const ids: string[] = [];
@@ -278,7 +278,7 @@ test("the list: newest first, in pages, by status, the project's own", async () 
   }
 });
 
-test("the list: those that are paused, or checked, in pages, of a status; a page looks at so many at most", async () => {
+test("the list filters by active and status; a page scans a limited number of monitors", async () => {
   const account = await server.account({ tier: "unlimited" });
   const ids: string[] = [];
   const make = async () => ids.unshift(String((await account.post("/v1/pulse", BODY)).body["id"]));
@@ -309,7 +309,7 @@ test("the list: those that are paused, or checked, in pages, of a status; a page
   expect((await list(`active=false&cursor=${short.cursor}`)).ids).toEqual([oldest] as string[]);
 });
 
-test("requests are counted by the monitors' own bucket, which every answer shows", async () => {
+test("requests take tokens from the bucket of monitors, which every response shows", async () => {
   const account = await server.account({ tier: "free" });
   const created = await account.post("/v1/pulse", BODY);
   const shown = (name: string) => created.headers.get(`x-ratelimit-${name}`);
@@ -326,7 +326,7 @@ test("requests are counted by the monitors' own bucket, which every answer shows
   expect((await account.get("/v1/meter/balance")).status).toBe(200);
 });
 
-test("custom headers do not stand in the database file in clear", async () => {
+test("custom headers are encrypted in the database file", async () => {
   const account = await server.account();
   await account.post("/v1/pulse", { ...BODY, headers: { Authorization: "Bearer not-for-everyone" } });
   for (const name of ["ninefold.db", "ninefold.db-wal"]) {

@@ -94,7 +94,7 @@ describe("keyword and keyword_absent", () => {
     });
   }
 
-  test("the status counts first, and a packed body is not searched", async () => {
+  test("the status is checked first, and a compressed body is not searched", async () => {
     expect(await checked({ keyword: "x" }, new Response("x", { status: 500 }))).toEqual([
       ...["down", "the target responded with 500", 500],
     ]);
@@ -144,7 +144,7 @@ describe("json", () => {
     });
   }
 
-  test("what is not there fails whatever the comparison", async () => {
+  test("a missing value fails every comparison", async () => {
     for (const [op, wanted] of [
       ["==", null],
       ["!=", "x"],
@@ -155,7 +155,7 @@ describe("json", () => {
     }
   });
 
-  test("a byte order mark is none of the text", async () => {
+  test("a byte order mark is not part of the text", async () => {
     expect((await checked({ json_path: "$", json_value: 1 }, text("\ufeff1")))[0]).toBe("up");
   });
 
@@ -173,7 +173,7 @@ describe("json", () => {
     });
   }
 
-  test("a body of 64 KiB is read whole", async () => {
+  test("a body of 64 KiB is read completely", async () => {
     const [head, tail] = ['{"x":"', '","v":1}'];
     const body = `${head}${"x".repeat(KIB_64 - head.length - tail.length)}${tail}`;
     expect(body.length).toBe(KIB_64);
@@ -181,7 +181,7 @@ describe("json", () => {
   });
 });
 
-test("bodies that are made to be slow to search take less than 100 ms", () => {
+test("bodies designed for slow searches take less than 100 ms", () => {
   const body = Buffer.from("a".repeat(KIB_64));
   const answer = { status: 200, headers: {}, body, truncated: false };
   const none = optionsOf(null);

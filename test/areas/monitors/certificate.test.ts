@@ -12,7 +12,7 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 const DAY = 86_400_000;
 const EVENT = "monitor.certificate";
 
-describe("when a certificate is told of", () => {
+describe("when a certificate is reported", () => {
   const NOW = Date.UTC(2026, 0, 1);
 
   /** The days left at which something is told, of checks that meet certificates with so many days left. */
@@ -47,12 +47,12 @@ describe("when a certificate is told of", () => {
     test(name, () => expect(toldAt(lefts, expiryDays)).toEqual([...told]));
   }
 
-  test("two certificates that both end soon are told of a few times, not at every check", () => {
+  test("two certificates that expire soon are reported a few times, not at every check", () => {
     const lefts = Array.from({ length: 12 }, (_, day) => (day % 2 === 0 ? 12 : 24) - day);
     expect(toldAt(lefts, 14).length).toBeLessThanOrEqual(6);
   });
 
-  test("manual checks tell nobody, and take no notice away from the next one", () => {
+  test("manual checks send no notice and suppress none", () => {
     expect(toldAt(down(5), 14, true)).toEqual([]);
     const manual = updatedCertificate(
       null,
@@ -64,7 +64,7 @@ describe("when a certificate is told of", () => {
     expect(next.told).toEqual({ notAfter: NOW + DAY, days: 1 });
   });
 
-  test("days left are whole ones, and negative after the end", () => {
+  test("the remaining days are whole, and negative after the expiry", () => {
     const left = (ms: number) => daysLeft({ notAfter: NOW + ms, issuer: "" }, NOW);
     expect([left(2 * DAY), left(2 * DAY - 1), left(0), left(-1)]).toEqual([2, 1, 0, -1]);
   });
@@ -144,7 +144,7 @@ describe("over real connections", () => {
       .filter(({ method }) => method === "POST")
       .map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
-  test("a certificate that ends soon: shown, told once, told again, and never down for it", async () => {
+  test("a certificate that expires soon is shown and reported once per step, and the target stays up", async () => {
     await serve(soon);
     const id = await create();
     expect(await certificateOf(id)).toBe(null);
@@ -191,7 +191,7 @@ describe("over real connections", () => {
     expect(told()).toMatchObject([{ days_left: 14 }]);
   }, 30_000);
 
-  test("0 tells nobody; a broken answer has a certificate too; plain HTTP and another URL have none", async () => {
+  test("0 reports nothing; a malformed response has a certificate; plain HTTP has none", async () => {
     await serve(soon);
     const silent = await create({ name: "silent", tls_expiry_days: 0 });
     const broken = await create({ name: "broken", url: `https://127.0.0.1:${port}/broken` });
@@ -209,7 +209,7 @@ describe("over real connections", () => {
     expect(await certificateOf(silent)).toBe(null);
   });
 
-  test("during planned work nothing is told; it is once that is over", async () => {
+  test("nothing is reported during maintenance, but after it", async () => {
     await serve(soon);
     const now = server.clock.now();
     const at = (ms: number) => new Date(now + ms).toISOString();
@@ -226,7 +226,7 @@ describe("over real connections", () => {
     expect(told()).toMatchObject([{ event: EVENT, days_left: 4 }]);
   });
 
-  test("a certificate that is not valid is down, and the last one that was stays shown", async () => {
+  test("an invalid certificate makes the target down, and the last valid one is still shown", async () => {
     await serve(later);
     const id = await create();
     await server.clock.advance(5_000);

@@ -18,14 +18,14 @@ const bodyOf = ({ body }: { body: string }) => JSON.parse(body);
 const URL_GIVEN = { url: "https://example.com/x", token: "t", chat_id: "1" };
 
 describe("a text", () => {
-  test(`of ${TEXT_MAX} goes whole, a longer one is cut, and never within a character`, () => {
+  test(`of ${TEXT_MAX} is sent completely, a longer one is cut at a whole character`, () => {
     expect(shortened("x".repeat(TEXT_MAX))).toBe("x".repeat(TEXT_MAX));
     expect(shortened("x".repeat(TEXT_MAX + 1))).toBe(`${"x".repeat(TEXT_MAX - 1)}…`);
     const cut = shortened("😀".repeat(TEXT_MAX));
     expect([cut.length, cut.isWellFormed()]).toEqual([TEXT_MAX, true]);
   });
 
-  test("is within what each provider takes, with the longest name and link, in any script", () => {
+  test("is within the limit of each provider, with the longest name and link, in any script", () => {
     const link = `https://${"a".repeat(200)}.example/dashboard/#/monitors/${crypto.randomUUID()}`;
     for (const letter of ["x", "ж", "界", "😀"]) {
       const longest = told(shortened(letter.repeat(TEXT_MAX + 1)), letter.repeat(100), link);
@@ -35,7 +35,7 @@ describe("a text", () => {
     }
   });
 
-  test("has no mentions for Slack, and no markup that it would read", () => {
+  test("has no mentions and no markup for Slack", () => {
     const { text } = bodyOf(requestOf("slack", URL_GIVEN, told("<!channel> & <https://evil.example|x>")));
     expect(text).toBe("[DOWN] Shop\n&lt;!channel&gt; &amp; &lt;https://evil.example|x&gt;");
   });
@@ -44,11 +44,11 @@ describe("a text", () => {
 describe("a title for ntfy", () => {
   const titleOf = (title: string) => requestOf("ntfy", URL_GIVEN, told("x", title)).headers["Title"] ?? "";
 
-  test("of ASCII goes as it is", () => {
+  test("of ASCII is sent unchanged", () => {
     expect(titleOf("Shop 1")).toBe("[DOWN] Shop 1");
   });
 
-  test("of other characters goes as encoded words, each whole and of at most 75 characters", () => {
+  test("of other characters is sent as complete encoded words of at most 75 characters", () => {
     for (const title of ["Café", "界".repeat(100), "😀".repeat(100), `a${"é".repeat(99)}`]) {
       const words = titleOf(title).split(" ");
       expect(words.every((word) => word.length <= 75 && /^=\?UTF-8\?B\?[A-Za-z0-9+/=]+\?=$/.test(word))).toBe(
@@ -62,7 +62,7 @@ describe("a title for ntfy", () => {
   });
 });
 
-test("a server of one's own is asked below its own path", () => {
+test("a self-hosted server with a path gets requests below it", () => {
   const url = (kind: "telegram" | "gotify", base?: string) =>
     requestOf(kind, { token: "1:a", chat_id: "1", ...(base === undefined ? {} : { url: base }) }, told("x"))
       .url;
@@ -73,7 +73,7 @@ test("a server of one's own is asked below its own path", () => {
   expect(redactedUrl("https://ntfy.example:8443/topic?auth=x")).toBe("https://ntfy.example:8443/[secret]");
 });
 
-test("times read as people say them", () => {
+test("durations are written in words", () => {
   const at = Date.UTC(2026, 2, 10, 12, 1, 59);
   expect(clockText(at, at + 1_000)).toBe("12:01 UTC");
   expect(clockText(at, at + 86_400_000)).toBe("2026-03-10 12:01 UTC");

@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 describe("a channel", () => {
-  test("is made, listed, changed and deleted", async () => {
+  test("is created, listed, updated and deleted", async () => {
     const { status, body } = await owner.post(CHANNELS, SLACK);
     expect(status).toBe(201);
     expect(body["id"]).toMatch(/^chn_[0-9a-f]{32}$/);
@@ -54,7 +54,7 @@ describe("a channel", () => {
     expectError(await owner.patch(path, {}), "not_found");
   });
 
-  test("needs what its kind is configured by, and takes nothing else", async () => {
+  test("requires exactly the configuration of its kind", async () => {
     const url = "https://example.com/x";
     const right = [
       ...["webhook", "slack", "discord", "apprise", "ntfy"].map((kind) => ({ kind, config: { url } })),
@@ -103,7 +103,7 @@ describe("a channel", () => {
       expectError(await owner.post(CHANNELS, { ...SLACK, ...more }), "validation_error");
   });
 
-  test("takes no secret as views show it: what is sent back whole would lose it", async () => {
+  test("rejects a masked secret, which would replace the stored one", async () => {
     const url = "https://example.com/x";
     const shown: [string, object, string][] = [
       ["slack", { url }, "config.url"],
@@ -128,7 +128,7 @@ describe("a channel", () => {
     expect((await owner.patch(path, { config: webhook.body["config"] })).status).toBe(200);
   });
 
-  test("needs the tier starter, and pro to write e-mails, to the account's own address alone", async () => {
+  test("requires the tier starter, and pro for e-mails, which go only to the account's address", async () => {
     const free = await server.account({ tier: "free" });
     expect(expectError(await free.post(CHANNELS, SLACK), "forbidden").error.message).toContain("starter");
     const starter = await server.account({ tier: "starter" });
@@ -142,7 +142,7 @@ describe("a channel", () => {
     expectError(await pro.post(CHANNELS, email("bob@example.com")), "validation_error");
   });
 
-  test("there are so many in a project, and a monitor names so many of them", async () => {
+  test("has limits per project and per monitor", async () => {
     const ids: string[] = [];
     for (let number = 0; number < CHANNELS_MAX; number += 1)
       ids.push(String((await owner.post(CHANNELS, SLACK)).body["id"]));
@@ -163,7 +163,7 @@ describe("a channel", () => {
   });
 });
 
-test("without a mail server no channel writes e-mails; with a project its channels go", async () => {
+test("e-mail channels require a mail server; a project's channels are deleted with it", async () => {
   await server.stop();
   server = await startTestServer({ manualClock: true });
   const other = await server.account({ tier: "unlimited" });

@@ -65,7 +65,7 @@ function taken(): Record<string, Received> {
   return Object.fromEntries(sink.take().map((one) => [one.path.split("/")[1] ?? "", one]));
 }
 
-test("each kind is sent its own request: down at once, up again whatever the monitor says of recovery", async () => {
+test("each kind gets its own request: down immediately, and up regardless of notify_recovery", async () => {
   for (const channel of KINDS()) await made(channel);
   const id = await monitored();
   await server.clock.advance(5 * SECOND);
@@ -135,7 +135,7 @@ test("each kind is sent its own request: down at once, up again whatever the mon
   expect(up["slack"]?.body).toMatch(/\[UP\] Shop\\nresponded with 200 in \d+ ms · was down for 30 s · https/);
 });
 
-test("no secret stands in any view, log, audit entry or answer", async () => {
+test("no secret appears in any view, log, audit entry or response", async () => {
   const ids: string[] = [];
   for (const channel of KINDS()) ids.push(await made(channel));
   // Some arrive, some are refused by an answer that repeats the path, some are tried again.
@@ -181,8 +181,8 @@ test("no secret stands in any view, log, audit entry or answer", async () => {
   });
 });
 
-describe("who is told", () => {
-  test("a monitor's own channels, none at all, or the project's default ones", async () => {
+describe("recipients", () => {
+  test("are the monitor's channels, none, or the project's default ones", async () => {
     await made({ kind: "slack", config: { url: sink.url("/default") } });
     const other = await made({ kind: "slack", config: { url: sink.url("/other") }, default: false });
     const own = await monitored({ channels: [other] });
@@ -211,7 +211,7 @@ describe("who is told", () => {
     ]);
   });
 
-  test("of a missed ping in words that a person reads, with the body of the last ping", async () => {
+  test("get a missed ping in plain words, with the body of the last ping", async () => {
     await made({ kind: "webhook", config: { url: sink.url("/webhook") } });
     await made({ kind: "slack", config: { url: sink.url("/slack") } });
     await made({ kind: "email", config: { to: ["owner@example.com"] } });
@@ -245,7 +245,7 @@ describe("who is told", () => {
     );
   });
 
-  test("of what its events name, after a restart too; not again after the cooldown; not by a manual check", async () => {
+  test("get the channel's events, also after a restart, not again after the cooldown, and not for manual checks", async () => {
     await made({ kind: "slack", config: { url: sink.url("/all") }, events: CHANNEL_EVENTS });
     await made({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
     const id = await monitored({ interval: 30_000, cooldown_ms: 60_000 });
@@ -285,7 +285,7 @@ describe("who is told", () => {
     ).toEqual(["/all", "/up"]);
   });
 
-  test("a channel that is busy is asked again when it says so; one that refuses is not", async () => {
+  test("a busy channel is retried after Retry-After; a rejection is not retried", async () => {
     await made({ kind: "discord", config: { url: sink.url("/busy") } });
     sink.answers(new Response(null, { status: 429, headers: { "Retry-After": "120" } }), 204);
     site.answers(500);
@@ -298,7 +298,7 @@ describe("who is told", () => {
 });
 
 describe("a test of a channel", () => {
-  test("sends once and says what became of it", async () => {
+  test("sends once and returns the result", async () => {
     for (const channel of KINDS().slice(0, 7)) {
       const id = await made({ ...channel, name: "Ops" });
       const sent = await owner.post(`${CHANNELS}/${id}/test`);
@@ -322,7 +322,7 @@ describe("a test of a channel", () => {
     expect(lost.body["error"]).toStartWith("connect: ");
   });
 
-  test("an e-mail goes through the mail queue", async () => {
+  test("queues an e-mail", async () => {
     const id = await made({ kind: "email", name: "Ops", config: { to: ["owner@example.com"] } });
     const { body } = await owner.post(`${CHANNELS}/${id}/test`);
     expect(body).toEqual({ status: "sent", response_status: null, error: null });
@@ -330,7 +330,7 @@ describe("a test of a channel", () => {
     expect(mail.received[0]?.raw).toContain("Subject: [TEST] Ops");
   });
 
-  test("an e-mail goes to the address that its account has by then, once however it is spelled", async () => {
+  test("an e-mail is sent to the account's current address, once for any spelling", async () => {
     const pro = await server.account({ tier: "pro", email: "old@example.com" });
     const to = ["old@example.com", "OLD@example.com"];
     const id = await made({ kind: "email", config: { to } }, pro);
@@ -365,7 +365,7 @@ test("a chat service that is down for half an hour still gets the alert; the mon
   hook.stop();
 });
 
-test("an alert that has not arrived when the target recovers is merged with the news of its recovery", async () => {
+test("an alert that is not delivered when the target recovers is merged with the recovery", async () => {
   await made({ kind: "slack", config: { url: sink.url("/slack") } });
   await monitored();
   await server.clock.advance(5 * SECOND);

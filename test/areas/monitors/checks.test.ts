@@ -44,7 +44,7 @@ function told(): string[] {
 }
 
 describe("a monitor", () => {
-  test("is checked within 5 seconds of its creation, and then once an interval", async () => {
+  test("is checked within 5 seconds of its creation, and then once per interval", async () => {
     const id = await create();
     expect(await statusOf(id)).toMatchObject({
       monitor_id: id,
@@ -67,7 +67,7 @@ describe("a monitor", () => {
     expect(site.take().length).toBe(100);
   });
 
-  test("missed while the server was down: one check, not a burst", async () => {
+  test("is checked once for all checks that were missed while the server was down", async () => {
     const id = await create();
     await server.clock.advance(60 * SECOND);
     await server.server.stop();
@@ -82,7 +82,7 @@ describe("a monitor", () => {
     expect(await statusOf(id)).toMatchObject({ status: "up" });
   });
 
-  test("that is inactive is not checked, and keeps its status; active again, it is checked within 5 seconds", async () => {
+  test("that is inactive is not checked and keeps its status; activated, it is checked within 5 seconds", async () => {
     const id = await create();
     await server.clock.advance(5 * SECOND);
     expect((await account.put(`/v1/pulse/${id}`, { active: false })).body).toMatchObject({
@@ -106,7 +106,7 @@ describe("a monitor", () => {
     expectError(await account.get(`/v1/pulse/${id}`), "not_found");
   });
 
-  test("sends its method, headers and body; a body goes with POST alone", async () => {
+  test("sends its method, headers and, with POST, its body", async () => {
     const headers = { "X-Probe": "1", "user-agent": "Acme/1" };
     await create({ method: "POST", headers, body: '{"ping":true}' });
     await create({ method: "POST", body: "plain" });
@@ -135,7 +135,7 @@ describe("a monitor", () => {
     ["503", 503, "down"],
   ];
   for (const [name, answer, status] of results) {
-    test(`with a target that answers ${name} is ${status}`, async () => {
+    test(`with a target that responds with ${name} is ${status}`, async () => {
       site.answers(answer);
       const id = await create();
       await server.clock.advance(5 * SECOND);
@@ -172,7 +172,7 @@ describe("a monitor", () => {
     });
   });
 
-  test("with a target that says nothing is down, with the time-out as its latency", async () => {
+  test("with a target that sends nothing is down, with the timeout as its latency", async () => {
     const silent = await new RawServer(() => {}).start();
     try {
       const id = await create({ url: `http://127.0.0.1:${silent.port}/`, timeout: 1_000 });
@@ -187,7 +187,7 @@ describe("a monitor", () => {
     }
   });
 
-  test("with a target that begins its body and never ends it is down; one with a long body is up", async () => {
+  test("with a target that never ends its body is down; with a long body it is up", async () => {
     const slow = await new RawServer((socket, request) => {
       if (request.includes(" /slow ")) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
       else socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${"x".repeat(65_537)}`);
@@ -207,7 +207,7 @@ describe("a monitor", () => {
 });
 
 describe("notifications", () => {
-  test("of a target that goes down: one, in time, signed; and one of its recovery", async () => {
+  test("report an outage once, in time and signed, and the recovery", async () => {
     const id = await create({
       webhook_url: hooks.url("/alerts"),
       consecutive_threshold: 2,
@@ -293,7 +293,7 @@ describe("notifications", () => {
     ]);
   });
 
-  test("are tried again after 1, 5 and 15 seconds, under the same id, and go out after a restart", async () => {
+  test("are retried after 1, 5 and 15 seconds with the same id, also after a restart", async () => {
     hooks.answers(500, 500, 200);
     await create({ webhook_url: hooks.url(), interval: 300_000 });
     site.answers(500);

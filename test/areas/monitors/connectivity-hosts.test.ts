@@ -18,7 +18,7 @@ function seen(account: number, network: string): MonitoredHost {
   return { url: "", account, isPublic: true, network, proved: true, at: 0, intervalMs: 60_000 };
 }
 
-test("of one account, and of all, so many hosts are remembered: the most recently checked", () => {
+test("the most recently checked hosts are remembered, up to a limit per account and in total", () => {
   const hosts = new ConnectivityHosts();
   for (let n = 0; n <= HOSTS_PER_ACCOUNT_MAX; n += 1) see(hosts, 1, `h${n}.example`, "9.9.9.9");
   expect(hosts.publicHosts.map(({ url }) => url)).toEqual(
@@ -30,7 +30,7 @@ test("of one account, and of all, so many hosts are remembered: the most recentl
   expect(hosts.publicHosts.length).toBe(ACCOUNTS_MAX);
 });
 
-test("a host's network is a /24, a /48 of IPv6, and without an address the end of its name", () => {
+test("a host's network is its /24 or IPv6 /48, or without an address the end of its name", () => {
   const hosts = new ConnectivityHosts();
   const network = (host: string, address: string | null) => {
     const monitor = { accountRef: 1, settings: { url: `https://${host}/`, interval: 60_000 } };
@@ -48,7 +48,7 @@ test("a host's network is a /24, a /48 of IPv6, and without an address the end o
   expect(network("a.example", null)).toBe(network("a.example", "9.9.9.1") ?? "");
 });
 
-test("accounts take turns in what is probed, and two hosts of a network are", () => {
+test("probes alternate between accounts and use two hosts of a network", () => {
   const hosts = [seen(1, "a"), seen(1, "b"), seen(1, "c"), seen(2, "a"), seen(3, "a")];
   expect(interleaved(hosts).map(({ account, network }) => `${account}${network}`)).toEqual([
     "3a",

@@ -73,8 +73,8 @@ const outages = () =>
     "SELECT from_at, to_at FROM monitor_observer_outages",
   )();
 
-describe("without targets of the operator's", () => {
-  test("a cut line tells nobody and changes nothing; once it is back, all is checked within 15 s", async () => {
+describe("without observer targets", () => {
+  test("an offline server sends no alerts and changes no status; once it is online, all monitors are checked within 15 s", async () => {
     await start();
     const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
     const inside = await watch("127.0.0.1");
@@ -124,7 +124,7 @@ describe("without targets of the operator's", () => {
     expect(body["incidents"]).toEqual([]);
   });
 
-  test("a host that fails alone is down, whatever the others say", async () => {
+  test("a single host that fails is down", async () => {
     await start();
     const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
     await server.clock.advance(MINUTE);
@@ -149,7 +149,7 @@ describe("without targets of the operator's", () => {
     ]);
   });
 
-  test("two hosts say too little: both are down", async () => {
+  test("two failing hosts are not enough: both are down", async () => {
     await start();
     await watch("a.example");
     await watch("b.example");
@@ -161,7 +161,7 @@ describe("without targets of the operator's", () => {
     expect(await online()).toBe(1);
   });
 
-  test("an answer proves the line, whatever its status", async () => {
+  test("any response proves connectivity, whatever its status", async () => {
     await start();
     const hosts = ["a.example", "b.example", "c.example"];
     for (const host of hosts) await watch(host);
@@ -172,7 +172,7 @@ describe("without targets of the operator's", () => {
     expect(await online()).toBe(1);
   });
 
-  test("dead hosts of one user cut no line on which rarely checked hosts of others answer", async () => {
+  test("dead hosts of one account do not make the server offline while rarely checked hosts of others respond", async () => {
     await start();
     const rare = await watch("rare.example", { interval: 300_000 });
     await server.clock.advance(5 * MINUTE);
@@ -188,7 +188,7 @@ describe("without targets of the operator's", () => {
     expect([await online(), logged(CUT), outages()]).toEqual([1, 0, []]);
   });
 
-  test("a line is not cut for ever where nothing outside is checked any more", async () => {
+  test("the server does not stay offline if no public host is checked any more", async () => {
     await start();
     const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
     await server.clock.advance(MINUTE);
@@ -202,7 +202,7 @@ describe("without targets of the operator's", () => {
     expect(await online()).toBe(1);
   });
 
-  test("a clock that is set back meanwhile keeps nobody from noticing that it is over", async () => {
+  test("the end of an outage is detected after the clock was set back", async () => {
     await start();
     const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
     await server.clock.advance(MINUTE);
@@ -217,7 +217,7 @@ describe("without targets of the operator's", () => {
     expect(await Promise.all(ids.map(statusOf))).toEqual(["up", "up", "up"]);
   });
 
-  test("a restart forgets no outage", async () => {
+  test("an outage is reported after a restart", async () => {
     await start();
     const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
     await server.clock.advance(MINUTE);
@@ -249,7 +249,7 @@ describe("with several accounts", () => {
     return other;
   }
 
-  test("an account whose hosts all fail hides no outage of others", async () => {
+  test("an account whose hosts all fail does not suppress alerts of others", async () => {
     await start();
     const victim = await watch("a.example");
     await watch("b.example");
@@ -261,7 +261,7 @@ describe("with several accounts", () => {
     expect([await statusOf(victim), await online(), logged(CUT)]).toEqual(["down", 1, 0]);
   });
 
-  test("hosts of one account silence that account alone, and no heartbeat of others", async () => {
+  test("hosts of one account suppress only its alerts, and no heartbeat of others", async () => {
     await start();
     const beat = { type: "heartbeat", name: "Backup", period_ms: MINUTE, grace_ms: MINUTE };
     const { body } = await account.post("/v1/pulse", beat);
@@ -282,7 +282,7 @@ describe("with several accounts", () => {
     expect(await beatOf()).toBe("down");
   });
 
-  test("hosts of two accounts in three networks are enough", async () => {
+  test("failing hosts of two accounts in three networks are enough", async () => {
     await start();
     await watch("a.example");
     await others(["x.example", "y.example"]);
@@ -292,7 +292,7 @@ describe("with several accounts", () => {
     expect([told(), await online(), logged(CUT)]).toEqual([[], 0, 1]);
   });
 
-  test("an account cannot change what another one has seen of a host", async () => {
+  test("an account cannot change the results that another has for a host", async () => {
     await start();
     for (const host of ["a.example", "b.example"]) await watch(host);
     await others(["a.example", "b.example", ...DEAD]);
@@ -305,7 +305,7 @@ describe("with several accounts", () => {
   });
 });
 
-test("a line that is cut just after it was seen to be up is seen to be cut", async () => {
+test("an outage immediately after a successful probe is detected", async () => {
   await start();
   for (const host of ["a.example", "b.example", "c.example", "d.example"]) await watch(host);
   await server.clock.advance(MINUTE);
@@ -316,8 +316,8 @@ test("a line that is cut just after it was seen to be up is seen to be cut", asy
   expect([told(), await online()]).toEqual([[], 0]);
 });
 
-describe("with targets of the operator's", () => {
-  test("a line on which none of them is reached is cut, and is back with the first", async () => {
+describe("with observer targets", () => {
+  test("the server is offline while none is reached, and online with the first", async () => {
     const { port } = site;
     await start("--observer-targets", `one.example:${port},${line.addressOf("two.example")}:${port}`);
     const id = await watch("a.example");
@@ -339,7 +339,7 @@ describe("with targets of the operator's", () => {
     expect(await online()).toBe(1);
   });
 
-  test("targets on a network of the operator's own count; private hosts are told of as ever", async () => {
+  test("private targets count; alerts of private hosts are sent as usual", async () => {
     const router = new WebhookSink();
     await start("--observer-targets", `127.0.0.1:${router.port}`);
     await watch("a.example");

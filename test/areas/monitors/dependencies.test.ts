@@ -46,7 +46,7 @@ async function incidentOf(id: string) {
 }
 
 describe("a monitor whose parent has failed", () => {
-  test("goes down silently and comes up silently, and its uptime counts", async () => {
+  test("goes down and recovers without alerts, and its uptime counts", async () => {
     const parent = await watch("/router");
     const child = await watch("/shop", { depends_on: parent });
     await server.clock.advance(MINUTE);
@@ -71,7 +71,7 @@ describe("a monitor whose parent has failed", () => {
     expect(channel.take()).toEqual(["/shop monitor.down"]);
   });
 
-  test("has it checked at once, however rarely that is checked by itself", async () => {
+  test("triggers an immediate check of the parent", async () => {
     const parent = await watch("/router", { interval: 300_000 });
     await watch("/shop", { depends_on: parent });
     await server.clock.advance(MINUTE);
@@ -82,7 +82,7 @@ describe("a monitor whose parent has failed", () => {
     expect(told()).toEqual(["/router monitor.down"]);
   });
 
-  test("is silent while that is being checked again, and told of when only it stays down", async () => {
+  test("sends no alert during the parent's check, and alerts if only the child stays down", async () => {
     const parent = await watch("/router", { interval: 60_000, consecutive_threshold: 3 });
     const child = await watch("/shop", { depends_on: parent });
     await server.clock.advance(2 * MINUTE);
@@ -100,7 +100,7 @@ describe("a monitor whose parent has failed", () => {
     expect([...told(), ...channel.take()]).toEqual(["/shop monitor.up", "/shop monitor.up"]);
   });
 
-  test("is checked to its end, whichever way it comes to depend on others meanwhile", async () => {
+  test("completes a check although its dependencies change meanwhile", async () => {
     const other = await watch("/other", { interval: 300_000 });
     const one = await watch("/one", { depends_on: other });
     await server.clock.advance(MINUTE);
@@ -128,7 +128,7 @@ describe("a monitor whose parent has failed", () => {
     ]);
   });
 
-  test("that was told of as down before is told of as up", async () => {
+  test("reports recovery if its outage was reported", async () => {
     const parent = await watch("/router");
     await watch("/shop", { depends_on: parent, cooldown_ms: 60_000 });
     await server.clock.advance(MINUTE);
@@ -143,7 +143,7 @@ describe("a monitor whose parent has failed", () => {
     expect(told().sort()).toEqual(["/router monitor.up", "/shop monitor.up"]);
   });
 
-  test("is told of where that is paused, and where both are well again the chain of three is silent", async () => {
+  test("alerts if the parent is paused; a recovered chain of three sends no alert", async () => {
     const top = await watch("/line");
     const middle = await watch("/router", { depends_on: top });
     await watch("/shop", { depends_on: middle });
@@ -162,7 +162,7 @@ describe("a monitor whose parent has failed", () => {
     expect(told()).toEqual(["/router monitor.down", "/shop monitor.down"]);
   });
 
-  test("stays silent over a restart", async () => {
+  test("sends no alert after a restart", async () => {
     const parent = await watch("/router");
     await watch("/shop", { depends_on: parent });
     await server.clock.advance(MINUTE);
@@ -179,7 +179,7 @@ describe("a monitor whose parent has failed", () => {
 describe("depends_on", () => {
   const change = (id: string, depends_on: unknown) => account.put(`/v1/pulse/${id}`, { depends_on });
 
-  test("is set, changed, removed, and goes with the parent", async () => {
+  test("is set, updated, removed, and cleared when the parent is deleted", async () => {
     const [one, two, three] = [await watch("/1"), await watch("/2"), await watch("/3")];
     expect((await change(two, one)).body).toMatchObject({ depends_on: one });
     expect((await change(two, three.toUpperCase())).body).toMatchObject({ depends_on: three });
@@ -197,7 +197,7 @@ describe("depends_on", () => {
     expect(entries.map(({ after }) => after["depends_on"])).toEqual([one, null, three, one]);
   });
 
-  test("leads to three monitors in a row at most, and never back", async () => {
+  test("allows chains of at most three monitors and no cycles", async () => {
     const ids = [await watch("/0"), await watch("/1"), await watch("/2"), await watch("/3")] as const;
     for (const parent of ["shop", crypto.randomUUID(), 7, ids[0]])
       expectError(await change(ids[0], parent), "validation_error");

@@ -212,17 +212,17 @@ describe("recovery and slowness", () => {
     });
   };
 
-  test("so many successes in a row make it up again; a failure in between starts them anew", () => {
+  test("recovery_threshold successes make it up; a failure in between resets the count", () => {
     expect(walk({ recoveryThreshold: 3 }, [1, -1, 1, 1, -1, 1, 1, 1, 1])).toEqual([
       ...["up", "down,down", "down", "down", "down", "down", "down", "up,up", "up"],
     ]);
   });
 
-  test("the first success of what is not down needs no others", () => {
+  test("the first success of a monitor that is not down makes it up", () => {
     expect(walk({ recoveryThreshold: 10 }, [1, -1])).toEqual(["up", "down,down"]);
   });
 
-  test("failures in a row are counted anew after a success that is not enough, and the cooldown goes on", () => {
+  test("an insufficient success resets the count of failures, and the cooldown continues", () => {
     let state: MonitorState = UNCHECKED;
     const seen = [-1, -1, 1, -1, -1, -1].map((latencyMs, number) => {
       const result = { up: latencyMs > 0, manual: false, latencyMs, at: NOW + number * 15_000 };
@@ -233,14 +233,14 @@ describe("recovery and slowness", () => {
     expect(seen).toEqual([...["1 monitor.down", "2 null", "0 null", "1 null", "2 monitor.down", "3 null"]]);
   });
 
-  test("three slow checks in a row make it slow, and three quick ones quick again; the bound itself is quick", () => {
+  test("three consecutive slow checks make it slow, three fast ones end it; the limit itself is fast", () => {
     expect(walk({ degradedMs: 100 }, [101, 101, 100, 101, 101, 101, 100, 100, 101, 100, 100, 100])).toEqual([
       ...["up", "up", "up", "up", "up", "up,slow"],
       ...["up,slow", "up,slow", "up,slow", "up,slow", "up,slow", "up"],
     ]);
   });
 
-  test("a failure breaks the row, and while it is down it is not slow", () => {
+  test("a failure resets the count of slow checks, and a monitor that is down is not slow", () => {
     expect(
       walk({ degradedMs: 100, threshold: 2 }, [101, 101, -1, 101, 101, 101, -1, -1, 101, 101, 101]),
     ).toEqual([
@@ -249,14 +249,14 @@ describe("recovery and slowness", () => {
     ]);
   });
 
-  test("without a bound nothing is slow, nor any longer once it is taken away", () => {
+  test("without degraded_ms no check is slow, and removing it ends slowness", () => {
     expect(walk({}, [9_000, 9_000, 9_000])).toEqual(["up", "up", "up"]);
     const slow: MonitorState = { ...UNCHECKED, status: "up", degraded: true };
     const result = { up: true, manual: false, latencyMs: 9_000, at: NOW };
     expect(afterCheck(slow, result, RULES).state).toMatchObject({ degraded: false, streak: 0 });
   });
 
-  test("it fails while it is not down", () => {
+  test("is failing only while it is not down", () => {
     const failing = (latencies: readonly number[], threshold: number) => {
       let state: MonitorState = UNCHECKED;
       return latencies.map((latencyMs, number) => {
@@ -301,7 +301,7 @@ describe("sequences of checks", () => {
     expect([together.state.status, together.event]).toEqual(["down", "monitor.down"]);
   });
 
-  test("a check that is older than any lasts counts: the clock was set back", () => {
+  test("a check older than any duration counts, since the clock was set back", () => {
     const result = { latencyMs: 5, manual: false };
     const up = afterCheck(UNCHECKED, { ...result, up: true, at: NOW }, RULES).state;
     const failsAt = (state: MonitorState, at: number) =>
@@ -316,7 +316,7 @@ describe("sequences of checks", () => {
     expect(failsAt(set.state, set.state.lastCheckedAt ?? 0).event).toBeNull();
   });
 
-  test("somebody who begins to listen while it is down is told at the next failure", () => {
+  test("a recipient that is added during an outage is notified at the next failure", () => {
     const fails = (at: number) => ({ up: false, manual: false, latencyMs: 1, at });
     const down = afterCheck(UNCHECKED, fails(NOW), { ...RULES, hasListeners: false });
     expect(afterCheck(down.state, fails(NOW + 15_000), RULES).event).toBe("monitor.down");
@@ -332,7 +332,7 @@ describe("when checks are made", () => {
     }
   });
 
-  test("then at the same moment of every interval, whenever the check ends", () => {
+  test("then at the same offset of every interval, regardless of the duration of checks", () => {
     let dueAt = firstCheckAt(7, NOW);
     const times: number[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -344,7 +344,7 @@ describe("when checks are made", () => {
     ]);
   });
 
-  test("moments that were missed are left out: one check, not a burst", () => {
+  test("missed times are skipped: one check, not a burst", () => {
     const dueAt = nextCheckAt(7, 15_000, NOW, NOW);
     const late = dueAt + 3_600_000 + 1;
     const next = nextCheckAt(7, 15_000, dueAt, late);
@@ -353,7 +353,7 @@ describe("when checks are made", () => {
     expect((next - dueAt) % 15_000).toBe(0);
   });
 
-  test("the next one always lies ahead, and never more than an interval and a half after the one before", () => {
+  test("the next time is always in the future, at most one and a half intervals after the previous", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1_000_000 }),
@@ -369,7 +369,7 @@ describe("when checks are made", () => {
     );
   });
 
-  test("10,000 monitors of 15 s: every hundredth of a second has its share", () => {
+  test("10,000 monitors at 15 s are spread evenly over the interval", () => {
     const counts = new Array<number>(150).fill(0);
     for (let ref = 1; ref <= 10_000; ref += 1) {
       const slot = Math.floor((nextCheckAt(ref, 15_000, NOW, NOW) % 15_000) / 100);
@@ -390,7 +390,7 @@ describe("uptime", () => {
     { hour: NOW - 100 * HOUR, checks: 92, up: 0 },
   ];
 
-  test("counts the checks of the last so many hours", () => {
+  test("counts the checks of the last hours", () => {
     expect(uptimePercent(counts, NOW, 24)).toBe(87.5);
     expect(uptimePercent(counts, NOW, 168)).toBe(3.5);
   });

@@ -43,7 +43,7 @@ beforeEach(() => {
 
 const [DOWN, UP, FLAPPING] = ["Shop monitor.down", "Shop monitor.up", "Shop monitor.flapping"];
 
-test("the fifth change in 30 minutes is told as flapping; then all is silent until 15 minutes without one", async () => {
+test("the fifth change in 30 minutes is reported as flapping; no further alerts until 15 minutes without a change", async () => {
   await change(4, 5);
   expect(channel.take()).toEqual([DOWN, UP, DOWN, UP]);
   expect(await flaps()).toBe(false);
@@ -69,19 +69,19 @@ test("the fifth change in 30 minutes is told as flapping; then all is silent unt
   expect(changes.length).toBe(12);
 });
 
-test("ends with where the monitor stays, also if that is up", async () => {
+test("ends with an alert of the stable status, also if it is up", async () => {
   await change(6, 3);
   expect(channel.take()).toEqual([DOWN, UP, DOWN, UP, FLAPPING]);
   await server.clock.advance(20 * MINUTE);
   expect(channel.take()).toEqual([UP]);
 });
 
-test("five changes over more than 30 minutes are none too many", async () => {
+test("five changes over more than 30 minutes are not flapping", async () => {
   await change(12, 8);
   expect(channel.take()).toEqual([DOWN, UP, DOWN, UP, DOWN, UP, DOWN, UP, DOWN, UP, DOWN, UP]);
 });
 
-test("what people find by hand is no change that counts", async () => {
+test("changes found by manual checks do not count", async () => {
   for (let made = 0; made < 6; made += 1) {
     site.answers(made % 2 === 0 ? 500 : 200);
     await account.post(`/v1/pulse/${id}/check`);
@@ -90,7 +90,7 @@ test("what people find by hand is no change that counts", async () => {
   expect([channel.take(), await flaps()]).toEqual([[], false]);
 });
 
-test("survives a restart, and waits for the end of planned work", async () => {
+test("survives a restart, and waits for the end of maintenance", async () => {
   await change(5, 3);
   expect(channel.take().at(-1)).toBe(FLAPPING);
   await server.restart();
@@ -111,7 +111,7 @@ test("survives a restart, and waits for the end of planned work", async () => {
   expect(await flaps()).toBe(false);
 });
 
-test("goes with the monitor", async () => {
+test("is deleted with the monitor", async () => {
   await change(5, 3);
   channel.take();
   await account.delete(`/v1/pulse/${id}`);

@@ -27,7 +27,7 @@ async function monitor(name: string, owner: Client = account): Promise<string> {
   return String((await owner.post("/v1/pulse", body)).body["id"]);
 }
 
-test("of each monitor what Prometheus can draw, by project and name", async () => {
+test("has series of each monitor by project and name", async () => {
   const id = await monitor('Shop "A" \\ B');
   expect(await lines("ninefold_monitor_up")).toEqual([]);
   await server.clock.advance(5_000);
@@ -46,7 +46,7 @@ test("of each monitor what Prometheus can draw, by project and name", async () =
   expect(await lines("ninefold_monitor_up")).toEqual([]);
 });
 
-test("500 monitors have series; the rest is counted", async () => {
+test("has series for 500 monitors and counts the others", async () => {
   const made: string[] = [];
   for (let count = 0; count < MONITORS_MEASURED_MAX; count += 1)
     made.push(await monitor(`m${count}`, server.operator));

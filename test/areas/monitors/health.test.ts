@@ -52,7 +52,7 @@ describe("a target that becomes slow", () => {
       ({ monitor_id }) => monitor_id,
     );
 
-  test("is degraded after three slow checks, stays up, is told of and listed; quick again after three", async () => {
+  test("is degraded after three slow checks, stays up, is reported and listed, and recovers after three fast ones", async () => {
     await channel(EVENTS);
     const id = await create({ name: "Shop", degraded_ms: SLOW_MS, notify_degraded: true });
     const other = await create({ name: "Other" });
@@ -95,7 +95,7 @@ describe("a target that becomes slow", () => {
     });
   }, 30_000);
 
-  test("is told of only if the monitor and the channel both want it, and by no manual check", async () => {
+  test("is reported only if monitor and channel request it, and not by a manual check", async () => {
     const made = await channel(EVENTS);
     const silent = await create({ degraded_ms: SLOW_MS, interval: 300_000 });
     const wanted = await create({ degraded_ms: SLOW_MS, interval: 300_000, notify_degraded: true });
@@ -124,7 +124,7 @@ describe("a target that fails", () => {
     return { id, gaps: at.slice(1).map((time, index) => Math.round((time - (at[index] ?? 0)) / 1_000)) };
   }
 
-  test("is asked at retry_interval until it is down, and at the interval from then on", async () => {
+  test("is checked at retry_interval until it is down, then at the interval", async () => {
     const found = await gaps({ retry_interval: 5_000, consecutive_threshold: 4 }, 300);
     expect(found.gaps.slice(0, 3)).toEqual([5, 5, 5]);
     expect(found.gaps[3]).toBeWithin(30, 91);
@@ -132,15 +132,15 @@ describe("a target that fails", () => {
     expect(await shown(found.id)).toMatchObject({ status: "down", failing: false });
   });
 
-  test("is asked at the interval where no other pace is set", async () => {
+  test("is checked at the interval without retry_interval", async () => {
     expect(new Set((await gaps({ consecutive_threshold: 4 }, 300)).gaps)).toEqual(new Set([60]));
   });
 
-  test("is asked at the interval where the first failure makes it down", async () => {
+  test("is checked at the interval if the first failure makes it down", async () => {
     expect(new Set((await gaps({ retry_interval: 5_000 }, 300)).gaps)).toEqual(new Set([60]));
   });
 
-  test("is `failing` below the threshold; retries go on after a restart, and end with a success", async () => {
+  test("is `failing` below the threshold; retries continue after a restart and end with a success", async () => {
     const found = await gaps({ retry_interval: 10_000, consecutive_threshold: 10 }, 75);
     const failures = Number((await shown(found.id))["consecutive_failures"]);
     expect(failures).toBeWithin(1, 10);
@@ -157,7 +157,7 @@ describe("a target that fails", () => {
     expect(site.take().length).toBeWithin(9, 12);
   });
 
-  test("a lower tier raises retry_interval at once", async () => {
+  test("a lower tier raises retry_interval immediately", async () => {
     account = await server.account({ tier: "scale", balance: 10 });
     const { body } = await account.post("/v1/pulse", {
       url: site.url(),
@@ -177,7 +177,7 @@ describe("a target that fails", () => {
   });
 });
 
-test("so many successes in a row make it up again: alerts, incident and channel wait for them", async () => {
+test("alerts, incident and channel wait for recovery_threshold successes", async () => {
   await channel(["monitor.down", "monitor.up"]);
   site.answers(500);
   const id = await create({ recovery_threshold: 3 });

@@ -36,8 +36,8 @@ function told(): string[] {
   return hooks.take().map(({ body }) => JSON.parse(body).event);
 }
 
-describe("a process that was stalled", () => {
-  test("reports nobody as slow or down: the check is made again, and left out if that does not help", async () => {
+describe("a process that stalled", () => {
+  test("repeats checks, and skips them if that does not help, instead of reporting a slow or failed target", async () => {
     let stalledMs = 0;
     let answers = 0;
     const held = await startTestServer({
@@ -86,7 +86,7 @@ describe("a process that was stalled", () => {
 });
 
 describe("history", () => {
-  test("every check, manual ones too, newest first, in pages, with the uptime", async () => {
+  test("lists every check, manual ones too, newest first, in pages, with the uptime", async () => {
     const id = await create({ interval: 300_000 });
     await server.clock.advance(5 * SECOND);
     site.answers(500);
@@ -125,14 +125,14 @@ describe("history", () => {
     expect((later.uptime as Record<string, number>)["7d"]).toBeLessThan(100);
   });
 
-  test("of another monitor is not reached by its cursor", async () => {
+  test("rejects the cursor of another monitor", async () => {
     const [a, b] = [await create(), await create()];
     await server.clock.advance(60 * SECOND);
     const { body } = await account.get(`/v1/pulse/${a}/history?limit=1`);
     expectError(await account.get(`/v1/pulse/${b}/history?cursor=${body["cursor"]}`), "validation_error");
   });
 
-  test("goes back 30 days", async () => {
+  test("covers 30 days", async () => {
     const id = await create({ interval: 300_000 });
     await server.clock.advance(5 * SECOND);
     await account.put(`/v1/pulse/${id}`, { active: false });
@@ -145,7 +145,7 @@ describe("history", () => {
     expect(await count()).toBe(1);
   }, 20_000);
 
-  test("keeps so many checks in all, the newest of them, and never loses its place", async () => {
+  test("stores the newest checks up to a total limit, and pages stay consistent", async () => {
     const id = await create({ interval: 300_000 });
     for (let number = 0; number < 5; number += 1) await account.post(`/v1/pulse/${id}/check`);
     const { db, writer } = server.server.kernel;
@@ -166,7 +166,7 @@ describe("history", () => {
   });
 });
 
-test("results wait for each other only when many come in", async () => {
+test("results share a commit only when many arrive", async () => {
   const window = new CommitWindow();
   for (let result = 0; result < 10; result += 1) expect(window.join()).toBe(undefined);
   const began = performance.now();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startTestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
-test("a check that ends after one of the next hour takes nothing from the hour before", async () => {
+test("a check that ends after one of the next hour counts in its own hour", async () => {
   const server = await startTestServer({
     manualClock: true,
     args: ["--allow-private-targets", "127.0.0.0/8"],

@@ -12,7 +12,7 @@ const at = (json: string, path: string): unknown => {
   return atJsonPath(JSON.parse(json), steps);
 };
 
-describe("what a path leads to", () => {
+describe("the value at a path", () => {
   const BODY = '{"a":{"b":[{"c":1,"x y":"two"},[3]]},"é":true,"length":"own","n":null,"t":"a\u{1f642}"}';
   for (const [path, value] of [
     ["$.a.b[0].c", 1],
@@ -34,9 +34,9 @@ describe("what a path leads to", () => {
     test(`${path}: ${value}`, () => expect(at(BODY, path)).toEqual(value));
   }
 
-  test("$ is all of it", () => expect(at("[1]", "$")).toEqual([1]));
+  test("$ is the whole document", () => expect(at("[1]", "$")).toEqual([1]));
 
-  test("a name with quotes and escapes", () => {
+  test("names with quotes and escapes", () => {
     expect(at('{"a\\"b":1}', String.raw`$["a\"b"]`)).toBe(1);
     expect(at('{"é":2}', String.raw`$["\u00e9"]`)).toBe(2);
   });
@@ -44,7 +44,7 @@ describe("what a path leads to", () => {
 
 describe("hostile values and paths", () => {
   for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty", "prototype"]) {
-    test(`${name} is nothing unless the answer has it`, () => {
+    test(`${name} has no value unless the response contains it`, () => {
       expect(at("{}", `$.${name}`)).toBe(undefined);
       expect(at("[]", `$.${name}`)).toBe(undefined);
       expect(at('"text"', `$["${name}"]`)).toBe(undefined);
@@ -53,7 +53,7 @@ describe("hostile values and paths", () => {
     });
   }
 
-  test("a longest path through as many levels", () => {
+  test("the longest path through as many levels", () => {
     const levels = (JSON_PATH_LENGTH_MAX - 1) / 3;
     const path = `$${"[0]".repeat(levels)}`;
     expect(path.length).toBe(JSON_PATH_LENGTH_MAX);
@@ -66,10 +66,10 @@ describe("hostile values and paths", () => {
     ...['$["a]', '$["a"', '$["\\q"]', "$.a b", "$.a[*]", "$.*", "$[?(@.x)]", "$.a()", "$ .a", "$.a\n"],
     "$[1234567890]",
   ]) {
-    test(`${JSON.stringify(path)} is no path`, () => expect(readJsonPath(path)).toBe(null));
+    test(`rejects ${JSON.stringify(path)}`, () => expect(readJsonPath(path)).toBe(null));
   }
 
-  test("what is read as a path leads nowhere but into the value", () => {
+  test("a valid path reads only the value", () => {
     const body = JSON.parse('{"a":[{"b":"c"}],"__proto__":[1]}');
     const inside = new Set<unknown>();
     const add = (value: unknown): void => {

@@ -71,8 +71,8 @@ async function historyOf(id: string) {
   };
 }
 
-describe("during planned work", () => {
-  test("checks go on and are marked; status, uptime and alerts stay; down at the end is told then", async () => {
+describe("during maintenance", () => {
+  test("checks continue and are marked; status and uptime stay; a target that is down at the end is reported", async () => {
     const id = await watch({ name: "Shop" });
     await server.clock.advance(MINUTE);
     await plan({ ...once(2 * MINUTE, 12 * MINUTE), monitor_ids: [id] });
@@ -108,7 +108,7 @@ describe("during planned work", () => {
     expect((await historyOf(id)).uptime["24h"]).toBeLessThan(100);
   });
 
-  test("what is up again at the end is told of if it was down before, and else nobody is", async () => {
+  test("recovery is reported at the end only if the outage had been reported", async () => {
     const [fine, broken] = [
       await watch(),
       await watch({ url: site.url("/broken"), consecutive_threshold: 3 }),
@@ -131,7 +131,7 @@ describe("during planned work", () => {
     expect([await monitor(fine), await monitor(broken)]).toMatchObject([{ status: "up" }, { status: "up" }]);
   });
 
-  test("a manual check changes no status either", async () => {
+  test("a manual check changes no status", async () => {
     const id = await watch();
     await server.clock.advance(MINUTE);
     await plan({ ...once(0, HOUR), monitor_ids: [id] });
@@ -140,7 +140,7 @@ describe("during planned work", () => {
     expect((await historyOf(id)).checks[0]).toMatchObject({ maintenance: true, status: "down" });
   });
 
-  test("other monitors are told of as ever; an announcement concerns none", async () => {
+  test("other monitors alert as usual; an announcement affects none", async () => {
     const [inside, outside] = [await watch(), await watch()];
     await server.clock.advance(MINUTE);
     await plan({ ...once(0, HOUR), monitor_ids: [inside] });
@@ -156,7 +156,7 @@ describe("during planned work", () => {
     ["is moved", (id: string) => account.patch(`${PATH}/${id}`, { ends_at: at(2 * MINUTE) })],
     ["no longer has the monitor", (id: string) => account.patch(`${PATH}/${id}`, { monitor_ids: [] })],
   ] as const) {
-    test(`ends when it ${how}: down is told then`, async () => {
+    test(`ends when it ${how}, and a target that is down is reported`, async () => {
       const id = await watch({ interval: 300_000 });
       await server.clock.advance(MINUTE);
       const { id: work } = await plan({ ...once(0, 10 * HOUR), monitor_ids: [id] });
@@ -169,7 +169,7 @@ describe("during planned work", () => {
     });
   }
 
-  test("a restart changes nothing, and a window that ended meanwhile has ended", async () => {
+  test("continues after a restart, and ends if the window ended meanwhile", async () => {
     const id = await watch();
     await server.clock.advance(MINUTE);
     const { id: work } = await plan({ ...once(2 * MINUTE, 10 * MINUTE), monitor_ids: [id] });
@@ -190,8 +190,8 @@ describe("during planned work", () => {
   });
 });
 
-describe("planned work", () => {
-  test("recurs by its schedule, on the clocks of its zone", async () => {
+describe("maintenance", () => {
+  test("recurs by its schedule in its time zone", async () => {
     await server.stop();
     // The clocks of Berlin go forward on 29 March 2026, at 2:00: 2:30 comes when that is over.
     server = await startTestServer({ manualClock: { startMs: Date.UTC(2026, 2, 27, 22) } });
@@ -222,14 +222,14 @@ describe("planned work", () => {
     expect(moved.body).toMatchObject({ starts_at: "2026-03-29T12:00:00.000Z" });
   });
 
-  test("begins at once where its window is open", async () => {
+  test("starts immediately if its window is open", async () => {
     const id = await watch();
     const made = await plan({ title: "Now", schedule: "0 * * * *", duration_ms: HOUR, monitor_ids: [id] });
     expect(made).toMatchObject({ status: "active", starts_at: at(0), ends_at: at(HOUR), tz: "UTC" });
     expect(await monitor(id)).toMatchObject({ maintenance: true });
   });
 
-  test("is listed newest first, by pages and by status, read, changed and deleted", async () => {
+  test("is listed newest first, in pages and by status, read, updated and deleted", async () => {
     const first = await plan(once(-HOUR, HOUR));
     const second = await plan({ ...once(HOUR, 2 * HOUR), message: "soon", public: true });
     const list = async (query: string) => {
@@ -253,7 +253,7 @@ describe("planned work", () => {
     expectError(await account.delete(`${PATH}/${second["id"]}`), "not_found");
   });
 
-  test("is at most so much in a project", async () => {
+  test("has a limit per project", async () => {
     for (let made = 0; made < MAINTENANCE_MAX; made += 1) await plan(once(0, HOUR));
     expectError(await account.post(PATH, once(0, HOUR)), "maintenance_limit_exceeded");
     const { body } = await account.get(`${PATH}?limit=100`);
@@ -261,7 +261,7 @@ describe("planned work", () => {
     await plan(once(0, HOUR));
   });
 
-  test("loses a monitor that is deleted, and goes with its project", async () => {
+  test("is removed from deleted monitors and deleted with its project", async () => {
     const id = await watch();
     const made = await plan({ ...once(0, HOUR), monitor_ids: [id, id] });
     expect(made["monitor_ids"]).toEqual([id]);
@@ -283,7 +283,7 @@ describe("planned work", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("rejected bodies", () => {
   const recurring = { title: "Night", schedule: "0 2 * * *", duration_ms: HOUR };
   const cases: readonly (readonly [name: string, body: object, field: string])[] = [
     ["no title", { ...once(0, HOUR), title: undefined }, "title"],
@@ -316,7 +316,7 @@ describe("what is refused", () => {
     });
   }
 
-  test("what is just within its bounds is taken", async () => {
+  test("values at their limits are accepted", async () => {
     await plan({ ...once(0, HOUR), title: "a".repeat(100), message: "a".repeat(MESSAGE_LENGTH_MAX) });
     await plan({ ...recurring, duration_ms: DURATION_MS_MIN });
     await plan({ ...recurring, duration_ms: DURATION_MS_MAX });
@@ -324,7 +324,7 @@ describe("what is refused", () => {
     await plan({ ...once(0, HOUR), monitor_ids: ids });
   });
 
-  test("work that happens once cannot come to recur, nor the other way round", async () => {
+  test("a single window cannot become recurring, or the reverse", async () => {
     const { id: one } = await plan(once(0, HOUR));
     const { id: many } = await plan(recurring);
     const patched = (id: unknown, body: object) => account.patch(`${PATH}/${id}`, body);

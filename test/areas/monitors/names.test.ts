@@ -28,13 +28,13 @@ const found = async (query: string, by = account): Promise<unknown[]> => {
 };
 
 describe("a monitor's name", () => {
-  test("is the host with its port where none is given, and cannot be looked for then", async () => {
+  test("is by default the host with its port, which lists do not find", async () => {
     const id = await created({});
     expect((await account.get(`/v1/pulse/${id}`)).body["name"]).toBe("site.example.com:8443");
     expect(await found("name=site.example.com:8443")).toEqual([]);
   });
 
-  test("finds the monitor, with other filters as well, in its own project alone", async () => {
+  test("finds the monitor, also with other filters, only in its project", async () => {
     const id = await created({ name: "Shop ü" });
     expect(await found(`name=${encodeURIComponent("Shop ü")}`)).toEqual([id]);
     expect(await found(`name=${encodeURIComponent("Shop ü")}&status=unknown&limit=1`)).toEqual([id]);
@@ -47,7 +47,7 @@ describe("a monitor's name", () => {
     expect(await created({ name: "Shop ü" }, other)).not.toBe(id);
   });
 
-  test("is given once in a project: 409 says who has it, in every way to give it", async () => {
+  test("is unique in its project: 409 identifies the other monitor, for creation and update", async () => {
     const id = await created({ name: "taken" });
     const error = expectError(await create({ name: "taken" }), "monitor_name_taken");
     expect(error).toMatchObject({ monitor_id: id });
@@ -66,7 +66,7 @@ describe("a monitor's name", () => {
     await created({ name: "taken" });
   });
 
-  test("of a full tier is named as taken, not as one too many", async () => {
+  test("in use is reported before the limit of monitors", async () => {
     const full = await server.account({ tier: "free" });
     for (let number = 0; number < 10; number += 1) await created({ name: `${number}` }, full);
     expectError(await create({ name: "3" }, full), "monitor_name_taken");
@@ -95,7 +95,7 @@ describe("a monitor's name", () => {
   });
 });
 
-test("what was configured is read back, one by one and in the list: headers by name only", async () => {
+test("settings are returned by get and list, headers only by name", async () => {
   const reader = await server.account();
   const given = {
     url: "https://a.example.com/",

@@ -60,7 +60,7 @@ const put = (id: string, change: object, by: AccountClient = account): Promise<A
   by.put(`/v1/pulse/${id}`, change);
 
 describe("options", () => {
-  test("have their defaults, in each view, and leave nothing in the row", async () => {
+  test("have their defaults in each view and are not stored", async () => {
     const id = await made({});
     const shown = { ...DEFAULTS, degraded: false, failing: false, certificate: null };
     expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject(shown);
@@ -69,7 +69,7 @@ describe("options", () => {
     expect(db.all("SELECT DISTINCT options FROM monitors")()).toEqual([{ options: null }]);
   });
 
-  test("are set, outlast a restart, stay when others are changed, and are cleared", async () => {
+  test("are set, survive a restart, stay when others change, and are cleared", async () => {
     const id = await made(EVERYTHING);
     await server.restart();
     account = server.client(account.key) as AccountClient;
@@ -84,7 +84,7 @@ describe("options", () => {
     expect((await put(id, given)).body).toMatchObject(DEFAULTS);
   });
 
-  test("are in the audit log, before and after; what checks find out is not", async () => {
+  test("are in the audit log before and after; results of checks are not", async () => {
     const id = await made({ keyword: "one" });
     const { after } = await newestOf(account);
     expect(after).toMatchObject({ keyword: "one", tls_expiry_days: 14 });
@@ -99,7 +99,7 @@ describe("options", () => {
   });
 });
 
-describe("bounds", () => {
+describe("limits", () => {
   const taken: readonly (readonly [string, object])[] = [
     ["the lowest figures", { recovery_threshold: 1, degraded_ms: 1, tls_expiry_days: 0 }],
     ["the highest", { recovery_threshold: 10, tls_expiry_days: 90 }],
@@ -174,7 +174,7 @@ describe("bounds", () => {
     });
   }
 
-  test("a change is held against what stays, costs nothing when refused, and changes nothing then", async () => {
+  test("an update is validated with the stored settings; a rejection is free and changes nothing", async () => {
     const payer = await server.account({ tier: "scale", balance: 2 });
     const id = await made({ keyword: "ok", degraded_ms: 5_000, retry_interval: 30_000 }, payer);
     for (const change of [{ method: "HEAD" }, { timeout: 5_000 }, { interval: 29_999 }]) {
@@ -212,7 +212,7 @@ test("a tier's shortest interval raises retry_interval to a tenth of it, with a 
   );
 });
 
-test("the parts of a JSON assertion come and go together", async () => {
+test("the fields of a JSON assertion are set and cleared together", async () => {
   const id = await made({ json_path: "$.a", json_value: "UP" });
   const parts = ({ body }: Answer) => [body["json_path"], body["json_op"], body["json_value"]];
   expect(parts(await put(id, {}))).toEqual(["$.a", "==", "UP"]);

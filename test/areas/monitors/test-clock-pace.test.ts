@@ -56,7 +56,7 @@ function expectMinuteByMinute(checks: readonly { at: number }[]): void {
 }
 
 test(
-  "in a long advance few checks are made, all are recorded, and the last hour is asked in full",
+  "a long advance makes few checks, records all, and runs every check of the last hour",
   async () => {
     const id = await create();
     await server.clock.advance(30 * DAY);
@@ -72,7 +72,7 @@ test(
   TIMEOUT_MS,
 );
 
-test("an advance of an hour, and any number of them, makes every check", async () => {
+test("advances of an hour run every check", async () => {
   await create();
   for (let hour = 0; hour < 3; hour += 1) await server.clock.advance(HOUR);
   expect(asked.length).toBe(recorded().length);
@@ -80,7 +80,7 @@ test("an advance of an hour, and any number of them, makes every check", async (
 });
 
 test(
-  "a target that stays down is told of at each end of the cooldown, to the minute",
+  "a target that stays down is reported at the end of each cooldown, to the minute",
   async () => {
     isUp = () => false;
     await create({ webhook_url: site.url("/alerts"), cooldown_ms: HOUR, consecutive_threshold: 3 });
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  "a target that changes on the way is found within the longest gap, and asked in full again",
+  "a change of the target is found within the longest gap, and every check runs again",
   async () => {
     const start = server.clock.now();
     isUp = () => server.clock.now() < start + 5 * DAY || server.clock.now() > start + 6 * DAY;
@@ -118,7 +118,7 @@ test(
 );
 
 test(
-  "a monitor that is changed or deleted on the way leaves nothing behind",
+  "a monitor that is updated or deleted during an advance leaves nothing behind",
   async () => {
     const [kept, gone] = [await create(), await create()];
     const advance = server.clock.advance(5 * DAY);
@@ -134,7 +134,7 @@ test(
   TIMEOUT_MS,
 );
 
-test("a clock that runs by itself, or stands, leaves out nothing", () => {
+test("no check is skipped without an advance", () => {
   const state: MonitorState = {
     status: "up",
     latencyMs: 1,
