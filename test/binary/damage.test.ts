@@ -83,11 +83,11 @@ test(
     rmSync(path);
     await expectRefusal(
       data,
-      `${path} is missing, but its log ${path}-wal is there`,
+      `${path} is missing, but its log ${path}-wal exists`,
       "Put the database file back",
     );
     writeFileSync(path, "");
-    await expectRefusal(data, `${path} is empty, but its log ${path}-wal is there`);
+    await expectRefusal(data, `${path} is empty, but its log ${path}-wal exists`);
     copyFileSync(kept, path);
     expect((await balance(data, key)).balance).toBe(20);
   },

@@ -128,7 +128,7 @@ const FAILURES: readonly Case[] = [
   ],
   [
     ["key", "list", "--data", endless],
-    `${endless}/ninefold.db cannot be looked at (Error: ELOOP: too many symbolic links encountered, stat '${endless}/ninefold.db').`,
+    `${endless}/ninefold.db cannot be accessed (Error: ELOOP: too many symbolic links encountered, stat '${endless}/ninefold.db').`,
   ],
   [
     ["config", "print", "--config", "/dev/zero"],

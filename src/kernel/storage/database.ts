@@ -5,13 +5,13 @@ import { realTimeout } from "../time/clock.ts";
 import { LogFile } from "./log-file.ts";
 import type { Tx } from "./tx.ts";
 
-/** A value that a statement takes or a column gives. Integers beyond 2^53 are excluded by the schemas. */
+/** A parameter of a statement or a value of a column. The schemas exclude integers beyond 2^53. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** What a statement takes: a value for each `?`, or one object by the names behind its `$`, what else is in it omitted. */
+/** Parameters of a statement: a value for each `?`, or one object with the names after `$`; other members are ignored. */
 export type SqlParams = SqlValue[] | [Readonly<Record<string, SqlValue | boolean>>];
 
-/** A prepared change. It takes the unit of work that it belongs to, and returns how many rows it touched. */
+/** A prepared change. Takes its unit of work, and returns the number of changed rows. */
 export type Change<Params extends SqlParams> = (tx: Tx, ...params: Params) => number;
 
 /** fsync at every commit (`full`), or at checkpoints only (`normal`: a power cut may take the last commits). */
@@ -25,9 +25,9 @@ export interface LogPages {
 
 /** How long a connection waits for a lock of the checkpointer's or a backup's connection. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** How long lookups share a transaction at the most: whatever is no question ends it sooner. */
+/** Longest time that lookups share a transaction: everything but a query ends it earlier. */
 const LOOKING_MS = 1;
-/** Pages kept in memory: enough for the inner pages of every index, little next to the process itself. */
+/** Pages in memory: enough for the inner pages of every index, and small compared to the process. */
 const PAGE_CACHE_KIB = 16 * 1024;
 
 interface CheckpointRow {
@@ -36,11 +36,11 @@ interface CheckpointRow {
   readonly checkpointed: number;
 }
 
-/** One connection to the database file, with the pragmas that the whole design rests on. */
+/** A connection to the database file, with the pragmas that durability depends on. */
 export class Database {
   private readonly connection: SqliteDatabase;
   private readonly statements: { finalize(): void }[] = [];
-  /** Called with what a statement throws that finds the file damaged. */
+  /** Called with the error of a statement that finds the file damaged. */
   onDamage: (error: unknown) => void = () => undefined;
   private readonly look = this.one<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
   private readonly begin = this.prepare("BEGIN");
@@ -48,7 +48,7 @@ export class Database {
   /** Whether lookups have a transaction open. */
   private looking = false;
   private logFile: LogFile | null = null;
-  /** Whether the log must outlive the connection: its pages may be missing in the file. */
+  /** Whether the log must not be deleted with the connection: its pages may be missing in the file. */
   private keepsLog = false;
 
   constructor(
@@ -56,20 +56,20 @@ export class Database {
     readonly durability: Durability,
   ) {
     this.connection = new SqliteDatabase(path, { create: true, readwrite: true, strict: true });
-    // First of all: switching to WAL takes a lock, and without a time-out it fails immediately while a checkpoint runs.
+    // The timeout comes first: switching to WAL takes a lock, and would fail immediately during a checkpoint.
     this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.connection.run("PRAGMA journal_mode = WAL");
     this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
-    // On macOS a plain fsync leaves the data in the disk's own cache; elsewhere these change nothing.
+    // On macOS a plain fsync leaves data in the cache of the disk. On other systems these change nothing.
     this.connection.run("PRAGMA fullfsync = ON");
     this.connection.run("PRAGMA checkpoint_fullfsync = ON");
-    // Checkpoints are the checkpointer's: the automatic one would run on the event loop, inside a commit.
+    // The checkpointer makes checkpoints: an automatic one would run on the event loop, inside a commit.
     this.connection.run("PRAGMA wal_autocheckpoint = 0");
     this.connection.run(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
     this.connection.run("PRAGMA temp_store = MEMORY");
   }
 
-  /** A question for the first row, or null. Like every statement it is compiled at its first use, once. */
+  /** A query for the first row, or null. Like every statement, it is compiled at its first use. */
   one<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row | null {
     const statement = this.prepare<Row>(sql);
     return (...params) => {
@@ -82,8 +82,8 @@ export class Database {
   }
 
   /**
-   * The same for rows of which very many are requested, one by one: to begin reading and to end it, with locks on the file
-   * each time, costs a third of a lookup, so what is looked up within a millisecond shares a transaction.
+   * The same for rows that are read very often, one at a time: beginning and ending a read transaction, with locks on the
+   * file, is a third of a lookup's time, so lookups within a millisecond share one.
    */
   lookUp<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row | null {
     const row = this.one<Row, Params>(sql);
@@ -93,7 +93,7 @@ export class Database {
     };
   }
 
-  /** A question for all rows: the SQL itself carries the LIMIT. */
+  /** A query for all rows: the SQL contains the LIMIT. */
   all<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row[] {
     const statement = this.prepare<Row>(sql);
     return (...params) => {
@@ -105,13 +105,13 @@ export class Database {
     };
   }
 
-  /** A question for one number, which its SQL names `n`: 0 where there is no row, or NULL (the largest of nothing). */
+  /** A query for one number, named `n` in its SQL: 0 without a row, or for NULL (the maximum of no rows). */
   number<Params extends SqlParams = []>(sql: string): (...params: Params) => number {
     const row = this.one<{ readonly n: number | null }, Params>(sql);
     return (...params) => row(...params)?.n ?? 0;
   }
 
-  /** A change. Nothing is written outside a unit of work. */
+  /** A change, which can only run in a unit of work. */
   change<Params extends SqlParams = []>(sql: string): Change<Params> {
     const statement = this.prepare(sql);
     return (tx, ...params) => {
@@ -126,7 +126,7 @@ export class Database {
     };
   }
 
-  /** Runs statements that return nothing, outside any unit of work: start-up, migrations and the writer's own. */
+  /** Runs statements without results outside units of work: for the start, migrations and the writer. */
   execute(sql: string): void {
     this.endLooking();
     this.connection.run(sql);
@@ -141,7 +141,7 @@ export class Database {
     };
   }
 
-  /** Runs `work` with another wait for locks than the usual one. */
+  /** Runs `work` with a different timeout for locks. */
   withBusyTimeout<T>(timeoutMs: number, work: () => T): T {
     this.endLooking();
     this.connection.run(`PRAGMA busy_timeout = ${timeoutMs}`);
@@ -152,12 +152,12 @@ export class Database {
     }
   }
 
-  /** Whether a transaction is open: after some errors SQLite has already rolled it back by itself. */
+  /** Whether a transaction is open: after some errors SQLite has already rolled it back. */
   get inTransaction(): boolean {
     return this.connection.inTransaction;
   }
 
-  /** What the log holds now. */
+  /** The present size of the log. */
   logPages(): LogPages {
     this.endLooking();
     const row = this.look();
@@ -165,17 +165,17 @@ export class Database {
   }
 
   /**
-   * Makes durable what an earlier process has left in the log, which SQLite takes up although it may stand in the
-   * system's memory alone. Whatever is read after this outlasts a power cut.
+   * Makes durable what an earlier process has left in the log: SQLite applies it, although it may be in the memory of the
+   * system only. Everything that is read after this survives a power cut.
    *
-   * Returns why the log could only be synced where it is, and not be moved into the file; null where nothing is left.
-   * What stands behind it, SQLite has dropped: left there it would look like a damaged place once others stand before it.
+   * Returns why the log could only be synced in place, and not be moved into the file; null if nothing is left in it.
+   * Bytes after its last valid frame are removed: with new frames before them, they would look like damage.
    *
    * @throws SQLiteError, Error when the disk does not confirm it.
    */
   settleLog(): "read" | "full" | null {
     const { log } = this.logPages();
-    // From here on it is known which file is the log.
+    // From here on, the file of the log is known.
     const file = this.file();
     if (log === 0 && file.isEmpty) return null;
     try {
@@ -184,7 +184,7 @@ export class Database {
       );
       if (row?.busy === 0) return null;
     } catch (error) {
-      // Any other failure may be that of a sync, which cannot be retried: see LogFile.
+      // Any other error may be that of a sync, which cannot be retried: see LogFile.
       if (!isDiskFull(error)) throw error;
       file.cut(log);
       return "full";
@@ -193,7 +193,7 @@ export class Database {
     return "read";
   }
 
-  /** Takes away what a COMMIT that failed has left in the log. @throws StorageFailure when the disk does not confirm it. */
+  /** Removes from the log what a failed COMMIT has left. @throws StorageFailure if the disk does not confirm it. */
   cutLog(): void {
     try {
       this.file().cut(this.logPages().log);
@@ -202,7 +202,7 @@ export class Database {
     }
   }
 
-  /** Writes again what a checkpoint's failed sync may have lost. @throws Error when the disk does not confirm it. */
+  /** Writes again what the failed sync of a checkpoint may have lost. @throws Error if the disk does not confirm it. */
   rewriteLog(): void {
     const { log, moved } = this.logPages();
     this.keepsLog = true;
@@ -210,20 +210,20 @@ export class Database {
     this.keepsLog = false;
   }
 
-  /** Moves the whole WAL into the file, where there is space for it, and closes the connection. */
+  /** Moves the whole WAL into the file, if there is space, and closes the connection. */
   close(): void {
     this.endLooking();
     try {
       if (!this.keepsLog) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (error) {
-      // On a full disk the WAL stays: what it holds is durable, and the next start reads it.
+      // On a full disk the WAL stays: its content is durable, and the next start reads it.
       if (!isStorageFailure(error)) throw error;
       this.keepsLog = isSyncFailure(error);
     }
-    // A connection with statements outlives its closing, and so would the -wal and -shm files.
+    // A connection with statements stays open after close(), and with it the -wal and -shm files.
     for (const statement of this.statements) statement.finalize();
-    // Without this, they stay behind on some systems. After a failed sync they must: SQLite's own last checkpoint would
-    // take for moved what is not, and remove the log. The next start moves all of it.
+    // Without this, they remain on some systems. After a failed sync they must remain: the last checkpoint of SQLite would
+    // consider pages moved that are not, and delete the log. The next start moves all of it.
     this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, this.keepsLog ? 1 : 0);
     this.connection.close(false);
     this.logFile?.close();
@@ -255,15 +255,15 @@ export class Database {
     realTimeout(LOOKING_MS, () => this.endLooking());
   }
 
-  /** Before anything but a question: transactions do not nest, and a checkpoint waits for those who read. */
+  /** Called before everything but a query: transactions do not nest, and a checkpoint waits for readers. */
   private endLooking(): void {
     if (!this.looking) return;
     this.looking = false;
-    // After some errors SQLite has ended it by itself.
+    // After some errors SQLite has already ended it.
     if (this.connection.inTransaction) this.end().run();
   }
 
-  /** Compiling every statement of every area at the start would cost it milliseconds. */
+  /** Compiled at first use: compiling every statement of every area would take milliseconds of a start. */
   private prepare<Row>(sql: string) {
     let prepared: Statement<Row, SqlParams> | undefined;
     return () => {
@@ -281,33 +281,33 @@ const STORAGE_FAILURES = [
   ...["SQLITE_NOMEM", "SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PROTOCOL"],
 ];
 
-/** The disk failed at something that was not SQLite's to do. */
+/** An operation on a file failed that SQLite does not do. */
 export class StorageFailure extends Error {}
 
-/** Whether an error says that the file cannot be written or read now, rather than that a statement was wrong. */
+/** Whether an error means that the file cannot be written or read now, and not that a statement is wrong. */
 export function isStorageFailure(error: unknown): boolean {
   if (error instanceof StorageFailure) return true;
   const code = errorCode(error);
   return STORAGE_FAILURES.some((failure) => code.startsWith(failure));
 }
 
-/** What went wrong, for a line that an operator reads: SQLite's own words, without the name of a class before them. */
+/** The reason of an error for the operator: SQLite's message without the name of its class. */
 export function plainReason(error: unknown): string {
   return error instanceof SQLiteError ? error.message : errorText(error);
 }
 
-/** Whether an error says that the content of the file is not what SQLite has written. */
+/** Whether an error means that the content of the file is damaged. */
 export function isDamage(error: unknown): boolean {
   const code = errorCode(error);
   return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
 }
 
-/** Whether an error says that there is no space. */
+/** Whether an error means that the disk is full. */
 export function isDiskFull(error: unknown): boolean {
   return errorCode(error).startsWith("SQLITE_FULL");
 }
 
-/** Whether a write or a sync failed, so that nobody knows what the disk holds. */
+/** Whether a write or a sync failed, after which the content of the disk is unknown. */
 export function isSyncFailure(error: unknown): boolean {
   return errorCode(error).startsWith("SQLITE_IOERR");
 }

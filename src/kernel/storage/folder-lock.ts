@@ -4,7 +4,7 @@ import { errorText, StartupError } from "../errors.ts";
 import { plainReason } from "./database.ts";
 
 /**
- * How long a start waits for the lock: a process that checks whether it is held, holds a lock itself for some microseconds.
+ * How long a start waits for the lock: a process that checks whether it is held takes it for some microseconds.
  */
 const LOOK_TIMEOUT_MS = 200;
 
@@ -12,20 +12,20 @@ const LOOK_TIMEOUT_MS = 200;
 export type ReleaseFolder = () => void;
 
 /**
- * The locks of this process. A connection that nothing refers to is collected, and its lock with it: so a lock holds until it
- * is released, also where the caller keeps nothing.
+ * The locks of this process. Referenced here, because a connection without references is garbage-collected, and its lock
+ * with it.
  */
 const HELD = new Set<SqliteDatabase>();
 
-/** Another process holds the folder. */
+/** Another process uses the folder. */
 export class FolderInUse extends StartupError {}
 
 /**
- * Takes the data folder for this process. The lock is an exclusive transaction on a small SQLite file of its
- * own: the operating system frees it when the process ends, however it ends, on every platform alike.
+ * Locks the data folder for this process. The lock is an exclusive transaction on a separate small SQLite file: the
+ * operating system releases it however the process ends, on every platform.
  *
- * @throws FolderInUse when another process holds the folder.
- * @throws StartupError when it cannot be written.
+ * @throws FolderInUse if another process uses the folder.
+ * @throws StartupError if it cannot be written.
  */
 export function lockFolder(path: string): ReleaseFolder {
   let connection: SqliteDatabase | undefined;
@@ -53,14 +53,13 @@ export function lockFolder(path: string): ReleaseFolder {
 }
 
 /**
- * Whether a process holds the data folder now; true also if that is unknown. It may end, and another one start,
- * immediately afterwards.
+ * Whether a process uses the data folder; true also if that is unknown. This may change immediately afterwards.
  */
 export function isFolderLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   let connection: SqliteDatabase | undefined;
   try {
-    // Not for reading alone: a process that was killed has left a journal, which is rolled back first.
+    // Not read-only: a killed process may have left a journal, which is rolled back first.
     connection = new SqliteDatabase(path, { readwrite: true, create: false });
     connection.query("SELECT count(*) FROM sqlite_master").get();
     return false;

@@ -2,18 +2,18 @@ import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { errorCode, errorText, StartupError } from "../errors.ts";
 
-/** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
+/** Errors of file systems that cannot sync folders, and of folders that cannot be opened for it. */
 const FOLDER_SYNC_UNKNOWN = "EINVAL ENOTSUP EOPNOTSUPP ENOSYS EISDIR EPERM EACCES EBADF".split(" ");
 
-/** What stands in a data folder. */
+/** The files of a data folder. */
 export interface DataFiles {
   readonly database: string;
-  /** Held by the process that works on the folder. */
+  /** Locked by the process that uses the folder. */
   readonly lock: string;
   readonly masterKey: string;
 }
 
-/** The paths of what stands in a data folder. */
+/** The paths of the files of a data folder. */
 export function dataFilesOf(folder: string): DataFiles {
   return {
     database: join(folder, "ninefold.db"),
@@ -22,7 +22,7 @@ export function dataFilesOf(folder: string): DataFiles {
   };
 }
 
-/** Opens a file that is closed at the end of the block whose `using` it is. */
+/** Opens a file for a declaration with `using`, which closes it at the end of the block. */
 export function openFile(path: string, flags: string, mode?: number): Disposable & { readonly fd: number } {
   const fd = openSync(path, flags, mode);
   return { fd, [Symbol.dispose]: () => closeSync(fd) };
@@ -35,10 +35,10 @@ export function syncPath(path: string): void {
 }
 
 /**
- * Makes the entries of a folder last, where its file system can: some, of a network or of a program, know no sync of
- * a folder and say so. What was done in it has happened all the same.
+ * Makes the entries of a folder durable, unless its file system does not support that, as some network and FUSE file
+ * systems.
  *
- * @throws Error when the disk fails.
+ * @throws Error if the disk fails.
  */
 export function syncFolder(path: string): void {
   try {
@@ -49,8 +49,8 @@ export function syncFolder(path: string): void {
 }
 
 /**
- * Makes a data folder that is its user's alone, and the folders above it, and makes them last: a database is no better
- * kept than the name of its folder. Returns whether it was not there.
+ * Creates a data folder with mode 0700, and its ancestors, durably: a database is only as durable as the name of its
+ * folder. Returns whether it did not exist.
  *
  * @throws StartupError
  */

@@ -5,27 +5,26 @@ import { writeAll } from "./log-file.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
 import { OfflineDatabase } from "./offline.ts";
 
-/** Bytes copied and synced at a time: small enough that a server's own fsync does not have to wait for them. */
+/** Bytes copied and synced at a time: few enough not to delay the fsync of a server. */
 export const SLICE_BYTES = 1024 * 1024;
-/** How often a copy is begun again: the server stopped in the middle of it, or a restore put another file there. */
+/** Attempts of a copy: the server may stop during it, or a restore replace the file. */
 const ATTEMPTS_MAX = 3;
 
 /** Called after each slice with the bytes copied and the total. An error thrown here ends the copy. */
 type AfterSlice = (copied: number, total: number) => Promise<void>;
 
 /**
- * Copies a database file while a server writes to it, without holding it up. The copy is a whole database of its own
- * in one file, and holds every change that was committed before this began; it is not synced yet.
+ * Copies a database file while a server writes to it, without delaying the server. The copy is a complete database in one
+ * file, with every change that was committed before the start of the copy. It is not synced yet.
  *
- * The bytes are copied as they are, page by page of different times or even torn. What makes a database of them is
- * the log, which is copied after the file: every page that the server moved into the file meanwhile is in it, since
- * the log is held ({@link LogPin}). SQLite then recovers the copy as it would after a crash. Nothing on the way takes
- * a lock that a writer waits for.
+ * The pages of the copied file may be of different times, or torn. The log is copied after the file and repairs them: it
+ * contains every page that the server moved into the file meanwhile, because it is not restarted ({@link LogPin}). SQLite
+ * then recovers the copy as after a crash. No lock is taken that a writer waits for.
  *
- * To be called in a process that has no other connection to the file: the system takes away all locks that a process has
- * on a file when the process closes it once.
+ * For processes without another connection to the file: the system releases all locks of a process on a file when the
+ * process closes the file once.
  *
- * @throws Error when a file cannot be read or written.
+ * @throws Error if a file cannot be read or written.
  */
 export async function copyLiveDatabase(
   source: string,
@@ -41,19 +40,19 @@ export async function copyLiveDatabase(
   throw new Error("the database was replaced, or its write-ahead log restarted, during the copy; retry");
 }
 
-/** False: the log was restarted or the file was replaced, and the copy is unusable. */
+/** Copies once. False: the log was restarted or the file was replaced, and the copy is unusable. */
 async function copyOnce(source: string, target: string, afterSlice: AfterSlice): Promise<boolean> {
   rmSync(`${target}-wal`, { force: true });
-  // Closed after the connections: the system would take away their locks on a file that the same process closes, and a
-  // server that stops meanwhile would delete the log as the last one to use it.
+  // Closed after the connections: the system would release their locks on the file, and a server that stops meanwhile
+  // would delete the log as its last user.
   using file = openFile(source, "r");
   using pin = new LogPin(source);
   const isWhole = await copyPinned(file.fd, pin, source, target, afterSlice);
-  // A restore may have put another file in its place, between the opening of the one and of the other.
+  // A restore may have replaced the file after one of the two was opened.
   return isWhole && isStillAt(source, file.fd);
 }
 
-/** Whether a path still names the file that was opened by it. */
+/** Whether a path still names the opened file. */
 function isStillAt(path: string, file: number): boolean {
   const now = statSync(path, { bigint: true, throwIfNoEntry: false });
   const opened = fstatSync(file, { bigint: true });
@@ -73,7 +72,7 @@ async function copyPinned(
   };
   const fileBytes = fstatSync(file).size;
   await copyBytes(file, target, fileBytes, renewing);
-  // Where the log is not held, the file stood still, and holds everything that had been written at the beginning.
+  // If the log is not pinned, the file has not changed, and contains everything from before the start.
   if (!pin.holdsLog) return true;
   const logBytes = pin.logBytes();
   using log = openFile(`${source}-wal`, "r");
@@ -82,9 +81,9 @@ async function copyPinned(
   return pin.isLogWhole();
 }
 
-/** Copies so many bytes from the beginning of a file, or all that it has. */
+/** Copies this many bytes from the start of a file, or all of a shorter one. */
 async function copyBytes(from: number, target: string, bytes: number, afterSlice: AfterSlice): Promise<void> {
-  // Created new: an existing file of this name might be a link, or readable by others.
+  // Must not exist: a file of this name might be a link, or readable by others.
   rmSync(target, { force: true });
   using to = openFile(target, "wx", 0o600);
   const slice = Buffer.allocUnsafe(SLICE_BYTES);
@@ -92,35 +91,35 @@ async function copyBytes(from: number, target: string, bytes: number, afterSlice
     const size = readSync(from, slice, 0, Math.min(SLICE_BYTES, bytes - copied), copied);
     if (size === 0) return;
     writeAll(to.fd, slice.subarray(0, size), copied);
-    // Now rather than all at the end: an fsync of a gigabyte would stand in the way of the server's own.
+    // Synced in steps: a single fsync of a gigabyte would delay those of the server.
     fdatasyncSync(to.fd);
     copied += size;
     await afterSlice(copied, bytes);
   }
 }
 
-/** Applies the log, and leaves a single file that can be read without any other. */
+/** Applies the log, so that the database is one file. */
 function recover(path: string): void {
   using db = OfflineDatabase.change(path);
   if (!db.takeUpLog()) throw new Error(`${path} is in use`);
   db.get("PRAGMA journal_mode = DELETE");
 }
 
-/** How long a read transaction may have to wait until it begins. */
+/** Longest wait for the start of a read transaction. */
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** A read transaction of a connection of its own. */
+/** A read transaction on a separate connection. */
 class Reader extends SqliteDatabase {
   constructor(path: string) {
     super(path, { readwrite: true, create: false });
     this.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    // Checkpoints are the server's.
+    // Only the server makes checkpoints.
     this.run("PRAGMA wal_autocheckpoint = 0");
   }
 
   begin(): void {
     this.run("BEGIN");
-    // Only the first look at the file takes the snapshot.
+    // The snapshot is taken by the first read.
     this.query("SELECT count(*) FROM sqlite_master").get();
   }
 
@@ -128,7 +127,7 @@ class Reader extends SqliteDatabase {
     this.run("COMMIT");
   }
 
-  /** How many pages the log holds, and how many of them have been moved into the file. */
+  /** Pages in the log, and how many of them have been moved into the file. */
   look(): { log: number; checkpointed: number } {
     const row = this.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
     return { log: Math.max(0, row?.log ?? 0), checkpointed: Math.max(0, row?.checkpointed ?? 0) };
@@ -140,19 +139,18 @@ class Reader extends SqliteDatabase {
 }
 
 /**
- * Keeps the write-ahead log of a live database from being restarted, while the server writes on and moves pages from
- * the log into the file.
+ * Prevents a restart of the write-ahead log of a live database, while the server continues to write and to move pages
+ * from the log into the file.
  *
- * What a reader's transaction began with cannot be taken from it. While one stands in the log, SQLite does not begin
- * the log again; and no page newer than the transaction is moved into the file. So {@link renew} hands over to a newer
- * transaction from time to time, the new one before the old one ends: the log is held without a break, and what has to
- * be moved does not pile up.
+ * While a read transaction uses the log, SQLite neither restarts the log nor moves pages that are newer than the
+ * transaction. So {@link renew} replaces the transaction by a newer one from time to time, and begins the new one before
+ * it ends the old one: the log is pinned without interruption, and the pages to move do not accumulate.
  *
- * A transaction that begins when everything has been moved does not stand in the log, and does not hold it. As long as
- * that is so, nothing at all can be moved into the file: it stands still, and holds everything of the beginning.
+ * A transaction that begins when all pages have been moved does not use the log, and does not pin it. Meanwhile no page
+ * can be moved into the file: it does not change, and contains everything from before the start.
  */
 class LogPin {
-  /** Whether the log is held. Otherwise the file stands still. Once true it stays so. */
+  /** Whether the log is pinned; once true it stays true. Otherwise the file does not change. */
   holdsLog = false;
   private readonly logPath: string;
   private readonly watcher: Reader;
@@ -160,7 +158,7 @@ class LogPin {
   private spare: Reader;
   private header: Buffer | null = null;
 
-  /** Takes hold. @throws Error when the file cannot be opened, or is locked for long. */
+  /** Begins the first transaction. @throws Error if the file cannot be opened, or stays locked. */
   constructor(path: string) {
     this.logPath = `${path}-wal`;
     this.watcher = new Reader(path);
@@ -169,7 +167,7 @@ class LogPin {
     this.noteHold(this.begin(this.held));
   }
 
-  /** Hands over to a transaction of now, where that one holds the log as well. */
+  /** Replaces the transaction by a new one, if that one pins the log too. */
   renew(): void {
     const next = this.spare;
     if (!this.begin(next)) {
@@ -182,15 +180,15 @@ class LogPin {
     this.spare.end();
   }
 
-  /** How many bytes of the log file count now. */
+  /** Bytes of the log file that are in use. */
   logBytes(): number {
     const { log } = this.watcher.look();
     return log === 0 ? 0 : LOG_HEADER_BYTES + log * (FRAME_HEADER_BYTES + this.watcher.pageBytes());
   }
 
   /**
-   * Whether the log has not been restarted since it is held. The header of the file shows: each beginning writes
-   * another one. This is what proves a copy; that the log is held only sees to it that the proof succeeds.
+   * Whether the log has not been restarted since it was pinned: every restart writes a different header. This proves that
+   * the copy is complete; the pin only makes a restart impossible.
    */
   isLogWhole(): boolean {
     return this.header?.equals(this.readHeader()) === true;
@@ -201,7 +199,7 @@ class LogPin {
     for (const reader of [this.held, this.spare, this.watcher]) reader.close();
   }
 
-  /** Begins a transaction. Returns whether it stands in the log: not all that it sees had been moved when it began. */
+  /** Begins a transaction. Returns whether it uses the log: not all pages had been moved. */
   private begin(reader: Reader): boolean {
     const before = this.watcher.look();
     reader.begin();

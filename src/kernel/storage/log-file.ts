@@ -11,28 +11,28 @@ import {
 import { openFile } from "./folders.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
 
-/** Read or written at a time. */
+/** Bytes read or written at a time. */
 const SLICE_BYTES = 1024 * 1024;
 
 /**
- * The write-ahead log of an open database as a file: for what SQLite has no word for. SQLite takes no locks on it, so
- * opening and closing it takes none away.
+ * The write-ahead log of an open database as a file, for operations that SQLite does not have. SQLite takes no locks on
+ * it, so closing it releases none.
  *
- * A sync that failed is no sync that can be retried: the system may have taken the pages for clean without having
- * written them, and the next sync says that all is well. So whatever a failed sync was for has to be written again.
+ * A failed sync must not simply be retried: the system may have marked the pages as clean without writing them, and the
+ * next sync then succeeds. So everything that a failed sync was for must be written again.
  */
 export class LogFile {
-  /** Where it lies. */
+  /** Its path. */
   readonly path: string;
-  /** Which file SQLite has open. Should another one lie there now, it is somebody else's. */
+  /** Identity of the file that SQLite has open; a different file at the path must not be changed. */
   private readonly identity: string | null;
   /**
-   * The database file. It stays open until the connection is closed: the system takes away all locks that a process
-   * has on a file when the process closes it once, SQLite's included.
+   * The database file. It stays open until the connection is closed: the system releases all locks of a process on a file
+   * when the process closes it once, including those of SQLite.
    */
   private database: number | null = null;
 
-  /** `databasePath` leads to the file itself: the log lies next to it. */
+  /** `databasePath` must not be a symbolic link: the log is next to the file itself. */
   constructor(
     private readonly databasePath: string,
     private readonly pageBytes: number,
@@ -46,15 +46,15 @@ export class LogFile {
   }
 
   /**
-   * Takes away what lies behind so many frames. A COMMIT that failed may have left all of its frames there, whole and
-   * with their mark: a start after a kill would take them for committed.
+   * Truncates the log after a number of frames. A failed COMMIT may have left all of its frames, complete and with their
+   * commit mark: a start after a kill would consider them committed.
    *
-   * @throws Error when the disk does not confirm it.
+   * @throws Error if the disk does not confirm it.
    */
   cut(frames: number): void {
     this.withLog((log) => {
       const end = this.endOf(frames);
-      // A change even where it is short enough: an earlier cut may not have reached the disk.
+      // Written even if it is short enough: an earlier truncation may not have reached the disk.
       if (fstatSync(log).size <= end) ftruncateSync(log, end + 1);
       ftruncateSync(log, end);
       fsyncSync(log);
@@ -62,14 +62,13 @@ export class LogFile {
   }
 
   /**
-   * Writes everything again that a failed sync of a checkpoint may have lost: the log onto itself, and into the file the
-   * pages that have been moved and stand nowhere later in the log. SQLite moves pages without a sync as long as others follow,
-   * and takes note of it; a later checkpoint would not touch them again, and the log would be given up over them.
+   * Writes everything again that a failed sync of a checkpoint may have lost: the log in place, and in the file the moved
+   * pages that do not occur later in the log. SQLite does not sync moved pages while others follow, but records them as
+   * moved: a later checkpoint would skip them, and the log would then be discarded.
    *
-   * Neither a reader nor a writer sees a difference: all bytes are those that stand there. No checkpoint may run
-   * meanwhile.
+   * Readers and writers see no difference, because the bytes do not change. No checkpoint may run meanwhile.
    *
-   * @throws Error when the disk does not confirm it.
+   * @throws Error if the disk does not confirm it.
    */
   rewrite(frames: number, movedFrames: number): void {
     this.withLog((log) => {
@@ -78,7 +77,7 @@ export class LogFile {
     });
   }
 
-  /** Closes its file, after the connection was closed. */
+  /** Closes the database file. Call after the connection was closed. */
   close(): void {
     if (this.database !== null) closeSync(this.database);
     this.database = null;
@@ -88,7 +87,7 @@ export class LogFile {
     const slice = Buffer.allocUnsafe(SLICE_BYTES);
     for (let at = 0; at < end; ) {
       const size = readSync(log, slice, 0, Math.min(SLICE_BYTES, end - at), at);
-      if (size === 0) throw new Error(`${this.path} is shorter than it must be`);
+      if (size === 0) throw new Error(`${this.path} is shorter than expected`);
       writeAll(log, slice.subarray(0, size), at);
       at += size;
     }
@@ -100,16 +99,16 @@ export class LogFile {
     const database = this.database;
     const page = Buffer.allocUnsafe(this.pageBytes);
     for (const [number, offset] of this.newestPages(log, frames)) {
-      // A page that comes again later has not been moved either: a checkpoint moves the newest of each alone.
+      // A page that occurs again later has not been moved: a checkpoint moves only the newest version of each page.
       if (offset >= this.endOf(movedFrames)) continue;
       if (readSync(log, page, 0, page.length, offset) < page.length)
-        throw new Error(`${this.path} is shorter than it must be`);
+        throw new Error(`${this.path} is shorter than expected`);
       writeAll(database, page, (number - 1) * this.pageBytes);
     }
     fsyncSync(database);
   }
 
-  /** Where in the log the newest version of each page stands, within so many frames. */
+  /** The position of the newest version of each page within the first frames of the log. */
   private newestPages(log: number, frames: number): Map<number, number> {
     const newest = new Map<number, number>();
     const header = Buffer.alloc(8);
@@ -118,19 +117,19 @@ export class LogFile {
       const offset = this.startOf(frame);
       readSync(log, header, 0, header.length, offset);
       newest.set(header.readUInt32BE(0), offset + FRAME_HEADER_BYTES);
-      // A commit's last frame says how large the file is since then: pages beyond are no part of it any more.
+      // The last frame of a commit contains the size of the file: pages beyond it no longer exist.
       pagesInFile = header.readUInt32BE(4) || pagesInFile;
     }
     for (const number of newest.keys()) if (number > pagesInFile) newest.delete(number);
     return newest;
   }
 
-  /** Where the log ends that has so many frames. */
+  /** Length of a log with this many frames. */
   private endOf(frames: number): number {
     return frames === 0 ? 0 : this.startOf(frames);
   }
 
-  /** Where a frame begins that so many stand before. */
+  /** Offset of the frame after this many frames. */
   private startOf(frames: number): number {
     return LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + this.pageBytes);
   }
@@ -143,14 +142,14 @@ export class LogFile {
   }
 }
 
-/** Writes all of it: the last write before a full disk may take a part only, and the next one says why. */
+/** Writes all bytes: the last write before a full disk may write only a part, and the next one fails with the reason. */
 export function writeAll(file: number, bytes: Uint8Array, position: number): void {
   for (let written = 0; written < bytes.length; ) {
     written += writeSync(file, bytes, written, bytes.length - written, position + written);
   }
 }
 
-/** Says which file stands at a path; null: none. */
+/** Identity of the file at a path; null without one. */
 export function identityOf(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;

@@ -1,19 +1,19 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, statfsSync, writeSync } from "node:fs";
 
-/** Written and synced at a time: a commit that syncs the same file meanwhile waits for no more than this. */
+/** Bytes written and synced at a time: a concurrent commit waits at most for the sync of this many. */
 const SLICE_BYTES = 128 * 1024;
 /** Space that must remain free on the disk, for the data. */
 const FREE_BYTES_MIN = 256 * 1024 * 1024;
 
 /**
- * Preallocates space in a write-ahead log: zeros after its content, synced, up to a length of the file. A commit is
- * written in place there, and its sync takes half the time of one that makes the file longer.
+ * Preallocates space in a write-ahead log: appends zeros and syncs them, up to a length of the file. The sync of a commit
+ * that is written in place takes half the time of one that makes the file longer.
  *
- * SQLite may write to the log meanwhile. What is appended is written at the current end of the file, so it never
- * covers a frame. And zeros are no frame (its page would be 0): whatever a crash leaves of them, the log ends where it
- * did. Where there is no space on the disk, the log grows as it would anyway.
+ * SQLite may write to the log meanwhile: zeros are only appended at the current end of the file, so they never overwrite
+ * a frame. Zeros are not a valid frame (the page would be 0), so the log still ends after its last frame. Without space
+ * on the disk nothing is preallocated.
  *
- * @throws Error when a sync fails: it may have been for frames as well.
+ * @throws Error if a sync fails, which may have included frames.
  */
 export function preallocateLog(path: string, bytes: number, isUnwanted: () => boolean): void {
   const log = openOrNull(path);
@@ -25,7 +25,7 @@ export function preallocateLog(path: string, bytes: number, isUnwanted: () => bo
   }
 }
 
-/** Null if it cannot be opened: then it needs no space, or cannot get any. Never creates one. */
+/** Opens an existing log; null if it does not exist or cannot be opened. */
 function openOrNull(path: string): number | null {
   try {
     return openSync(path, constants.O_WRONLY | constants.O_APPEND);
@@ -34,7 +34,7 @@ function openOrNull(path: string): number | null {
   }
 }
 
-/** False: the disk has not enough free space. */
+/** Appends zeros. False: the disk does not have enough free space. */
 function appendZeros(log: number, path: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(path);

@@ -6,45 +6,45 @@ export const LOG_HEADER_BYTES = 32;
 /** Bytes of the header before each page. */
 export const FRAME_HEADER_BYTES = 24;
 
-/** "377f0682" or "377f0683": the lowest bit says in which order of bytes checksums were calculated. */
+/** "377f0682" or "377f0683": the lowest bit is the byte order of the checksums. */
 const LOG_MAGIC = 0x377f0682;
-/** Page size of every Ninefold file: what is assumed where the log's header does not say it. */
+/** Page size of every Ninefold file, assumed if the log has no valid header. */
 const PAGE_BYTES_USUAL = 4096;
 /** Bytes read per step, so that memory is independent of the log's length. */
 const SLICE_BYTES = 1024 * 1024;
 /**
- * Commit marks in one unbroken chain behind a bad frame that prove damage. A commit's frames are written only when the
- * one before it is on the disk: so what a power cut has torn is the last commit, and one mark at the most stands behind.
+ * Commit marks in one unbroken chain after a bad frame that prove damage. The frames of a commit are written only after
+ * the previous commit is on the disk: a power cut tears only the last commit, so at most one mark follows a bad frame.
  */
 const MARKS_OF_DAMAGE = 2;
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-/** What a log holds. Frames are counted from 1. */
+/** The content of a log. Frames are counted from 1. */
 export interface LogScan {
-  /** Frames up to the last whole commit: what SQLite takes. */
+  /** Frames up to the last complete commit, which SQLite applies. */
   readonly frames: number;
   /** Commits among them. */
   readonly commits: number;
-  /** What stands behind a damaged place, and SQLite would drop without a word; null where the log is whole or torn at its end. */
+  /** Damage after which SQLite would discard commits without an error; null if the log is complete or torn at its end. */
   readonly damage: LogDamage | null;
 }
 
-/** A place that the log cannot be followed beyond, although commits stand behind it. */
+/** A damaged part of the log that commits follow. */
 export interface LogDamage {
-  /** The first frame that does not fit; 0 is the log's header. */
+  /** The first invalid frame; 0 for the header of the log. */
   readonly atFrame: number;
-  /** Frames from the last whole commit before it to the last commit mark behind it. */
+  /** Frames from the last complete commit before it to the last commit mark after it. */
   readonly lostFrames: number;
-  /** Commit marks behind it that are certain. */
+  /** Commit marks after it that are certain. */
   readonly lostCommits: number;
 }
 
 /**
- * Reads a write-ahead log as SQLite's recovery does, and continues behind the first frame that does not fit. Each frame
- * carries the checksum of everything before it: so a frame is tested against the one that the frame before it carries,
- * and a chain can be followed again behind a damaged place. Changes nothing. Null where there is no log, or an empty one.
+ * Reads a write-ahead log as the recovery of SQLite does, and continues after the first invalid frame. Each frame contains
+ * the checksum of everything before it, so each frame is checked against the previous one, and a chain can be followed
+ * again after a damaged part. Changes nothing. Null if there is no log, or an empty one.
  *
- * @throws Error when the file cannot be read.
+ * @throws Error if the file cannot be read.
  */
 export function scanLog(path: string): LogScan | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= LOG_HEADER_BYTES) return null;
@@ -57,18 +57,18 @@ export function scanLog(path: string): LogScan | null {
 class Scanner {
   private readonly pageBytes: number;
   private readonly frameBytes: number;
-  /** Whether checksums were calculated in the other order of bytes than this machine's. */
+  /** Whether the byte order of the checksums differs from that of this machine. */
   private readonly swaps: boolean;
   private readonly sums = new Int32Array(2);
-  /** What the frame before carries: its checksum, its salts, and whether it ends a commit. */
+  /** Values of the previous frame: its checksum, its salts, and whether it ends a commit. */
   private checksum: readonly [number, number];
   private salts: readonly [number, number] | null;
   private endsCommit = false;
-  /** The number of the frame that was looked at last. */
+  /** The number of the last frame that was read. */
   private frame = 0;
   private good = { frames: 0, commits: 0 };
   private badFrame: number | null = null;
-  /** The unbroken chain that is being followed behind the bad frame. */
+  /** The unbroken chain after the bad frame. */
   private chain = { follows: false, marks: 0 };
   private behind = { marks: 0, lastMark: 0, isDamage: false };
 
@@ -86,7 +86,7 @@ class Scanner {
     this.salts = isWhole ? [field(16), field(20)] : null;
     if (isWhole) return;
     this.badFrame = 0;
-    // The order of bytes may be what is damaged: then it is the one in which this machine writes.
+    // The byte order itself may be damaged: then that of this machine is assumed.
     this.swaps = false;
   }
 
@@ -106,7 +106,7 @@ class Scanner {
     const salts = [this.field(slice, offset + 8), this.field(slice, offset + 12)] as const;
     const checksum = [this.field(slice, offset + 16), this.field(slice, offset + 20)] as const;
     const isCurrent = this.salts === null || (salts[0] === this.salts[0] && salts[1] === this.salts[1]);
-    // Without a header, the first frame says which salts are the current ones.
+    // Without a header, the first frame determines the current salts.
     this.salts ??= salts;
     const follows = isCurrent && this.field(slice, offset) !== 0 && this.fits(words, offset / 4, checksum);
     const endsCommit = isCurrent && this.field(slice, offset + 4) !== 0;
@@ -122,7 +122,7 @@ class Scanner {
     this.good = { frames: this.frame, commits: this.good.commits + 1 };
   }
 
-  /** Behind the bad frame. That a frame fits proves the one before it too, whose checksum it was calculated from. */
+  /** Checks a frame after the bad one. A valid frame also proves the previous one, whose checksum it continues. */
   private follow(follows: boolean, endsCommit: boolean): void {
     if (!follows) {
       this.chain = { follows: false, marks: 0 };
@@ -143,7 +143,7 @@ class Scanner {
     return this.sums[0] === checksum[0] && this.sums[1] === checksum[1];
   }
 
-  /** SQLite's checksum of so many words, which continues from an earlier one. Leaves it in `sums`. */
+  /** Continues the checksum of SQLite with this many words. The result is in `sums`. */
   private sum(words: Int32Array, from: number, count: number, first: number, second: number): void {
     let a = first;
     let b = second;
@@ -156,7 +156,7 @@ class Scanner {
     this.sums[1] = b;
   }
 
-  /** A number of a header: in the file they are big-endian, and may have been turned with the rest. */
+  /** A number of a header: big-endian in the file, and possibly swapped with the rest. */
   private field(bytes: Buffer, offset: number): number {
     return this.swaps ? bytes.readInt32LE(offset) : bytes.readInt32BE(offset);
   }
@@ -172,7 +172,7 @@ class Scanner {
   }
 }
 
-/** The words of a buffer in this machine's order; turns the bytes of each round in their place where it is the other one. */
+/** The words of a buffer in the byte order of this machine; swaps the bytes in place if it differs. */
 function wordsOf(bytes: Buffer, swaps: boolean): Int32Array {
   if (swaps) bytes.swap32();
   return new Int32Array(bytes.buffer, bytes.byteOffset, Math.floor(bytes.length / 4));

@@ -1,7 +1,7 @@
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "./database.ts";
 
-/** One step of the schema: numbered from 1 without gaps, never changed once released. */
+/** A migration: numbered from 1 without gaps, and never changed after its release. */
 export interface Migration {
   readonly name: string;
   readonly sql: string;
@@ -11,9 +11,9 @@ export interface Migration {
 export const APPLICATION_ID = 0x39464c44;
 
 /**
- * Brings the schema up to date. Returns the names of the steps taken. A step that fails is rolled back, the ones before it
- * stay. All steps share one commit, and one sync: several commits without one might be torn anywhere by a power cut,
- * and the log would look damaged.
+ * Runs the missing migrations. Returns their names. A migration that fails is rolled back; those before it stay. All share
+ * one commit and one sync: a power cut could tear several commits without a sync anywhere, which would look like a damaged
+ * log.
  */
 export function migrate(db: Database, migrations: readonly Migration[]): string[] {
   const current = db.number("SELECT user_version AS n FROM pragma_user_version")();

@@ -3,13 +3,12 @@ import { pathToFileURL } from "node:url";
 import type { SqlValue } from "./database.ts";
 
 /**
- * A connection to a database file that no server uses: a copy, or a file that is about to become one. Without the
- * writer and its units of work, which are for what is live.
+ * A connection to a database file that no server uses, such as a copy. It has no writer and no units of work.
  */
 export class OfflineDatabase {
   private constructor(private readonly connection: SqliteDatabase) {}
 
-  /** For reading alone: not a byte of the file changes, and nothing appears next to it. */
+  /** Opens a file read-only: neither the file nor its folder changes. */
   static read(path: string): OfflineDatabase {
     const address = `${pathToFileURL(path).href}?immutable=1`;
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
@@ -17,8 +16,8 @@ export class OfflineDatabase {
   }
 
   /**
-   * For changing. A log next to the file is applied immediately. Nothing is synced on the way: the process that opens it
-   * does that at the end, for the whole file.
+   * Opens a file to change it. A log next to the file is applied immediately. Nothing is synced: the caller syncs the whole
+   * file at the end.
    */
   static change(path: string): OfflineDatabase {
     const connection = new SqliteDatabase(path, { readwrite: true, create: false, strict: true });
@@ -35,12 +34,12 @@ export class OfflineDatabase {
     return this.connection.query<Row, SqlValue[]>(sql).all(...params);
   }
 
-  /** The rows one by one, however many. */
+  /** Iterates over the rows. */
   rows<Row>(sql: string, ...params: SqlValue[]): IterableIterator<Row> {
     return this.connection.query<Row, SqlValue[]>(sql).iterate(...params);
   }
 
-  /** Bytes of a page of the file. */
+  /** Page size of the file, in bytes. */
   get pageBytes(): number {
     return this.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 1;
   }
@@ -58,23 +57,22 @@ export class OfflineDatabase {
     return this.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 1;
   }
 
-  /** The log's mode is stored in the file: a server that starts need not take it exclusively to set it. */
+  /** Stores the journal mode in the file, so that a server does not need an exclusive lock to set it. */
   useWriteAheadLog(): void {
     this.get("PRAGMA journal_mode = WAL");
   }
 
-  /** Closes it: a connection is to be declared with `using`. */
+  /** Closes the connection: declare it with `using`. */
   [Symbol.dispose](): void {
     this.connection.close();
   }
 }
 
 /**
- * Leaves a database that is whole in its one file: a log next to it is moved into it, and an interrupted change taken
- * back, as the next start would do. Synced.
+ * Moves a log into its database and rolls back an interrupted change, as the next start would do. Synced.
  *
- * @throws Error when the file is no database or damaged, another program reads it, or the disk is full; the log stays
- *   then.
+ * @throws Error if the file is not a database or is damaged, another program reads it, or the disk is full; then the log
+ *   stays.
  */
 export function settleFile(path: string): void {
   using db = OfflineDatabase.change(path);

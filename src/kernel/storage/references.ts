@@ -1,14 +1,14 @@
 import type { Database } from "./database.ts";
 import type { Tx } from "./tx.ts";
 
-/** The largest reference that a table's rows have had. With it, one that was removed is not given again. */
+/** The largest reference that a table has ever used, so that references of removed rows are not used again. */
 export class References {
-  /** The largest reference given so far, also to rows that are gone; 0 when there was none. */
+  /** The largest reference so far, including removed rows; 0 without one. */
   readonly highest: () => number;
-  /** Notes that the row of this reference is removed in this unit of work. */
+  /** Records that the row with this reference is removed in this unit of work. */
   readonly removed: (tx: Tx, ref: number) => void;
 
-  /** `table` has a column `ref`; `setting` is where the largest of the removed ones stands. */
+  /** `table` has a column `ref`; `setting` stores the largest removed reference. */
   constructor(db: Database, table: "projects" | "relays", setting: string) {
     this.highest = db.number(
       `SELECT max(coalesce((SELECT max(ref) FROM ${table}), 0), coalesce((SELECT value FROM settings WHERE name = '${setting}'), 0)) AS n`,

@@ -4,8 +4,8 @@ import { openFile } from "./folders.ts";
 import { type Migration, migrate } from "./migrate.ts";
 
 /**
- * Makes the template of a new database: every step of the schema, and an instance id that is empty, since each
- * database has its own.
+ * Creates the template of new databases: every migration, and an empty instance id, because each database gets its
+ * own.
  */
 export function makeTemplate(path: string, migrations: readonly Migration[]): void {
   const db = new Database(path, "normal");
@@ -18,9 +18,9 @@ export function makeTemplate(path: string, migrations: readonly Migration[]): vo
 }
 
 /**
- * Puts a copy of the template where a new database is to be: a tenth of the time that the migrations take. The copy
- * appears complete or not at all. Where it cannot be written nothing is left behind: the migrations then make the
- * database, and SQLite reports what is wrong with the disk.
+ * Creates a new database as a copy of the template, which takes a tenth of the time of the migrations. The copy appears
+ * complete or not at all. If it cannot be written, nothing is left: the migrations then create the database, and SQLite
+ * reports the problem of the disk.
  */
 export function copyTemplate(template: string, path: string, durability: Durability): void {
   // A symbolic link without its target: SQLite creates the file there, and a copy would replace the link.

@@ -1,40 +1,40 @@
 import type { AuditChange } from "../audit/change.ts";
 
-/** Takes down what a unit of work has changed for a request. */
+/** Receives what a unit of work changes for a request. */
 export interface Auditor {
   note(tx: Tx, change: AuditChange | null): void;
 }
 
 /**
- * A unit of work, as the work itself sees it. It is synchronous from its first line to its last: an `await`
- * inside would let the batch commit without it.
+ * A unit of work, as its code sees it. The code is synchronous: after an `await` the batch would already be
+ * committed.
  */
 export interface Tx {
-  /** The time of the whole batch, epoch milliseconds. */
+  /** The time of the whole batch, in epoch milliseconds. */
   readonly now: number;
-  /** Registers how to undo a change made in memory, should the unit or its batch not be committed. */
+  /** Registers how to undo a change in memory if the unit or its batch is not committed. */
   onRollback(undo: () => void): void;
-  /** Registers what may happen only once the change is durable: arming a timer, waking a waiter. */
+  /** Registers an effect that requires a durable change, such as setting a timer. */
   afterCommit(run: () => void): void;
   /**
-   * Runs a part of the unit that may fail alone: what it changed, in SQL and in memory, is rolled back when it
-   * throws, while what the unit did before it stays.
+   * Runs a part of the unit that may fail on its own: if it throws, its changes in SQL and in memory are rolled back, and
+   * earlier changes of the unit stay.
    */
   attempt<T>(work: () => T): T;
-  /** Says what the unit has changed, for the audit log; null when it changed nothing. Heard where the operation is audited. */
+  /** Reports the change of the unit for the audit log; null if it changed nothing. Ignored if the operation is not audited. */
   audit(change: AuditChange | null): void;
-  /** Who hears that; null: nobody. */
+  /** Receives these reports; null if the operation is not audited. */
   auditor: Auditor | null;
   /** Called by every command before it writes. */
   willWrite(): void;
   /**
-   * Called by a command that the storage failed (a full disk, an I/O error). SQLite may have rolled back the whole
-   * batch by then, so from here on the unit writes nothing, whatever the work makes of the error.
+   * Called by a command that failed because of the storage (a full disk, an I/O error). SQLite may have rolled back the
+   * whole batch, so from here on the unit writes nothing, even if its code catches the error.
    */
   storageFailed(error: unknown): void;
 }
 
-/** Thrown (and remembered) when a failing part has written already and the batch must be run again with savepoints. */
+/** Thrown (and recorded) if a failing part has already written, so that the batch must run again with savepoints. */
 class RerunCarefully extends Error {}
 
 /** The two savepoint statements, prepared by the writer. */
@@ -45,13 +45,13 @@ export interface Savepoints {
 }
 
 /**
- * The unit of work of the writer. Undo steps are stored as a stack. Without savepoints (the fast way) a part
- * that fails before it wrote anything is undone in memory alone; one that had written needs the careful way.
+ * The unit of work of the writer. Undo steps are a stack. Without savepoints (the fast path), a part that fails before it
+ * writes is only undone in memory; one that has written requires a rerun with savepoints.
  */
 export class UnitTx implements Tx {
   wrote = false;
   needsCare = false;
-  /** Why the storage failed, once it has. */
+  /** The error of the storage, if it failed. */
   failure: unknown = null;
   auditor: Auditor | null = null;
   protected undos: (() => void)[] | null = null;
@@ -106,7 +106,7 @@ export class UnitTx implements Tx {
   }
 
   private rollBackPart(): void {
-    // The savepoints may be gone with the transaction; the batch is rolled back as a whole.
+    // The savepoints may have ended with the transaction; the whole batch is rolled back.
     if (this.failure !== null) return;
     if (this.savepoints !== null) {
       this.savepoints.rollback();
@@ -117,13 +117,13 @@ export class UnitTx implements Tx {
     }
   }
 
-  /** Undoes every change in memory, the latest first. */
+  /** Undoes every change in memory, in reverse order. */
   undo(): void {
     this.undoTo(0);
     this.afters = null;
   }
 
-  /** Runs what waited for the commit. */
+  /** Runs the registered effects after the commit. */
   committed(onError: (error: unknown) => void): void {
     if (this.afters === null) return;
     for (const run of this.afters) {
@@ -141,7 +141,7 @@ export class UnitTx implements Tx {
   }
 }
 
-/** Work between two batches, which changes nothing but what is in memory. */
+/** Work between two batches that changes only memory. */
 export class MemoryTx extends UnitTx {
   constructor(now: number) {
     super(now, null);
@@ -152,8 +152,8 @@ export class MemoryTx extends UnitTx {
     return this.undos !== null;
   }
 
-  /** @throws Error always: outside a batch a command would be a transaction of its own. */
+  /** @throws Error always: outside a batch, a command would be a separate transaction. */
   override willWrite(): never {
-    throw new Error("work that is to change nothing has written");
+    throw new Error("work that must not change the database has written");
   }
 }
