@@ -36,6 +36,7 @@ import relayRepairs from "./0034_relay_repairs.sql" with { type: "text" };
 import housekeeping from "./0035_housekeeping.sql" with { type: "text" };
 import holdCaptures from "./0036_hold_captures.sql" with { type: "text" };
 import endpointOrder from "./0037_endpoint_order.sql" with { type: "text" };
+import channelReminders from "./0038_channel_reminders.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -76,4 +77,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0035_housekeeping", sql: housekeeping },
   { name: "0036_hold_captures", sql: holdCaptures },
   { name: "0037_endpoint_order", sql: endpointOrder },
+  { name: "0038_channel_reminders", sql: channelReminders },
 ];

@@ -2,6 +2,7 @@ import { AccountWorkload } from "./accounts.ts";
 import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
+import { ChannelWorkload } from "./channels.ts";
 import { CheckWorkload } from "./checks.ts";
 import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
@@ -45,5 +46,6 @@ export function allWorkloads(): Workload[] {
     new FlagWorkload(),
     new KeyUsesWorkload(),
     new PlannedWorkload(),
+    new ChannelWorkload(),
   ];
 }

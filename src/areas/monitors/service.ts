@@ -8,6 +8,7 @@ import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Channels } from "./alerts/channels.ts";
 import type { Notifications } from "./alerts/notifications.ts";
+import { Reminders } from "./alerts/reminders.ts";
 import { type TypeBehaviors, typeBehaviors } from "./behaviors.ts";
 import { Checks } from "./checks/checks.ts";
 import { CheckSchedule } from "./checks/schedule.ts";
@@ -79,6 +80,7 @@ export class MonitorService {
       suppression,
       connectivity,
     );
+    new Reminders(parts, alerting.notifications, suppression);
     this.schedule = new CheckSchedule(parts, this.checks, suppression);
     this.heartbeats = new Heartbeats(parts, this.checks, suppression);
     this.behaviors = typeBehaviors(parts.monitors, this.schedule, this.heartbeats);

@@ -1511,6 +1511,8 @@ export interface ChannelPatch {
         | "maintenance.ended"
       )[]
     | undefined;
+  /** Time after which an alert is repeated while a target stays down; `never` by default. */
+  remind?: "never" | "1h" | "6h" | "1d" | undefined;
 }
 
 /** What `PATCH /v1/pulse/channels/{channel_id}` answers. */
@@ -1543,6 +1545,8 @@ export interface Channel {
     | "maintenance.started"
     | "maintenance.ended"
   )[];
+  /** Time after which an alert is repeated while a target stays down; `never` by default. */
+  remind: "never" | "1h" | "6h" | "1d";
   created_at: string;
   updated_at: string;
 }
@@ -1580,6 +1584,8 @@ export interface ChannelCreateBody {
         | "maintenance.ended"
       )[]
     | undefined;
+  /** Time after which an alert is repeated while a target stays down; `never` by default. */
+  remind?: "never" | "1h" | "6h" | "1d" | undefined;
 }
 
 /** What `DELETE /v1/pulse/channels/{channel_id}` answers. */

@@ -54,7 +54,14 @@ export class Channels {
   /** @throws ApiError `validation_error`, `forbidden` naming the tier it needs, `channel_limit_exceeded` */
   create(tx: Tx, { account, project }: Caller, given: ChannelCreateBody): Channel {
     const { channels, ids } = this.parts;
-    const { name, kind, config, default: isDefault = true, events = DEFAULT_EVENTS } = given;
+    const {
+      name,
+      kind,
+      config,
+      default: isDefault = true,
+      events = DEFAULT_EVENTS,
+      remind = "never",
+    } = given;
     this.assertConfig(account, kind, config);
     if (channels.count(project.ref) >= CHANNELS_MAX)
       throw new ApiError(
@@ -72,6 +79,7 @@ export class Channels {
       config: this.notifications.sealed(config, channelId),
       isDefault,
       events,
+      remind,
       createdAt: tx.now,
       updatedAt: tx.now,
     };
@@ -101,10 +109,11 @@ export class Channels {
       config,
       default: isDefault = before.isDefault,
       events = before.events,
+      remind = before.remind,
     } = given;
     if (config !== undefined) this.assertConfig(account, before.kind, config);
     const sealed = config === undefined ? before.config : this.notifications.sealed(config, channelId);
-    const row: ChannelRow = { ...before, name, isDefault, events, config: sealed, updatedAt: tx.now };
+    const row: ChannelRow = { ...before, name, isDefault, events, remind, config: sealed, updatedAt: tx.now };
     this.parts.channels.update(tx, row);
     const change = {
       ...aboutChannel(row, "changed"),
@@ -209,6 +218,7 @@ export class Channels {
       config: redactedConfig(row.kind, this.notifications.configOf(row)),
       default: row.isDefault,
       events: [...row.events],
+      remind: row.remind,
       created_at: isoTime(row.createdAt),
       updated_at: isoTime(row.updatedAt),
     };

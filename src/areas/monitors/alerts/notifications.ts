@@ -15,7 +15,7 @@ import {
   shortened,
   TEXT_MAX,
 } from "./channel-kinds.ts";
-import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent } from "./schema.ts";
+import { CHANNELS_MAX, type ChannelConfig, type ChannelEvent, type Remind } from "./schema.ts";
 import type { ChannelRow } from "./store.ts";
 
 /** A notification to channels. */
@@ -30,6 +30,8 @@ export interface ChannelNotification {
   readonly text: string;
   /** More about it, in lines of its own. */
   readonly detail?: string | null;
+  /** The only channel that is notified, by reference; without it, all that are meant. */
+  readonly onlyTo?: number;
   /** Whether the channels are notified; true by default. */
   readonly toChannels?: boolean;
   /** Whether the e-mail address of the account is notified too, unless a channel does so; false by default. */
@@ -58,6 +60,21 @@ interface PendingAlert {
   readonly withdraw: Withdraw;
   /** When the first undelivered alert was queued, epoch milliseconds. */
   readonly at: number;
+}
+
+/** The job of a channel's next reminder of an outage. */
+export const REMINDER = "monitors.reminder";
+/** Time between reminders; null: there are none. */
+export const REMIND_MS: Readonly<Record<Remind, number | null>> = {
+  never: null,
+  "1h": 3_600_000,
+  "6h": 21_600_000,
+  "1d": 86_400_000,
+};
+
+/** The key of the job of a reminder. */
+export function reminderKey(monitorRef: number, channelRef: number): string {
+  return `${monitorRef}/${channelRef}`;
 }
 
 const TEST_TEXT = "Test message: alerts of this channel arrive here";
@@ -98,6 +115,7 @@ export class Notifications {
       this.deliver(tx, String(channel.ref), notification, (downSince) =>
         this.send(tx, channel, monitor, messageOf(downSince)),
       );
+      this.scheduleReminder(tx, channel, notification);
       if (CHANNEL_KINDS[channel.kind].request === null)
         for (const to of this.recipientsOf(channel)) notified.add(to.toLowerCase());
     }
@@ -111,7 +129,8 @@ export class Notifications {
   }
 
   /** The channels that a notification is for. */
-  private channelsFor({ projectRef, monitor, event, toChannels = true }: ChannelNotification): ChannelRow[] {
+  private channelsFor(notification: ChannelNotification): ChannelRow[] {
+    const { projectRef, monitor, event, onlyTo, toChannels = true } = notification;
     const { channels, scheduler } = this.parts;
     if (!toChannels || !this.hasChannels(projectRef)) return [];
     const chosen = monitor === null ? null : channels.chosen(monitor.ref);
@@ -119,10 +138,22 @@ export class Notifications {
       .page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)
       .filter(
         ({ ref, isDefault, events, accountRef }) =>
+          ref === (onlyTo ?? ref) &&
           (chosen === null ? isDefault : chosen.includes(ref)) &&
           events.includes(event) &&
           !scheduler.suspended.has(accountRef),
       );
+  }
+
+  /** Schedules the reminder after an alert that a target is down, in place of the one of an earlier outage. */
+  private scheduleReminder(
+    tx: Tx,
+    { ref, remind }: ChannelRow,
+    { monitor, event }: ChannelNotification,
+  ): void {
+    const intervalMs = REMIND_MS[remind];
+    if (monitor === null || event !== "monitor.down" || intervalMs === null) return;
+    this.parts.scheduler.enqueue(tx, REMINDER, reminderKey(monitor.ref, ref), tx.now + intervalMs, null);
   }
 
   /** Makes the message of a notification once, and another one for recipients that did not get the alert before it. */

@@ -39,6 +39,11 @@ export const DEFAULT_EVENTS: readonly ChannelEvent[] = [
   "observer.offline",
 ];
 
+/** Intervals of reminders. */
+export const REMIND = ["never", "1h", "6h", "1d"] as const;
+/** One of {@link REMIND}. */
+export type Remind = (typeof REMIND)[number];
+
 const string = (maxLength: number, what: string) =>
   Type.String({ minLength: 1, maxLength, errorMessage: `must be ${what}` });
 
@@ -88,6 +93,11 @@ const IsDefault = Type.Boolean({
   errorMessage: "must be true or false",
   description: "Whether monitors without `channels` use the channel.",
 });
+const Reminders = {
+  ...oneOf(REMIND),
+  description: "Time after which an alert is repeated while a target stays down; `never` by default.",
+  examples: ["6h"],
+};
 const Kind = oneOf(KINDS);
 const Name = name("Name of the channel.");
 
@@ -98,6 +108,7 @@ export const ChannelCreateBody = named("ChannelCreateBody", {
   config: Config,
   default: Type.Optional({ ...IsDefault, default: true }),
   events: Type.Optional(Events),
+  remind: Type.Optional({ ...Reminders, default: "never" }),
 });
 export type ChannelCreateBody = Static<typeof ChannelCreateBody>;
 
@@ -107,6 +118,7 @@ export const ChannelPatch = named("ChannelPatch", {
   config: Type.Optional(Config),
   default: Type.Optional(IsDefault),
   events: Type.Optional(Events),
+  remind: Type.Optional(Reminders),
 });
 export type ChannelPatch = Static<typeof ChannelPatch>;
 
@@ -120,6 +132,7 @@ export const Channel = named("Channel", {
   config: Config,
   default: IsDefault,
   events: Type.Array(oneOf(CHANNEL_EVENTS)),
+  remind: Reminders,
   created_at: RFC_3339,
   updated_at: RFC_3339,
 });

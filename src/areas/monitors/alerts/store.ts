@@ -1,6 +1,6 @@
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { ChannelEvent, ChannelKind } from "./schema.ts";
+import type { ChannelEvent, ChannelKind, Remind } from "./schema.ts";
 
 export interface ChannelRow {
   readonly ref: number;
@@ -13,6 +13,7 @@ export interface ChannelRow {
   readonly config: Uint8Array;
   readonly isDefault: boolean;
   readonly events: readonly ChannelEvent[];
+  readonly remind: Remind;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -24,7 +25,7 @@ type Stored = Omit<ChannelRow, "isDefault" | "events"> & {
 };
 
 const SELECT = `SELECT ref, channel_id AS channelId, account_ref AS accountRef, project_ref AS projectRef, name, kind, config,
-  is_default AS isDefault, events, created_at AS createdAt, updated_at AS updatedAt FROM channels`;
+  is_default AS isDefault, events, remind, created_at AS createdAt, updated_at AS updatedAt FROM channels`;
 
 export type ChannelStore = ReturnType<typeof channelStore>;
 
@@ -34,12 +35,13 @@ export function channelStore(db: Database) {
     `${SELECT} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
   );
   const withId = db.one<Stored, [channelId: string]>(`${SELECT} WHERE channel_id = ?`);
+  const withRef = db.one<Stored, [ref: number]>(`${SELECT} WHERE ref = ?`);
   const insert = db.change<[row: Stored]>(
-    `INSERT INTO channels (ref, channel_id, account_ref, project_ref, name, kind, config, is_default, events, created_at, updated_at)
-     VALUES ($ref, $channelId, $accountRef, $projectRef, $name, $kind, $config, $isDefault, $events, $createdAt, $updatedAt)`,
+    `INSERT INTO channels (ref, channel_id, account_ref, project_ref, name, kind, config, is_default, events, remind, created_at, updated_at)
+     VALUES ($ref, $channelId, $accountRef, $projectRef, $name, $kind, $config, $isDefault, $events, $remind, $createdAt, $updatedAt)`,
   );
   const update = db.change<[row: Stored]>(
-    "UPDATE channels SET name = $name, config = $config, is_default = $isDefault, events = $events, updated_at = $updatedAt WHERE ref = $ref",
+    "UPDATE channels SET name = $name, config = $config, is_default = $isDefault, events = $events, remind = $remind, updated_at = $updatedAt WHERE ref = $ref",
   );
   const chosen = db.one<{ refs: string }, [monitorRef: number]>(
     "SELECT channel_refs AS refs FROM monitor_channels WHERE monitor_ref = ?",
@@ -61,6 +63,10 @@ export function channelStore(db: Database) {
     removeOfProject: db.change<[projectRef: number]>("DELETE FROM channels WHERE project_ref = ?"),
     find(channelId: string): ChannelRow | null {
       const stored = withId(channelId);
+      return stored && rowOf(stored);
+    },
+    channel(ref: number): ChannelRow | null {
+      const stored = withRef(ref);
       return stored && rowOf(stored);
     },
     /** A project's channels, newest first, below a reference. */

@@ -115,7 +115,7 @@ function printable(text: string): string {
 }
 
 /** The cause of an outage, and since when it lasts. */
-function downText(error: string | null, incident: IncidentRow | null, now: number): string {
+export function downText(error: string | null, incident: IncidentRow | null, now: number): string {
   const cause = error ?? "no response";
   if (incident === null) return cause;
   const since = `since ${clockText(incident.startedAt, now)}`;

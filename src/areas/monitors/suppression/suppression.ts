@@ -215,7 +215,8 @@ export class Suppression {
     return (this.parts.incidents.openOf(ref)?.suppressedBy ?? null) !== null;
   }
 
-  private isFlapping({ ref }: MonitorRow): boolean {
+  /** Whether the status of a monitor changes so often that channels are not notified of it. */
+  isFlapping({ ref }: MonitorRow): boolean {
     return this.parts.store.flapping(ref)?.flapping === 1;
   }
 

@@ -32,6 +32,12 @@ const EVENTS = [
   ["maintenance.started", "is under maintenance"],
   ["maintenance.ended", "is out of maintenance"],
 ] as const;
+const REMIND = [
+  ["never", "never"],
+  ["1h", "every hour"],
+  ["6h", "every 6 hours"],
+  ["1d", "every day"],
+] as const;
 const USUAL: readonly string[] = ["monitor.down", "monitor.up", "monitor.certificate", "observer.offline"];
 
 interface ChannelFormProps {
@@ -48,7 +54,8 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
   const submit = async (data: FormData): Promise<void> => {
     const config = configOf(data, kind);
     const events = EVENTS.map(([event]) => event).filter((event) => data.has(event));
-    const body = { name: textOf(data, "name") ?? "", default: data.has("default"), events };
+    const remind = REMIND.find(([value]) => value === textOf(data, "remind"))?.[0] ?? "never";
+    const body = { name: textOf(data, "name") ?? "", default: data.has("default"), events, remind };
     if (channel === undefined) {
       await call("monitors.channels.create", { body: { ...body, kind, config } });
       toast("Channel created. Send a test.");
@@ -82,6 +89,12 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
             <Tick key={event} name={event} label={label} checked={notified.includes(event)} />
           ))}
         </fieldset>
+        <SelectField
+          name="remind"
+          label="Remind while a target is down"
+          value={channel?.remind ?? "never"}
+          options={REMIND}
+        />
         <Tick
           name="default"
           label="Default for monitors without channels"

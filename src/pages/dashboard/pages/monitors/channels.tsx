@@ -96,6 +96,7 @@ function ChannelTable({ of: channels, onOpen }: { of: readonly Channel[]; onOpen
           cell: ({ events }) => events.map((event) => event.replace("monitor.", "")).join(", "),
           layout: "wide",
         },
+        { head: "Reminders", cell: ({ remind }) => remind, layout: "fit wide" },
         { head: "Default", cell: ({ default: is }) => (is ? "yes" : "no"), layout: "fit wide" },
         { head: "Actions", cell: (channel) => <RowActions of={channel} onOpen={onOpen} />, layout: "fit" },
       ]}
