@@ -142,7 +142,7 @@ describe("forwarded requests", () => {
     expect(await eventOf(account, id, sent[1] ?? "")).toMatchObject({
       status: "failed",
       response_status: 503,
-      error: "responded with status 503",
+      error: "the target responded with 503",
       attempts: 1,
     });
   }, 20_000);

@@ -3,7 +3,7 @@ import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
 import { Incidents } from "../../src/areas/monitors/incidents/incidents.ts";
 import { type ChannelNotification, Notifications } from "../../src/areas/monitors/alerts/notifications.ts";
 import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
-import type { MonitorNotification } from "../../src/areas/monitors/ports.ts";
+import type { Notification } from "../../src/kernel/outbound/notification.ts";
 import { type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
 import type { MailMessage } from "../../src/kernel/mail/outbox.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
@@ -121,7 +121,7 @@ function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void
   outages.recordOutcome(tx, { before, after, made, event: up ? null : "monitor.down" });
 }
 
-function requestText({ event, target_url, body, destination }: MonitorNotification): string {
+function requestText({ event, target_url, body, destination }: Notification): string {
   const { url, headers } = destination ?? { url: target_url, headers: { "X-Svc-Signature": "sha256=…" } };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const shown = destination === undefined ? [] : [`  (shown as ${target_url})`];

@@ -1,4 +1,12 @@
 import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+import {
+  type AttemptResult,
+  afterAttempt,
+  isSuccess,
+  type NextStep,
+  type RetryRule,
+  WEBHOOK_RULE,
+} from "../../kernel/outbound/retries.ts";
 
 const codes = registerErrors({
   "catch.bucket_not_found": [404, "The bucket does not exist, or belongs to another project."],
@@ -83,9 +91,6 @@ export const DELIVERIES = ["push", "pull"] as const;
 /** Results that a client acknowledges. */
 export const ACK_RESULTS = ["delivered", "failed"] as const;
 
-/** Delays before the retries of a forward, each from the end of the previous attempt. */
-export const RETRY_DELAYS_MS = [1_000, 5_000, 25_000] as const;
-
 /** Window of a bucket's rate limit. */
 export const TRAFFIC_WINDOW_MS = 60_000;
 /** A bucket that receives more than this many times its limit within the window enters panic mode. */
@@ -138,19 +143,31 @@ function isWithin(now: number, since: number, lengthMs: number): boolean {
   return now >= since && now < since + lengthMs;
 }
 
-/** The transition of a pending event after an attempt. `attempts`: their number, including this one. */
-export function afterAttempt(
-  attempts: number,
-  delivered: boolean,
-): { status: EventStatus; retryInMs?: number } {
-  if (delivered) return { status: "delivered" };
-  const retryInMs = RETRY_DELAYS_MS[attempts - 1];
-  return retryInMs === undefined ? { status: "failed" } : { status: "pending", retryInMs };
+/** Delays before the retries of a forward, in milliseconds, each from the end of the previous attempt. */
+const RETRY_DELAYS_MS: readonly number[] = [1_000, 5_000, 25_000];
+/** Without a retry schedule of its own, a bucket repeats every failure after exactly these delays. */
+const FORWARD_RULE: RetryRule = {
+  successBelow: 300,
+  repeats: "all",
+  jitter: false,
+  heedsRetryAfter: false,
+};
+
+/** The next step after attempt number `number` of a pending event. `waits`: the bucket's retry schedule, in milliseconds. */
+export function afterForward(
+  waits: readonly number[] | null,
+  number: number,
+  result: AttemptResult,
+  fraction: number,
+): NextStep {
+  return waits === null
+    ? afterAttempt(FORWARD_RULE, RETRY_DELAYS_MS, number, result, fraction)
+    : afterAttempt(WEBHOOK_RULE, waits, number, result, fraction);
 }
 
 /** Whether a response means that the target accepted the event; null for no response. */
 export function isDelivered(responseStatus: number | null): boolean {
-  return responseStatus !== null && responseStatus >= 200 && responseStatus <= 299;
+  return isSuccess(FORWARD_RULE, responseStatus);
 }
 
 /** The provider with a name; null without a name. @throws ApiError `catch.provider_unsupported` */

@@ -202,7 +202,7 @@ export const EventAttempt = named("EventAttempt", {
   kind: oneOf(ATTEMPT_KINDS, {}),
   duration_ms: Type.Integer({ examples: [84] }),
   response_status: orNull(Type.Integer({ examples: [503] })),
-  error: orNull(Type.String({ examples: ["the target responded with status 503"] })),
+  error: orNull(Type.String({ examples: ["the target responded with 503"] })),
   response_body: orNull(Type.String({ examples: ["upstream is down"] }), {
     description: `First ${RESPONSE_BYTES_STORED_MAX} bytes of the response's body as text; null without a response.`,
   }),

@@ -1,25 +1,11 @@
 import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-
-/** An alert to deliver. */
-export interface MeterNotice {
-  readonly accountRef: number;
-  readonly projectRef: number;
-  readonly event: "meter.low";
-  /** Always null: the alert is not about a monitor. */
-  readonly monitor_id: null;
-  readonly target_url: string;
-  readonly body: string;
-}
+import type { Notifier } from "../../kernel/outbound/notification.ts";
 
 /** Dependencies on other areas. */
 export interface MeterPorts {
   /** Delivers alerts, signed and retried. */
-  readonly notifier: {
-    /** Queues an alert in the unit of work that causes it. */
-    notify(tx: Tx, notice: MeterNotice): void;
-  };
+  readonly notifier: Pick<Notifier, "notify">;
   /** Owners of projects. */
   readonly projects: {
     /** Returns the reference of a project's account; null once the project is removed. */

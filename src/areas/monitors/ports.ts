@@ -2,9 +2,8 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
+import type { Notifier } from "../../kernel/outbound/notification.ts";
 import type { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
 import type { ChannelStore } from "./alerts/store.ts";
 import type { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import type { HeartbeatStore } from "./heartbeats/store.ts";
@@ -20,39 +19,6 @@ export interface MonitorOwners {
     readonly tier: TierName;
     readonly suspended: boolean;
   };
-}
-
-/** A notification to deliver. */
-export interface MonitorNotification {
-  readonly accountRef: number;
-  readonly projectRef: number;
-  readonly event: string;
-  readonly monitor_id: string | null;
-  /** URL as responses show it. */
-  readonly target_url: string;
-  readonly body: string;
-  /** Real destination: an unsigned request with these headers. Without it, a signed request goes to `target_url`. */
-  readonly destination?: { readonly url: string; readonly headers: RequestHeaders };
-  /** Delays before retries; four attempts within 21 s by default. */
-  readonly retry_schedule?: readonly string[];
-}
-
-/** Result of a notification that was sent once. */
-export interface TrialResult {
-  /** Response status; null without a response. */
-  readonly status: number | null;
-  /** Error; null if it was delivered. */
-  readonly error: string | null;
-}
-
-/** Delivers notifications, signed and retried. */
-export interface Notifier {
-  /** Queues a notification in the unit of work that causes it. Returns its id. */
-  notify(tx: Tx, notification: MonitorNotification): string;
-  /** Cancels a pending notification. Returns whether it was still pending. */
-  withdraw(tx: Tx, id: string): boolean;
-  /** Sends a notification immediately, without retries, and stores nothing. */
-  trial(notification: MonitorNotification): Promise<TrialResult>;
 }
 
 /** What monitors need from the other areas and the kernel's optional parts. */

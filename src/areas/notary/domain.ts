@@ -1,4 +1,5 @@
 import { invalidField } from "../../kernel/errors.ts";
+import { backoffMs, varied } from "../../kernel/outbound/retries.ts";
 
 /** Maximum characters of an object prefix. The complete object name stays far below the 1,024 bytes that S3 allows. */
 export const PREFIX_LENGTH_MAX = 512;
@@ -12,8 +13,6 @@ export const DESTINATIONS_PER_PROJECT_MAX = 100;
 /** First and longest delay before buffered receipts are retried. Each delay is twice the one before. */
 const RETRY_FIRST_MS = 5_000;
 const RETRY_LONGEST_MS = 5 * 60 * 1000;
-/** Random part of a delay, so that many chains do not retry at the same time. */
-const JITTER = 0.1;
 
 /** Returns the name of the object that a receipt is copied to. */
 export function objectKey(prefix: string, sequence: number): string {
@@ -43,6 +42,5 @@ export function masked(accessKeyId: string): string {
 
 /** Delay in milliseconds after the given number of consecutive failures, from 1. `fraction` is random, in [0, 1). */
 export function retryDelayMs(failures: number, fraction: number): number {
-  const delay = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 30));
-  return Math.round(delay * (1 - JITTER + 2 * JITTER * fraction));
+  return Math.round(varied(backoffMs(failures, RETRY_FIRST_MS, RETRY_LONGEST_MS), fraction));
 }

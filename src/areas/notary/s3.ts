@@ -1,8 +1,10 @@
 import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import { withoutTrailing } from "../../kernel/log.ts";
+import { attempt } from "../../kernel/outbound/attempt.ts";
 import type { OutboundClient, OutboundRequest } from "../../kernel/outbound/client.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+import { isSuccess, WEBHOOK_RULE } from "../../kernel/outbound/retries.ts";
 import { monotonicMs } from "../../kernel/time/clock.ts";
 
 type Client = Pick<OutboundClient, "send">;
@@ -51,7 +53,7 @@ export async function putOnce(
   const headers = { "content-type": "application/json", "if-none-match": "*" };
   const limits = { timeoutMs, bodyBytesMax: ERROR_BYTES_MAX };
   const outcome = await send(client, bucket, key, { method: "PUT", headers, body, ...limits });
-  if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return { kind: "stored" };
+  if (outcome.answered && isSuccess(WEBHOOK_RULE, outcome.status)) return { kind: "stored" };
   if (!outcome.answered || outcome.status !== 412)
     return { kind: "unavailable", problem: problemOf(outcome) };
   const existing = await send(client, bucket, key, {
@@ -89,15 +91,11 @@ async function send(
     accessKeyId,
     secretAccessKey,
   }).sign();
-  return client.send({
+  return attempt(client, {
     ...request,
     account,
     url,
     headers: Object.fromEntries(signed.headers),
-    keepsBody: true,
-    longerBody: "truncate",
-    redirectsMax: 0,
-    reuseConnection: true,
     requireHttps: true,
   });
 }

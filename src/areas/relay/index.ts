@@ -5,6 +5,7 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { Notification } from "../../kernel/outbound/notification.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX, countsSchema, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
@@ -15,7 +16,7 @@ import { declareDeliveryCounts } from "./deliveries/counts.ts";
 import { SCANNED_ROWS_MAX } from "./deliveries/listing.ts";
 import { relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
 import { type SigningKeys, WebhookSender } from "./deliveries/sender.ts";
-import { type Notification, RelayService } from "./deliveries/service.ts";
+import { RelayService } from "./deliveries/service.ts";
 import { type RelayStore, relayStore } from "./deliveries/store.ts";
 import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
 import { createEndpoints, type EndpointPorts } from "./endpoints/index.ts";
@@ -168,7 +169,7 @@ function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts
     projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
     removeRows(tx, projectRef, rowsMax) {
       let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
-      for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf, ...others])
+      for (const remove of [resends.removeOfOwner, resends.removeDeduplicationOf, ...others])
         removed += remove(tx, projectRef, rowsMax - removed);
       if (removed === rowsMax) return removed;
       secrets.forget(tx, projectRef);

@@ -1,3 +1,4 @@
+import { attempt } from "../../kernel/outbound/attempt.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import { headerError, type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { JsonObject } from "../api/http-api.ts";
@@ -66,18 +67,13 @@ export class Handing {
   /** Sends an event once with its original method. */
   async hand(event: StreamedEvent, url: string): Promise<Handled> {
     const { timeoutMs } = this.options;
-    const outcome = await this.outbound.send({
+    const outcome = await attempt(this.outbound, {
       account: null,
       method: event.method,
       url: this.options.keepsPath ? withPathOf(event, url) : url,
       headers: this.headersOf(event),
       body: Buffer.from(event.payload_base64, "base64"),
       timeoutMs,
-      bodyBytesMax: 64 * 1024,
-      keepsBody: false,
-      longerBody: "truncate",
-      redirectsMax: 0,
-      reuseConnection: true,
     });
     const duration_ms = outcome.latencyMs;
     if (!outcome.answered) return { response_status: null, error: outcome.failure.message, duration_ms };

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { ApiError } from "../errors.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -11,13 +12,17 @@ export const PER_SECOND = 10;
 export const PER_SECOND_MAX = 100;
 /** Items examined in one step: a few milliseconds. */
 export const EXAMINED_MAX = 1_000;
+/** Concurrent runs of one owner. */
+export const RUNS_MAX = 10;
+/** Runs that are stored for an owner: starting one costs nothing, so the oldest finished ones are removed. */
+export const RUNS_STORED_MAX = 1_000;
 /** Concurrent jobs: each takes a few milliseconds. */
 const CONCURRENCY = 4;
 
 /** Statuses of a run, in the order of their numbers from 1. */
 export const BULK_STATUSES = ["running", "done", "cancelled"] as const;
 /** The numbers of the statuses in rows. */
-export const [RUNNING, DONE, CANCELLED] = [1, 2, 3] as const;
+const [RUNNING, DONE, CANCELLED] = [1, 2, 3] as const;
 
 /** Options of a run, in addition to its filter. */
 export const BULK_TERMS = {
@@ -41,7 +46,13 @@ export const BULK_TERMS = {
 
 /** The row of a run. */
 export type BulkRow = {
+  /** One of the numbers of {@link BULK_STATUSES}. */
   readonly status: number;
+  /** JSON of its filters. */
+  readonly filters: string;
+  readonly matched: number;
+  /** 1 if more items match than one run sends. */
+  readonly more: number;
   readonly per_second: number;
   /** Items up to this reference are done. */
   readonly after_ref: number;
@@ -50,8 +61,57 @@ export type BulkRow = {
   /** Number of items sent. */
   readonly resent: number;
   readonly error: string | null;
+  readonly created_at: number;
   readonly finished_at: number | null;
 };
+
+/** The row of a new run. It is done if nothing matches. */
+export function newRun(
+  now: number,
+  filters: object,
+  per_second: number,
+  { matched, more, through }: Matching,
+): BulkRow {
+  const isDone = matched === 0;
+  return {
+    status: isDone ? DONE : RUNNING,
+    filters: JSON.stringify(filters),
+    matched,
+    more: more === true ? 1 : 0,
+    per_second,
+    after_ref: 0,
+    through_ref: through,
+    resent: 0,
+    error: null,
+    created_at: now,
+    finished_at: isDone ? now : null,
+  };
+}
+
+/** The fields that the API shows of every run. */
+export function runView({ status, matched, more, error }: BulkRow) {
+  return {
+    status: BULK_STATUSES[status - 1] ?? "running",
+    matched,
+    ...(more === 0 ? {} : { more: true as const }),
+    error,
+  };
+}
+
+export function isRunning({ status }: BulkRow): boolean {
+  return status === RUNNING;
+}
+
+/** Number of matches that a finished run did not send. */
+export function skippedOf({ matched, resent, finished_at }: BulkRow): number {
+  return finished_at === null ? 0 : Math.max(0, matched - resent);
+}
+
+/** `what`: such as "replays of this bucket". @throws ApiError `conflict` */
+export function assertBelowRunLimit(running: number, what: string): void {
+  if (running < RUNS_MAX) return;
+  throw new ApiError("conflict", `${RUNS_MAX} ${what} are running. Wait until one is finished, or stop one.`);
+}
 
 /** An examined item. */
 export interface Candidate {
@@ -129,8 +189,17 @@ export class Bulk<Row extends BulkRow> {
     this.deps.scheduler.enqueue(tx, this.kind.job, key, tx.now, payload);
   }
 
-  /** Ends a run; items that were sent stay sent. */
-  end(tx: Tx, row: Row, status: number, error: string | null = null): Row {
+  /** Stops a run; items that were sent stay sent. */
+  cancel(tx: Tx, row: Row, error: string | null = null): Row {
+    return this.end(tx, row, CANCELLED, error);
+  }
+
+  /** Ends a run whose items are all sent. */
+  complete(tx: Tx, row: Row): Row {
+    return this.end(tx, row, DONE, null);
+  }
+
+  private end(tx: Tx, row: Row, status: number, error: string | null): Row {
     const ended = { ...row, status, error, finished_at: tx.now };
     this.kind.update(tx, ended);
     return ended;
@@ -148,7 +217,7 @@ export class Bulk<Row extends BulkRow> {
 
   private running(job: Job): Row | null {
     const row = this.kind.find(job);
-    return row?.status === RUNNING ? row : null;
+    return row !== null && isRunning(row) ? row : null;
   }
 
   /** The next matches, at most those of one second. */
@@ -174,7 +243,7 @@ export class Bulk<Row extends BulkRow> {
     for (const ref of turn.refs) {
       const outcome = this.kind.sendOne(tx, row, ref);
       if (outcome === "no-credits") {
-        this.end(tx, { ...row, resent, after_ref: ref - 1 }, CANCELLED, "the account has no credits left");
+        this.cancel(tx, { ...row, resent, after_ref: ref - 1 }, "the account has no credits left");
         return;
       }
       if (outcome === "sent") resent += 1;

@@ -1,6 +1,7 @@
 import type { Transporter } from "nodemailer";
 import { errorText } from "../errors.ts";
 import type { Kernel } from "../kernel.ts";
+import { backoffMs } from "../outbound/retries.ts";
 import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -72,7 +73,7 @@ async function deliver(deps: OutboxDeps, mailer: Mailer, job: Job): Promise<JobO
       return {};
     }
     deps.log.warn("an e-mail could not be sent yet", fields);
-    return { retryAt: deps.clock.now() + Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** Math.min(attempt, 30)) };
+    return { retryAt: deps.clock.now() + backoffMs(attempt + 1, RETRY_MS, RETRY_MAX_MS) };
   }
 }
 

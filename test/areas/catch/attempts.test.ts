@@ -53,7 +53,7 @@ describe("the attempts of an event", () => {
       response_body: "thanks",
       ...more,
     });
-    const error = "the target responded with status 503";
+    const error = "the target responded with 503";
     const failed = { response_status: 503, error, response_body: "upstream is down" };
     const expected = [of(first, failed), of(second, {}), of(server.clock.now(), { kind: "replay" })];
     expect(await logOf(eventId)).toEqual(expected as EventAttempt[]);

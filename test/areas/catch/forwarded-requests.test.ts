@@ -49,7 +49,7 @@ describe("the target of a forward", () => {
         attempts: 4,
         response_status: null,
         error:
-          "the URL must lead to a public address: to permit loopback ones, start the server with --allow-private-targets loopback",
+          "blocked: the URL must lead to a public address: to permit loopback ones, start the server with --allow-private-targets loopback",
       });
       expect(stage.receiver.hits).toEqual([]);
     } finally {

@@ -48,7 +48,7 @@ describe("a live bucket", () => {
       status: "pending",
       attempts: 1,
       response_status: status,
-      error: `the target responded with status ${status}`,
+      error: `the target responded with ${status}`,
       delivered_at: null,
     });
     expect(stage.receiver.hits.length).toBe(1);
@@ -82,7 +82,7 @@ describe("a live bucket", () => {
       status: "failed",
       attempts: 4,
       response_status: 500,
-      error: "the target responded with status 500",
+      error: "the target responded with 500",
       delivered_at: null,
     });
     expect(await counts()).toEqual({ pending: 0, delivered: 0, failed: 1 });

@@ -6,15 +6,14 @@ import { NO_TRAFFIC } from "../../../src/areas/catch/domain.ts";
 import {
   ACCOUNT_SHARE,
   CONCURRENT_RETRIES_MAX,
-  FORWARD_TIMEOUT_MS,
   FORWARDING_BUCKETS_MAX,
   forward,
-  RESPONSE_BYTES_READ_MAX,
 } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import type { Caller } from "../../../src/kernel/http/access/caller.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/limits/tiers.ts";
+import { ATTEMPT_TIMEOUT_MS, RESPONSE_BYTES_MAX } from "../../../src/kernel/outbound/attempt.ts";
 import { OutboundClient, type OutboundRequest } from "../../../src/kernel/outbound/client.ts";
 import { Changes } from "../../../src/kernel/projects/changes.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";
@@ -86,11 +85,11 @@ describe("an attempt to deliver", () => {
       method: "POST",
       url: "https://example.com/",
       requireHttps: true,
-      timeoutMs: FORWARD_TIMEOUT_MS,
-      bodyBytesMax: RESPONSE_BYTES_READ_MAX,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      bodyBytesMax: RESPONSE_BYTES_MAX,
       redirectsMax: 0,
     });
-    expect([FORWARD_TIMEOUT_MS, RESPONSE_BYTES_READ_MAX]).toEqual([15_000, 65_536]);
+    expect([ATTEMPT_TIMEOUT_MS, RESPONSE_BYTES_MAX]).toEqual([15_000, 65_536]);
   });
 });
 

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { REPLAYS_RUNNING_MAX, REPLAYS_STORED_MAX } from "../../../src/areas/catch/forwarding/replays.ts";
 import { REPLAY_RETENTION_MS } from "../../../src/areas/catch/index.ts";
 import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull/schema.ts";
-import { PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
+import { PER_SECOND_MAX, RUNS_MAX, RUNS_STORED_MAX } from "../../../src/kernel/background/bulk.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
@@ -110,7 +109,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       ...asked({}),
       before: async ({ account }) => {
         await failed(account, 1);
-        for (let at = 0; at < REPLAYS_RUNNING_MAX; at += 1) await begin(account);
+        for (let at = 0; at < RUNS_MAX; at += 1) await begin(account);
       },
       status: 409,
       code: "conflict",
@@ -336,7 +335,7 @@ test("a finished replay is stored for 7 days, and deleted with its bucket", asyn
   expectError(await account.get(path), "not_found");
 });
 
-test(`a bucket stores its ${REPLAYS_STORED_MAX} newest bulk replays`, async () => {
+test(`a bucket stores its ${RUNS_STORED_MAX} newest bulk replays`, async () => {
   const account = await server.account();
   await failed(account, 1);
   const nothing = { event_type: "none" };
@@ -351,14 +350,14 @@ test(`a bucket stores its ${REPLAYS_STORED_MAX} newest bulk replays`, async () =
     "SELECT count(*) AS n FROM catch_replays WHERE bucket_ref = (SELECT bucket_ref FROM catch_replays WHERE replay_id = ?)",
   );
   await writer.submit((tx) => {
-    for (let n = 1; n <= REPLAYS_STORED_MAX - 2; n += 1)
+    for (let n = 1; n <= RUNS_STORED_MAX - 2; n += 1)
       copy(tx, `${first.slice(0, -12)}${"f".repeat(8)}${n.toString(16).padStart(4, "0")}`, first);
   });
   await server.clock.advance(1);
   await begin(account, nothing);
-  expect(stored(first)).toBe(REPLAYS_STORED_MAX);
+  expect(stored(first)).toBe(RUNS_STORED_MAX);
   await begin(account, nothing);
-  expect(stored(made.replayId)).toBe(REPLAYS_STORED_MAX);
+  expect(stored(made.replayId)).toBe(RUNS_STORED_MAX);
   expectError(await account.get(`/v1/catch/${made.bucketId}/replays/${first}`), "not_found");
   expect((await read(account))["status"]).toBe("done");
 });

@@ -3,12 +3,11 @@ import fc from "fast-check";
 import {
   type Admission,
   admit,
-  afterAttempt,
+  afterForward,
   isDelivered,
   NO_TRAFFIC,
   PANIC_FACTOR,
   PANIC_MS,
-  RETRY_DELAYS_MS,
   TRAFFIC_WINDOW_MS,
 } from "../../../src/areas/catch/domain.ts";
 import {
@@ -20,6 +19,7 @@ import {
   sequenceOf,
 } from "../../../src/areas/catch/ids.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
+import type { AttemptResult } from "../../../src/kernel/outbound/retries.ts";
 
 describe("a bucket's limit", () => {
   /** Runs requests at the given times and counts their results. */
@@ -83,20 +83,42 @@ describe("a bucket's limit", () => {
   });
 });
 
-describe("the transition after an attempt", () => {
+describe("the next step after an attempt", () => {
+  const at = 1_000_000;
+  const result = (status: number | null, retryAfter?: string): AttemptResult => {
+    const failure = status === null ? { kind: "blocked", message: "private" } : null;
+    return { status, failure, retryAfter, finishedAt: at };
+  };
+
   test("2xx is delivered, at any attempt", () => {
-    for (const tries of [1, 2, 3, 4]) expect(afterAttempt(tries, true)).toEqual({ status: "delivered" });
+    for (const number of [1, 2, 3, 4])
+      expect(afterForward(null, number, result(200), 0)).toEqual({ kind: "delivered" });
     expect([199, 200, 204, 299, 300, 301, 404, 500].filter(isDelivered)).toEqual([200, 204, 299]);
   });
 
-  test("three retries after 1, 5 and 25 s, then failed", () => {
-    expect(RETRY_DELAYS_MS).toEqual([1_000, 5_000, 25_000]);
-    expect([1, 2, 3, 4].map((tries) => afterAttempt(tries, false))).toEqual([
-      { status: "pending", retryInMs: 1_000 },
-      { status: "pending", retryInMs: 5_000 },
-      { status: "pending", retryInMs: 25_000 },
-      { status: "failed" },
-    ]);
+  test.each([500, 410, 404, null])(
+    "by default, %p is repeated after exactly 1, 5 and 25 s, and then failed",
+    (status) => {
+      const steps = [1, 2, 3, 4].map((number) => afterForward(null, number, result(status, "60"), 0.9));
+      expect(steps.map((step) => (step.kind === "retry" ? step.at - at : step.kind))).toEqual([
+        1_000,
+        5_000,
+        25_000,
+        "failed",
+      ]);
+    },
+  );
+
+  test("a retry schedule applies the rules of endpoints: jitter, Retry-After, and final failures", () => {
+    const waits = [5_000, 300_000];
+    const next = (number: number, one: AttemptResult, fraction = 0.5) => {
+      const step = afterForward(waits, number, one, fraction);
+      return step.kind === "retry" ? step.at - at : step.kind;
+    };
+    expect([1, 2, 3].map((number) => next(number, result(500)))).toEqual([5_000, 300_000, "failed"]);
+    expect([next(1, result(404), 0), next(1, result(404), 1)]).toEqual([4_500, 5_500]);
+    expect(next(1, result(503, "60"))).toBe(60_000);
+    expect([next(1, result(410)), next(1, result(null))]).toEqual(["failed", "failed"]);
   });
 });
 

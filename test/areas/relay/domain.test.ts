@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type AttemptResult,
-  afterAttempt,
-  DELAY_MS_MAX,
-  RETRY_AFTER_MS_MAX,
-  readDelay,
-} from "../../../src/areas/relay/domain.ts";
+import { afterRelayAttempt, DELAY_MS_MAX, readDelay } from "../../../src/areas/relay/domain.ts";
+import { type AttemptResult, RETRY_AFTER_MS_MAX } from "../../../src/kernel/outbound/retries.ts";
 
 const NOW = Date.UTC(2026, 2, 10, 12);
 
@@ -53,18 +48,18 @@ describe("delays", () => {
 describe("after an attempt", () => {
   for (const status of [200, 201, 204, 299, 300, 301, 302, 304, 307, 399]) {
     test(`${status} is delivered`, () =>
-      expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({ kind: "delivered" }));
+      expect(afterRelayAttempt("scheduled", 1, result(status), 0.5)).toEqual({ kind: "delivered" }));
   }
   for (const status of [400, 401, 403, 404, 405, 409, 410, 413, 422, 451, 499]) {
     test(`${status} fails immediately`, () =>
-      expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({
+      expect(afterRelayAttempt("scheduled", 1, result(status), 0.5)).toEqual({
         kind: "failed",
         error: `the target responded with ${status}`,
       }));
   }
   for (const status of [408, 429, 500, 502, 503, 504, 599]) {
     test(`${status} is retried`, () =>
-      expect(afterAttempt("scheduled", 1, result(status), 0.5)).toEqual({
+      expect(afterRelayAttempt("scheduled", 1, result(status), 0.5)).toEqual({
         kind: "retry",
         error: `the target responded with ${status}`,
         at: NOW + 1_000,
@@ -72,14 +67,17 @@ describe("after an attempt", () => {
   }
 
   test("a network error is retried, a blocked address is not", () => {
-    expect(afterAttempt("scheduled", 1, result(null), 0.5)).toEqual({
+    expect(afterRelayAttempt("scheduled", 1, result(null), 0.5)).toEqual({
       kind: "retry",
       error: "timeout: too late",
       at: NOW + 1_000,
     });
     for (const kind of ["blocked", "invalid"]) {
       const refused = { ...result(null), failure: { kind, message: "no" } };
-      expect(afterAttempt("scheduled", 1, refused, 0.5)).toEqual({ kind: "failed", error: `${kind}: no` });
+      expect(afterRelayAttempt("scheduled", 1, refused, 0.5)).toEqual({
+        kind: "failed",
+        error: `${kind}: no`,
+      });
     }
   });
 
@@ -92,9 +90,9 @@ describe("after an attempt", () => {
   ];
   for (const [kind, fraction, expected] of waits) {
     test(`${kind} waits ${expected.join(", ")} ms with a fraction of ${fraction}, and then fails`, () => {
-      const steps = [1, 2, 3].map((attempt) => afterAttempt(kind, attempt, result(500), fraction));
+      const steps = [1, 2, 3].map((attempt) => afterRelayAttempt(kind, attempt, result(500), fraction));
       expect(steps.map((step) => (step.kind === "retry" ? step.at - NOW : null))).toEqual(expected);
-      expect(afterAttempt(kind, 4, result(500), fraction)).toEqual({
+      expect(afterRelayAttempt(kind, 4, result(500), fraction)).toEqual({
         kind: "failed",
         error: "the target responded with 500",
       });
@@ -120,7 +118,7 @@ describe("after an attempt", () => {
   ];
   for (const [value, waitMs] of asked) {
     test(`Retry-After: ${value} waits ${waitMs} ms`, () => {
-      const step = afterAttempt("scheduled", 1, result(503, value), 0.5);
+      const step = afterRelayAttempt("scheduled", 1, result(503, value), 0.5);
       expect(step.kind === "retry" ? step.at - NOW : null).toBe(waitMs);
     });
   }

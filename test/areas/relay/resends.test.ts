@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { RELAY_RETENTION_MS } from "../../../src/areas/relay/domain.ts";
-import { RESENDS_RUNNING_MAX, RESENDS_STORED_MAX } from "../../../src/areas/relay/resends/resends.ts";
-import { BULK_MAX, EXAMINED_MAX, PER_SECOND_MAX } from "../../../src/kernel/background/bulk.ts";
+import {
+  BULK_MAX,
+  EXAMINED_MAX,
+  PER_SECOND_MAX,
+  RUNS_MAX,
+  RUNS_STORED_MAX,
+} from "../../../src/kernel/background/bulk.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { RelayStage } from "./support.ts";
@@ -60,7 +65,7 @@ describe("POST /v1/relay/resend", () => {
       before: async ({ account }) => {
         stage.account = account;
         await stage.failed(1);
-        for (let made = 0; made < RESENDS_RUNNING_MAX; made += 1)
+        for (let made = 0; made < RUNS_MAX; made += 1)
           expect((await account.post("/v1/relay/resend", { since: 0 })).status).toBe(202);
       },
       request: request({ since: 0 }),
@@ -172,7 +177,7 @@ describe("POST /v1/relay/resend", () => {
   });
 
   test("is done immediately without a match, and does not count as running", async () => {
-    for (let made = 0; made <= RESENDS_RUNNING_MAX; made += 1) {
+    for (let made = 0; made <= RUNS_MAX; made += 1) {
       const { resend_id } = await begin({ since: 0 });
       expect(await readResend(resend_id)).toMatchObject({
         status: "done",
@@ -290,7 +295,7 @@ describe("/v1/relay/resends/{resend_id}", () => {
   });
 });
 
-test(`a project stores its ${RESENDS_STORED_MAX} newest bulk resends, and those that run`, async () => {
+test(`a project stores its ${RUNS_STORED_MAX} newest bulk resends, and those that run`, async () => {
   await stage.failed(2);
   const running = String((await begin({ since: 0, per_second: 1 }))["resend_id"]);
   await stage.server.clock.advance(1);
@@ -305,17 +310,17 @@ test(`a project stores its ${RESENDS_STORED_MAX} newest bulk resends, and those 
     "SELECT count(*) AS n FROM relay_resends WHERE project_ref = (SELECT project_ref FROM relay_resends WHERE resend_id = ?)",
   );
   await writer.submit((tx) => {
-    for (let n = 1; n <= RESENDS_STORED_MAX - 3; n += 1) copy(tx, laterId(first, n), first);
+    for (let n = 1; n <= RUNS_STORED_MAX - 3; n += 1) copy(tx, laterId(first, n), first);
   });
   await stage.server.clock.advance(1);
   await begin(nothing);
-  expect(stored(running)).toBe(RESENDS_STORED_MAX);
+  expect(stored(running)).toBe(RUNS_STORED_MAX);
   await begin(nothing);
   // The oldest one runs.
-  expect(stored(running)).toBe(RESENDS_STORED_MAX + 1);
+  expect(stored(running)).toBe(RUNS_STORED_MAX + 1);
   expect((await readResend(first))["status"]).toBe("done");
   await begin(nothing);
-  expect(stored(running)).toBe(RESENDS_STORED_MAX + 1);
+  expect(stored(running)).toBe(RUNS_STORED_MAX + 1);
   expectError(await stage.account.get(`/v1/relay/resends/${first}`), "not_found");
   await stage.server.clock.advance(5_000);
   expect((await readResend(running))["status"]).toBe("done");

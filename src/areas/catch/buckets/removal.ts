@@ -70,7 +70,7 @@ export class Removal {
     const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
     for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
     if (rows.length > 0) return true;
-    if (this.deps.replays.removeOfBucket(tx, bucketRef, rowsMax) === rowsMax) return true;
+    if (this.deps.replays.removeOfOwner(tx, bucketRef, rowsMax) === rowsMax) return true;
     if (events.removeIdsOfBucket(tx, bucketRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS) return true;
     store.delete(tx, bucketRef);
     return false;

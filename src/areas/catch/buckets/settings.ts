@@ -1,4 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
+import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
 import type { Provider } from "../domain.ts";
 import { isSource } from "../ingestion/extracted-fields.ts";
@@ -31,6 +32,7 @@ export interface StoredSettings {
   readonly methods?: readonly (typeof METHODS)[number][];
   readonly signature?: Signature | null;
   readonly challenge?: Challenge | null;
+  readonly retry_schedule?: readonly string[] | null;
 }
 
 /** The settings of a bucket, with its sender's preset. */
@@ -38,6 +40,8 @@ export interface Settings {
   readonly stored: StoredSettings;
   /** Null when the sender is detected by the headers of each request. */
   readonly preset: Preset | null;
+  /** Delays before the retries of a forward, in milliseconds; null for the default. */
+  readonly waits: readonly number[] | null;
 }
 
 export interface SettingsTerms {
@@ -51,8 +55,12 @@ export interface SettingsTerms {
 /** Resolves stored settings. */
 export function openSettings(provider: Provider | null, stored: StoredSettings): Settings {
   const preset = provider === null ? null : PRESETS[provider];
-  const { signature } = stored;
-  return { stored, preset: preset !== null && signature ? withRecipe(preset, signature) : preset };
+  const { signature, retry_schedule } = stored;
+  return {
+    stored,
+    preset: preset !== null && signature ? withRecipe(preset, signature) : preset,
+    waits: retry_schedule ? readWaits(retry_schedule) : null,
+  };
 }
 
 /** The given settings of an update. */

@@ -2,6 +2,7 @@ import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { errorOf } from "../../../kernel/outbound/retries.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOfQuery } from "../../../kernel/time/date-time.ts";
 import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "../buckets/buckets.ts";
@@ -260,7 +261,7 @@ export class EventService {
     const isFinal = row.status === "delivered" || row.verification === "invalid";
     if (isFinal || row.status === ack.result) return eventView(bucket, row);
     const { response_status = null, duration_ms = 0 } = ack;
-    const error = accepted ? null : (ack.error ?? problemWith(response_status));
+    const error = accepted ? null : (ack.error ?? errorOf({ status: response_status, failure: null }));
     const at = tx.now - duration_ms;
     const outcome = { response_status, error };
     this.deps.events.addAttempt(tx, row.sequence, {
@@ -349,11 +350,6 @@ function eventView(bucket: BucketActor, row: EventRow): EventItem {
     received_at: isoTime(row.received_at),
     delivered_at: isoTimeOrNull(row.delivered_at),
   };
-}
-
-/** The error of an attempt that was no success. */
-function problemWith(status: number | null): string {
-  return status === null ? "no response" : `responded with status ${status}`;
 }
 
 const BEFORE_MESSAGE = "must be an ISO 8601 time such as 2026-03-10T12:00:00Z";

@@ -1,4 +1,6 @@
+import { resultOf } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
+import { errorOf } from "../../../kernel/outbound/retries.ts";
 import { isDelivered, RESPONSE_BYTES_STORED_MAX } from "../domain.ts";
 import type { AttemptRow } from "../store.ts";
 
@@ -11,20 +13,15 @@ export interface Attempt {
 
 /** An attempt as it is stored. */
 export function attemptOf(kind: AttemptRow["kind"], { at, outcome }: Attempt): AttemptRow {
+  const result = resultOf(outcome, at);
   return {
     at,
     kind,
     duration_ms: outcome.latencyMs,
-    response_status: outcome.answered ? outcome.status : null,
-    error: problemOf(outcome),
+    response_status: result.status,
+    error: isDelivered(result.status) ? null : errorOf(result),
     response_body: outcome.answered ? startOf(outcome.body) : null,
   };
-}
-
-/** Why an attempt failed; null when it succeeded. */
-export function problemOf(outcome: OutboundOutcome): string | null {
-  if (!outcome.answered) return outcome.failure.message;
-  return isDelivered(outcome.status) ? null : `the target responded with status ${outcome.status}`;
 }
 
 /** The start of a body as text, without a character that the cut splits. */

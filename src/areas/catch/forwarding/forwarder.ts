@@ -1,3 +1,4 @@
+import { attempt, isLocalFailure, LOCAL_RETRY_MS, resultOf } from "../../../kernel/outbound/attempt.ts";
 import { headerError } from "../../../kernel/outbound/headers.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
@@ -5,17 +6,13 @@ import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { type BucketActor, type Buckets, type CatchDeps, isSending } from "../buckets/buckets.ts";
-import { afterAttempt, isDelivered } from "../domain.ts";
+import { afterForward } from "../domain.ts";
 import { eventIdOf } from "../ids.ts";
 import { type EventHeaders, readHeaders } from "../ingestion/event-headers.ts";
 import { isProviderHeader, PRESETS, type Preset } from "../ingestion/presets.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
-import { type Attempt, attemptOf, problemOf } from "./attempts.ts";
+import { type Attempt, attemptOf } from "./attempts.ts";
 
-/** Timeout of a request to a target. */
-export const FORWARD_TIMEOUT_MS = 15_000;
-/** Bytes of a response's body that are read, to reuse the connection; far fewer are stored. */
-export const RESPONSE_BYTES_READ_MAX = 64 * 1024;
 /** Buckets that forward concurrently. With the concurrent events of each, of up to 1 MiB, this limits memory. */
 export const FORWARDING_BUCKETS_MAX = 32;
 /** Events are sent one by one, in order. When at least this many are pending, the target is too slow for that... */
@@ -58,7 +55,7 @@ export async function forward(
   const signed = isStandard(received)
     ? Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""]))
     : await secrets.headers(bucket.project_ref, eventId, at, body);
-  const outcome = await outbound.send({
+  const outcome = await attempt(outbound, {
     account: bucket.account_ref,
     method: "POST",
     // Without a target, which was removed in the meantime, the request fails.
@@ -73,12 +70,6 @@ export async function forward(
       ...signed,
     },
     body,
-    timeoutMs: FORWARD_TIMEOUT_MS,
-    bodyBytesMax: RESPONSE_BYTES_READ_MAX,
-    keepsBody: true,
-    longerBody: "truncate",
-    redirectsMax: 0,
-    reuseConnection: true,
   });
   return { at, outcome };
 }
@@ -272,37 +263,51 @@ export class Forwarder {
   }
 
   private record(tx: Tx, { bucket_ref, sequence }: EventRow, attempt: Attempt | undefined): void {
-    const { events, scheduler } = this.deps;
+    const { events, ids } = this.deps;
     const bucket = this.buckets.withRef(bucket_ref);
     const row = events.find(bucket_ref, sequence);
     if (bucket === undefined || row === null || attempt === undefined) return;
+    const { outcome } = attempt;
+    if (isLocalFailure(outcome)) {
+      if (row.status === "pending") this.postpone(tx, bucket, row);
+      return;
+    }
     events.addAttempt(tx, sequence, attemptOf("forward", attempt));
     // A replay or another attempt may have finished it.
     if (row.status !== "pending") return;
-    const { outcome } = attempt;
     const attempts = row.attempts + 1;
-    const response_status = outcome.answered ? outcome.status : null;
-    const { status, retryInMs } = afterAttempt(attempts, isDelivered(response_status));
-    const delivered = status === "delivered";
-    const retry_at = retryInMs === undefined ? null : tx.now + retryInMs;
+    const result = resultOf(outcome, tx.now);
+    const next = afterForward(bucket.settings.waits, attempts, result, ids.fraction());
+    const status = next.kind === "retry" ? "pending" : next.kind;
     events.setAttempt(tx, {
       ...row,
       status,
       attempts,
-      response_status,
-      retry_at,
-      error: problemOf(outcome),
-      delivered_at: delivered ? tx.now : null,
+      response_status: result.status,
+      retry_at: next.kind === "retry" ? next.at : null,
+      error: next.kind === "delivered" ? null : next.error,
+      delivered_at: next.kind === "delivered" ? tx.now : null,
     });
-    tx.afterCommit(() => this.outcomes[status === "pending" ? "retry" : status].add());
-    if (retry_at === null) {
-      this.buckets.count(tx, bucket, "pending", status);
+    tx.afterCommit(() => this.outcomes[next.kind].add());
+    if (next.kind !== "retry") {
+      this.buckets.count(tx, bucket, "pending", next.kind);
       return;
     }
     this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
-    // Replaces the job of the current retry, whose outcome then removes nothing.
-    const payload = { bucket: bucket_ref, sequence };
-    scheduler.enqueue(tx, RETRY, eventIdOf(sequence), retry_at, payload, laneOf(bucket));
+    this.enqueueRetry(tx, bucket, sequence, next.at);
+  }
+
+  /** Repeats an attempt that this server had no capacity for. */
+  private postpone(tx: Tx, bucket: BucketActor, row: EventRow): void {
+    const retry_at = tx.now + LOCAL_RETRY_MS;
+    this.deps.events.setAttempt(tx, { ...row, retry_at });
+    this.enqueueRetry(tx, bucket, row.sequence, retry_at);
+  }
+
+  /** Replaces the job of the current retry, whose outcome then removes nothing. */
+  private enqueueRetry(tx: Tx, bucket: BucketActor, sequence: number, at: number): void {
+    const payload = { bucket: bucket.ref, sequence };
+    this.deps.scheduler.enqueue(tx, RETRY, eventIdOf(sequence), at, payload, laneOf(bucket));
   }
 }
 

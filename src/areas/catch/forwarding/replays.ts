@@ -1,13 +1,15 @@
 import {
-  BULK_STATUSES,
+  assertBelowRunLimit,
   Bulk,
-  CANCELLED,
   type Candidate,
   countMatching,
-  DONE,
+  isRunning,
   type Matching,
+  newRun,
   PER_SECOND,
-  RUNNING,
+  RUNS_STORED_MAX,
+  runView,
+  skippedOf,
 } from "../../../kernel/background/bulk.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
@@ -29,10 +31,6 @@ import type { ReplayRow, ReplayStore } from "./replay-store.ts";
 const REPLAYS = "catch.replays";
 /** The job of each queued event. */
 const REPLAY = "catch.replay";
-/** Concurrent bulk replays of a bucket. */
-export const REPLAYS_RUNNING_MAX = 10;
-/** Bulk replays that are stored for a bucket: starting one costs nothing, so the oldest finished ones are removed. */
-export const REPLAYS_STORED_MAX = 1_000;
 /** The operation whose credits are charged for each event. */
 const CHARGED_AS = "catch.events.replay";
 
@@ -114,7 +112,8 @@ export class Replays {
         return { bucket, filters };
       },
       outside: ({ bucket, filters }) => this.count(bucket.ref, filters),
-      settle: (tx, { filters }, { through, invalid, ...matched }) => {
+      settle: (tx, { filters }, found) => {
+        const { through, invalid, ...matched } = found;
         if (isDry) {
           tx.audit(null);
           return reply(200, matched);
@@ -122,29 +121,18 @@ export class Replays {
         // The bucket may have been updated or deleted during the count.
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         this.assertReady(bucket);
-        const isDone = matched.matched === 0;
         const { per_second = PER_SECOND } = body;
         const row: ReplayRow = {
+          ...newRun(tx.now, filters, per_second, found),
           replay_id: prefixedId("rpl", this.deps.ids.uuidV7()),
           bucket_ref: bucket.ref,
-          per_second,
           invalid,
-          filters: JSON.stringify(filters),
-          after_ref: 0,
-          through_ref: through,
-          matched: matched.matched,
-          more: matched.more === true ? 1 : 0,
-          resent: 0,
           delivered: 0,
           failed: 0,
-          error: null,
-          status: isDone ? DONE : RUNNING,
-          created_at: tx.now,
-          finished_at: isDone ? tx.now : null,
         };
         this.deps.replays.insert(tx, row);
-        this.deps.replays.removeExcess(tx, bucket.ref, REPLAYS_STORED_MAX);
-        if (!isDone) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
+        this.deps.replays.removeExcess(tx, bucket.ref, RUNS_STORED_MAX);
+        if (isRunning(row)) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
         const { dry_run: _, ...filter } = body;
         tx.audit({
           ...about(row, bucket, "started"),
@@ -166,13 +154,13 @@ export class Replays {
   stop(tx: Tx, projectRef: number, bucketId: string, replayId: string): CatchReplay {
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const row = this.find(bucket, replayId);
-    if (row.status !== RUNNING) {
+    if (!isRunning(row)) {
       tx.audit(null);
       return replayView(bucket, row);
     }
     const after = { status: "cancelled", taken_up: row.resent };
     tx.audit({ ...about(row, bucket, "stopped"), before: { status: "running" }, after });
-    return replayView(bucket, this.bulk.end(tx, row, CANCELLED));
+    return replayView(bucket, this.bulk.cancel(tx, row));
   }
 
   private find(bucket: BucketActor, replayId: string): ReplayRow {
@@ -185,11 +173,7 @@ export class Replays {
   /** @throws ApiError `bucket_paused`, `conflict` */
   private assertReady(bucket: BucketActor): void {
     assertSending(bucket);
-    if (this.deps.replays.running(bucket.ref) < REPLAYS_RUNNING_MAX) return;
-    throw new ApiError(
-      "conflict",
-      `${REPLAYS_RUNNING_MAX} replays of this bucket are running. Wait until one is finished, or stop one.`,
-    );
+    assertBelowRunLimit(this.deps.replays.running(bucket.ref), "replays of this bucket");
   }
 
   private filtersOf(bucket: BucketActor, body: ReplayBody): Filters {
@@ -286,7 +270,7 @@ export class Replays {
   /** Stores a replay, which is done when all queued events are finished. */
   private settle(tx: Tx, row: ReplayRow): void {
     const isOver = row.after_ref >= row.through_ref && row.delivered + row.failed === row.resent;
-    if (row.status === RUNNING && isOver) this.bulk.end(tx, row, DONE);
+    if (isRunning(row) && isOver) this.bulk.complete(tx, row);
     else this.deps.replays.update(tx, row);
   }
 }
@@ -316,17 +300,14 @@ function about({ replay_id }: ReplayRow, bucket: BucketActor, what: string) {
 }
 
 function replayView(bucket: BucketActor, row: ReplayRow): CatchReplay {
-  const { replay_id, matched, resent, delivered, failed, invalid, error, finished_at } = row;
+  const { replay_id, delivered, failed, invalid, finished_at } = row;
   return {
     replay_id,
     bucket_id: bucket.id,
-    status: BULK_STATUSES[row.status - 1] ?? "running",
-    matched,
-    ...(row.more === 0 ? {} : { more: true }),
+    ...runView(row),
     delivered,
     failed,
-    skipped: invalid + (finished_at === null ? 0 : Math.max(0, matched - resent)),
-    error,
+    skipped: invalid + skippedOf(row),
     created_at: isoTime(row.created_at),
     finished_at: isoTimeOrNull(finished_at),
   };

@@ -1,8 +1,9 @@
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
+import type { Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { shownName } from "../domain.ts";
-import type { MonitorNotification, MonitorParts, TrialResult } from "../ports.ts";
+import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import { checksTarget } from "../types.ts";
 import {
@@ -296,7 +297,7 @@ export class Notifications {
     channel: ChannelRow,
     monitor: MonitorRow | null,
     message: ChannelMessage,
-  ): MonitorNotification {
+  ): Notification {
     const { kind, accountRef, projectRef } = channel;
     const config = this.configOf(channel);
     const { body, ...destination } = requestOf(kind, config, message);

@@ -1,18 +1,26 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
-import type { OutboundClient, OutboundRequest } from "../../../kernel/outbound/client.ts";
+import {
+  ATTEMPT_TIMEOUT_MS,
+  attempt,
+  isLocalFailure,
+  LOCAL_RETRY_MS,
+  resultOf,
+} from "../../../kernel/outbound/attempt.ts";
+import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
-import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
+import type { Destination, Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
+import { type AttemptResult, type NextStep, readWaits } from "../../../kernel/outbound/retries.ts";
 import { notificationSignature, relaySignature, type SignedBody } from "../../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { type AttemptResult, afterAttempt, DELIVER, failureOf, type NextStep, readWaits } from "../domain.ts";
+import { afterRelayAttempt, DELIVER, failureOf } from "../domain.ts";
 import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "../endpoints/deliveries.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { exchangeOf, STORED_BODY_BYTES_MAX } from "./exchange.ts";
 import type { RelayFailure } from "./schema.ts";
-import type { AttemptRow, NewRelay, RelayRequest, RelayStore } from "./store.ts";
+import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
 
 /** Concurrent attempts in total. */
 const CONCURRENCY = 1_024;
@@ -25,14 +33,6 @@ const SLOW_TOTAL = CONCURRENCY / 2;
 /** Share of both that one account may use: however many hosts it sends to, the deliveries of others continue. */
 const ACCOUNT_SHARE = 1 / 4;
 
-/** Default timeout of an attempt, in real time. */
-const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Bytes of a response's body that are read, to reuse the connection. */
-const RESPONSE_BYTES_MAX = 64 * 1024;
-
-/** Delay before an attempt is repeated that this server had no capacity for. */
-const LOCAL_RETRY_MS = 1_000;
-
 const USER_AGENT = "Svc-Relay/1.0";
 
 export interface SigningKeys {
@@ -40,18 +40,6 @@ export interface SigningKeys {
   signingKey(accountRef: number): string;
 }
 
-/** Actual URL and headers of a notification with a secret URL. */
-export interface Destination {
-  readonly url: string;
-  readonly headers: RequestHeaders;
-}
-
-type OneTimeNotification = Pick<
-  NewRelay,
-  "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"
-> & {
-  readonly destination?: Destination;
-};
 /** The outcome of an attempt. */
 interface Recorded {
   readonly next: NextStep;
@@ -59,10 +47,6 @@ interface Recorded {
   /** A retry that needs a new job; null when the current job is postponed, or nothing is retried. */
   readonly retry: Extract<NextStep, { kind: "retry" }> | null;
 }
-type Sent = Pick<
-  OutboundRequest,
-  "account" | "method" | "url" | "requireHttps" | "headers" | "body" | "timeoutMs"
->;
 
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
@@ -141,7 +125,7 @@ export class WebhookSender {
     const own = await (message === null
       ? this.ownHeaders(relay, destination, startedAt, body ?? "")
       : endpoints.headers(relay, startedAt, message.body));
-    const outcome = await this.request({
+    const outcome = await attempt(this.deps.outbound, {
       account: relay.accountRef,
       method,
       url: message?.url ?? destination?.url ?? target_url,
@@ -150,9 +134,9 @@ export class WebhookSender {
       headers: { ...custom, ...own },
       body,
       timeoutMs: message?.timeoutMs ?? relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
+      storedBytesMax: STORED_BODY_BYTES_MAX,
     });
-    if (!outcome.answered && outcome.failure.kind === "local") {
-      // Nothing was sent: it does not count as an attempt.
+    if (isLocalFailure(outcome)) {
       this.firstAttempts.delete(relay.ref);
       return {
         record: (tx) => endpoints.postponed(tx, relay),
@@ -182,11 +166,9 @@ export class WebhookSender {
   }
 
   /** Sends a notification once, without storing it. */
-  async sendOnce(
-    notification: OneTimeNotification,
-  ): Promise<{ status: number | null; error: string | null }> {
+  async sendOnce(notification: Notification & { readonly relay_id: string }): Promise<TrialResult> {
     const { accountRef, target_url, destination = null } = notification;
-    const body = Buffer.from(notification.body ?? "");
+    const body = Buffer.from(notification.body);
     const now = this.deps.clock.now();
     const own = await this.ownHeaders(
       { ...notification, item: { ...notification, kind: "pulse" } },
@@ -194,7 +176,7 @@ export class WebhookSender {
       now,
       body,
     );
-    const outcome = await this.request({
+    const outcome = await attempt(this.deps.outbound, {
       account: accountRef,
       method: "POST",
       url: destination?.url ?? target_url,
@@ -204,26 +186,14 @@ export class WebhookSender {
         ...own,
       },
       body,
-      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      storedBytesMax: STORED_BODY_BYTES_MAX,
     });
     const result = resultOf(outcome, now);
-    const next = afterAttempt("pulse", 1, result, 0);
+    const next = afterRelayAttempt("pulse", 1, result, 0);
     return {
       status: result.status,
       error: next.kind === "delivered" ? null : next.error,
     };
-  }
-
-  private request(request: Sent): Promise<OutboundOutcome> {
-    return this.deps.outbound.send({
-      ...request,
-      bodyBytesMax: RESPONSE_BYTES_MAX,
-      keepsBody: true,
-      storedBytesMax: STORED_BODY_BYTES_MAX,
-      longerBody: "truncate",
-      redirectsMax: 0,
-      reuseConnection: true,
-    });
   }
 
   private nextOf(relay: RelayRequest, result: AttemptResult): NextStep {
@@ -232,7 +202,7 @@ export class WebhookSender {
     const number = attempts + 1 - relay.attempts_before;
     if (relay.endpointRef !== null) return endpoints.next(relay, number, result);
     const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
-    return afterAttempt(kind, number, result, ids.fraction(), waits);
+    return afterRelayAttempt(kind, number, result, ids.fraction(), waits);
   }
 
   private jobOutcomeOf(
@@ -330,20 +300,4 @@ export function sealContext(relayId: string): string {
 function defaultsOf({ body_bytes }: Pick<RelayRequest, "body_bytes">): RequestHeaders {
   const type = body_bytes === null ? "application/json" : "application/octet-stream";
   return { "Content-Type": type, "User-Agent": USER_AGENT };
-}
-
-function resultOf(outcome: OutboundOutcome, finishedAt: number): AttemptResult {
-  return outcome.answered
-    ? {
-        status: outcome.status,
-        failure: null,
-        retryAfter: outcome.headers["retry-after"],
-        finishedAt,
-      }
-    : {
-        status: null,
-        failure: outcome.failure,
-        retryAfter: undefined,
-        finishedAt,
-      };
 }

@@ -4,10 +4,12 @@ import type { Caller } from "../../../kernel/http/access/caller.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import type { Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
+import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { DEDUPLICATION_MS, DELIVER, dueAt, readWaits } from "../domain.ts";
+import { DEDUPLICATION_MS, DELIVER, dueAt } from "../domain.ts";
 import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
 import type { Messages } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
@@ -28,19 +30,8 @@ import {
   type RelayResent,
   type RelayScheduled,
 } from "./schema.ts";
-import { type Destination, sealContext, type WebhookSender } from "./sender.ts";
+import { sealContext, type WebhookSender } from "./sender.ts";
 import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
-
-/** A notification of a monitor. */
-export type Notification = Pick<
-  NewRelay,
-  "accountRef" | "projectRef" | "event" | "monitor_id" | "target_url" | "body"
-> & {
-  /** Actual destination of an unsigned notification, when `target_url` is only its public part. */
-  readonly destination?: Destination;
-  /** Delays before its retries; default: those of a monitor's webhook. */
-  readonly retry_schedule?: readonly string[];
-};
 
 /** The delivery of a schedule's run. */
 type ScheduledRun = Pick<
@@ -179,7 +170,7 @@ export class RelayService {
   }
 
   /** Sends a notification immediately and once, without storing it. */
-  sendOnce(notification: Notification): Promise<{ status: number | null; error: string | null }> {
+  sendOnce(notification: Notification): Promise<TrialResult> {
     return this.deps.sender.sendOnce({ ...notification, relay_id: this.newId().relay_id });
   }
 

@@ -1,4 +1,4 @@
-import { GONE } from "../domain.ts";
+import { GONE } from "../../../kernel/outbound/retries.ts";
 import { CLOSED, type Health, OPEN } from "./store.ts";
 
 const HOUR_MS = 3_600_000;

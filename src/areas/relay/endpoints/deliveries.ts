@@ -1,5 +1,6 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import type { AttemptResult, NextStep } from "../../../kernel/outbound/retries.ts";
 import type { SignedBody } from "../../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
@@ -8,7 +9,7 @@ import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "../deliveries/store.ts";
-import { type AttemptResult, afterEndpointAttempt, DELIVER, DUE_HEADER, type NextStep } from "../domain.ts";
+import { afterRelayAttempt, DELIVER, DUE_HEADER } from "../domain.ts";
 import type { MessageStore } from "../messages/store.ts";
 import { messageBody } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
@@ -174,7 +175,7 @@ export class EndpointDeliveries {
   /** The next step after attempt number `number`. */
   next({ endpointRef }: RelayRequest, number: number, result: AttemptResult): NextStep {
     const waits = this.deps.registry.get(endpointRef ?? 0)?.waits ?? [];
-    return afterEndpointAttempt(waits, number, result, this.deps.ids.fraction());
+    return afterRelayAttempt("endpoint", number, result, this.deps.ids.fraction(), waits);
   }
 
   /**

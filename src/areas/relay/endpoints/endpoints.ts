@@ -7,6 +7,7 @@ import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
@@ -19,7 +20,6 @@ import {
   type RelaySecretRotateBody,
   type RelaySecretRotated,
 } from "../deliveries/schema.ts";
-import { readWaits } from "../domain.ts";
 import type { Messages } from "../messages/messages.ts";
 import { HEALTHY } from "./breaker.ts";
 import { NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";

@@ -12,6 +12,7 @@ import type { RelayStore } from "../deliveries/store.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
 import { FanOut } from "../messages/fan-out.ts";
 import { Messages } from "../messages/messages.ts";
+import { MessageRequests } from "../messages/requests.ts";
 import { MessageResends } from "../messages/resends.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { messageStore } from "../messages/store.ts";
@@ -66,6 +67,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
   const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });
   const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });
   const messages = new Messages({ ...common, messages: messageRows, deliveries, fanOut });
+  const requests = new MessageRequests({ ...common, messages, rows: messageRows, fanOut });
   const resends = new MessageResends({ ...common, messages });
   const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
   kernel.housekeeping.addPurge({
@@ -80,7 +82,8 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
   return {
     deliveries,
     messages,
-    routes: (api: Api) => [endpointRoutes(api, endpoints), messageRoutes(api, messages, resends)] as const,
+    routes: (api: Api) =>
+      [endpointRoutes(api, endpoints), messageRoutes(api, messages, requests, resends)] as const,
     /** References for filters of deliveries; 0 for those that do not exist. */
     refs: {
       endpoint: (projectRef: number, id: string) => endpoints.refOf(projectRef, id),

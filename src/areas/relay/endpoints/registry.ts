@@ -1,9 +1,9 @@
 import { compileFilter, type Filter } from "../../../kernel/data/filter.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { readWaits } from "../domain.ts";
 import type { EndpointTerms } from "./schema.ts";
 import { CLOSED, DELETED, type EndpointRow, type EndpointStore, type Health, LIVE } from "./store.ts";
 

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { Messages } from "./messages.ts";
+import type { MessageRequests } from "./requests.ts";
 import type { MessageResends } from "./resends.ts";
 import {
   RelayMessage,
@@ -20,17 +21,22 @@ import {
 const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042", amount: 120 } };
 
 /** Routes of messages. */
-export function messageRoutes(api: Api, messages: Messages, resends: MessageResends) {
+export function messageRoutes(
+  api: Api,
+  messages: Messages,
+  requests: MessageRequests,
+  resends: MessageResends,
+) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay/messages",
       async ({ call, body }) => {
-        const ready = await messages.prepare(call.caller, body, call.bodyText);
+        const ready = await requests.prepare(call.caller, body, call.bodyText);
         const sent = await call.perform((tx, waiveCharge) =>
-          messages.sendOne(tx, call.caller, ready, waiveCharge),
+          requests.sendOne(tx, call.caller, ready, waiveCharge),
         );
-        await messages.completed(ready);
+        await requests.completed(ready);
         return sent;
       },
       {
@@ -51,11 +57,11 @@ export function messageRoutes(api: Api, messages: Messages, resends: MessageRese
     .post(
       "/v1/relay/messages/batch",
       async ({ call, body }) => {
-        const ready = await messages.prepareMany(call.caller, body, call.bodyText);
+        const ready = await requests.prepareMany(call.caller, body, call.bodyText);
         const sent = await call.perform((tx, waiveCharge) =>
-          messages.sendMany(tx, call.caller, ready, waiveCharge),
+          requests.sendMany(tx, call.caller, ready, waiveCharge),
         );
-        await messages.completed(ready);
+        await requests.completed(ready);
         return sent;
       },
       {

@@ -1,12 +1,14 @@
 import {
-  BULK_STATUSES,
+  assertBelowRunLimit,
   Bulk,
-  CANCELLED,
   countMatching,
-  DONE,
+  isRunning,
   type Matching,
+  newRun,
   PER_SECOND,
-  RUNNING,
+  RUNS_STORED_MAX,
+  runView,
+  skippedOf,
 } from "../../../kernel/background/bulk.ts";
 import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField, rejectionBy } from "../../../kernel/errors.ts";
@@ -27,10 +29,6 @@ import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
 
 /** The job of a bulk resend, which sends some deliveries in each run. */
 const RESENDS = "relay.resends";
-/** Concurrent bulk resends of a project. */
-export const RESENDS_RUNNING_MAX = 10;
-/** Bulk resends that are stored for a project: starting one costs nothing, so the oldest finished ones are removed. */
-export const RESENDS_STORED_MAX = 1_000;
 /** The operation that credits are charged for, per delivery. */
 const CHARGED_AS = "relay.resend";
 
@@ -72,7 +70,7 @@ export class Resends {
         }),
       sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
       update: (tx, row) => deps.resends.update(tx, row),
-      walked: (tx, row) => this.bulk.end(tx, row, DONE),
+      walked: (tx, row) => this.bulk.complete(tx, row),
     });
   }
 
@@ -100,32 +98,22 @@ export class Resends {
         countMatching((after, limit) =>
           this.deps.resends.failedAfter({ ...filters, projectRef: project.ref, after, limit }),
         ),
-      settle: (tx, { filters }, { through, ...matched }) => {
+      settle: (tx, { filters }, matching) => {
+        const { through, ...matched } = matching;
         if (body.dry_run === true) {
           tx.audit(null);
           return reply(200, matched);
         }
         this.assertBelowLimit(project.ref);
-        const isDone = matched.matched === 0;
         const row: ResendRow = {
+          ...newRun(tx.now, filters, per_second, matching),
           resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
           accountRef: account.ref,
           projectRef: project.ref,
-          filters: JSON.stringify(filters),
-          per_second,
-          after_ref: 0,
-          through_ref: through,
-          matched: matched.matched,
-          more: matched.more === true ? 1 : 0,
-          resent: 0,
-          error: null,
-          status: isDone ? DONE : RUNNING,
-          created_at: tx.now,
-          finished_at: isDone ? tx.now : null,
         };
         this.deps.resends.insert(tx, row);
-        this.deps.resends.removeExcess(tx, project.ref, RESENDS_STORED_MAX);
-        if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
+        this.deps.resends.removeExcess(tx, project.ref, RUNS_STORED_MAX);
+        if (isRunning(row)) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
         const filter = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
         const after = { ...matched, per_second, ...filter };
         tx.audit({ ...about(row, "started"), before: null, after });
@@ -142,13 +130,13 @@ export class Resends {
   /** Stops a running bulk resend; deliveries that were resent stay so. @throws ApiError `not_found` */
   stop(tx: Tx, projectRef: number, resendId: string): RelayResend {
     const row = this.find(projectRef, resendId);
-    if (row.status !== RUNNING) {
+    if (!isRunning(row)) {
       tx.audit(null);
       return resendView(row);
     }
     const after = { status: "cancelled", resent: row.resent };
     tx.audit({ ...about(row, "stopped"), before: { status: "running" }, after });
-    return resendView(this.bulk.end(tx, row, CANCELLED));
+    return resendView(this.bulk.cancel(tx, row));
   }
 
   private find(projectRef: number, resendId: string): ResendRow {
@@ -159,11 +147,7 @@ export class Resends {
   }
 
   private assertBelowLimit(projectRef: number): void {
-    if (this.deps.resends.running(projectRef) < RESENDS_RUNNING_MAX) return;
-    throw new ApiError(
-      "conflict",
-      `${RESENDS_RUNNING_MAX} resends of this project are running. Wait until one is finished, or stop one.`,
-    );
+    assertBelowRunLimit(this.deps.resends.running(projectRef), "resends of this project");
   }
 
   private sendOne(tx: Tx, { accountRef }: ResendRow, ref: number): "sent" | "skipped" | "no-credits" {
@@ -184,15 +168,12 @@ function about({ resend_id }: ResendRow, what: string) {
 }
 
 function resendView(row: ResendRow): RelayResend {
-  const { resend_id, matched, resent, error, created_at, finished_at } = row;
+  const { resend_id, resent, created_at, finished_at } = row;
   return {
     resend_id,
-    status: BULK_STATUSES[row.status - 1] ?? "running",
-    matched,
-    ...(row.more === 0 ? {} : { more: true }),
+    ...runView(row),
     resent,
-    skipped: finished_at === null ? 0 : Math.max(0, matched - resent),
-    error,
+    skipped: skippedOf(row),
     created_at,
     finished_at,
   };

@@ -1,3 +1,5 @@
+import type { BulkRow } from "../../../kernel/background/bulk.ts";
+import { bulkRows } from "../../../kernel/background/bulk-rows.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 
 /** Filters of a bulk resend. */
@@ -11,25 +13,10 @@ export type ResendFilters = {
   readonly endedBy: number;
 };
 
-export type ResendRow = {
+export type ResendRow = BulkRow & {
   readonly resend_id: string;
   readonly accountRef: number;
   readonly projectRef: number;
-  /** 1 running, 2 done, 3 cancelled. */
-  readonly status: number;
-  /** JSON of {@link ResendFilters}. */
-  readonly filters: string;
-  readonly per_second: number;
-  /** The last delivery that was processed. */
-  readonly after_ref: number;
-  /** The last delivery that matched. */
-  readonly through_ref: number;
-  readonly matched: number;
-  readonly more: number;
-  readonly resent: number;
-  readonly error: string | null;
-  readonly created_at: number;
-  readonly finished_at: number | null;
 };
 
 type Walked = ResendFilters & { readonly projectRef: number; readonly after: number; readonly limit: number };
@@ -39,6 +26,7 @@ export type ResendStore = ReturnType<typeof resendStore>;
 /** All SQL of bulk resends and of deduplication ids. */
 export function resendStore(db: Database) {
   return {
+    ...bulkRows(db, { table: "relay_resends", owner: "project_ref", id: "resend_id" }),
     insert: db.change<[row: ResendRow]>(
       `INSERT INTO relay_resends (project_ref, resend_id, account_ref, status, filters, per_second, after_ref, through_ref, matched,
        more, resent, error, created_at, finished_at) VALUES ($projectRef, $resend_id, $accountRef, $status, $filters, $per_second,
@@ -47,9 +35,6 @@ export function resendStore(db: Database) {
     find: db.one<ResendRow, [projectRef: number, resendId: string]>(
       `SELECT resend_id, account_ref AS accountRef, project_ref AS projectRef, status, filters, per_second, after_ref, through_ref,
        matched, more, resent, error, created_at, finished_at FROM relay_resends WHERE project_ref = ? AND resend_id = ?`,
-    ),
-    running: db.number<[projectRef: number]>(
-      "SELECT count(*) AS n FROM relay_resends INDEXED BY relay_resends_running WHERE project_ref = ? AND finished_at IS NULL",
     ),
     update: db.change<[row: ResendRow]>(
       `UPDATE relay_resends SET status = $status, after_ref = $after_ref, resent = $resent, error = $error,
@@ -61,17 +46,6 @@ export function resendStore(db: Database) {
        AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
        AND ($endpoint IS NULL OR endpoint_ref IS $endpoint) AS matches
        FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
-    ),
-    /** Removes the oldest finished resends of a project beyond the `storedMax` newest ones. */
-    removeExcess: db.change<[projectRef: number, storedMax: number]>(
-      `DELETE FROM relay_resends WHERE project_ref = ?1 AND finished_at IS NOT NULL AND resend_id <= (SELECT resend_id
-       FROM relay_resends WHERE project_ref = ?1 ORDER BY resend_id DESC LIMIT 1 OFFSET ?2)`,
-    ),
-    removeOld: db.change<[before: number, limit: number]>(
-      "DELETE FROM relay_resends WHERE (project_ref, resend_id) IN (SELECT project_ref, resend_id FROM relay_resends WHERE finished_at < ? ORDER BY finished_at LIMIT ?)",
-    ),
-    removeOfProject: db.change<[projectRef: number, limit: number]>(
-      "DELETE FROM relay_resends WHERE (project_ref, resend_id) IN (SELECT project_ref, resend_id FROM relay_resends WHERE project_ref = ? LIMIT ?)",
     ),
     /** The delivery created with an id after a time; 0 when there is none. */
     deduplicated: db.number<[projectRef: number, id: string, after: number]>(

@@ -1,9 +1,9 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
-import { readWaits } from "../domain.ts";
 import { assertNotReservedType } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";

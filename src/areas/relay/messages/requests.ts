@@ -1,0 +1,282 @@
+import { slices } from "../../../kernel/background/time-slices.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import type { Caller, Charger } from "../../../kernel/http/access/caller.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { DEDUPLICATION_MS, dueAt } from "../domain.ts";
+import type { Endpoint, EndpointRegistry } from "../endpoints/registry.ts";
+import { messagePayloadTexts, payloadText } from "../payload.ts";
+import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
+import {
+  acceptsNow,
+  assertNotReservedType,
+  deliveryIds,
+  isEnabled,
+  type MessageOwner,
+  type Messages,
+  type NewMessage,
+} from "./messages.ts";
+import {
+  BATCH_DELIVERIES_MAX,
+  PAYLOAD_ADVISED_BYTES,
+  type RelayMessageBody,
+  type RelayMessageSent,
+  type RelayMessagesBody,
+  type RelayMessagesSent,
+} from "./schema.ts";
+import type { MessageRow, MessageStore } from "./store.ts";
+
+/** A caller's message, checked. */
+interface Prepared {
+  readonly message: Omit<NewMessage, "dueAt" | "to">;
+  readonly dueAt: (now: number) => number;
+  /** References of the matching endpoints. */
+  to: readonly number[];
+}
+
+/** The messages of a request, ready for its unit of work. */
+interface Sending {
+  readonly messages: readonly Prepared[];
+  /** Prefix of a message's fields in errors. */
+  readonly prefixOf: (at: number) => string;
+  /** Messages with deliveries that are not stored in that unit of work. */
+  readonly unfinished: number[];
+}
+
+/** A message of a request, after the search for an earlier one with the same id. */
+interface CheckedMessage {
+  readonly message: Prepared["message"];
+  readonly dueAt: number;
+  readonly to: readonly Endpoint[];
+  /** The stored message that it repeats. */
+  readonly first: MessageRow | null;
+  /** The position in the request of the message that it repeats. */
+  readonly repeats: number | null;
+}
+
+type Sent = RelayMessagesSent["messages"][number];
+
+/** The operations that credits are charged for. */
+const SEND = "relay.messages.send";
+const BATCH = "relay.messages.batch";
+
+/** Sends the messages of callers: each once, however often it is requested. */
+export class MessageRequests {
+  constructor(
+    private readonly deps: {
+      readonly messages: Messages;
+      readonly rows: MessageStore;
+      readonly registry: EndpointRegistry;
+      readonly charger: Charger;
+      readonly payloadRetentionMs: number;
+      readonly fanOut: FanOut;
+    },
+  ) {}
+
+  /** Checks a caller's message and finds the matching endpoints. @throws ApiError `validation_error` naming the field. */
+  async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
+    const message = prepared(given, await payloadText(bodyText, given.payload));
+    await this.select(caller, [message], [given]);
+    return { messages: [message], prefixOf: () => "", unfinished: [] };
+  }
+
+  /** The same for a batch: an error in one message rejects all. */
+  async prepareMany(caller: Caller, { messages }: RelayMessagesBody, bodyText: string): Promise<Sending> {
+    const payloads = await messagePayloadTexts(
+      bodyText,
+      messages.map(({ payload }) => payload),
+    );
+    const all = messages.map((given, at) =>
+      withFieldPrefix(prefixInBatch(at), () => prepared(given, payloads[at] ?? "{}")),
+    );
+    await this.select(caller, all, messages);
+    return { messages: all, prefixOf: prefixInBatch, unfinished: [] };
+  }
+
+  /** Finds the matching endpoints in slices: the filters of a thousand endpoints take long. */
+  private async select(
+    { project }: Caller,
+    messages: readonly Prepared[],
+    given: readonly RelayMessageBody[],
+  ): Promise<void> {
+    const seen = new Set<string>();
+    for (const [at, one] of messages.entries()) {
+      const ids = idsOf(one.message);
+      // A repeat within the request is not sent.
+      if (ids.some((id) => seen.has(id))) continue;
+      for (const id of ids) seen.add(id);
+      const { type, channels = [] } = one.message;
+      const properties = { type, channels, value: () => given[at]?.payload };
+      const to: number[] = [];
+      for (const endpoint of this.deps.registry.ofProject(project.ref)) {
+        if (slices.isOver) await slices.next();
+        if (acceptsNow(endpoint, properties)) to.push(endpoint.row.ref);
+      }
+      one.to = to;
+    }
+  }
+
+  /** Sends a message, unless it was sent before. */
+  sendOne(
+    tx: Tx,
+    caller: Caller,
+    sending: Sending,
+    waiveCharge: () => void,
+  ): Reply<201, RelayMessageSent> | Reply<200, RelayMessageSent & { deduplicated: true }> {
+    const checked = this.findRepeats(tx, ownerOf(caller), sending);
+    const cost = costOf(checked);
+    if (cost === 0) waiveCharge();
+    else this.charge(tx, caller, SEND, cost - 1);
+    const [sent] = this.sendChecked(tx, ownerOf(caller), checked, sending.unfinished);
+    if (sent === undefined) throw new Error("a request for one message has sent none");
+    const { deduplicated, ...rest } = sent;
+    return deduplicated === true ? reply(200, { ...rest, deduplicated }) : reply(201, rest);
+  }
+
+  /** Sends a batch in one unit of work. @throws ApiError for the first error: then none is sent. */
+  sendMany(tx: Tx, caller: Caller, sending: Sending, waiveCharge: () => void): Reply<201, RelayMessagesSent> {
+    const checked = this.findRepeats(tx, ownerOf(caller), sending);
+    const listed = checked.reduce((sum, { first, to }) => sum + (first?.deliveries ?? to.length), 0);
+    if (listed > BATCH_DELIVERIES_MAX)
+      throw invalidField(
+        "messages",
+        `have ${listed} deliveries: send at most ${BATCH_DELIVERIES_MAX} in one request`,
+      );
+    const cost = costOf(checked);
+    // Charged before the work: a request that cannot be paid costs the server nothing.
+    if (cost === 0) waiveCharge();
+    // The request itself has paid for one.
+    else this.charge(tx, caller, BATCH, cost - 1);
+    return reply(201, { messages: this.sendChecked(tx, ownerOf(caller), checked, sending.unfinished) });
+  }
+
+  /** Waits until all deliveries of a request are stored. On failure, a job stores the rest later. */
+  async completed({ unfinished }: Sending): Promise<void> {
+    await Promise.allSettled(unfinished.map((ref) => this.deps.fanOut.complete(ref)));
+  }
+
+  /** Finds the messages that were sent before, by an earlier request or earlier in this one. */
+  private findRepeats(tx: Tx, owner: MessageOwner, { messages, prefixOf }: Sending): CheckedMessage[] {
+    const positions = new Map<string, number>();
+    const checked: CheckedMessage[] = [];
+    for (const [at, { message, dueAt, to }] of messages.entries()) {
+      const ids = idsOf(message);
+      const repeats = ids.map((id) => positions.get(id)).find((one) => one !== undefined) ?? null;
+      const earlier = repeats === null ? null : (checked[repeats] ?? null);
+      const first = earlier === null ? this.sentBefore(tx, owner, message) : earlier.first;
+      const isNew = earlier === null && first === null;
+      if (isNew) for (const id of ids) positions.set(id, at);
+      const refs = earlier === null ? to : [];
+      checked.push({
+        message,
+        dueAt: isNew ? withFieldPrefix(prefixOf(at), () => dueAt(tx.now)) : tx.now,
+        to: earlier?.to ?? refs.map((ref) => this.deps.registry.get(ref)).filter(isEnabled),
+        first,
+        repeats,
+      });
+    }
+    return checked;
+  }
+
+  private sendChecked(
+    tx: Tx,
+    owner: MessageOwner,
+    checked: readonly CheckedMessage[],
+    unfinished: number[],
+  ): Sent[] {
+    let direct = DIRECT_MAX;
+    const sent: Sent[] = [];
+    for (const { message, dueAt, to, first, repeats } of checked) {
+      const warning =
+        Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
+          ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may reject it.` }
+          : {};
+      const earlier = repeats === null ? undefined : sent[repeats];
+      if (earlier !== undefined) {
+        const { message_id, deliveries } = earlier;
+        sent.push({ message_id, deliveries, ...warning, deduplicated: true });
+      } else if (first !== null) {
+        const deliveries = this.deps.messages.deliveriesOf(first).map(deliveryIds);
+        sent.push({ message_id: first.message_id, deliveries, ...warning, deduplicated: true });
+      } else {
+        const isDirect = to.length <= direct;
+        if (isDirect) direct -= to.length;
+        sent.push({
+          ...this.deps.messages.send(tx, owner, { ...message, dueAt, to }, isDirect, unfinished),
+          ...warning,
+        });
+      }
+    }
+    return sent;
+  }
+
+  private sentBefore(tx: Tx, { projectRef }: MessageOwner, given: Prepared["message"]): MessageRow | null {
+    const { rows } = this.deps;
+    const { messageId = null, deduplicationId = null } = given;
+    const byId = messageId === null ? null : rows.findById(projectRef, messageId);
+    // An id is unique as long as the payload is stored, and at least for a day.
+    const idsSince = tx.now - Math.max(this.deps.payloadRetentionMs, DEDUPLICATION_MS);
+    if (byId !== null && byId.created_at > idsSince) return byId;
+    if (deduplicationId === null) return null;
+    const byDeduplication = rows.findByDeduplication(projectRef, deduplicationId);
+    return byDeduplication !== null && byDeduplication.created_at > tx.now - DEDUPLICATION_MS
+      ? byDeduplication
+      : null;
+  }
+
+  private charge(tx: Tx, { account }: Caller, operation: string, cost: number): void {
+    if (cost > 0) this.deps.charger.charge(tx, account, operation, cost);
+  }
+}
+
+function prepared(given: RelayMessageBody, payload: string): Prepared {
+  const { event_type: type, channels = [], message_id, deduplication_id, delay, at } = given;
+  assertNotReservedType(type);
+  return {
+    message: {
+      type,
+      channels,
+      payload,
+      messageId: message_id ?? null,
+      deduplicationId: deduplication_id ?? null,
+    },
+    to: [],
+    dueAt:
+      delay === undefined && at === undefined
+        ? (now) => now
+        : dueAt({ ...(delay === undefined ? {} : { delay }), ...(at === undefined ? {} : { at }) }),
+  };
+}
+
+function prefixInBatch(at: number): string {
+  return `messages.${at}.`;
+}
+
+/** Runs a function, and adds a prefix to the field of its validation error. */
+function withFieldPrefix<T>(place: string, part: () => T): T {
+  try {
+    return part();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "validation_error") throw error;
+    const [field = "", messages = []] = Object.entries(error.details.fields ?? {})[0] ?? [];
+    throw invalidField(`${place}${field}`, messages.join(", "));
+  }
+}
+
+function ownerOf({ account, project }: Caller): MessageOwner {
+  return { accountRef: account.ref, projectRef: project.ref };
+}
+
+/** The ids that make a message unique. */
+function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
+  return [
+    ...(messageId == null ? [] : [`message ${messageId}`]),
+    ...(deduplicationId == null ? [] : [`deduplication ${deduplicationId}`]),
+  ];
+}
+
+/** One credit for each message that was not sent before, and one for each of its deliveries. */
+function costOf(checked: readonly CheckedMessage[]): number {
+  const made = checked.filter(({ first, repeats }) => first === null && repeats === null);
+  return made.reduce((sum, { to }) => sum + 1 + to.length, 0);
+}
