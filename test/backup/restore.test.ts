@@ -145,7 +145,9 @@ describe("restored", () => {
     async () => {
       const place = folder("log-only");
       rmSync(join(place, "ninefold.db"));
-      expect((await ninefold(["restore", copy, "--data", place])).error).toContain("There is already a database in");
+      expect((await ninefold(["restore", copy, "--data", place])).error).toContain(
+        "There is already a database in",
+      );
       expect((await ninefold(["restore", copy, "--data", place, "--force"])).code).toBe(0);
       expect(balanceIn(join(place, "ninefold.db"))).toBe(9);
       expect(readdirSync(place).filter((name) => name.endsWith("-wal"))).toEqual([

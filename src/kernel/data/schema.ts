@@ -23,11 +23,11 @@ export function named<Properties extends TProperties>(
 /** One of some texts, as a type as well. */
 export function oneOf<const Names extends readonly string[]>(
   names: Names,
-  options: SchemaOptions = { errorMessage: `must be one of ${names.join(", ")}` },
+  options: SchemaOptions = {},
 ): TUnion<{ -readonly [Index in keyof Names]: TLiteral<Names[Index]> }> {
   return Type.Union(
     names.map((name) => Type.Literal(name)),
-    options,
+    { errorMessage: `must be one of ${names.join(", ")}`, ...options },
   ) as never;
 }
 

@@ -111,7 +111,9 @@ describe("work in memory", () => {
       add(5)(tx);
       setSum(tx, 7);
     };
-    expect(() => storage.writer.runInMemory(write)).toThrow("work that must not change the database has written");
+    expect(() => storage.writer.runInMemory(write)).toThrow(
+      "work that must not change the database has written",
+    );
     expect([sum, written()]).toEqual([0, 0]);
   });
 
