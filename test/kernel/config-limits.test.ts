@@ -25,7 +25,7 @@ function refusal(run: () => unknown): string {
   return (error as StartupError).message;
 }
 
-describe("what is refused, in one line that says what is wrong", () => {
+describe("rejected options, each with an error of one line", () => {
   test.each([
     [["--nonsense"], "--nonsense"],
     [["--port"], "--port"],
@@ -104,7 +104,7 @@ describe("what is refused, in one line that says what is wrong", () => {
   });
 });
 
-describe("bounds", () => {
+describe("limits", () => {
   test.each(["0", "65535"])("port %s", (port) => {
     expect(loadConfig(["--port", port], {}).port).toBe(Number(port));
   });
@@ -118,7 +118,7 @@ describe("bounds", () => {
 describe("tiers", () => {
   const withTiers = (toml: string) => loadConfig(["--config", file(toml)], {}).tiers;
 
-  test("any figure of any tier can be overridden; the others stay", () => {
+  test("any limit of any tier can be overridden; the others stay", () => {
     const tiers = withTiers(
       "[tiers.free]\nrequests_per_minute = 5\nmonthly_credits = 0\n[tiers.pro]\nevents_per_bucket = 7\n",
     );
@@ -134,7 +134,7 @@ describe("tiers", () => {
     expect(DEFAULT_TIERS.free.requestsPerMinute).toBe(60);
   });
 
-  test("every figure has a name in the file", () => {
+  test("every limit has a name in the file", () => {
     const names = Object.keys(DEFAULT_TIERS.free).map((name) =>
       name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
     );
@@ -156,12 +156,12 @@ describe("tiers", () => {
     ['[tiers.free]\nbuckets = "many"', "tiers.free.buckets must be an integer"],
     ["tiers = 5", "tiers must be tables such as [tiers.free]."],
     ["[tiers]\nfree = 5", "tiers.free must be a table."],
-  ])("%j is refused", (toml, message) => {
+  ])("%j is rejected", (toml, message) => {
     expect(refusal(() => withTiers(`${toml}\n`))).toContain(message);
   });
 });
 
-test("a configuration file is read up to its largest size, and not beyond", () => {
+test("a configuration file is read up to its maximum size", () => {
   const padded = (bytes: number) => file("port = 8080\n".padEnd(bytes, "#"));
   expect(loadConfig([`--config=${padded(TEXT_BYTES_MAX)}`], {}).port).toBe(8080);
   const larger = padded(TEXT_BYTES_MAX + 1);

@@ -143,7 +143,7 @@ function tomlLine(option: Option, value: string): string {
   return `${section}${option.name} = ${value}\n`;
 }
 
-test("consent to a damaged log is a flag alone: the environment and the file cannot give it for every start", () => {
+test("--accept-damaged-log is a flag only, not a variable or an entry of the file", () => {
   expect(loadConfig(["--accept-damaged-log"], {}).acceptDamagedLog).toBe(true);
   expect(loadConfig([], { NINEFOLD_ACCEPT_DAMAGED_LOG: "true" }).acceptDamagedLog).toBe(false);
   const path = file("accept_damaged_log = true");
@@ -227,7 +227,7 @@ describe("every option", () => {
     expect(loadConfig(["--config", path], beside ?? {})).toMatchObject(shown);
   });
 
-  test("all of them in one file, with the sections last", () => {
+  test("all of them in one file, with sections last", () => {
     const lines = sampled.map((option) => tomlLine(option, sampleOf(option).toml));
     // Of a section only the first option begins it.
     const once = lines.join("").replaceAll(/(\[relay\]\n)([^[]*)\1/g, "$1$2");
@@ -242,7 +242,7 @@ describe("every option", () => {
     expect(config.smtp).toEqual({ url: "smtp://user:pw@mail:587", from: "b@example.com" });
   });
 
-  test("lists in the file may be one text too", () => {
+  test("lists in the file can be one text", () => {
     const path = file('cors_origins = "https://a.example.com, https://b.example.com"\n');
     expect(loadConfig(["--config", path], {}).corsOrigins).toEqual([
       "https://a.example.com",
@@ -295,7 +295,7 @@ describe("precedence: flags, then the environment, then the file, then the defau
     expect(loadConfig(["--config", file("port = 1004\n")], { NINEFOLD_CONFIG: path }).port).toBe(1004);
   });
 
-  test("an empty variable counts as none; foreign ones are nobody's business", () => {
+  test("an empty variable counts as not set; other variables are ignored", () => {
     const config = loadConfig([], {
       NINEFOLD_PORT: "",
       NINEFOLD_SIGNUP: "",
@@ -309,7 +309,7 @@ describe("precedence: flags, then the environment, then the file, then the defau
 describe("secrets", () => {
   const secret = OPTIONS.filter(({ secret }) => secret === true);
 
-  test("are these", () => {
+  test("are these options", () => {
     expect(secret.map(({ name }) => name)).toEqual(["smtp_url", "master_key", "operator_key"]);
   });
 
@@ -327,15 +327,18 @@ describe("secrets", () => {
     expect(loadConfig([], environment).masterKey).toBe("direct");
   });
 
-  test("what is no secret has no _FILE", () => {
+  test("options that are not secret have no _FILE variable", () => {
     expect(loadConfig([], { NINEFOLD_PORT_FILE: file("1234") }).port).toBe(9909);
   });
 
-  test.each(["--master-key", "--operator-key", "--rotation-grace-hours"])("%s is no flag", (flag) => {
-    expect(refusal(() => loadConfig([flag, "x"], {}))).toContain(flag);
-  });
+  test.each(["--master-key", "--operator-key", "--rotation-grace-hours"])(
+    "%s is not available as a flag",
+    (flag) => {
+      expect(refusal(() => loadConfig([flag, "x"], {}))).toContain(flag);
+    },
+  );
 
-  test("a malformed operator key is refused without repeating it", () => {
+  test("a malformed operator key is rejected without repeating it", () => {
     const message = refusal(() => loadConfig([], { NINEFOLD_OPERATOR_KEY: `${KEY}0` }));
     expect(message).toContain("NINEFOLD_OPERATOR_KEY is not a well-formed platform key");
     expect(message).not.toContain(KEY);

@@ -6,7 +6,7 @@ describe("ids", () => {
   let now = 1_700_000_000_000;
   const ids = createIds(() => now);
 
-  test("UUIDv7s carry the clock's time, and sort by it as text", () => {
+  test("UUIDv7s contain the clock's time and sort by it as text", () => {
     const first = ids.uuidV7();
     now += 1;
     const second = ids.uuidV7();
@@ -16,7 +16,7 @@ describe("ids", () => {
     expect(first < second).toBe(true);
   });
 
-  test("UUIDv4s are random, and say so", () => {
+  test("UUIDv4s are random and have the version 4", () => {
     expect(ids.uuidV4()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(new Set(Array.from({ length: 1_000 }, () => ids.uuidV4())).size).toBe(1_000);
   });
@@ -25,7 +25,7 @@ describe("ids", () => {
     expect(ids.base62(length)).toMatch(new RegExp(`^[0-9A-Za-z]{${length}}$`));
   });
 
-  test("Base62 favours no character", () => {
+  test("Base62 characters are evenly distributed", () => {
     const counts = new Map<string, number>();
     for (const character of ids.base62(62_000)) counts.set(character, (counts.get(character) ?? 0) + 1);
     expect(counts.size).toBe(62);
@@ -42,7 +42,7 @@ describe("ids", () => {
   });
 });
 
-test("an id with a prefix is told from what only looks like one", () => {
+test("ids with a prefix are distinguished from similar texts", () => {
   const digits = "019a1b2c30c071d9bf080e3cb4a7b202";
   expect(prefixedId("job", "019a1b2c-30c0-71d9-bf08-0e3cb4a7b202")).toBe(`job_${digits}`);
   expect(isPrefixedId("job", `job_${digits}`)).toBe(true);

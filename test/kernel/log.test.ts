@@ -32,20 +32,20 @@ describe("a text line", () => {
   const textOf = (message: string, fields?: LogFields) =>
     linesOf({ level: "error", format: "text" }, message, fields)[0];
 
-  test("has aligned levels, and fields as name=value", () => {
+  test("has aligned levels and fields as name=value", () => {
     const lines = linesOf({ level: "info", format: "text" }, "server started", { port: 9909, on: true });
     expect(lines[0]).toBe("2026-11-23T02:35:17.000Z info  server started port=9909 on=true\n");
     expect(lines[2]).toBe("2026-11-23T02:35:17.000Z error server started port=9909 on=true\n");
   });
 
-  test("quotes texts that are not one plain word", () => {
+  test("quotes texts that are not a single word", () => {
     const fields = { a: "two words", b: "", c: 'a"b', d: "/v1/ping", e: null, f: undefined };
     expect(textOf("m", fields)).toBe(
       '2026-11-23T02:35:17.000Z error m a="two words" b="" c="a\\"b" d=/v1/ping e=null\n',
     );
   });
 
-  test("stays on one line and controls no terminal", () => {
+  test("stays on one line and escapes control characters", () => {
     expect(textOf("one\ntwo\x1b[31m", { error: "three\nfour\x1b" })).toBe(
       '2026-11-23T02:35:17.000Z error one two [31m error="three\\nfour\\u001b"\n',
     );

@@ -43,7 +43,7 @@ function names(registry: ActorRegistry<string, TestActor>): string[] {
 }
 
 describe("actor registry", () => {
-  test("activates an actor on its first use, and hands out the same one from then on", () => {
+  test("activates an actor on its first use and returns the same one afterwards", () => {
     const registry = registryOf(10);
     expect(registry.peek("a")).toBeUndefined();
     const actor = use(registry, "a");
@@ -53,14 +53,14 @@ describe("actor registry", () => {
     expect(registry.size).toBe(1);
   });
 
-  test("keeps nothing where none is built", () => {
+  test("stores nothing if no actor is created", () => {
     const registry = registryOf(10);
     expect(registry.get("a", () => undefined)).toBeUndefined();
     expect(registry.size).toBe(0);
     expect(registry.peek("a")).toBeUndefined();
   });
 
-  test("takes in what was just created, and drops what was taken back, without passivating it", () => {
+  test("adds created actors, and drops rolled back ones without passivating them", () => {
     const registry = registryOf(10);
     const actor = new TestActor("made");
     registry.insert("made", actor);
@@ -72,7 +72,7 @@ describe("actor registry", () => {
     expect(activated).toEqual([]);
   });
 
-  test("at the bound everyone stays; past it the least recently used goes, and is activated anew", () => {
+  test("keeps all at the limit; above it drops the least recently used, which is activated again", () => {
     const registry = registryOf(4);
     for (const name of ["a", "b", "c", "d"]) use(registry, name);
     expect(registry.size).toBe(4);
@@ -86,7 +86,7 @@ describe("actor registry", () => {
     expect(passivated).toEqual(["a", "b"]);
   });
 
-  test("what is used again and again stays while others come and go", () => {
+  test("keeps actors that are used repeatedly", () => {
     const registry = registryOf(8);
     const hot = use(registry, "hot");
     for (let index = 0; index < 1_000; index += 1) {
@@ -98,7 +98,7 @@ describe("actor registry", () => {
     expect(passivated).toHaveLength(1_001 - 8);
   });
 
-  test("busy actors stay past the bound, and go when they are idle again", () => {
+  test("keeps busy actors above the limit until they are idle", () => {
     const registry = registryOf(4);
     const busy = Array.from({ length: 100 }, (_, index) => {
       const actor = use(registry, `busy ${index}`);
@@ -113,7 +113,7 @@ describe("actor registry", () => {
     expect(registry.size).toBe(4);
   });
 
-  test("many busy actors do not make each insertion slow: it looks at so many and no more", () => {
+  test("an insertion looks at a limited number of busy actors", () => {
     let looks = 0;
     class BusyActor extends TestActor {
       override get idle(): boolean {
@@ -130,14 +130,14 @@ describe("actor registry", () => {
     expect(looks).toBeGreaterThan(0);
   });
 
-  test("a bound of one holds one", () => {
+  test("a limit of one keeps one", () => {
     const registry = registryOf(1);
     use(registry, "a");
     use(registry, "b");
     expect(names(registry)).toEqual(["b"]);
   });
 
-  test("property: never a busy one lost, never two of one key, the bound kept while all are idle", () => {
+  test("property: no busy actor is lost, keys are unique, and the limit holds while all are idle", () => {
     const action = fc.record({
       kind: fc.constantFrom("use" as const, "toggle" as const, "drop" as const),
       key: fc.nat(30).map(String),

@@ -65,7 +65,7 @@ async function commits(count: number): Promise<void> {
 const HOUR_MS = 3_600_000;
 
 describe("a round", () => {
-  test("writes each marked row once, in the order of rows, as the item is then", async () => {
+  test("writes each marked row once, in order, with its current value", async () => {
     const it = roundsOf(HOUR_MS);
     const items = [item(9), item(3), item(7), item(1), item(5)];
     for (const [index, one] of [...items, ...items].entries()) {
@@ -87,7 +87,7 @@ describe("a round", () => {
     expect(it.held(3)).toBeUndefined();
   });
 
-  test(`begins at once after ${MARKS_MAX} marks, and not before`, async () => {
+  test(`starts immediately after ${MARKS_MAX} marks`, async () => {
     const it = roundsOf(HOUR_MS);
     const one = item(1);
     for (let mark = 1; mark < MARKS_MAX; mark += 1) it.mark(one);
@@ -98,7 +98,7 @@ describe("a round", () => {
     expect(written).toEqual([[1, 0]]);
   });
 
-  test("begins after a wait when there are fewer marks, again and again", async () => {
+  test("starts after a wait with fewer marks, repeatedly", async () => {
     const it = roundsOf(5);
     for (const ref of [1, 2]) {
       it.mark(item(ref));
@@ -108,7 +108,7 @@ describe("a round", () => {
     expect(written.map(([ref]) => ref)).toEqual([1, 2]);
   });
 
-  test("does not begin for what an earlier process left, but takes it along", async () => {
+  test("does not start for remains of an earlier process, but includes them", async () => {
     const it = roundsOf(HOUR_MS);
     for (let ref = 1; ref <= MARKS_MAX + 1; ref += 1) it.hold(item(ref));
     await commits(5);
@@ -117,7 +117,7 @@ describe("a round", () => {
     expect(written).toHaveLength(MARKS_MAX + 1);
   });
 
-  test("begins between two batches: what the unit that marks takes back is not written", async () => {
+  test("starts between two batches: a rolled back mark is not written", async () => {
     let seen = -1;
     const one = item(1);
     const it = roundsOf(HOUR_MS, () => {
@@ -139,7 +139,7 @@ describe("a round", () => {
 });
 
 describe("an item that is marked while its round runs", () => {
-  test("is written as it is now, and once more in the next round", async () => {
+  test("is written with its current value, and again in the next round", async () => {
     const one = item(1);
     const it = roundsOf(HOUR_MS);
     it.mark(one);
@@ -160,7 +160,7 @@ describe("an item that is marked while its round runs", () => {
 });
 
 describe("a round that fails", () => {
-  test("leaves its items to the next one, which waits its time, however many they are", async () => {
+  test("leaves its items to the next one, which waits its time", async () => {
     const it = roundsOf(HOUR_MS);
     const items = Array.from({ length: 2 * MARKS_MAX }, (_, index) => item(index + 1));
     room = 0;
@@ -175,7 +175,7 @@ describe("a round that fails", () => {
     expect(ends).toBe(1);
   });
 
-  test("does not write again what it has written", async () => {
+  test("does not repeat completed writes", async () => {
     const it = roundsOf(HOUR_MS);
     for (let ref = 1; ref <= 2 * ROWS_PER_UNIT; ref += 1) it.mark(item(ref));
     room = ROWS_PER_UNIT + 1;
@@ -188,7 +188,7 @@ describe("a round that fails", () => {
   });
 });
 
-test("after the end no round begins by itself", async () => {
+test("no round starts after the end", async () => {
   const it = roundsOf(1);
   await it.finish();
   for (let mark = 0; mark < MARKS_MAX; mark += 1) it.mark(item(1));

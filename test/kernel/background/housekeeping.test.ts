@@ -39,7 +39,7 @@ test.each([
   [9, [9]],
   [10, [10, 0]],
   [25, [10, 10, 5]],
-])("a purge of %p rows ends with the first step that is not full", async (rows, expected) => {
+])("a purge of %p rows ends with the first incomplete step", async (rows, expected) => {
   const { steps, remove } = removedOf(rows);
   bench.kernel.housekeeping.addPurge({ name: "test", rowsMax: 10, remove });
   await bench.kernel.scheduler.start();
@@ -72,7 +72,7 @@ test("purges share a unit of work, and a removal follows them", async () => {
   expect(order).toEqual(["one", "two", "three", "removal"]);
 });
 
-test("a purge that fails after it has written is undone, and does not stop the others", async () => {
+test("a purge that fails after a write is rolled back and does not stop the others", async () => {
   const { db, housekeeping, scheduler } = bench.kernel;
   const note = db.change<[string]>("INSERT INTO settings (name, value) VALUES (?, 1)");
   const noted = db.all<{ name: string }>("SELECT name FROM settings WHERE name LIKE 'test %' ORDER BY name");

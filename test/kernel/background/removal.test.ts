@@ -14,7 +14,7 @@ function removedOf(rows: number, rowsMax: number): { slices: number[]; slice: ()
   return { slices, slice };
 }
 
-test("a large removal goes on until a slice says that there is no more, or the process stops", async () => {
+test("a large removal continues until a slice finds no more, or the process stops", async () => {
   const whole = removedOf(25, 10);
   const slice = ({ slice }: typeof whole) => Promise.resolve(slice() === 10);
   expect(

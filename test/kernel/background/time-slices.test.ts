@@ -32,7 +32,7 @@ async function mostInATurn(request: () => Promise<unknown>, count: number): Prom
 // One by who has the turn, one by who came meanwhile, and one between two looks at the counter.
 const FEW = 3;
 
-test("requests that look at large events take timeSlices, also for their first ones", async () => {
+test("requests that scan large events take time slices, also for their first ones", async () => {
   const timeSlices = new TimeSlices();
   const request = async () => {
     for (let event = 0; event < 3; event += 1) {
@@ -43,7 +43,7 @@ test("requests that look at large events take timeSlices, also for their first o
   expect(await mostInATurn(request, 20)).toBeLessThanOrEqual(FEW);
 });
 
-test("exports of large events do", async () => {
+test("exports of large events take time slices", async () => {
   const timeSlices = new TimeSlices();
   const rows = [1, 2, 3].map((sequence) => ({ sequence }) as EventRow);
   const events = { after: (_: number, after: number) => rows.slice(after) };
@@ -56,7 +56,7 @@ test("exports of large events do", async () => {
   expect(await mostInATurn(request, 20)).toBeLessThanOrEqual(FEW);
 });
 
-test("one that is alone waits for nobody, and a turn that is used up is over for all", async () => {
+test("a single request does not wait, and a used turn ends for all", async () => {
   const timeSlices = new TimeSlices();
   expect(timeSlices.isOver).toBe(false);
   work();

@@ -20,7 +20,7 @@ const PAYLOAD = {
 
 const passes = (filter: unknown, value: unknown = PAYLOAD): boolean => compileFilter("filter", filter)(value);
 
-describe("lets pass", () => {
+describe("accepts", () => {
   test.each<[filter: unknown, expected: boolean]>([
     [{}, true],
     [{ type: "invoice.paid" }, true],
@@ -58,7 +58,7 @@ describe("lets pass", () => {
     expect(passes(filter)).toBe(expected);
   });
 
-  test("of a missing member only what says so", () => {
+  test("accepts a missing member only for operators that allow it", () => {
     const holding = [{ $exists: false }, { $ne: 1 }, { $nin: [1] }];
     const failing = [
       ...[{ $exists: true }, { $eq: null }, { $in: [null] }, { $gt: 0 }, { $lt: 0 }, { $gte: 0 }],
@@ -69,14 +69,14 @@ describe("lets pass", () => {
     expect(passes({ absent: { $ne: 1, $exists: true } })).toBe(false);
   });
 
-  test("what an object has from elsewhere is no member", () => {
+  test("ignores inherited members", () => {
     expect(passes({ constructor: { $exists: true } })).toBe(false);
     expect(passes({ "/__proto__/toString": { $exists: true } })).toBe(false);
     expect(passes(JSON.parse('{"__proto__": {"a": 1}}'), JSON.parse('{"__proto__": {"a": 1}}'))).toBe(true);
   });
 });
 
-describe("is refused, by the place of the fault", () => {
+describe("rejects with the position of the error", () => {
   test.each<[filter: unknown, field: string]>([
     [[], "filter"],
     ["x", "filter"],
@@ -100,7 +100,7 @@ describe("is refused, by the place of the fault", () => {
     expect(Object.keys(refusal?.details.fields ?? {})).toEqual([field]);
   });
 
-  test("deeper, longer, or with more conditions than there may be", () => {
+  test("rejects deeper, longer, or more conditions than allowed", () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) });
     expect(passes(nested(FILTER_DEPTH_MAX), nested(FILTER_DEPTH_MAX))).toBe(true);
     expect(rejectionBy(() => passes(nested(FILTER_DEPTH_MAX + 1)))?.code).toBe("validation_error");
@@ -114,7 +114,7 @@ describe("is refused, by the place of the fault", () => {
 });
 
 describe("an array", () => {
-  test.each([16, 17])("of %d elements is equal to each of them, and to nothing else", (count) => {
+  test.each([16, 17])("of %d elements equals each of them, and nothing else", (count) => {
     const list = [...Array.from({ length: count - 3 }, (_, n) => n), null, "x", true];
     for (const one of list) {
       expect(passes({ list: one }, { list })).toBe(true);
@@ -125,7 +125,7 @@ describe("an array", () => {
     expect(passes({ list: { $in: [count, false] } }, { list })).toBe(false);
   });
 
-  test("that is long is looked through once, whatever looks at it", () => {
+  test("that is long is scanned once for all conditions", () => {
     const value = { list: Array.from({ length: 200_000 }, (_, n) => `element ${n}`) };
     const conditions = Array.from({ length: FILTER_CONDITIONS_MAX }, (_, n) => ({
       list: n % 2 === 0 ? `no ${n}` : { $in: [`no ${n}`, `nor ${n}`] },

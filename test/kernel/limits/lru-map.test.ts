@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { LruMap } from "../../../src/kernel/limits/lru-map.ts";
 
-describe("a map that forgets what was not used lately", () => {
-  test("has at most its number of entries, and at least the half of it that was used last", () => {
+describe("a map that drops the least recently used entries", () => {
+  test("has at most its maximum of entries, and at least the most recently used half", () => {
     const uses = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 300 });
     fc.assert(
       fc.property(uses, (all) => {
@@ -23,7 +23,7 @@ describe("a map that forgets what was not used lately", () => {
     );
   });
 
-  test("makes a value once while it is in use", () => {
+  test("creates a value once while it is in use", () => {
     const map = new LruMap<string, { at: number }>(4);
     const first = map.getOrAdd("a", () => ({ at: 1 }));
     for (let at = 2; at < 100; at += 1) {
@@ -34,7 +34,7 @@ describe("a map that forgets what was not used lately", () => {
     expect(map.get("a")).toBeUndefined();
   });
 
-  test("remembers null, and nothing twice", () => {
+  test("stores null, and creates nothing twice", () => {
     const map = new LruMap<number, string | null>(4);
     expect(map.getOrAdd(1, () => null)).toBeNull();
     expect(map.getOrAdd(1, () => "again")).toBeNull();

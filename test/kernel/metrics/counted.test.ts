@@ -52,7 +52,7 @@ describe("requests", () => {
     expect((await look()).counts("ninefold_http_requests_total")["metrics.read 200"]).toBe(1);
   });
 
-  test("that wait are in flight, and timed to their end", async () => {
+  test("that wait are in flight, and measured until they end", async () => {
     await account.post("/v1/latch/door/acquire", { ttl: 60_000 });
     const waiting = account.post("/v1/latch/door/acquire", { ttl: 60_000, wait: true, timeout: 5_000 });
     await server.client(null).get("/v1/ping");
@@ -71,7 +71,7 @@ describe("requests", () => {
   });
 });
 
-test("open streams, of each kind", async () => {
+test("open streams of each kind", async () => {
   const headers = { authorization: `Bearer ${account.key}` };
   const bulk = await account.post("/ofrep/v1/evaluate/flags", {});
   const [stream] = bulk.body["eventStreams"] as { endpoint: { requestUri: string } }[];
@@ -122,7 +122,7 @@ describe("commits", () => {
     expect((await look()).value("ninefold_commit_failing")).toBe(0);
   });
 
-  test("that are still to come, the log and the file", async () => {
+  test("pending units, the log and the file", async () => {
     const { writer, checkpointer, db, metrics } = server.server.kernel;
     const read = (name: string) =>
       [...(metrics.families.find((family) => family.name === name)?.samples() ?? [])].map(
@@ -144,7 +144,7 @@ describe("jobs", () => {
   const relay = { method: "POST", delay: "10s", payload: {}, headers: {} };
   const kind = "relay.deliver";
 
-  test("that wait, are due, run, and how they end", async () => {
+  test("waiting, due and running jobs, and their outcomes", async () => {
     for (let n = 0; n < 3; n += 1) await account.post("/v1/relay", { ...relay, target_url: sink.url() });
     const gauges = (seen: Scrape) =>
       ["waiting", "due", "running"].map((state) => seen.value(`ninefold_jobs_${state}`, { kind }));
@@ -163,7 +163,7 @@ describe("jobs", () => {
     expect(seen.value("ninefold_job_lateness_seconds_bucket", { kind, le: "0.01" })).toBe(3);
   });
 
-  test("counts follow cancellations, replacements, undone changes and restarts", async () => {
+  test("counts after cancellations, replacements, rollbacks and restarts", async () => {
     const { scheduler, writer, clock } = server.server.kernel;
     const waiting = async () =>
       Object.entries((await look()).counts("ninefold_jobs_waiting")).filter(([name]) => /^test\./.test(name));
@@ -202,7 +202,7 @@ describe("jobs", () => {
     expect(seen.find("ninefold_job_lateness_seconds_count", { kind: "test.plain" })).toBeNull();
   });
 
-  test("that come late, after the server was down", async () => {
+  test("late jobs after a downtime", async () => {
     await account.post("/v1/relay", { ...relay, target_url: sink.url() });
     await server.server.stop();
     await server.clock.advance(10_000 + 40_000);
@@ -214,7 +214,7 @@ describe("jobs", () => {
     expect(seen.value("ninefold_job_lateness_seconds_bucket", { kind, le: "60" })).toBe(1);
   });
 
-  test("that find no place are due, and overdue for as long as the first of them", async () => {
+  test("jobs without capacity are due, and overdue since the oldest", async () => {
     // 16 places to one host: the others wait.
     for (let n = 0; n < 20; n += 1) await account.post("/v1/relay", { ...relay, target_url: sink.url() });
     const open: (() => void)[] = [];
@@ -235,7 +235,7 @@ describe("jobs", () => {
     expect((await look()).value("ninefold_jobs_overdue_seconds", { kind })).toBe(0);
   });
 
-  test("whose handler fails, and those that come again", async () => {
+  test("jobs with a failing handler, and recurring ones", async () => {
     await account.post("/v1/relay", { ...relay, target_url: sink.url() });
     sink.answers(500, 200);
     await server.clock.advance(11_500);
@@ -254,7 +254,7 @@ describe("jobs", () => {
 });
 
 describe("areas", () => {
-  test("deliveries, by how they end", async () => {
+  test("deliveries by outcome", async () => {
     const relay = { method: "POST", delay: "1s", payload: {}, headers: {}, target_url: sink.url() };
     sink.answers(204, 404, 500, 500, 500, 500);
     await account.post("/v1/relay", relay);
@@ -275,7 +275,7 @@ describe("areas", () => {
     expect(seen.counts("ninefold_relay_retries_total")).toEqual({ scheduled: 3 });
   });
 
-  test("checks, by who asked and what they found; a monitor's notifications", async () => {
+  test("checks by trigger and outcome; a monitor's notifications", async () => {
     const hooks = new WebhookSink();
     const terms = { url: sink.url(), interval: 15_000, webhook_url: hooks.url() };
     const { body } = await account.post("/v1/pulse", terms);
@@ -297,7 +297,7 @@ describe("areas", () => {
     expect(seen.counts("ninefold_relay_deliveries_total")).toEqual({ "pulse delivered": 1 });
   });
 
-  test("webhooks, by what became of them, and their forwarding", async () => {
+  test("webhooks by result, and their forwarding", async () => {
     const free = await server.account({ tier: "free", balance: 62 });
     const { id } = await newBucket(free, { target_url: sink.url() });
     await accepted(server, id, "waits");
@@ -314,7 +314,7 @@ describe("areas", () => {
     expect(seen.counts("ninefold_credits_charged_total")).toEqual({ "catch.ingest": 59 });
   });
 
-  test("credits that were charged, given back, and neither", async () => {
+  test("charged and refunded credits", async () => {
     const headers = { "idempotency-key": "once" };
     for (let n = 0; n < 2; n += 1) {
       await account.post("/v1/meter/m/refill", { amount: 1 }, { headers });

@@ -29,7 +29,7 @@ describe("docs/monitoring.md", () => {
   /** The rows of the table of metrics. */
   const rows = [...PAGE.matchAll(/^\| `((?:ninefold|process)_\w+)` \| (\w+) \| ([^|]*)\| (.+) \|$/gm)];
 
-  test("names every metric, its type and its labels, and nothing else", () => {
+  test("lists exactly every metric with its type and labels", () => {
     const documented = rows.map(([, name, type, labels = ""]) => ({
       name,
       type,
@@ -41,12 +41,12 @@ describe("docs/monitoring.md", () => {
     expect(documented.sort(byName) as unknown).toEqual(declared.sort(byName));
   });
 
-  test("says what each means", () => {
+  test("describes each metric", () => {
     expect(rows.length).toBe(families.length);
     for (const [, , , , meaning = ""] of rows) expect(meaning.length).toBeGreaterThan(5);
   });
 
-  test("names every value of labels that are few", () => {
+  test("lists every value of labels with few values", () => {
     for (const { name, samples } of families) {
       const row = rows.find(([, documented]) => documented === name)?.[0] ?? "";
       for (const { labels } of samples()) {
@@ -60,7 +60,7 @@ describe("docs/monitoring.md", () => {
 });
 
 describe("GET /metrics", () => {
-  test("shows every metric but what has no value yet, with the labels and the help of its declaration", async () => {
+  test("has every metric with a value, with the declared labels and help", async () => {
     const shown = (await scrape(server.client(null))).families;
     // There is neither a backup nor a monitor.
     const valueless = /^ninefold_last_backup_|^ninefold_monitor_(?!checks_total$)/;
@@ -76,7 +76,7 @@ describe("GET /metrics", () => {
     }
   });
 
-  test("keeps Prometheus's rules: help, base units, totals, whole histograms, no endless labels", async () => {
+  test("follows Prometheus's rules: help, base units, totals, complete histograms, limited labels", async () => {
     for (const { name, type, help, series } of (await scrape(server.client(null))).families) {
       expect(help, name).toMatch(/^[A-Z1].*[.0]$/);
       expect(name).not.toMatch(
@@ -116,7 +116,7 @@ describe("GET /metrics", () => {
     expect(uptime).toBeLessThanOrEqual(process.uptime());
   });
 
-  test("the last backup, once one is known of", () => {
+  test("the last backup, if there is one", () => {
     const metrics = new Metrics();
     let at: number | null = null;
     declareKernelMetrics(
@@ -138,7 +138,7 @@ interface AlertRule {
   readonly annotations: { readonly summary: string };
 }
 
-test("the alerts ask for metrics, labels and values that there are", () => {
+test("the alert rules use existing metrics, labels and values", () => {
   const file = Bun.YAML.parse(readFileSync(ALERTS, "utf8")) as { groups: { rules: AlertRule[] }[] };
   const rules = file.groups.flatMap((group) => group.rules);
   expect(rules.length).toBeGreaterThan(10);
@@ -164,7 +164,7 @@ test("the alerts ask for metrics, labels and values that there are", () => {
 const OWN_PROMTOOL = join(ROOT, ".tools", "promtool", "promtool");
 const promtool = Bun.which("promtool") ?? (existsSync(OWN_PROMTOOL) ? OWN_PROMTOOL : null);
 if (promtool !== null) {
-  test("promtool has nothing to say", async () => {
+  test("promtool reports nothing", async () => {
     const { text } = await server.client(null).get("/metrics");
     const metrics = Bun.spawnSync([promtool, "check", "metrics"], { stdin: Buffer.from(text) });
     expect([metrics.exitCode, metrics.stdout.toString(), metrics.stderr.toString()]).toEqual([0, "", ""]);

@@ -6,7 +6,7 @@ import { OperationRequests } from "../../../src/kernel/metrics/request-metrics.t
 import { Scrape } from "../../support/metrics.ts";
 
 describe("a histogram", () => {
-  test("counts what is at a bound within it, and what is past it in the next bucket", () => {
+  test("counts a value at a limit in its bucket, and above it in the next", () => {
     const histogram = new Histogram([1, 10]);
     for (const value of [0, 1, 1.000001, 10, 10.5, 1e9]) histogram.observe(value);
     expect(histogram.cumulative()).toEqual([2, 4, 6]);
@@ -14,7 +14,7 @@ describe("a histogram", () => {
     expect(histogram.sum).toBe(1_000_000_022.500001);
   });
 
-  test("agrees with counting by hand, whatever comes", () => {
+  test("agrees with a simple count for random values", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 60 })), (values) => {
         const bounds = [1, 2, 5, 10, 50];
@@ -44,14 +44,14 @@ describe("a declaration", () => {
     ["gauge", "ninefold_commits_sum"],
     ["gauge", "ninefold_commits_bucket"],
   ];
-  test.each(refusals)("of a %s called %s is refused", (type, name) => {
+  test.each(refusals)("of a %s called %s is rejected", (type, name) => {
     const metrics = new Metrics();
     const declare = () => metrics.declare({ name, type, help: "h", labels: [], samples: () => [] });
     expect(declare).toThrow(`${name} is no name of a ${type}`);
     expect(metrics.families).toEqual([]);
   });
 
-  test("is made once", () => {
+  test("is unique", () => {
     const metrics = new Metrics();
     const declare = () => metrics.number("ninefold_things_total", "Things.", () => 1);
     declare();
@@ -120,14 +120,14 @@ ninefold_odd{text="a\\"b\\\\c\\nd"} 1
   expect(new Scrape(text).value("ninefold_odd", { text: 'a"b\\c\nd' })).toBe(1);
 });
 
-test("a counter adds one, or what it is told", () => {
+test("a counter adds one, or the given number", () => {
   const counter = new Counter();
   counter.add();
   counter.add(4);
   expect(counter.value).toBe(5);
 });
 
-test("answers are counted by status; one that is in no list counts as other", () => {
+test("responses are counted by status; an unlisted one counts as other", () => {
   const requests = new OperationRequests("ping");
   for (const status of [200, 200, 404, 418, 999, 503]) requests.answered(status, 2);
   const byStatus = requests.byStatus().map(({ labels, value }) => [labels["status"], value]);

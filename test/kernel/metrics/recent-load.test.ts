@@ -18,7 +18,7 @@ function stage() {
   return { at, load, tick };
 }
 
-test("the 99th percentile is of the last minute's ticks", () => {
+test("the 99th percentile covers the last minute", () => {
   const { load, tick } = stage();
   expect(load.lagP99Ms).toBe(0);
   tick(1, () => 7);
@@ -34,7 +34,7 @@ test("the 99th percentile is of the last minute's ticks", () => {
   expect(load.lagP99Ms).toBe(900);
 });
 
-test("requests per second are those of the last five seconds, however late the ticks come", () => {
+test("requests per second cover the last five seconds, also with late ticks", () => {
   const { at, load, tick } = stage();
   expect(load.requestsPerSecond).toBe(0);
   at.ms += 500;

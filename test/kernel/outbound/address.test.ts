@@ -272,7 +272,7 @@ const TAKEN_URLS = [
 
 describe("URLs", () => {
   for (const [url, because] of REFUSED_URLS) {
-    test(`${JSON.stringify(url).slice(0, 80)} is refused`, () => {
+    test(`${JSON.stringify(url).slice(0, 80)} is rejected`, () => {
       const error = thrown(() => policy.assertUrl("target_url", url)) as ApiError;
       expect(error).toBeInstanceOf(ApiError);
       expect(error.code).toBe("validation_error");
@@ -280,11 +280,11 @@ describe("URLs", () => {
     });
   }
   for (const url of TAKEN_URLS) {
-    test(`${url.slice(0, 80)} is taken`, () => {
+    test(`${url.slice(0, 80)} is accepted`, () => {
       expect(policy.assertUrl("target_url", url).port).toBeGreaterThan(0);
     });
   }
-  test("there are at least 150 forms of addresses here", () => {
+  test("at least 150 forms of addresses are tested", () => {
     const forms = [...PUBLIC, ...NOT_PUBLIC, ...REFUSED_URLS, ...TAKEN_URLS].length;
     expect(forms).toBeGreaterThanOrEqual(150);
   });
@@ -294,7 +294,7 @@ describe("addresses that the operator permits", () => {
   const allows = (entries: string[], url: string, requireHttps = false): boolean =>
     !("refused" in new TargetPolicy(allowedAddresses(entries)).examine(url, { requireHttps }));
 
-  test("a range, a single address, and nothing beside them", () => {
+  test("permits exactly a range or a single address", () => {
     expect(allows(["10.0.0.0/8"], "http://10.1.2.3/")).toBe(true);
     expect(allows(["10.0.0.0/8"], "http://11.1.2.3/")).toBe(true);
     expect(allows(["10.0.0.0/8"], "http://192.168.0.1/")).toBe(false);
@@ -308,7 +308,7 @@ describe("addresses that the operator permits", () => {
     expect(allows(["127.0.0.0/8"], "http://[::ffff:127.0.0.1]/")).toBe(true);
   });
 
-  test("localhost stands for both loopback addresses, and needs both", () => {
+  test("localhost means both loopback addresses, and requires both", () => {
     expect(allows(["127.0.0.0/8", "::1"], "http://localhost/")).toBe(true);
     expect(allows(["127.0.0.0/8"], "http://localhost/")).toBe(false);
   });
@@ -318,7 +318,7 @@ describe("addresses that the operator permits", () => {
     expect(allows(["all"], "http://user@169.254.169.254/")).toBe(false);
   });
 
-  test("plain HTTP, where HTTPS is required, is for permitted addresses", () => {
+  test("plain HTTP instead of HTTPS is accepted only for permitted addresses", () => {
     expect(allows([], "https://example.com/", true)).toBe(true);
     expect(allows([], "http://example.com/", true)).toBe(false);
     expect(allows([], "http://8.8.8.8/", true)).toBe(false);
@@ -328,7 +328,7 @@ describe("addresses that the operator permits", () => {
     expect(allows(["10.0.0.0/8"], "http://storage.example/", true)).toBe(true);
   });
 
-  test("an entry that is no address stops the start", () => {
+  test("an invalid entry fails the start", () => {
     const error = thrown(() => allowedAddresses(["example.com"]));
     expect(error).toBeInstanceOf(StartupError);
     expect(String(error)).toContain('"example.com" is not loopback, private, all, an address');

@@ -36,7 +36,7 @@ function file(name: string, text: string): string {
 }
 
 describe("--extra-ca", () => {
-  test("a private authority is believed where it is given, and nowhere else", async () => {
+  test("a private authority is trusted only if it is configured", async () => {
     const found: unknown[] = [];
     for (const more of [["--extra-ca", file("ca.pem", `A comment\n${authority.pem}`)], []]) {
       const server = new TestServer({
@@ -56,7 +56,7 @@ describe("--extra-ca", () => {
     expect(found).toEqual(["up", "down"]);
   });
 
-  test("the public ones stay, and a file may have several", () => {
+  test("public authorities stay trusted, and a file can contain several", () => {
     const other = new CertificateAuthority();
     const { certificateAuthorities: all = [] } = extraAuthorities(
       file("two.pem", `${authority.pem}\n${other.pem}`),
@@ -66,7 +66,7 @@ describe("--extra-ca", () => {
     expect(all.slice(-2).map((pem) => pem.trim())).toEqual([authority.pem.trim(), other.pem.trim()]);
   });
 
-  test("a file that is of no use is refused at the start, in one line that names it", async () => {
+  test("an unusable file is rejected at the start with its name", async () => {
     const broken = authority.pem.replace(/\n.{20}/, "\n");
     const files = [join(folder, "nowhere.pem"), folder, file("empty.pem", ""), file("broken.pem", broken)];
     for (const path of files) {

@@ -17,7 +17,7 @@ async function rawServer(respond: (socket: Socket, request: string, connection: 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 describe("a request", () => {
-  test("goes out as it is meant, with the client's own framing", async () => {
+  test("is sent unchanged with the client's framing", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const url = `http://127.0.0.1:${server.port}/path/a%20b?query=1#fragment`;
     const outcome = await client().send(
@@ -41,7 +41,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("a GET has no body and no length; a POST without a body says so", async () => {
+  test("a GET has no body and no length; a POST without a body has the length 0", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const outbound = client();
     await outbound.send(get(`http://127.0.0.1:${server.port}/`));
@@ -52,7 +52,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("proxies named by the environment are not asked", async () => {
+  test("proxies of the environment are ignored", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const proxy = await rawServer((socket) => socket.end("HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"));
     const proxyUrl = `http://127.0.0.1:${proxy.port}`;
@@ -72,7 +72,7 @@ describe("a request", () => {
   });
 });
 
-describe("answers", () => {
+describe("responses", () => {
   const whole: readonly (readonly [name: string, bytes: string, status: number, body: string])[] = [
     ["sized", OK, 200, "ok"],
     ["sized, empty", "HTTP/1.1 404 Not Found\r\ncontent-length:0\r\n\r\n", 404, ""],
@@ -98,7 +98,7 @@ describe("answers", () => {
   ];
   for (const [name, bytes, status, body] of whole) {
     for (const piece of [bytes.length, 1]) {
-      test(`${name}, ${piece === 1 ? "byte by byte" : "at once"}`, async () => {
+      test(`${name}, ${piece === 1 ? "byte by byte" : "in one piece"}`, async () => {
         const server = await rawServer(async (socket) => {
           for (let at = 0; at < bytes.length; at += piece) {
             socket.write(bytes.slice(at, at + piece));
@@ -112,7 +112,7 @@ describe("answers", () => {
     }
   }
 
-  test("to HEAD have no body, whatever length they name", async () => {
+  test("to HEAD have no body, whatever their Content-Length", async () => {
     const server = await rawServer((socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"));
     const outcome = await client().send(get(`http://127.0.0.1:${server.port}/`, { method: "HEAD" }));
     expect(textOf(outcome)).toBe("");
@@ -194,7 +194,7 @@ describe("answers", () => {
 });
 
 describe("limits", () => {
-  test("a body at the limit is whole, one byte more is cut", async () => {
+  test("a body at the limit is complete, and cut above it", async () => {
     const server = await rawServer((socket, request) => {
       const length = Number(/ \/(\d+) /.exec(request)?.[1]);
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`);
@@ -223,7 +223,7 @@ describe("limits", () => {
     }
   });
 
-  test("a compressed body is asked not to be sent, and not decoded when it is", async () => {
+  test("compression is not requested, and a compressed body is not decoded", async () => {
     const bomb = gzipSync(Buffer.alloc(20_000_000));
     const server = await rawServer((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
@@ -256,13 +256,13 @@ describe("limits", () => {
     });
   }
 
-  test("the time covers the look-up", async () => {
+  test("the timeout includes the lookup", async () => {
     const resolver = { resolve: () => new Promise<readonly string[]>(() => {}) };
     const outcome = await client([], { resolver }).send(get("http://slow.example/", { timeoutMs: 50 }));
     expect(failureOf(outcome)).toBe("timeout");
   });
 
-  test("a name without an address, and a refused connection, say so", async () => {
+  test("a name without an address and a rejected connection have their own errors", async () => {
     const resolver = { resolve: () => Promise.reject(new Error("NXDOMAIN")) };
     expect(failureOf(await client([], { resolver }).send(get("http://none.example/")))).toBe("dns");
     const server = await rawServer(() => {});
@@ -272,7 +272,7 @@ describe("limits", () => {
 });
 
 describe("connections", () => {
-  test("are used again for the same target, and only then", async () => {
+  test("are reused only for the same target", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const resolver = { resolve: async () => ["127.0.0.1"] };
     const outbound = client(LOOPBACK, { resolver });
@@ -287,7 +287,7 @@ describe("connections", () => {
     expect(server.connections).toBe(3);
   });
 
-  test("are not used again after an answer that closes, or says more than it should", async () => {
+  test("are not reused after a response that closes or has surplus bytes", async () => {
     for (const bytes of [
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
       "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -303,7 +303,7 @@ describe("connections", () => {
     }
   });
 
-  test("that died while idle are replaced without a word", async () => {
+  test("that closed while idle are replaced silently", async () => {
     const server = await rawServer((socket, _request, connection) => {
       if (connection === 1 && server.requests.length === 2) socket.resetAndDestroy();
       else socket.write(OK);
@@ -315,7 +315,7 @@ describe("connections", () => {
     expect(server.connections).toBe(2);
   });
 
-  test("that this machine has no room for are not the target's failure", async () => {
+  test("that fail because of this machine's limits are not failures of the target", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const script = `
       import { connect } from "node:net";
@@ -341,7 +341,7 @@ describe("connections", () => {
     expect(await new Response(child.stdout).text()).toBe("200 local\n");
   });
 
-  test("are tried to each address in turn", async () => {
+  test("are attempted to each address in turn", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const resolver = { resolve: async () => ["127.0.0.9", "127.0.0.1"] };
     const outcome = await client(LOOPBACK, { resolver }).send(get(`http://two.example:${server.port}/`));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { IDLE_TICK_MS, watchEventLoop } from "../../../src/kernel/outbound/event-loop.ts";
 
-test("a stall of the event loop is known at once and afterwards, and only to what it touched", async () => {
+test("a stall of the event loop is visible immediately and afterwards, only to affected work", async () => {
   const stalls = watchEventLoop();
   try {
     await Bun.sleep(150);
@@ -17,7 +17,7 @@ test("a stall of the event loop is known at once and afterwards, and only to wha
   }
 });
 
-test("while nothing is going on it ticks once a second, and closely again as soon as work begins", async () => {
+test("ticks once a second while idle, and frequently as soon as work starts", async () => {
   const ticks: number[] = [];
   const stalls = watchEventLoop({ onTick: (_, count) => ticks.push(count), isIdle: () => true });
   try {

@@ -47,7 +47,7 @@ async function deliver(account: AccountClient, host: string): Promise<number> {
   return Number(body["scheduled_for"]);
 }
 
-test("names of one account that hang delay no delivery of another, and take no monitor of it down", async () => {
+test("hanging names of one account delay no delivery and fail no monitor of another", async () => {
   const hostile = await server.account();
   const other = await server.account();
   const hanging = Array.from({ length: HANGING }, (_, at) => `hang-${at}.example`);

@@ -73,8 +73,8 @@ function readAtOnce(head: Buffer): void {
   }
 }
 
-describe("the time that a head takes", () => {
-  test(`grows with its length only: ${HEADS} heads of 64 KiB of anything`, () => {
+describe("the time to parse a head", () => {
+  test(`is linear in its length: ${HEADS} heads of 64 KiB of any bytes`, () => {
     const random = createRandom(1_911);
     const plain = Buffer.from(`${STATUS}${`X-Name: ${"some value ".repeat(5)}\r\n`.repeat(990)}\r\n`);
     repeat(20, () => readAtOnce(plain));
@@ -84,7 +84,7 @@ describe("the time that a head takes", () => {
     expect(hostileMs / plainMs).toBeLessThan(5);
   }, 60_000);
 
-  test("grows with its length only, also when it comes byte by byte", () => {
+  test("is linear in its length, also byte by byte", () => {
     const head = (length: number): Buffer => Buffer.from(`${STATUS}X: ${"a".repeat(length)}`);
     const trailers = (length: number): Buffer =>
       Buffer.from(`${STATUS}Transfer-Encoding: chunked${END}0\r\nX: ${"a".repeat(length)}`);
@@ -96,7 +96,7 @@ describe("the time that a head takes", () => {
     }
   });
 
-  test("a value is what stands between its blanks", () => {
+  test("a value is trimmed", () => {
     const read = (line: string): string | undefined => {
       const reader = new ResponseReader("HEAD", NO_BODY);
       reader.push(Buffer.from(`${STATUS}${line}${END}`, "latin1"));
@@ -132,7 +132,7 @@ describe("the time that a head takes", () => {
   });
 });
 
-describe("a target that answers a check with 64 KiB of anything", () => {
+describe("a target that responds to a check with 64 KiB of any bytes", () => {
   let server: TestServer;
   let target: RawServer;
 

@@ -26,8 +26,8 @@ afterEach(() => opened.close());
 const NO_BODY = { bodyBytesMax: 0, keepsBody: false };
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-describe("bounds", () => {
-  test(`a head of ${HEAD_BYTES_MAX} bytes is read, one more is not`, () => {
+describe("limits", () => {
+  test(`a head of ${HEAD_BYTES_MAX} bytes is accepted, one more byte is not`, () => {
     const head = (length: number) => {
       const begin = "HTTP/1.1 204 No Content\r\nX: ";
       return Buffer.from(`${begin}${"a".repeat(length - begin.length)}\r\n\r\n`);
@@ -36,13 +36,13 @@ describe("bounds", () => {
     expect(() => new ResponseReader("GET", NO_BODY).push(head(HEAD_BYTES_MAX + 1))).toThrow();
   });
 
-  test(`${HEADER_LINES_MAX} headers are read, one more is not`, () => {
+  test(`${HEADER_LINES_MAX} headers are accepted, one more is not`, () => {
     const head = (count: number) => Buffer.from(`HTTP/1.1 204 No Content\r\n${"X: y\r\n".repeat(count)}\r\n`);
     expect(new ResponseReader("GET", NO_BODY).push(head(HEADER_LINES_MAX))).toBe(true);
     expect(() => new ResponseReader("GET", NO_BODY).push(head(HEADER_LINES_MAX + 1))).toThrow();
   });
 
-  test("a body that is not kept is read as far as one that is", () => {
+  test("a discarded body is read as far as a stored one", () => {
     for (const length of [1_000, 1_001]) {
       const [kept, counted] = [true, false].map((keepsBody) => {
         const reader = new ResponseReader("GET", { bodyBytesMax: 1_000, keepsBody });
@@ -71,7 +71,7 @@ describe("bounds", () => {
     }
   });
 
-  test(`${IDLE_PER_TARGET_MAX} idle connections are kept to one target, and not one more`, async () => {
+  test(`at most ${IDLE_PER_TARGET_MAX} idle connections are kept to one target`, async () => {
     const waiting: (() => void)[] = [];
     const server = opened.add(await new RawServer((socket) => waiting.push(() => socket.write(OK))).start());
     const outbound = opened.client();
@@ -85,7 +85,7 @@ describe("bounds", () => {
     await until(() => server.open.size === IDLE_PER_TARGET_MAX);
   });
 
-  test(`${IDLE_CONNECTIONS_MAX} idle connections are kept in all, and not one more`, async () => {
+  test(`at most ${IDLE_CONNECTIONS_MAX} idle connections are kept in total`, async () => {
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
     const outbound = opened.client(LOOPBACK, { resolver: { resolve: async () => ["127.0.0.1"] } });
     for (let name = 0; name <= IDLE_CONNECTIONS_MAX; name += 1) {
@@ -103,7 +103,7 @@ describe("bounds", () => {
     expect(performance.now() - began).toBeGreaterThan(IDLE_MS_MAX - 1_100);
   }, 10_000);
 
-  test(`${TARGETS_REMEMBERED_MAX} URLs at most are remembered, those used last; long ones are not`, () => {
+  test(`at most ${TARGETS_REMEMBERED_MAX} recently used URLs are cached, and no long ones`, () => {
     const policy = new TargetPolicy(allowedAddresses([]));
     const url = (number: number) => `https://example.com/${number}`;
     const first = policy.examine(url(0));
@@ -119,7 +119,7 @@ describe("bounds", () => {
     expect(policy.examine(`${longest}a`)).not.toBe(policy.examine(`${longest}a`));
   });
 
-  test("a remembered URL is held to the rules of each use", () => {
+  test("a cached URL is checked by the rules of each use", () => {
     const policy = new TargetPolicy(allowedAddresses([]));
     expect(policy.examine("http://example.com/")).toMatchObject({ host: "example.com" });
     expect(policy.examine("http://example.com/", { requireHttps: true })).toMatchObject({
@@ -129,7 +129,7 @@ describe("bounds", () => {
       expect(policy.examine("http://127.0.0.1/")).toMatchObject({ isBlocked: true });
   });
 
-  test(`${ADDRESSES_TRIED_MAX} addresses of a name are tried, and not one more`, async () => {
+  test(`at most ${ADDRESSES_TRIED_MAX} addresses of a name are tried`, async () => {
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
     const dead = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
     const ask = (before: number) =>

@@ -47,7 +47,7 @@ async function found(lookups: Lookups, host: string, account: number, ms = 5_000
   return String(addresses[0]);
 }
 
-describe("look-ups", () => {
+describe("lookups", () => {
   let resolver: HeldResolver;
   let lookups: Lookups;
   let outcomes: Promise<string>[];
@@ -63,7 +63,7 @@ describe("look-ups", () => {
     }
   }
 
-  test(`${LOOKUPS_PER_ACCOUNT_MAX} of one account are under way at once; the next waits for a place`, async () => {
+  test(`${LOOKUPS_PER_ACCOUNT_MAX} of one account run concurrently, and the next waits`, async () => {
     hang(HOSTILE, LOOKUPS_PER_ACCOUNT_MAX);
     expect(resolver.asked).toBe(LOOKUPS_PER_ACCOUNT_MAX);
     const next = found(lookups, "next.example", HOSTILE);
@@ -81,7 +81,7 @@ describe("look-ups", () => {
     expect(await last).toBe("192.0.2.1");
   });
 
-  test("one that nobody waits for any more keeps its place until the name servers give it up", async () => {
+  test("an abandoned lookup occupies its place until the name servers end it", async () => {
     hang(HOSTILE, LOOKUPS_PER_ACCOUNT_MAX, 20);
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["timeout"]));
     // Nothing is known of a name that was not asked for: that is no failure of the target.
@@ -93,7 +93,7 @@ describe("look-ups", () => {
     expect(await next).toBe("192.0.2.1");
   });
 
-  test("a name that is being asked for is not asked for again, and counts for who asked first", async () => {
+  test("concurrent lookups of a name share one request, counted for the first account", async () => {
     const first = found(lookups, "shared.example", HOSTILE, 20);
     const joined = found(lookups, "shared.example", OTHER);
     expect(resolver.asked).toBe(1);
@@ -107,7 +107,7 @@ describe("look-ups", () => {
     expect(await Promise.all([joined, late])).toEqual(["192.0.2.1", "192.0.2.1"]);
   });
 
-  test(`${LOOKUPS_MAX} are under way at once in all, and not one more`, async () => {
+  test(`at most ${LOOKUPS_MAX} run concurrently in total`, async () => {
     for (let account = 0; account < LOOKUPS_MAX / LOOKUPS_PER_ACCOUNT_MAX; account += 1) {
       hang(account, LOOKUPS_PER_ACCOUNT_MAX);
     }
@@ -119,7 +119,7 @@ describe("look-ups", () => {
     expect(await next).toBe("192.0.2.1");
   });
 
-  test("a name without addresses says so, and its place is free again", async () => {
+  test("a name without addresses is an error and frees its place", async () => {
     const failing = new Lookups({ resolve: () => Promise.reject(new Error("NXDOMAIN")) });
     for (let turn = 0; turn <= LOOKUPS_PER_ACCOUNT_MAX; turn += 1) {
       expect(await found(failing, `none-${turn}.example`, HOSTILE)).toBe("dns");
@@ -127,7 +127,7 @@ describe("look-ups", () => {
   });
 });
 
-describe("the system's resolver, with a name server of this machine", () => {
+describe("the system's resolver, with a local name server", () => {
   const before = getServers();
   let names: NameServer;
   beforeEach(async () => {
@@ -136,7 +136,7 @@ describe("the system's resolver, with a name server of this machine", () => {
   });
   afterEach(() => setServers(before));
 
-  test("IPv4 comes first, each address once", async () => {
+  test("returns IPv4 first, each address once", async () => {
     names.names.set("both.example", [
       "20010db8000000000000000000000001",
       "192.0.2.2",
@@ -183,7 +183,7 @@ describe("the system's resolver, with a name server of this machine", () => {
     expect(names.asked).toEqual(["shop.example", "shop.example"]);
   });
 
-  test("a name without addresses has none", async () => {
+  test("returns nothing for a name without addresses", async () => {
     names.names.set("none.example", []);
     expect(
       await createSystemResolver()
@@ -192,7 +192,7 @@ describe("the system's resolver, with a name server of this machine", () => {
     ).toBe("none");
   });
 
-  test("the hosts file is read, and localhost is asked of nobody", async () => {
+  test("reads the hosts file, and sends no query for localhost", async () => {
     expect(await createSystemResolver().resolve("localhost")).toContain("127.0.0.1");
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
     const nobody = { resolve: () => Promise.reject(new Error("asked")) };
@@ -202,7 +202,7 @@ describe("the system's resolver, with a name server of this machine", () => {
     expect(names.asked).toEqual([]);
   });
 
-  test("names that hang hold up neither other names nor the reading of files", async () => {
+  test("hanging names delay neither other names nor reading of files", async () => {
     names.names.set("well.example", ["127.0.0.1"]);
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
     const client = opened.client();
@@ -219,7 +219,7 @@ describe("the system's resolver, with a name server of this machine", () => {
     for (const outcome of await Promise.all(hanging)) expect(failureOf(outcome)).toBe("timeout");
   });
 
-  test("name servers that the system has changed are asked at once when the old ones fail", async () => {
+  test("changed name servers of the system are queried immediately when the old ones fail", async () => {
     names.names.set("moved.example", []);
     const later = opened.add(await new NameServer().start());
     later.names.set("moved.example", ["192.0.2.7"]);

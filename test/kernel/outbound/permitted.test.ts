@@ -19,19 +19,19 @@ describe("the words of --allow-private-targets", () => {
     ["loopback", LOOPBACK, [...PRIVATE, ...NEITHER]],
     ["private", [...LOOPBACK, ...PRIVATE], NEITHER],
     ["all", [...LOOPBACK, ...PRIVATE, ...NEITHER], []],
-  ] as const)("%s permits what it says, and nothing else", (word, permitted, others) => {
+  ] as const)("%s permits exactly its addresses", (word, permitted, others) => {
     const { any, includes } = allowedAddresses([word]);
     expect(any).toBe(true);
     for (const address of permitted) expect([address, includes(address)]).toEqual([address, true]);
     for (const address of others) expect([address, includes(address)]).toEqual([address, false]);
   });
 
-  test("stand beside ranges", () => {
+  test("can be combined with ranges", () => {
     const { includes } = allowedAddresses(["loopback", "100.64.0.0/10"]);
     expect(["127.0.0.1", "100.64.0.1", "10.0.0.1"].map(includes)).toEqual([true, true, false]);
   });
 
-  test("the narrowest one is named", () => {
+  test("the error names the narrowest one", () => {
     expect(wordFor(LOOPBACK)).toBe("loopback");
     expect(wordFor([...LOOPBACK, ...PRIVATE])).toBe("private");
     for (const address of NEITHER)
@@ -54,7 +54,7 @@ const SAYS = [
   ],
 ] as const;
 
-test.each(SAYS)("the refusal of %s says how the operator permits it", (url, says) => {
+test.each(SAYS)("the rejection of %s explains how the operator permits it", (url, says) => {
   const policy = new TargetPolicy(allowedAddresses([]));
   for (const rules of [{}, { requireHttps: true }]) {
     const refused = `must lead to a public address: ${says}`;
@@ -92,12 +92,12 @@ describe("a server without the option", () => {
     ["a bucket", "/v1/catch/buckets", {}, "target_url"],
     ["an alert", "/v1/pulse", { url: "https://example.com/", interval: 60_000 }, "webhook_url"],
     ["the notary's endpoint", "/v1/witness/config", NOTARY, "endpoint"],
-  ])("%s over plain HTTP to a name is refused, and the option named", async (_, path, body, field) => {
+  ])("%s over plain HTTP to a name is rejected with the name of the option", async (_, path, body, field) => {
     const answer = await owner.post(path, { ...body, [field]: "http://app:3000/" });
     expect(expectError(answer, "validation_error").fields).toEqual({ [field]: [HTTPS_ONLY] });
   });
 
-  test("what leads to a private address fails, and the delivery's error names the option", async () => {
+  test("a private address fails the delivery, and its error names the option", async () => {
     const target = { target_url: "http://app:3000/", method: "POST", delay: "1s", payload: {}, headers: {} };
     const { body } = await owner.post("/v1/relay", target);
     await server.clock.advance(2_000);
@@ -139,7 +139,7 @@ describe("a server that permits loopback", () => {
     return (body["deliveries"] as Record<string, unknown>[])[0] ?? {};
   }
 
-  test("plain HTTP to a name is accepted, and sent where the name leads to a permitted address", async () => {
+  test("plain HTTP to a name is accepted, and sent if it resolves to a permitted address", async () => {
     expect(await alertTo("app")).toMatchObject({ status: "delivered" });
     expect(sink.take().map(({ path }) => path)).toEqual(["/alert"]);
   });

@@ -18,13 +18,13 @@ async function site(answers: (path: string) => string): Promise<RawServer> {
 }
 
 describe("redirects", () => {
-  test("are the answer unless they are to be followed", async () => {
+  test("are returned unless they are followed", async () => {
     const server = await site(() => to("http://169.254.169.254/"));
     const outcome = await opened.client().send(get(`http://127.0.0.1:${server.port}/`));
     expect(answeredWith(outcome).status).toBe(302);
   });
 
-  test("are followed as often as allowed, and not once more", async () => {
+  test("are followed up to the limit", async () => {
     const server = await site((path) => (path === "/0" ? OK : to(String(Number(path.slice(1)) - 1))));
     const outbound = opened.client();
     const ask = (hops: number) =>
@@ -33,7 +33,7 @@ describe("redirects", () => {
     expect(failureOf(await ask(6))).toBe("redirects");
   });
 
-  test("in a circle end", async () => {
+  test("in a loop end", async () => {
     const server = await site((path) => to(path === "/a" ? "/b" : "/a"));
     const outcome = await opened.client().send(get(`http://127.0.0.1:${server.port}/a`, { redirectsMax: 5 }));
     expect(failureOf(outcome)).toBe("redirects");
@@ -61,7 +61,7 @@ describe("redirects", () => {
     });
   }
 
-  test("to a name are checked when it is resolved", async () => {
+  test("to a name are checked when the name is resolved", async () => {
     const server = await site(() => to("http://inner.example/"));
     const resolver = {
       resolve: async (host: string) => [host === "inner.example" ? "10.0.0.1" : "127.0.0.1"],
@@ -72,7 +72,7 @@ describe("redirects", () => {
     expect(failureOf(outcome)).toBe("blocked");
   });
 
-  test("without a place to go are the answer", async () => {
+  test("without a location are returned", async () => {
     const server = await site(() => "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n");
     const outcome = await opened.client().send(get(`http://127.0.0.1:${server.port}/`, { redirectsMax: 5 }));
     expect(answeredWith(outcome).status).toBe(302);
@@ -105,7 +105,7 @@ describe("redirects", () => {
     });
   }
 
-  test("to another origin take no secrets along", async () => {
+  test("to another origin carry no secrets", async () => {
     const other = await site(() => OK);
     const server = await site((path) =>
       path === "/near" ? to(`http://127.0.0.1:${other.port}/far`) : to("/near"),
@@ -123,7 +123,7 @@ describe("redirects", () => {
     expect(other.requests[0]).toContain("User-Agent: Svc\r\n");
   });
 
-  test("to plain HTTP are refused where HTTPS is required", async () => {
+  test("to plain HTTP are rejected if HTTPS is required", async () => {
     const server = await site(() => to("http://public.example/"));
     const resolver = { resolve: async () => ["93.184.215.14"] };
     const outcome = await opened
@@ -133,7 +133,7 @@ describe("redirects", () => {
   });
 });
 
-describe("names that resolve to something else", () => {
+describe("names that resolve to other addresses", () => {
   test("are resolved once per request, and the connection goes to the address that was checked", async () => {
     const server = await site(() => OK);
     let asked = 0;
@@ -147,7 +147,7 @@ describe("names that resolve to something else", () => {
     expect({ asked, requests: server.requests.length }).toEqual({ asked: 2, requests: 1 });
   });
 
-  test("are refused when a single one of their addresses is not public", async () => {
+  test("are rejected if one of their addresses is not public", async () => {
     const server = await site(() => OK);
     for (const addresses of [
       ["93.184.215.14", "10.0.0.1"],
@@ -161,7 +161,7 @@ describe("names that resolve to something else", () => {
     expect(server.connections).toBe(0);
   });
 
-  test("need HTTPS where it is required, unless every address is permitted", async () => {
+  test("need HTTPS if it is required, unless every address is permitted", async () => {
     const server = await site(() => OK);
     const send = (addresses: string[]) =>
       opened

@@ -48,7 +48,7 @@ describe("Standard Webhooks", () => {
   ] as const;
   const keys = VECTORS.map(([, first]) => Uint8Array.from({ length: 24 }, (_, at) => first + at));
 
-  test("the specification's form: id, seconds, a signature by each key, the newest first", () => {
+  test("has the form of the specification: id, seconds, a signature by each key, newest first", () => {
     for (const [at, [secret, , signature]] of VECTORS.entries()) {
       const key = signingKeyIn(secret);
       expect(key).toEqual(keys[at] as Uint8Array<ArrayBuffer>);
@@ -64,7 +64,7 @@ describe("Standard Webhooks", () => {
     );
   });
 
-  test("the ready libraries take them, by either key, whatever the bytes, and nothing else", () => {
+  test("the standard libraries accept exactly these signatures, by either key, for any bytes", () => {
     for (const body of [BODY, "", "naïve ☃", "a.b.c"]) {
       for (const order of [keys, keys.toReversed()]) {
         const headers = standardHeaders(order, ID, Date.now(), body);
@@ -87,7 +87,7 @@ describe("Standard Webhooks", () => {
     expect(signingKeyIn(signingSecret(new Uint8Array(bytes).fill(7))) !== null).toBe(isKey);
   });
 
-  test("a secret has its prefix, and one spelling", () => {
+  test("a secret has its prefix and one notation", () => {
     const [[secret]] = VECTORS;
     const text = secret.slice("whsec_".length);
     for (const wrong of [text, `whsk_${text}`, `${secret} `, `${secret}=`, secret.replace("A", "!A"), ""])

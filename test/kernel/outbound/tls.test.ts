@@ -60,7 +60,7 @@ describe("TLS", () => {
     expect(textOf(await outbound.send(get(`https://a.example.:${server.port}/`)))).toBe("a.example");
   });
 
-  test("another name at the same address is refused, also when a connection is open", async () => {
+  test("another name at the same address is rejected, also if a connection is open", async () => {
     const server = await secureServer(named);
     const outbound = clientFor(authority.pem);
     expect(answeredWith(await outbound.send(get(`https://a.example:${server.port}/`))).status).toBe(200);
@@ -68,7 +68,7 @@ describe("TLS", () => {
     expect(failureOf(await outbound.send(get(`https://127.0.0.1:${server.port}/`)))).toBe("tls");
   });
 
-  test("a connection is used again for its name", async () => {
+  test("a connection is reused for its name", async () => {
     const server = await secureServer(named);
     const outbound = clientFor(authority.pem);
     for (let turn = 0; turn < 3; turn += 1) await outbound.send(get(`https://a.example:${server.port}/`));
@@ -83,7 +83,7 @@ describe("TLS", () => {
   });
 
   test.each([null, "IP:127.0.0.1", "URI:https://common.example/"])(
-    "a name that stands only in the certificate's common name is not proved: %p beside it",
+    "a name only in the common name is not valid: %p as alternative name",
     async (alternativeNames) => {
       const server = await secureServer(authority.issue("common.example", alternativeNames));
       const outbound = clientFor(authority.pem);
@@ -91,14 +91,14 @@ describe("TLS", () => {
     },
   );
 
-  test("a certificate that names its server only as an alternative name will do", async () => {
+  test("a certificate with only an alternative name is valid", async () => {
     const server = await secureServer(authority.issue("other.example", "DNS:only.example"));
     const outbound = clientFor(authority.pem);
     expect(textOf(await outbound.send(get(`https://only.example:${server.port}/`)))).toBe("only.example");
     expect(failureOf(await outbound.send(get(`https://other.example:${server.port}/`)))).toBe("tls");
   });
 
-  test("an unknown authority is refused", async () => {
+  test("an unknown authority is rejected", async () => {
     const server = await secureServer(named);
     for (const authorities of [undefined, foreign.pem]) {
       expect(failureOf(await clientFor(authorities).send(get(`https://a.example:${server.port}/`)))).toBe(
@@ -107,7 +107,7 @@ describe("TLS", () => {
     }
   });
 
-  test("a server that does not speak TLS, or breaks off, or says nothing", async () => {
+  test("a server without TLS, that disconnects, or that sends nothing", async () => {
     const answers = [
       { respond: (write: (bytes: string) => void) => write("HTTP/1.1 400 Bad\r\n\r\n"), kind: "tls" },
       { respond: null, kind: "timeout" },
@@ -122,7 +122,7 @@ describe("TLS", () => {
     }
   });
 
-  test("plain HTTP to the port of an HTTPS server gets no answer of use", async () => {
+  test("plain HTTP to an HTTPS port fails", async () => {
     const server = await secureServer(named);
     const kind = failureOf(await clientFor(authority.pem).send(get(`http://a.example:${server.port}/`)));
     expect(["reset", "malformed"]).toContain(kind);

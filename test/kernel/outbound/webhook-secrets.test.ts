@@ -20,7 +20,7 @@ function secretsWith(inMemoryMax?: number): WebhookSecrets {
 const signature = async (secrets: WebhookSecrets, owner: number): Promise<string | undefined> =>
   (await secrets.headers(owner, "id", kernel.clock.now(), ""))["webhook-signature"];
 
-test("so many are in memory, the oldest goes first; what went is read again", async () => {
+test("a limited number is cached, and dropped ones are read again", async () => {
   const secrets = secretsWith(2);
   const first = await signature(secrets, 1);
   await signature(secrets, 2);
@@ -31,7 +31,7 @@ test("so many are in memory, the oldest goes first; what went is read again", as
   expect(await signature(secretsWith(), 1)).toBe(first as string);
 });
 
-test("a rotation that is not committed leaves nothing in memory", async () => {
+test("a rotation that is not committed is not cached", async () => {
   const secrets = secretsWith();
   const before = await signature(secrets, 1);
   const failing = kernel.writer.submit((tx) => {
@@ -49,7 +49,7 @@ test("a rotation that is not committed leaves nothing in memory", async () => {
   expect(await signature(secretsWith(), 2)).toBe(later as string);
 });
 
-test("a sealed secret opens for its owner alone", async () => {
+test("a sealed secret can be opened only for its owner", async () => {
   await signature(secretsWith(), 1);
   const copy = kernel.db.change(
     "INSERT INTO relay_project_secrets SELECT 2, number, sealed, created_at, expires_at FROM relay_project_secrets",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { CronTimes, isTimeZone, nextOccurrence } from "../../../src/kernel/scheduler/calendar.ts";
 
-describe("calendar, in UTC whatever the machine's time zone", () => {
+describe("calendar, in UTC regardless of the machine's time zone", () => {
   test.each([
     ["17 * * * *", "2026-03-10T12:00:00.000Z", "2026-03-10T12:17:00.000Z"],
     ["17 * * * *", "2026-03-10T12:17:00.000Z", "2026-03-10T13:17:00.000Z"],
@@ -15,18 +15,18 @@ describe("calendar, in UTC whatever the machine's time zone", () => {
     expect(new Date(nextOccurrence(expression, Date.parse(after))).toISOString()).toBe(expected);
   });
 
-  test("what never comes true is refused", () => {
+  test("an expression that never matches is rejected", () => {
     expect(() => nextOccurrence("0 0 30 2 *", 0)).toThrow(
       'the cron expression "0 0 30 2 *" never comes true',
     );
   });
 
-  test.each(["", "every hour", "61 * * * *", "* * * *"])("malformed: %p is refused", (expression) => {
+  test.each(["", "every hour", "61 * * * *", "* * * *"])("malformed: %p is rejected", (expression) => {
     expect(() => nextOccurrence(expression, 0)).toThrow();
   });
 });
 
-describe("times on the clocks of a zone", () => {
+describe("times in a time zone", () => {
   /** The first times after a moment. */
   function timesOf(expression: string, zone: string, after: string, count: number): string[] {
     const times = new CronTimes(expression, zone);
@@ -75,7 +75,7 @@ describe("times on the clocks of a zone", () => {
     ]);
   });
 
-  test("what never comes is null, soon; the end of time is no fault", () => {
+  test("no next time is found quickly as null; the end of time is no error", () => {
     const begun = performance.now();
     expect(new CronTimes("0 0 30,31 2 *", "Europe/Berlin").after(0)).toBeNull();
     expect(performance.now() - begun).toBeLessThan(1_000);
@@ -91,7 +91,7 @@ describe("times on the clocks of a zone", () => {
     "@midnight",
     "toString",
     "2026-05-01T00:00:00",
-  ])("%p is no expression", (expression) => {
+  ])("%p is not an expression", (expression) => {
     expect(() => new CronTimes(expression, "UTC")).toThrow(RangeError);
   });
 

@@ -36,7 +36,7 @@ async function set(byMs: number): Promise<void> {
 }
 
 describe("a wall clock that is set forward", () => {
-  test("counts as time that has passed: what fell due runs at once, the rest at its time", async () => {
+  test("counts as time that has passed: due work runs immediately, the rest at its time", async () => {
     register("a");
     await bench.scheduler.start();
     await enqueue("a", "hour", HOUR);
@@ -80,7 +80,7 @@ describe("a wall clock that is set back", () => {
     expect(bench.jobs).toEqual([]);
   });
 
-  test("makes no job early that is made afterwards, nor one that is run again", async () => {
+  test("makes no later job and no repeated one early", async () => {
     register("a", [20 * SECOND]);
     await bench.scheduler.start();
     await enqueue("a", "before", SECOND);
@@ -95,7 +95,7 @@ describe("a wall clock that is set back", () => {
     ]);
   });
 
-  test("again and again, adds up", async () => {
+  test("set back repeatedly, adds up", async () => {
     register("a");
     await bench.scheduler.start();
     await enqueue("a", "first", 30 * SECOND);
@@ -110,7 +110,7 @@ describe("a wall clock that is set back", () => {
     ]);
   });
 
-  test("after it was set forward by mistake: jobs of before, of meanwhile and of after are all on time", async () => {
+  test("after it was set forward by mistake: earlier, intermediate and later jobs are on time", async () => {
     register("a", [5 * SECOND]);
     await bench.scheduler.start();
     await enqueue("a", "again", 0);
@@ -130,7 +130,7 @@ describe("a wall clock that is set back", () => {
     ]);
   });
 
-  test("more often than is told apart, makes no job late", async () => {
+  test("set back more often than is recorded, makes no job late", async () => {
     register("a");
     await bench.scheduler.start();
     await enqueue("a", "x", 10 * SECOND);
@@ -143,7 +143,7 @@ describe("a wall clock that is set back", () => {
     ]);
   });
 
-  test("leaves none out when there are more jobs than one unit of work takes", async () => {
+  test("moves all jobs, also more than one unit of work can", async () => {
     const jobs = 2 * SET_BACK_SLICE + 1;
     bench.scheduler.register("many", {
       concurrency: 50,
@@ -165,7 +165,7 @@ describe("a wall clock that is set back", () => {
     expect(ran).toEqual(Array.from({ length: jobs }, (_, job) => [String(job), 10 * SECOND + job]));
   });
 
-  test("is not forgotten when the table cannot be written at the time", async () => {
+  test("is applied later if the table cannot be written", async () => {
     register("a");
     await bench.scheduler.start();
     await enqueue("a", "x", 10 * SECOND);
@@ -182,7 +182,7 @@ describe("a wall clock that is set back", () => {
     );
   });
 
-  test("brings recurring work back to its calendar", async () => {
+  test("restores recurring work to its calendar", async () => {
     bench.scheduler.recurring("hourly", "17 * * * *", async () => {
       ran.push(["hourly", bench.storage.clock.now() - TEST_START_MS]);
     });
@@ -193,7 +193,7 @@ describe("a wall clock that is set back", () => {
   });
 });
 
-test("a scheduler that has stopped, or has not begun, looks after no clock", async () => {
+test("a scheduler that is stopped or not started ignores the clock", async () => {
   register("a");
   await set(2 * HOUR);
   await bench.scheduler.start();

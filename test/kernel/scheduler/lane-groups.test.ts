@@ -18,7 +18,7 @@ function placedOf(dispatcher: Dispatcher): Placed[] {
 
 const lanesOf = (placed: readonly Placed[]) => placed.map(({ lane }) => lane).sort();
 
-test("a lane has its own places, a changed number from the next job on; others have those of all", () => {
+test("a lane has its own limit, which a change affects from the next job on; others share the general one", () => {
   let places = 1;
   const dispatcher = new Dispatcher(
     100,
@@ -37,7 +37,7 @@ test("a lane has its own places, a changed number from the next job on; others h
   expect(lanesOf(placedOf(dispatcher))).toEqual([own, own, own]);
 });
 
-test("lanes of one group share its places, and who has waited longest comes next; another owner's has its own", () => {
+test("lanes of a group share its limit, oldest first; another owner's group has its own", () => {
   const dispatcher = new Dispatcher(
     100,
     limits(() => 16),
@@ -64,7 +64,7 @@ test("lanes of one group share its places, and who has waited longest comes next
   expect(running).toEqual([]);
 });
 
-test("whatever is offered and however it ends: no bound is passed, and every job gets a place", () => {
+test("for any jobs and outcomes no limit is exceeded, and every job runs", () => {
   const job = fc.record({ lane: fc.integer({ min: 0, max: 5 }), slow: fc.boolean() });
   const run = fc.property(fc.array(job, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (jobs, own) => {
     const dispatcher = new Dispatcher(

@@ -96,7 +96,7 @@ function wakeByHand(): void {
 }
 
 describe("lanes", () => {
-  test("a lane takes its places and no more, in the order of its jobs; the others go on", async () => {
+  test("a lane runs up to its limit in order, and the others continue", async () => {
     wakeByHand();
     const jobs = new HeldJobs();
     scheduler.register("call", { concurrency: 10, lanes: LIMITS, run: jobs.run });
@@ -111,7 +111,7 @@ describe("lanes", () => {
     expect(jobs.started.slice(5)).toEqual(["dead/2"]);
   });
 
-  test("a lane with thousands of overdue jobs keeps a handful in memory and holds up nobody behind it", async () => {
+  test("a lane with thousands of overdue jobs has a few in memory and delays no other", async () => {
     wakeByHand();
     const jobs = new HeldJobs();
     scheduler.register("call", { concurrency: 10, lanes: LIMITS, run: jobs.run });
@@ -122,7 +122,7 @@ describe("lanes", () => {
     expect(jobs.started).toEqual(["dead/0", "dead/1", "good/0"]);
   });
 
-  test("every job of every lane runs once, in order within its lane, however many were left in the table", async () => {
+  test("every job of every lane runs once, in order within its lane, also those left in the table", async () => {
     const ran: string[] = [];
     scheduler.register("call", {
       concurrency: 3,
@@ -149,7 +149,7 @@ describe("lanes", () => {
     expect(storage.rows("SELECT id FROM jobs")).toEqual([]);
   });
 
-  test("a job that comes late to a lane with jobs left in the table is not forgotten", async () => {
+  test("a late job of a lane with jobs left in the table runs", async () => {
     const ran: string[] = [];
     scheduler.register("call", {
       concurrency: 2,
@@ -169,7 +169,7 @@ describe("lanes", () => {
     expect(new Set(ran).size).toBe(52);
   });
 
-  test("random lanes, due times, retries and late arrivals: every job runs as often as it asks to", async () => {
+  test("random lanes, due times, retries and late arrivals: every job runs as often as it requests", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -225,7 +225,7 @@ describe("lanes", () => {
 });
 
 describe("owners", () => {
-  test("an owner that names a new host for every job takes its share of the places; the others go on", async () => {
+  test("an owner with a new host for every job uses only its share, and the others continue", async () => {
     wakeByHand();
     const jobs = new HeldJobs();
     scheduler.register("call", { concurrency: 8, lanes: { ...LIMITS, ownerShare: 1 / 4 }, run: jobs.run });
@@ -240,7 +240,7 @@ describe("owners", () => {
     expect(jobs.started.slice(5)).toEqual(["2/host 2/0"]);
   });
 
-  test(`an owner keeps ${DUE_OF_OWNER_IN_MEMORY_MAX} due jobs in memory, and those of others behind them run at once`, async () => {
+  test(`an owner has at most ${DUE_OF_OWNER_IN_MEMORY_MAX} due jobs in memory, and later ones of others run immediately`, async () => {
     wakeByHand();
     const jobs = new HeldJobs();
     scheduler.register("call", { concurrency: 4, lanes: { ...LIMITS, ownerShare: 1 / 4 }, run: jobs.run });
@@ -251,7 +251,7 @@ describe("owners", () => {
     expect(jobs.started).toEqual(["1/0", "2/host/0"]);
   });
 
-  test("what an owner left in the table runs once as well, also beside lanes that left theirs", async () => {
+  test("an owner's jobs left in the table run once, also next to lanes with such jobs", async () => {
     const ran: string[] = [];
     scheduler.register("call", {
       concurrency: 50,
@@ -275,7 +275,7 @@ describe("owners", () => {
     expect(storage.rows("SELECT id FROM jobs")).toEqual([]);
   }, 30_000);
 
-  test("an owner takes its share of the slow places, and they pass from owner to owner", () => {
+  test("an owner uses its share of the slow capacity, which alternates between owners", () => {
     const places = new Dispatcher(20, { perLane: 2, perSlowLane: 1, slowTotal: 4, ownerShare: 1 / 2 });
     const job = (id: number, lane: string) => ({ id, dueAt: id, lane });
     const slow = (owner: number, from: number) => {
@@ -305,10 +305,10 @@ describe("owners", () => {
   });
 });
 
-describe("places", () => {
+describe("capacity", () => {
   const job = (id: number, lane: string) => ({ id, dueAt: id, lane });
 
-  test("slow lanes share a part of the places; the rest is for lanes that answer", () => {
+  test("slow lanes share a part of the capacity; the rest is for lanes that respond", () => {
     const places = new Dispatcher(5, LIMITS);
     // Five lanes turn out to be slow.
     for (let lane = 0; lane < 5; lane += 1) places.offer(job(lane, `slow ${lane}`));
@@ -328,7 +328,7 @@ describe("places", () => {
     expect(places.place()?.lane).toBe("slow 3");
   });
 
-  test("a slow lane that answers in time is a quick one again", () => {
+  test("a slow lane that responds in time is fast again", () => {
     const places = new Dispatcher(10, LIMITS);
     places.offer(job(1, "a"));
     const slow = places.place();
@@ -344,7 +344,7 @@ describe("places", () => {
     expect([places.place()?.id, places.place()?.id]).toEqual([3, 4]);
   });
 
-  test(`${DUE_IN_MEMORY_MAX} due jobs are kept in memory`, () => {
+  test(`at most ${DUE_IN_MEMORY_MAX} due jobs are in memory`, () => {
     const places = new Dispatcher(1, LIMITS);
     for (let id = 0; id < DUE_IN_MEMORY_MAX; id += 1) {
       expect(places.hasCapacity).toBe(true);
@@ -353,7 +353,7 @@ describe("places", () => {
     expect(places.hasCapacity).toBe(false);
   });
 
-  test(`${SLOW_LANES_REMEMBERED_MAX} slow lanes are remembered, the oldest is forgotten`, () => {
+  test(`${SLOW_LANES_REMEMBERED_MAX} slow lanes are remembered, and the oldest is dropped`, () => {
     const places = new Dispatcher(2, { perLane: 2, perSlowLane: 1, slowTotal: 2 });
     for (let id = 0; id <= SLOW_LANES_REMEMBERED_MAX; id += 1) {
       places.offer(job(id, `lane ${id}`));

@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => bench.close());
 
 describe("cancelling and replacing", () => {
-  test("a cancelled job does not run; cancelling says whether it was there", async () => {
+  test("a cancelled job does not run; cancelling returns whether it existed", async () => {
     bench.register("a");
     await bench.scheduler.start();
     await bench.enqueue("a", "x", SECOND);
@@ -35,7 +35,7 @@ describe("cancelling and replacing", () => {
     expect(bench.ran).toEqual(["a/x#0 at 1000"]);
   });
 
-  test("a job of the same kind and key replaces the one before: new time, new payload", async () => {
+  test("a job of the same kind and key replaces the previous one: new time, new payload", async () => {
     const payloads: unknown[] = [];
     bench.register("a", ({ payload }) => {
       payloads.push(payload);
@@ -54,7 +54,7 @@ describe("cancelling and replacing", () => {
     ["finishes", {}],
     ["asks for a retry", { retryAt: TEST_START_MS + 2 * SECOND }],
   ] as const)(
-    "replaced while it runs: the outcome of the one that %s leaves the new one alone",
+    "replaced while it runs: the outcome of the one that %s does not affect the new one",
     async (_, outcome) => {
       bench.register("a", async ({ payload }) => {
         if (payload !== "old") return {};
@@ -71,7 +71,7 @@ describe("cancelling and replacing", () => {
     },
   );
 
-  test("cancelled while it runs: its retry does not bring it back", async () => {
+  test("cancelled while it runs: its retry does not restore it", async () => {
     bench.register("a", async () => {
       await bench.storage.writer.submit((tx) => bench.scheduler.cancel(tx, "a", "x"));
       return { retryAt: TEST_START_MS + 2 * SECOND };
@@ -85,7 +85,7 @@ describe("cancelling and replacing", () => {
 });
 
 describe("concurrency", () => {
-  test("so many jobs of a kind at once and no more; the next takes the free place, in due order", async () => {
+  test("a kind runs up to its limit concurrently; the next job starts in due order", async () => {
     let running = 0;
     let most = 0;
     bench.register(
@@ -117,7 +117,7 @@ describe("concurrency", () => {
     expect(bench.jobs).toEqual([]);
   });
 
-  test("a job that takes long holds its own place and no other", async () => {
+  test("a slow job blocks only its own place", async () => {
     let finish = () => {};
     bench.register(
       "a",
@@ -141,7 +141,7 @@ describe("concurrency", () => {
     expect(bench.jobs).toEqual([]);
   });
 
-  test("stop waits for what is under way, starts nothing more, and gives up after its grace", async () => {
+  test("stop waits for running jobs, starts none, and gives up after its grace period", async () => {
     let finish = () => {};
     bench.register(
       "a",
@@ -168,7 +168,7 @@ describe("concurrency", () => {
 });
 
 describe("recurring work", () => {
-  test("planned while the machine's clock was years ahead is planned anew at the start", async () => {
+  test("planned while the clock was years ahead is planned again at the start", async () => {
     bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     const ahead = TEST_START_MS + 12 * 365 * DAY;
     await bench.storage.writer.submit((tx) => {
@@ -180,7 +180,7 @@ describe("recurring work", () => {
 
   const EVERY_HOUR = "0 * * * *";
 
-  test("runs at the times of its expression, and its attempts do not pile up", async () => {
+  test("runs at the times of its expression, without overlapping attempts", async () => {
     bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.advance(3 * HOUR);
@@ -188,7 +188,7 @@ describe("recurring work", () => {
     expect(bench.jobs).toEqual([{ kind: "hourly", key: "", due: 4 * HOUR, attempt: 0 }]);
   });
 
-  test("however many runs were missed while the server was down: one run, then the calendar again", async () => {
+  test("runs once for all missed times after a downtime, then by the calendar", async () => {
     bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
     await bench.scheduler.stop();
@@ -213,7 +213,7 @@ describe("recurring work", () => {
     expect(bench.ran).toEqual([`job/#0 at ${HOUR}`]);
   });
 
-  test("that fails is tried again soon, however often it has run well before", async () => {
+  test("that fails is retried soon, regardless of earlier successes", async () => {
     let broken = false;
     bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => {
       bench.note(job);

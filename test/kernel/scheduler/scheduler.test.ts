@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => bench.close());
 
 describe("due jobs", () => {
-  test("run at their time, with what they were given, and leave the table", async () => {
+  test("run at their time with their payload and leave the table", async () => {
     const seen: Job[] = [];
     bench.register("send", (job) => {
       seen.push(job);
@@ -38,7 +38,7 @@ describe("due jobs", () => {
     expect(bench.scheduler.running).toBe(0);
   });
 
-  test("run in the order of their due times, each at its own, whatever the order of their making", async () => {
+  test("run in the order of their due times, regardless of the order of creation", async () => {
     bench.register("a");
     bench.register("b");
     await bench.scheduler.start();
@@ -59,7 +59,7 @@ describe("due jobs", () => {
     ]);
   });
 
-  test("may be due beyond the range of setTimeout, or already overdue", async () => {
+  test("can be due beyond the range of setTimeout, or already overdue", async () => {
     bench.register("a");
     await bench.scheduler.start();
     await bench.enqueue("a", "far", 40 * DAY);
@@ -70,7 +70,7 @@ describe("due jobs", () => {
     expect(bench.ran).toEqual(["a/past#0 at 0", `a/far#0 at ${40 * DAY}`]);
   });
 
-  test("that were enqueued in a unit which failed do not exist", async () => {
+  test("that were enqueued in a failed unit do not exist", async () => {
     bench.register("a");
     await bench.scheduler.start();
     const failing = bench.storage.writer.submit((tx) => {
@@ -82,7 +82,7 @@ describe("due jobs", () => {
     expect(bench.ran).toEqual([]);
   });
 
-  test("that cannot be read are looked for again a second later", async () => {
+  test("that cannot be read are read again a second later", async () => {
     bench.register("a");
     await bench.scheduler.start();
     await bench.enqueue("a", "x", SECOND);
@@ -96,7 +96,7 @@ describe("due jobs", () => {
     expect(bench.ran).toEqual(["a/x#0 at 2000"]);
   });
 
-  test("of a kind that nobody runs wait in the table", async () => {
+  test("of a kind without a handler wait in the table", async () => {
     bench.register("a");
     await bench.scheduler.start();
     await bench.enqueue("nobody", "x", 0);
@@ -104,7 +104,7 @@ describe("due jobs", () => {
     expect(bench.jobs).toEqual([{ kind: "nobody", key: "x", due: 0, attempt: 0 }]);
   });
 
-  test("run on the machine's clock too", async () => {
+  test("run on the system clock", async () => {
     const clock = createSystemClock();
     const writer = new Writer(bench.storage.db, clock, bench.storage.log);
     const real = new Scheduler(bench.storage.db, writer, clock, bench.storage.log);
@@ -133,7 +133,7 @@ describe("due jobs", () => {
 });
 
 describe("a restart", () => {
-  test("runs what fell due meanwhile, in the order of its due times, at once; the rest at its time", async () => {
+  test("runs overdue jobs immediately in due order, and the rest at their times", async () => {
     bench.register("a");
     await bench.scheduler.start();
     for (const [key, after] of [
@@ -169,7 +169,7 @@ describe("a restart", () => {
     expect(bench.ran).toEqual(["a/x#0 at 20000"]);
   });
 
-  test("repeats a job that was under way at the crash: it is in the table until its outcome is", async () => {
+  test("repeats a job that was running at the crash", async () => {
     let release = () => {};
     bench.register(
       "a",
@@ -205,7 +205,7 @@ describe("a restart", () => {
 });
 
 describe("outcomes", () => {
-  test("a retry comes at its time, counts its tries and can carry another payload", async () => {
+  test("a retry runs at its time, counts attempts and can have another payload", async () => {
     const payloads: unknown[] = [];
     bench.register("a", ({ attempt, payload }) => {
       payloads.push(payload);
@@ -223,7 +223,7 @@ describe("outcomes", () => {
     expect(bench.jobs).toEqual([]);
   });
 
-  test("are recorded in the transaction in which the job leaves: both or neither, without running it again", async () => {
+  test("are recorded in the transaction that removes the job", async () => {
     bench.storage.db.execute("CREATE TABLE results (key TEXT)");
     const insert = bench.storage.db.change<[string]>("INSERT INTO results (key) VALUES (?)");
     let records = 0;
@@ -249,7 +249,7 @@ describe("outcomes", () => {
     expect(bench.jobs).toEqual([]);
   });
 
-  test("a handler that throws is logged and tried again after 1 s, 2 s, 4 s … and an hour at most", async () => {
+  test("a handler that throws is logged and retried after 1 s, 2 s, 4 s … and at most an hour", async () => {
     bench.register("a", () => {
       throw new Error("broken handler");
     });
@@ -275,7 +275,7 @@ describe("outcomes", () => {
     expect(Number(last) - Number(before)).toBe(HOUR);
   });
 
-  test("a recording that throws is a defect of the same kind: nothing of it stays, and the job is tried again later", async () => {
+  test("a recording that throws is rolled back, and the job is retried later", async () => {
     bench.storage.db.execute("CREATE TABLE results (key TEXT)");
     const insert = bench.storage.db.change<[string]>("INSERT INTO results (key) VALUES (?)");
     let broken = true;

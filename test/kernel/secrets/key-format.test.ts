@@ -28,14 +28,14 @@ describe("published vectors", () => {
     expect(isBearerKey(key)).toBe(body.startsWith("sm_"));
   });
 
-  test("the check value of CRC-32, and a checksum that begins with a zero", () => {
+  test("the check value of CRC-32, and a checksum with a leading zero", () => {
     expect(checksum("123456789")).toBe("cbf43926");
     expect(checksum("")).toBe("00000000");
   });
 });
 
 describe("a minted key", () => {
-  test("property: has prefix, 43 Base62 characters and a checksum that holds", () => {
+  test("property: has prefix, 43 Base62 characters and a valid checksum", () => {
     fc.assert(
       fc.property(prefix, (text) => {
         const key = mintKey(text, ids);
@@ -52,11 +52,11 @@ describe("a minted key", () => {
     );
   });
 
-  test("is never the same twice", () => {
+  test("is unique", () => {
     expect(new Set(Array.from({ length: 1_000 }, () => mintKey("sm", ids))).size).toBe(1_000);
   });
 
-  test("property: with any single character changed it is refused", () => {
+  test("property: is rejected with any single character changed", () => {
     fc.assert(
       fc.property(prefix, fc.nat(), character, (text, at, other) => {
         const key = mintKey(text, ids);
@@ -70,7 +70,7 @@ describe("a minted key", () => {
     );
   });
 
-  test("every single change of one key, exhaustively", () => {
+  test("is rejected for every single change of one key", () => {
     const key = vectors.keys[0]?.key ?? "";
     let accepted = 0;
     for (let index = 0; index < key.length; index += 1) {
@@ -83,7 +83,7 @@ describe("a minted key", () => {
     expect(accepted).toBe(key.length);
   });
 
-  test("property: with a character missing, doubled or two neighbours swapped it is refused", () => {
+  test("property: is rejected with a character missing, doubled or swapped with its neighbour", () => {
     fc.assert(
       fc.property(fc.nat(54), (index) => {
         const key = mintKey("sm", ids);
@@ -104,7 +104,7 @@ describe("a minted key", () => {
   });
 });
 
-describe("what is no key", () => {
+describe("invalid keys", () => {
   const body = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg";
   const signed = (text: string) => `${text}_${checksum(text)}`;
 
@@ -130,12 +130,12 @@ describe("what is no key", () => {
     ["one too many", signed(`sm_${body}0`)],
     ["a character that is none of Base62", signed(`sm_${body.slice(1)}-`)],
     ["no prefix", signed(body)],
-  ])("%s: a checksum that holds does not make it a Bearer key", (_, text) => {
+  ])("%s: a valid checksum does not make it a Bearer key", (_, text) => {
     expect(hasValidChecksum(text)).toBe(true);
     expect(isBearerKey(text)).toBe(false);
   });
 
-  test("a text of KEY_LENGTH_MAX characters is looked at, a longer one is not", () => {
+  test("a text above KEY_LENGTH_MAX characters is rejected without a lookup", () => {
     const longest = signed("x".repeat(KEY_LENGTH_MAX - 9));
     expect(longest).toHaveLength(KEY_LENGTH_MAX);
     expect(hasValidChecksum(longest)).toBe(true);

@@ -30,7 +30,7 @@ function refusal(run: () => unknown): string {
 }
 
 describe("the first start", () => {
-  test("makes a key and writes it, mode 0600 whatever the umask", () => {
+  test("creates a key file with mode 0600 regardless of the umask", () => {
     const before = process.umask(0);
     try {
       const key = obtain(null);
@@ -42,7 +42,7 @@ describe("the first start", () => {
     }
   });
 
-  test("makes another key each time; later starts read it, and leave the file alone", () => {
+  test("creates a random key, which later starts read unchanged", () => {
     const key = obtain(null);
     const text = readFileSync(path, "utf8");
     expect(obtain(null, true)).toEqual(key);
@@ -52,13 +52,13 @@ describe("the first start", () => {
     expect(obtain(null)).not.toEqual(key);
   });
 
-  test("with a key from outside writes none", () => {
+  test("writes no file for a key from outside", () => {
     expect(obtain(HEX)).toEqual(BYTES);
     expect(existsSync(path)).toBe(false);
   });
 });
 
-describe("the form of a key", () => {
+describe("the format of a key", () => {
   test.each([
     ["hex", HEX],
     ["hex in capitals", HEX.toUpperCase()],
@@ -66,13 +66,13 @@ describe("the form of a key", () => {
     ["base64", BASE64],
     ["base64 without padding", BASE64.replace("=", "")],
     ["base64 with a line break", `${BASE64}\r\n`],
-  ])("%s, given or in the file", (_, text) => {
+  ])("accepts %s, given or in the file", (_, text) => {
     expect(obtain(text)).toEqual(BYTES);
     writeFileSync(path, text);
     expect(obtain(null, true)).toEqual(BYTES);
   });
 
-  test("base64 in the alphabet for addresses", () => {
+  test("accepts base64url", () => {
     const bytes = new Uint8Array(32).fill(0xfb);
     expect(obtain(Buffer.from(bytes).toString("base64url"))).toEqual(bytes);
   });
@@ -88,7 +88,7 @@ describe("the form of a key", () => {
     ["base64 with a wrong character", BASE64.replace(BASE64.charAt(5), "!")],
     ["base64 with a character too many in the middle", `${BASE64.slice(0, 8)}*${BASE64.slice(8)}`],
     ["two keys", `${HEX}\n${HEX}`],
-  ])("%s is refused, given or in the file, and the message does not repeat it", (_, text) => {
+  ])("rejects %s, given or in the file, without repeating it", (_, text) => {
     const given = refusal(() => obtain(text));
     expect(given).toBe(
       "NINEFOLD_MASTER_KEY does not hold a master key: 64 hex digits, or base64 of 32 bytes.",
@@ -100,7 +100,7 @@ describe("the form of a key", () => {
   });
 });
 
-describe("beside an existing database", () => {
+describe("next to an existing database", () => {
   function open(masterKey: string | null = null) {
     return openKernel({
       databasePath: scratch.path("ninefold.db"),
@@ -117,7 +117,7 @@ describe("beside an existing database", () => {
     open(masterKey).db.close();
   }
 
-  test("the key that it was made with opens it, wherever that comes from", () => {
+  test("its key opens it, from any source", () => {
     firstStart();
     firstStart();
     const hex = readFileSync(path, "utf8").trim();
@@ -127,7 +127,7 @@ describe("beside an existing database", () => {
     sealed.db.close();
   });
 
-  test("a missing key is no reason to make a new one", () => {
+  test("creates no new key if it is missing", () => {
     firstStart(HEX);
     const message = refusal(() => open());
     expect(message).toBe(
@@ -139,7 +139,7 @@ describe("beside an existing database", () => {
   test.each([
     ["given", OTHER, null],
     ["in the file", null, OTHER],
-  ])("a wrong key %s is refused, and not a byte of the database changes", (_, given, stored) => {
+  ])("rejects a wrong key %s without changing the database", (_, given, stored) => {
     firstStart(HEX);
     if (stored !== null) writeFileSync(path, stored);
     const before = readFileSync(scratch.path("ninefold.db"));
@@ -150,13 +150,13 @@ describe("beside an existing database", () => {
     firstStart(HEX);
   });
 
-  test("a file that cannot be read says so", () => {
+  test("reports an unreadable file", () => {
     mkdirSync(path);
     expect(refusal(() => obtain(null, true))).toContain("The master key cannot be read");
     chmodSync(path, 0o700);
   });
 
-  test("a folder that cannot be written says so at the first start", () => {
+  test("reports a folder that is not writable at the first start", () => {
     path = scratch.path("missing/master.key");
     expect(refusal(() => obtain(null))).toContain("The master key cannot be written");
   });

@@ -57,7 +57,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe("checkpointer", () => {
-  test("the worker moves what was written into the file while the server runs", async () => {
+  test("the worker moves written pages into the file while the server runs", async () => {
     const before = statSync(storage.db.path).size;
     await write(1);
     expect(walPages().checkpointed).toBe(0);
@@ -67,7 +67,7 @@ describe("checkpointer", () => {
     expect(storage.log.lines).toEqual([]);
   });
 
-  test("under a burst of writes the WAL stays below twice WAL_RESTART_BYTES, and loses nothing", async () => {
+  test("the WAL stays below twice WAL_RESTART_BYTES under a burst of writes, and loses nothing", async () => {
     const largest = await write(100);
     expect(largest).toBeGreaterThan(WAL_RESTART_BYTES / 2);
     expect(largest).toBeLessThan(2 * WAL_RESTART_BYTES);
@@ -76,7 +76,7 @@ describe("checkpointer", () => {
     expect(storage.log.lines).toEqual([]);
   }, 20_000);
 
-  test("a reader that holds the WAL stops nobody: it grows meanwhile, and shrinks afterwards", async () => {
+  test("a reader that holds the WAL blocks nobody: the WAL grows meanwhile and shrinks afterwards", async () => {
     const reader = new Database(storage.db.path, "normal");
     reader.execute("BEGIN");
     reader.one("SELECT count(*) FROM filler")();
@@ -94,7 +94,7 @@ describe("checkpointer", () => {
     expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 52 * ROWS_PER_BATCH }]);
   }, 20_000);
 
-  test("after its end no pass begins any more", async () => {
+  test("no pass starts after its end", async () => {
     checkpointer.close();
     await write(1);
     await realDelay(250);

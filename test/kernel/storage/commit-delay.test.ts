@@ -27,20 +27,20 @@ function fixture() {
   };
 }
 
-describe("a batch that forms", () => {
-  test("is committed at once for a lone client", () => {
+describe("a forming batch", () => {
+  test("is committed immediately for a single client", () => {
     const { gather } = fixture();
     expect(gather.begin()(1)).toBe(true);
   });
 
-  test("waits for as many units as the last one had", () => {
+  test("waits for as many units as the last batch had", () => {
     const { gather, commit } = fixture();
     commit(8);
     const isReady = gather.begin();
     expect([1, 7, 8, 9].map(isReady)).toEqual([false, false, true, true]);
   });
 
-  test("waits no longer than its time, and wants fewer from then on", () => {
+  test("waits at most its time, and expects fewer afterwards", () => {
     const { gather, wait, commit } = fixture();
     commit(8);
     const isReady = gather.begin();
@@ -57,7 +57,7 @@ describe("a batch that forms", () => {
     ["a slow one", 10, 10 * COMMIT_DELAY_PART],
     ["the slowest that is reckoned with", COMMIT_DELAY_MS_MAX / COMMIT_DELAY_PART, COMMIT_DELAY_MS_MAX],
     ["one that stalls", 10 * COMMIT_DELAY_MS_MAX, COMMIT_DELAY_MS_MAX],
-  ])("waits for its company by what commits take: %s", (_name, tookMs, longestMs) => {
+  ])("waits in proportion to the duration of commits: %s", (_name, tookMs, longestMs) => {
     const { gather, wait, commit } = fixture();
     commit(8, 200, tookMs);
     const isReady = gather.begin();
@@ -68,7 +68,7 @@ describe("a batch that forms", () => {
     expect(isReady(7)).toBe(true);
   });
 
-  test("one slow commit alone makes none of the next ones wait much longer", () => {
+  test("is hardly affected by a single slow commit", () => {
     const { gather, wait, commit } = fixture();
     commit(8, 100);
     commit(8, 1, 10);
@@ -77,13 +77,13 @@ describe("a batch that forms", () => {
     expect(isReady(7)).toBe(true);
   });
 
-  test("a lone client does not wait on a slow disk either", () => {
+  test("does not wait for a single client on a slow disk", () => {
     const { gather, commit } = fixture();
     commit(1, 200, 10);
     expect(gather.begin()(1)).toBe(true);
   });
 
-  test("now and then waits its whole time, to find out about new clients", () => {
+  test("sometimes waits its whole time to detect new clients", () => {
     const { gather, wait } = fixture();
     let waited = 0;
     for (let batch = 0; batch < 320; batch += 1) {

@@ -36,7 +36,7 @@ describe("database", () => {
   test.each([
     ["full", 2],
     ["normal", 1],
-  ] as const)("durability %s and the pragmas that the design rests on", (durability, synchronous) => {
+  ] as const)("durability %s sets the required pragmas", (durability, synchronous) => {
     const db = new Database(scratch.path("a.db"), durability);
     expect(pragma(db, "synchronous")).toBe(synchronous);
     expect(pragma(db, "journal_mode")).toBe("wal");
@@ -48,7 +48,7 @@ describe("database", () => {
     db.close();
   });
 
-  test("queries give plain rows, null for none; commands announce themselves and count rows", () => {
+  test("queries return rows or null; commands count rows", () => {
     const db = new Database(scratch.path("a.db"), "normal");
     db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB)");
     const tx = countingTx();
@@ -66,7 +66,7 @@ describe("database", () => {
     db.close();
   });
 
-  test("an object gives parameters by their names: all that the statement names, and more is left out", () => {
+  test("an object provides named parameters; additional members are ignored", () => {
     const db = new Database(scratch.path("a.db"), "normal");
     db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, done INTEGER)");
     const insert = db.change<[{ id: number; name: string; done: boolean }]>(
@@ -78,7 +78,7 @@ describe("database", () => {
     db.close();
   });
 
-  describe("look-ups of one moment", () => {
+  describe("concurrent lookups", () => {
     const moment = () => realDelay(5);
     let db: Database;
     let nameOf: (id: number) => { name: string } | null;
@@ -90,7 +90,7 @@ describe("database", () => {
     });
     afterEach(() => db.close());
 
-    test("share a transaction, which ends by itself", async () => {
+    test("share a transaction that ends by itself", async () => {
       expect([nameOf(1), nameOf(2)]).toEqual([{ name: "one" }, null]);
       expect(db.inTransaction).toBe(true);
       await moment();
@@ -120,7 +120,7 @@ describe("database", () => {
       if (isWriters) db.control("ROLLBACK")();
     });
 
-    test("within a transaction of the writer's belong to it, and see what it wrote", async () => {
+    test("within the writer's transaction belong to it and see its writes", async () => {
       db.control("BEGIN IMMEDIATE")();
       db.change("UPDATE things SET name = 'other'")(countingTx());
       expect(nameOf(1)).toEqual({ name: "other" });
@@ -139,7 +139,7 @@ describe("database", () => {
     });
   });
 
-  test("closing moves the WAL into the file and leaves no files beside it", () => {
+  test("closing moves the WAL into the file and removes its files", () => {
     const path = scratch.path("a.db");
     const db = new Database(path, "normal");
     db.execute("CREATE TABLE things (id INTEGER)");
@@ -156,7 +156,7 @@ describe("database", () => {
     again.close();
   });
 
-  test("closing when the WAL cannot be moved loses nothing: it stays for the next start", () => {
+  test("closing keeps the WAL for the next start if it cannot be moved", () => {
     const path = scratch.path("a.db");
     const db = new Database(path, "normal");
     db.execute("CREATE TABLE things (id INTEGER)");
@@ -176,13 +176,13 @@ describe("database", () => {
 });
 
 describe("storage failures", () => {
-  test("a full file is one", () => {
+  test("include a full file", () => {
     const failure = storageFailure();
     expect(failure).toMatchObject({ code: "SQLITE_FULL" });
     expect(isStorageFailure(failure)).toBe(true);
   });
 
-  test("a lock that another connection holds is one", () => {
+  test("include a lock of another connection", () => {
     const path = scratch.path("a.db");
     const holder = new Database(path, "normal");
     const other = new Database(path, "normal");
@@ -194,7 +194,7 @@ describe("storage failures", () => {
     holder.close();
   });
 
-  test("a wrong statement, a broken constraint, any other error are none", () => {
+  test("exclude invalid statements, constraints and other errors", () => {
     const db = new Database(scratch.path("a.db"), "normal");
     db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY)");
     db.execute("INSERT INTO things VALUES (1)");

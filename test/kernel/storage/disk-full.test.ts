@@ -54,7 +54,7 @@ async function refillUntilRefused(client: Client): Promise<{ acknowledged: numbe
 }
 
 describe.each(disks)("a full disk: %s", (_, disk) => {
-  test("refuses writes with 503, answers reads, resumes by itself, and loses nothing it acknowledged", async () => {
+  test("rejects writes with 503, serves reads, resumes by itself, and loses no acknowledged change", async () => {
     const log = new KeptLog();
     const config = loadConfig(["--port", "0", "--durability", "normal"], {
       NINEFOLD_OPERATOR_KEY: OPERATOR_KEY,
@@ -109,7 +109,7 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
     await server.stop();
   });
 
-  test("told to stop meanwhile it stops in order; the next start finds everything", async () => {
+  test("stops in order meanwhile; the next start has everything", async () => {
     const log = new KeptLog();
     const config = loadConfig(["--port", "0", "--durability", "normal"], {
       NINEFOLD_OPERATOR_KEY: OPERATOR_KEY,

@@ -50,7 +50,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 
 describe.skipIf(missing !== null)("a commit whose sync fails", () => {
   test(
-    "is refused, and after a kill it is not there, though the disk confirms nothing any more",
+    "is rejected, and absent after a kill although the disk confirms nothing",
     async () => {
       const server = await started();
       disk.fault("fail-wal");
@@ -64,7 +64,7 @@ describe.skipIf(missing !== null)("a commit whose sync fails", () => {
   );
 
   test(
-    "is refused, and after a power cut it is not there; what is acknowledged later is",
+    "is rejected and absent after a power cut; later acknowledged changes are present",
     async () => {
       const server = await started();
       disk.fault("fail-wal-once");
@@ -80,7 +80,7 @@ describe.skipIf(missing !== null)("a commit whose sync fails", () => {
   );
 
   test(
-    "is followed by refusals as long as the disk confirms nothing, and then by changes that last",
+    "is followed by rejections while the disk confirms nothing, and then by durable changes",
     async () => {
       const server = await started();
       disk.fault("fail-wal");
@@ -119,7 +119,7 @@ async function killedBeforeSync(): Promise<void> {
 
 describe.skipIf(missing !== null)("after a kill between writing and syncing", () => {
   test(
-    "what the next start answers outlasts a power cut",
+    "the responses of the next start survive a power cut",
     async () => {
       await killedBeforeSync();
       const server = await disk.start();
@@ -152,7 +152,7 @@ describe.skipIf(missing !== null)("after a kill between writing and syncing", ()
   );
 
   test(
-    "a disk that confirms nothing ends the start in one line that names the file",
+    "a disk that confirms nothing fails the start with the name of the file",
     async () => {
       await killedBeforeSync();
       disk.fault("fail-wal");
@@ -164,7 +164,7 @@ describe.skipIf(missing !== null)("after a kill between writing and syncing", ()
 });
 
 test.skipIf(missing !== null)(
-  "after a failed sync of the database everything that was moved before is written again before the log is given up",
+  "after a failed sync of the database all moved pages are written again before the log is discarded",
   async () => {
     const server = await started();
     disk.fault("fail-db");

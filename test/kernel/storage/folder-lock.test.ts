@@ -31,7 +31,7 @@ function refusal(): StartupError {
 }
 
 describe("the lock on the data folder", () => {
-  test("keeps a second start out until it is released", () => {
+  test("prevents a second start until it is released", () => {
     const release = lockFolder(path);
     expect(refusal().message).toBe(
       `Another Ninefold process is using this data folder (${path} is locked). Stop it first.`,
@@ -40,13 +40,13 @@ describe("the lock on the data folder", () => {
     lockFolder(path)();
   });
 
-  test("is the user's alone", () => {
+  test("has mode 0600", () => {
     const release = lockFolder(path);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     release();
   });
 
-  test("of another process holds as long as that lives, and is freed when it is killed", async () => {
+  test("of another process holds while that runs, and is released when it is killed", async () => {
     const holder = await startHolder();
     try {
       expect(refusal().message).toContain("Another Ninefold process is using this data folder");
@@ -57,7 +57,7 @@ describe("the lock on the data folder", () => {
     lockFolder(path)();
   });
 
-  test("in a folder that is not there says so", () => {
+  test("in a missing folder is an error", () => {
     path = scratch.path("missing/ninefold.lock");
     expect(refusal().message).toContain("The data folder cannot be written");
   });

@@ -35,7 +35,7 @@ function written(): number {
 }
 
 describe("work in memory", () => {
-  test("is done at once, and written with the next batch", async () => {
+  test("runs immediately and is written with the next batch", async () => {
     const { writer } = storage;
     let after = 0;
     const value = writer.runInMemory((tx) => {
@@ -49,7 +49,7 @@ describe("work in memory", () => {
     expect([written(), writer.stats.commits]).toEqual([3, 1]);
   });
 
-  test("gets a batch of its own within the time that it may wait, one for all", async () => {
+  test("gets one batch within its maximum wait", async () => {
     const { writer } = storage;
     const begunAt = performance.now();
     for (let count = 0; count < 100; count += 1) writer.runInMemory(add(1));
@@ -61,7 +61,7 @@ describe("work in memory", () => {
     expect([written(), writer.stats.commits]).toEqual([100, 1]);
   });
 
-  test("is no longer taken when it has waited for so long, until a batch has written it", async () => {
+  test("is rejected after its maximum wait until a batch has written it", async () => {
     const { writer } = storage;
     writer.runInMemory(add(1));
     expect(writer.takesInMemory).toBe(true);
@@ -73,7 +73,7 @@ describe("work in memory", () => {
     expect(writer.takesInMemory).toBe(true);
   });
 
-  test("that came after a batch waits its own time", async () => {
+  test("that follows a batch waits its own time", async () => {
     const { writer } = storage;
     writer.runInMemory(add(1));
     await realDelay(IN_MEMORY_MS_MAX / 2);
@@ -86,13 +86,13 @@ describe("work in memory", () => {
     expect([written(), writer.stats.commits]).toEqual([2, 2]);
   });
 
-  test("that changes nothing leads to no batch", async () => {
+  test("that changes nothing causes no batch", async () => {
     expect(storage.writer.runInMemory(() => "read")).toBe("read");
     await realDelay(IN_MEMORY_MS_MAX * 1.2);
     expect(storage.writer.stats.commits).toBe(0);
   });
 
-  test("that throws is taken back, what waited for it does not run", async () => {
+  test("that throws is rolled back", async () => {
     const { writer } = storage;
     let after = 0;
     const work = (tx: Tx) => {
@@ -106,7 +106,7 @@ describe("work in memory", () => {
     expect([sum, after]).toEqual([0, 0]);
   });
 
-  test("may not write: outside a batch a command would be a transaction of its own", () => {
+  test("cannot write", () => {
     const write = (tx: Tx) => {
       add(5)(tx);
       setSum(tx, 7);
@@ -125,7 +125,7 @@ describe("work in memory", () => {
   });
 
   test.each(["stays-open", "rolled-back"] as const)(
-    "outlives a batch that fails (transaction %s), and no more is taken before one succeeds",
+    "survives a failed batch (transaction %s), and no more is accepted before one succeeds",
     async (fault) => {
       const { writer } = storage;
       writer.runInMemory(add(1));
@@ -138,7 +138,7 @@ describe("work in memory", () => {
     },
   );
 
-  test("is tried again when its own batch fails, with a pause", async () => {
+  test("is retried after a pause when its own batch fails", async () => {
     const { writer } = storage;
     writer.runInMemory(add(1));
     storage.db.fault = "stays-open";

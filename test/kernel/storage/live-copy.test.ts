@@ -79,8 +79,8 @@ async function copyWith(between: (slice: number) => void): Promise<number> {
   }
 }
 
-describe("a copy of a live database is of one moment, and holds all that was committed before it began", () => {
-  test("of a file whose log has been moved, and nobody writes", async () => {
+describe("a copy of a live database is consistent and contains everything committed before its start", () => {
+  test("of a file whose log was moved, without writes", async () => {
     change();
     checkpoint("TRUNCATE");
     expect(await copyWith(() => {})).toBe(1);
@@ -96,7 +96,7 @@ describe("a copy of a live database is of one moment, and holds all that was com
     expect(await copyWith(() => {})).toBe(0);
   });
 
-  test("while pages are moved under it at every slice, and the log may not be begun anew", async () => {
+  test("while pages are moved at every slice, and the log cannot restart", async () => {
     checkpoint("PASSIVE");
     change();
     const moved: number[] = [];
@@ -121,7 +121,7 @@ describe("a copy of a live database is of one moment, and holds all that was com
   ];
   for (const [name, prepare] of beginnings) {
     for (const from of [1, 2, 3]) {
-      test(`though ${name}, and writing and checkpoints begin at slice ${from}`, async () => {
+      test(`although ${name}, and writes and checkpoints start at slice ${from}`, async () => {
         prepare();
         const found = await copyWith((slice) => {
           if (slice < from) return;
@@ -148,7 +148,7 @@ describe("a copy of a live database is of one moment, and holds all that was com
   });
 });
 
-test("a log that was begun anew in spite of all is noticed, and nothing is made of it", async () => {
+test("a log that restarted nevertheless is detected, and no copy is made", async () => {
   change();
   const copying = copyLiveDatabase(live.filename, scratch.path("copy.db"), async () => {
     const file = openSync(`${live.filename}-wal`, "r+");
@@ -161,7 +161,7 @@ test("a log that was begun anew in spite of all is noticed, and nothing is made 
   );
 });
 
-test("a copying that is ended leaves the log free", async () => {
+test("a cancelled copy releases the log", async () => {
   change();
   const copying = copyLiveDatabase(live.filename, scratch.path("copy.db"), async () => {
     throw new Error("enough");

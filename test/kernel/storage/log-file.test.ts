@@ -31,8 +31,8 @@ function movedPages(frames: number, moved: number): number[] {
   return [...newest].filter(([, frame]) => frame < moved).map(([page]) => page);
 }
 
-describe("cutting the log", () => {
-  test("takes away what lies behind the frames that count, and nothing of them", () => {
+describe("truncating the log", () => {
+  test("removes only what follows the valid frames", () => {
     write(3);
     const { log } = storage.db.logPages();
     const before = readFileSync(logPath());
@@ -49,7 +49,7 @@ describe("cutting the log", () => {
     expect(storage.rows("PRAGMA quick_check")).toEqual([{ quick_check: "ok" }]);
   });
 
-  test("of a log that has just been emptied leaves it empty", () => {
+  test("leaves an emptied log empty", () => {
     write(1);
     storage.rows("PRAGMA wal_checkpoint(TRUNCATE)");
     storage.db.cutLog();
@@ -58,7 +58,7 @@ describe("cutting the log", () => {
     expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 2 }]);
   });
 
-  test("never touches a file that somebody else has put there", () => {
+  test("does not touch a replaced file", () => {
     write(1);
     storage.db.settleLog();
     write(1);
@@ -73,8 +73,8 @@ describe("cutting the log", () => {
   });
 });
 
-describe("pages that a failed sync of a checkpoint has lost", () => {
-  test("are written again as they stand in the log, and none that has not been moved", () => {
+describe("pages lost by a failed sync of a checkpoint", () => {
+  test("are written again from the log, only those that were moved", () => {
     write(5);
     // A reader's transaction: what is newer than it is not moved.
     const reader = new SqliteDatabase(storage.db.path);
@@ -100,7 +100,7 @@ describe("pages that a failed sync of a checkpoint has lost", () => {
     expect(storage.rows("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 
-  test("hold up every further pass and the new beginning of the log until then", async () => {
+  test("block further passes and a restart of the log until then", async () => {
     const checkpointer = new Checkpointer(storage.db, storage.writer, storage.log);
     const restarts: string[] = [];
     const failure = diskFailure();

@@ -39,8 +39,8 @@ beforeEach(() => {
 });
 afterEach(() => scratch.remove());
 
-describe("laying out a log", () => {
-  test("appends zeros until the file is so long, and changes nothing that stands in it", () => {
+describe("preallocating a log", () => {
+  test("appends zeros up to the length without changing existing bytes", () => {
     const path = scratch.path("log");
     const before = Buffer.alloc(5_000, 7);
     writeFileSync(path, before);
@@ -55,7 +55,7 @@ describe("laying out a log", () => {
     expect(statSync(path).size).toBe(after.length + SLICE_BYTES);
   });
 
-  test("ends between two slices when the server closes", () => {
+  test("stops between two slices when the server closes", () => {
     const path = scratch.path("log");
     writeFileSync(path, "");
     let asked = 0;
@@ -63,7 +63,7 @@ describe("laying out a log", () => {
     expect(statSync(path).size).toBe(2 * SLICE_BYTES);
   });
 
-  test("makes no log where none is, nor what cannot be opened", () => {
+  test("creates no log, and ignores one that cannot be opened", () => {
     preallocateLog(scratch.path("none"), MIB, wanted);
     expect(existsSync(scratch.path("none"))).toBe(false);
     mkdirSync(scratch.path("folder"));
@@ -73,7 +73,7 @@ describe("laying out a log", () => {
   // Nothing of it is taken before it is written.
   const memory = memoryDisk(FREE_BYTES_MIN / MIB + 1);
   afterAll(() => memory?.remove());
-  test.skipIf(memory === null)("leaves the last of a disk to the data", () => {
+  test.skipIf(memory === null)("leaves the last space of a disk to the data", () => {
     const path = join(memory?.folder ?? "", "log");
     writeFileSync(path, "frames");
     preallocateLog(path, 8 * MIB, wanted);
@@ -141,11 +141,11 @@ function moved({ db }: Kept): Promise<void> {
   return until(() => db.logPages().moved === db.logPages().log);
 }
 
-describe("the room in a log", () => {
+describe("the preallocated space", () => {
   let kept: Kept;
   afterEach(() => kept.close());
 
-  test("is there from a mebibyte on, and not before", async () => {
+  test("exists from 1 MiB of log on", async () => {
     kept = new Kept(scratch.path("room.db"), "full");
     while (kept.writtenBytes + 6 * FRAME_BYTES < ROOM_FROM_BYTES) await kept.write(1, 4_000);
     await moved(kept);
@@ -158,7 +158,7 @@ describe("the room in a log", () => {
     expect(kept.log.lines).toEqual([]);
   });
 
-  test("is written while it is laid out: no frame is lost, and the file has an end", async () => {
+  test("can be written to during the preallocation without losing a frame", async () => {
     kept = new Kept(scratch.path("busy.db"), "full");
     let inRoom = 0;
     while (kept.rows < 3_000) {
@@ -176,14 +176,14 @@ describe("the room in a log", () => {
     expect(kept.log.lines).toEqual([]);
   }, 30_000);
 
-  test("is none where commits are not synced", async () => {
+  test("does not exist without syncs of commits", async () => {
     kept = new Kept(scratch.path("normal.db"), "normal");
     await kept.write(1, 2 * MIB);
     await moved(kept);
     expect(kept.fileBytes).toBe(kept.writtenBytes);
   });
 
-  test("goes with the log at an orderly stop", async () => {
+  test("is removed with the log at an orderly stop", async () => {
     kept = new Kept(scratch.path("stopped.db"), "full");
     await kept.write(1, 2 * MIB);
     await until(() => kept.fileBytes > kept.writtenBytes);
@@ -194,7 +194,7 @@ describe("the room in a log", () => {
     expect(kept.db.number("SELECT count(*) AS n FROM filler")()).toBe(1);
   });
 
-  test("is taken away with what a failed commit has left, and laid out again", async () => {
+  test("is truncated with the remains of a failed commit, and preallocated again", async () => {
     kept = new Kept(scratch.path("cut.db"), "full");
     await kept.write(1, 2 * MIB);
     await until(() => kept.fileBytes > kept.writtenBytes + PREALLOCATED_BYTES / 2);
@@ -208,7 +208,7 @@ describe("the room in a log", () => {
     expect(kept.db.one<object>("PRAGMA quick_check")()).toEqual({ quick_check: "ok" });
   });
 
-  test("is not copied with a database that is backed up while it is written", async () => {
+  test("is not part of a backup", async () => {
     kept = new Kept(scratch.path("live.db"), "full");
     await kept.write(1, 2 * MIB);
     await moved(kept);
@@ -226,7 +226,7 @@ describe("the room in a log", () => {
   });
 });
 
-describe("what a kill or a power cut leaves of the room", () => {
+describe("preallocated space after a kill or a power cut", () => {
   /** A log of 20 commits behind which so many bytes of room were laid out; a start finds these rows. */
   async function startedOn(room: number, tamper: (log: string) => void = () => undefined): Promise<number> {
     const kept = new Kept(scratch.path(`${room}.db`), "full");
@@ -254,13 +254,13 @@ describe("what a kill or a power cut leaves of the room", () => {
   }
 
   test.each([1, 511, 4_096, FRAME_BYTES, FRAME_BYTES + 1, 10 * FRAME_BYTES - 1, 3 * MIB])(
-    "%d bytes of it: all commits are found, and no damage",
+    "%d bytes of it: all commits are found without damage",
     async (room) => {
       expect(await startedOn(room)).toBe(20);
     },
   );
 
-  test("the last commit, torn in the midst of it: the others are found", async () => {
+  test("a torn last commit within it: the others are found", async () => {
     const torn = (log: string): void => {
       const frames = scanLog(log)?.frames ?? 0;
       const bytes = readFileSync(log);
@@ -270,7 +270,7 @@ describe("what a kill or a power cut leaves of the room", () => {
     expect(await startedOn(MIB, torn)).toBe(19);
   });
 
-  test("a commit in the midst of the log, torn: that is damage with room behind it as well", async () => {
+  test("a torn commit in the middle of the log is damage also with preallocated space behind it", async () => {
     const kept = new Kept(scratch.path("torn.db"), "full");
     await kept.write(20, 6_000);
     const bytes = Buffer.concat([readFileSync(kept.db.logPath), Buffer.alloc(MIB)]);
@@ -280,7 +280,7 @@ describe("what a kill or a power cut leaves of the room", () => {
     expect(scanLog(scratch.path("torn-wal"))?.damage?.atFrame).toBe(11);
   });
 
-  test("a log that holds nothing else: it is an empty one", () => {
+  test("a log of nothing else is empty", () => {
     const path = scratch.path("zeros");
     writeFileSync(path, Buffer.alloc(MIB));
     expect(scanLog(path)).toMatchObject({ frames: 0, damage: null });

@@ -61,7 +61,7 @@ function damage(at: number): void {
 }
 
 describe("a log", () => {
-  test("that is not there, empty or without frames is none", () => {
+  test("that is missing, empty or without frames counts as none", () => {
     expect(scanLog(`${path}-none`)).toBeNull();
     truncateSync(log, 0);
     expect(scanLog(log)).toBeNull();
@@ -69,12 +69,12 @@ describe("a log", () => {
     expect(scanLog(log)).toBeNull();
   });
 
-  test("that is whole has what SQLite finds in it", () => {
+  test("that is complete has the frames that SQLite finds", () => {
     expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
     expect(rowsFound()).toBe(ROWS);
   });
 
-  test("with checksums of the other order of bytes is read alike", () => {
+  test("with checksums in the other byte order is read", () => {
     // As a machine of the other kind writes it: every word's bytes turned for the checksum, the headers as ever.
     const turned = turnedLog(bytes);
     writeFileSync(log, turned);
@@ -83,7 +83,7 @@ describe("a log", () => {
     expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
   });
 
-  test("cut off anywhere is torn at its end, and no damage", () => {
+  test("cut anywhere is torn at its end, which is not damage", () => {
     for (let at = bytes.length - 1; at > LOG_HEADER_BYTES; at -= 1_009) {
       truncateSync(log, at);
       const frames = Math.floor((at - LOG_HEADER_BYTES) / FRAME_BYTES);
@@ -92,7 +92,7 @@ describe("a log", () => {
     }
   });
 
-  test("whose last commit lacks any of its frames is torn, and no damage", () => {
+  test("whose last commit lacks frames is torn, which is not damage", () => {
     const ends = commitEnds();
     const before = ends.at(-2) ?? 0;
     const last = framesIn();
@@ -104,7 +104,7 @@ describe("a log", () => {
     }
   });
 
-  test("begun anew over a longer one: the frames of the old one are none of it", () => {
+  test("that restarted over a longer one excludes the old frames", () => {
     const old = Buffer.from(bytes);
     const db = new Database(path);
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -119,7 +119,7 @@ describe("a log", () => {
     });
   });
 
-  test("with leftovers of refused commits behind its end is no damage", () => {
+  test("with remains of rejected commits behind its end is not damaged", () => {
     // A commit's frames stand again behind the end: its chain holds across its own mark alone.
     const ends = commitEnds();
     const from = ends.at(-3) ?? 0;
@@ -129,14 +129,14 @@ describe("a log", () => {
   });
 });
 
-describe("a log that was damaged in its middle", () => {
+describe("a log damaged in its middle", () => {
   test.each([
     ["a page", 24 + 1_000],
     ["a page's number", 3],
     ["a size of the database", 7],
     ["a salt", 9],
     ["a checksum", 17],
-  ])("in %s: SQLite drops what is behind without a word, and it is found", (_, offset) => {
+  ])("in %s: is detected, although SQLite silently drops the rest", (_, offset) => {
     const ends = commitEnds();
     const frame = (ends[19] ?? 0) + 1;
     damage(startOf(frame) + offset);
@@ -149,7 +149,7 @@ describe("a log that was damaged in its middle", () => {
     expect(rowsFound()).toBe(19);
   });
 
-  test("anywhere before the last two commits", () => {
+  test("is detected anywhere before the last two commits", () => {
     const ends = commitEnds();
     for (let frame = 1; frame <= (ends.at(-3) ?? 0); frame += 1) {
       damage(startOf(frame) + 24 + 77);
@@ -200,7 +200,7 @@ function turnedLog(from: Buffer): Buffer {
   return log;
 }
 
-test("damage in the first frame that was given up is gone with the start", () => {
+test("damage in the first dropped frame is gone after the start", () => {
   damage(startOf(1) + FRAME_HEADER_BYTES);
   const storage = new StorageDatabase(path, "full");
   expect(storage.settleLog()).toBeNull();
@@ -208,7 +208,7 @@ test("damage in the first frame that was given up is gone with the start", () =>
   storage.close();
 });
 
-test("damage that was given up is gone with the start, also where another process reads the log", () => {
+test("accepted damage is gone after the start, also while another process reads the log", () => {
   const [, ...ends] = commitEnds();
   damage(startOf(ends[9] ?? 0) + FRAME_HEADER_BYTES);
   const reader = new Database(path);

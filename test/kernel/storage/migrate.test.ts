@@ -51,7 +51,7 @@ function foreignFile(...statements: string[]): void {
 }
 
 describe("migrate", () => {
-  test("takes every step on a fresh file, and marks it", () => {
+  test("runs every step on a new file and marks it", () => {
     expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0001_one", "0002_two"]);
     expect(tables()).toEqual(["more", "one", "two"]);
     withDatabase((db) => {
@@ -60,7 +60,7 @@ describe("migrate", () => {
     });
   });
 
-  test("again does nothing: not a byte changes", () => {
+  test("changes no byte the second time", () => {
     withDatabase((db) => migrate(db, [ONE, TWO]));
     const before = readFileSync(path);
     inspectDatabase(path, [ONE, TWO]);
@@ -68,7 +68,7 @@ describe("migrate", () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  test("takes only the steps that are missing", () => {
+  test("runs only missing steps", () => {
     withDatabase((db) => migrate(db, [ONE]));
     withDatabase((db) => db.execute("INSERT INTO one VALUES (7)"));
     inspectDatabase(path, [ONE, TWO]);
@@ -76,7 +76,7 @@ describe("migrate", () => {
     expect(withDatabase((db) => db.all("SELECT id FROM one")())).toEqual([{ id: 7 }]);
   });
 
-  test("a step that fails is taken back whole; the steps before it stay, and it can be tried again", () => {
+  test("rolls back a failing step completely, keeps earlier ones, and can be repeated", () => {
     const error = withDatabase((db) => thrown(() => migrate(db, [ONE, BROKEN])));
     expect(error).toBeInstanceOf(StartupError);
     expect(String(error)).toContain("Migration 0002_broken failed");
@@ -87,7 +87,7 @@ describe("migrate", () => {
   test.each([
     ["full", 2],
     ["normal", 1],
-  ] as const)("afterwards every commit is as durable as before: %s", (durability, synchronous) => {
+  ] as const)("keeps the durability of commits: %s", (durability, synchronous) => {
     const db = new Database(path, durability);
     try {
       const state = () => db.one("PRAGMA synchronous")();
@@ -108,8 +108,8 @@ describe("migrate", () => {
   });
 });
 
-describe("a file that is looked at", () => {
-  test("may be missing, or empty", () => {
+describe("an inspected file", () => {
+  test("can be missing or empty", () => {
     inspectDatabase(path, [ONE]);
     expect(readdirSync(scratch.folder)).toEqual([]);
     writeFileSync(path, "");
@@ -151,7 +151,7 @@ describe("a file that is looked at", () => {
     ["that is cut off", () => writeFileSync(path, "SQLite format 3\0"), "cannot be read as a database"],
   ];
 
-  test.each(refused)("%s is refused, and stays as it is byte for byte", (_, make, message) => {
+  test.each(refused)("%s is rejected and unchanged", (_, make, message) => {
     make();
     const before = readFileSync(path);
     const error = thrown(() => inspectDatabase(path, [ONE]));
@@ -162,7 +162,7 @@ describe("a file that is looked at", () => {
     expect(readdirSync(scratch.folder)).toEqual(["test.db"]);
   });
 
-  test("of a newer version that ended in a crash is refused too: what stands in its WAL counts", () => {
+  test("of a newer version after a crash is rejected by its WAL", () => {
     const newer = new Database(scratch.path("newer.db"), "normal");
     migrate(newer, [ONE]);
     newer.execute("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -175,7 +175,7 @@ describe("a file that is looked at", () => {
     inspectDatabase(path, [ONE, TWO]);
   });
 
-  test("may stand at a path with characters that mean something in addresses", () => {
+  test("can have a path with characters that are special in URIs", () => {
     path = scratch.path("a #1 100%?.db");
     withDatabase((db) => migrate(db, [ONE]));
     inspectDatabase(path, [ONE]);

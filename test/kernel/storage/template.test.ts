@@ -54,7 +54,7 @@ function openAndClose(folder: string): string {
   return `${folder}/ninefold.db`;
 }
 
-test("the template is what the migrations make, down to sqlite_schema and all rows", () => {
+test("the template equals the result of the migrations, with sqlite_schema and all rows", () => {
   const path = scratch.path("migrated.db");
   const db = new Database(path, "normal");
   migrate(db, MIGRATIONS);
@@ -64,7 +64,7 @@ test("the template is what the migrations make, down to sqlite_schema and all ro
   expect(instanceIdIn(TEMPLATE)).toBe("");
 });
 
-test("every database that is copied from it has an instance id of its own, which later starts do not change", () => {
+test("every database copied from it has its own instance id, which later starts keep", () => {
   const paths = ["one", "two"].map((name) => openAndClose(scratch.path(name)));
   const ids = paths.map(instanceIdIn);
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}$/);
@@ -73,14 +73,14 @@ test("every database that is copied from it has an instance id of its own, which
   expect(instanceIdIn(paths[0] ?? "")).toBe(ids[0]);
 });
 
-test("a copy that a kill cut off is made again, and nothing is left behind", () => {
+test("a copy that was interrupted by a kill is made again without remains", () => {
   mkdirSync(scratch.path("folder"));
   writeFileSync(scratch.path("folder/ninefold.db.new"), "part of it");
   openAndClose(scratch.path("folder"));
   expect(readdirSync(scratch.path("folder")).sort()).toEqual(["master.key", "ninefold.db"]);
 });
 
-test("a copy that fails leaves nothing behind: the migrations make the database then", () => {
+test("a failed copy leaves nothing, and the migrations create the database", () => {
   copyTemplate(scratch.path("missing.db"), scratch.path("ninefold.db"), "full");
   expect(readdirSync(scratch.folder)).toEqual([]);
 });

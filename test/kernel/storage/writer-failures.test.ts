@@ -40,7 +40,7 @@ function write(value: number): Promise<number> {
 
 describe("a COMMIT that fails", () => {
   test.each<CommitFault>(["stays-open", "rolled-back"])(
-    "refuses the whole batch, leaves nothing, and recovers by itself (transaction %s)",
+    "rejects the whole batch, leaves nothing, and recovers by itself (transaction %s)",
     async (fault) => {
       await write(1);
       storage.db.fault = fault;
@@ -85,7 +85,7 @@ describe("a COMMIT that fails", () => {
     },
   );
 
-  test("is logged once, however long it lasts, and so is its end", async () => {
+  test("is logged once, and so is its end", async () => {
     storage.db.fault = "stays-open";
     for (let round = 0; round < 5; round += 1) await rejection(write(round));
     storage.db.fault = "none";
@@ -98,7 +98,7 @@ describe("a COMMIT that fails", () => {
     expect(storage.writer.stats.failures).toBe(5);
   });
 
-  test("takes back what the batch's hooks changed, the hooks first", async () => {
+  test("rolls back changes of hooks first", async () => {
     const undone: string[] = [];
     storage.writer.beforeCommit((tx) => tx.onRollback(() => undone.push("hook")));
     storage.db.fault = "stays-open";
@@ -113,7 +113,7 @@ describe("a COMMIT that fails", () => {
     storage.db.fault = "none";
   });
 
-  test("in a batch run with savepoints: nothing stays either", async () => {
+  test("leaves nothing of a batch with savepoints", async () => {
     storage.db.fault = "stays-open";
     const failing = storage.writer.submit((tx) => {
       remember(tx, 50);
@@ -131,7 +131,7 @@ describe("a COMMIT that fails", () => {
     expect(memory).toBe(0);
   });
 
-  test("for another reason than storage is a defect: refused with the error itself, logged, undone", async () => {
+  test("for another reason than storage is logged, rolled back, and rejects with the error", async () => {
     storage.db.execute("PRAGMA foreign_keys = ON");
     storage.db.execute(
       "CREATE TABLE children (parent INTEGER REFERENCES numbers (value) DEFERRABLE INITIALLY DEFERRED)",
@@ -149,7 +149,7 @@ describe("a COMMIT that fails", () => {
     expect(numbers()).toEqual([2]);
   });
 
-  test("a hook that throws refuses the batch and leaves nothing", async () => {
+  test("a hook that throws rejects the batch and leaves nothing", async () => {
     let broken = true;
     storage.writer.beforeCommit(() => {
       if (broken) throw new Error("broken hook");
@@ -215,27 +215,30 @@ describe("a statement that finds the disk full", () => {
     ],
   ];
 
-  test.each(units)("%s: the batch is refused with 503, nothing stays, writing resumes", async (_, shape) => {
-    await write(1);
-    limitPages(true);
-    const work = bulky(2);
-    const settled = await Promise.allSettled([
-      write(3),
-      storage.writer.submit((tx) => shape(tx, work)),
-      write(4),
-    ]);
-    expect(
-      settled.map((one) =>
-        one.status === "rejected" && one.reason instanceof ApiError ? one.reason.code : one,
-      ),
-    ).toEqual(["service_unavailable", "service_unavailable", "service_unavailable"]);
-    expect(storage.db.inTransaction).toBe(false);
-    expect(numbers()).toEqual([1]);
-    expect(memory).toBe(1);
-    limitPages(false);
-    await storage.writer.submit((tx) => shape(tx, work));
-    await write(3);
-    expect(numbers()).toEqual([1, 2, 3]);
-    expect(memory).toBe(6);
-  });
+  test.each(units)(
+    "%s: the batch is rejected with 503 and rolled back, and writing resumes",
+    async (_, shape) => {
+      await write(1);
+      limitPages(true);
+      const work = bulky(2);
+      const settled = await Promise.allSettled([
+        write(3),
+        storage.writer.submit((tx) => shape(tx, work)),
+        write(4),
+      ]);
+      expect(
+        settled.map((one) =>
+          one.status === "rejected" && one.reason instanceof ApiError ? one.reason.code : one,
+        ),
+      ).toEqual(["service_unavailable", "service_unavailable", "service_unavailable"]);
+      expect(storage.db.inTransaction).toBe(false);
+      expect(numbers()).toEqual([1]);
+      expect(memory).toBe(1);
+      limitPages(false);
+      await storage.writer.submit((tx) => shape(tx, work));
+      await write(3);
+      expect(numbers()).toEqual([1, 2, 3]);
+      expect(memory).toBe(6);
+    },
+  );
 });

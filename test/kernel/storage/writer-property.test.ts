@@ -131,7 +131,7 @@ function expectBatch(state: State, { units, fault }: Batch): { state: State; out
 
 const sorted = (map: ReadonlyMap<number, number>) => [...map].sort(([a], [b]) => a - b);
 
-test("rows, memory and what follows a commit are those of the units that got through, whatever fails where", async () => {
+test("rows, memory and effects after a commit match the successful units, whatever fails", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 4 }), async (batches) => {
       storage.db.fault = "none";

@@ -35,7 +35,7 @@ class Counter {
 }
 
 describe("group commit", () => {
-  test("units of one turn run in their order and share one commit", async () => {
+  test("units of one turn run in order and share a commit", async () => {
     const order: number[] = [];
     const units = Array.from({ length: 100 }, (_, index) =>
       storage.writer.submit((tx) => {
@@ -53,7 +53,7 @@ describe("group commit", () => {
     expect(numbers()).toHaveLength(100);
   });
 
-  test("a promise settles only when its unit is durable: another connection sees it", async () => {
+  test("a promise settles only after its unit is durable and visible to another connection", async () => {
     const { Database } = await import("../../../src/kernel/storage/database.ts");
     const other = new Database(storage.db.path, "normal");
     const count = other.number("SELECT count(*) AS n FROM numbers");
@@ -66,7 +66,7 @@ describe("group commit", () => {
     other.close();
   });
 
-  test("units of one batch see one time, and what the units before them wrote", async () => {
+  test("units of one batch share a time and see earlier writes", async () => {
     const count = storage.db.number("SELECT count(*) AS n FROM numbers");
     const seen = await Promise.all(
       [1, 2, 3].map((value) =>
@@ -84,7 +84,7 @@ describe("group commit", () => {
     ]);
   });
 
-  test("a unit handed in by a unit, or after a commit, runs in a batch of its own", async () => {
+  test("a unit submitted by a unit or after a commit runs in its own batch", async () => {
     let inner: Promise<number> | undefined;
     let after: Promise<number> | undefined;
     await storage.writer.submit((tx) => {
@@ -129,7 +129,7 @@ describe("group commit", () => {
 });
 
 describe("a unit that fails", () => {
-  test("before it wrote: nothing of it stays, the others commit, nothing is run twice", async () => {
+  test("before a write: nothing of it stays, the others commit, nothing runs twice", async () => {
     const counter = new Counter();
     let runs = 0;
     const units = [1, 2, 3].map((value) =>
@@ -151,7 +151,7 @@ describe("a unit that fails", () => {
     expect(storage.writer.stats).toEqual({ commits: 1, units: 3, failures: 0, failing: null });
   });
 
-  test("after it wrote: the batch is run again with savepoints, in memory too, and commits once", async () => {
+  test("after a write: the batch runs again with savepoints and commits once", async () => {
     const counter = new Counter();
     const runs: number[] = [];
     const settled = await Promise.allSettled(
@@ -184,7 +184,7 @@ describe("a unit that fails", () => {
     expect(numbers()).toEqual([1, 2]);
   });
 
-  test("undoes its changes in memory the latest first", async () => {
+  test("undoes its changes in memory in reverse order", async () => {
     const undone: number[] = [];
     await rejection(
       storage.writer.submit((tx) => {
@@ -195,7 +195,7 @@ describe("a unit that fails", () => {
     expect(undone).toEqual([3, 2, 1]);
   });
 
-  test("is not followed by what it put off until after the commit", async () => {
+  test("does not run its effects after the commit", async () => {
     const ran: string[] = [];
     const failing = storage.writer.submit((tx) => {
       tx.afterCommit(() => ran.push("failed unit"));
@@ -210,7 +210,7 @@ describe("a unit that fails", () => {
     expect(ran).toEqual(["fine unit, in transaction: false"]);
   });
 
-  test("a defect after the commit is logged and stops nobody", async () => {
+  test("an error after the commit is logged and affects no other", async () => {
     const ran: string[] = [];
     await storage.writer.submit((tx) => {
       tx.afterCommit(() => {
@@ -222,7 +222,7 @@ describe("a unit that fails", () => {
     expect(storage.log.messages("error")).toEqual(["defect after a commit"]);
   });
 
-  test("a unit that returns a promise is refused, whatever it wrote", async () => {
+  test("a unit that returns a promise is rejected", async () => {
     const work = async (tx: Tx): Promise<number> => {
       insert(tx, 1);
       return 1;
@@ -263,14 +263,14 @@ describe("tx.attempt", () => {
     [true, false],
     [false, true],
     [true, true],
-  ])("a failing part alone is taken back (wrote before: %p, inside: %p)", async (before, inside) => {
+  ])("rolls back only a failing part (wrote before: %p, inside: %p)", async (before, inside) => {
     const counter = new Counter();
     expect(await unitWithFailingPart(counter, before, inside)).toBe("Error: part failed");
     expect(numbers()).toEqual(before ? [1, 3] : [3]);
     expect(counter.value).toBe(101);
   });
 
-  test("a part that succeeds stays and gives its value", async () => {
+  test("keeps a successful part and returns its value", async () => {
     const counter = new Counter();
     const value = await storage.writer.submit((tx) =>
       tx.attempt(() => {
@@ -284,7 +284,7 @@ describe("tx.attempt", () => {
     expect(counter.value).toBe(5);
   });
 
-  test("nested parts: an outer failure takes the inner success back, an inner failure leaves the outer", async () => {
+  test("nested parts: an outer failure rolls back the inner success, an inner failure keeps the outer", async () => {
     const counter = new Counter();
     const quietly = (run: () => void): void => {
       try {
@@ -320,7 +320,7 @@ describe("tx.attempt", () => {
     expect(counter.value).toBe(20);
   });
 
-  test("a part's failure that the unit lets through fails the unit, and no other", async () => {
+  test("an uncaught failure of a part fails only its unit", async () => {
     const counter = new Counter();
     const failing = storage.writer.submit((tx) => {
       counter.add(tx, 1);
@@ -341,7 +341,7 @@ describe("tx.attempt", () => {
   });
 });
 
-describe("bounds", () => {
+describe("limits", () => {
   test("a batch holds at most UNITS_PER_BATCH_MAX units", async () => {
     const submitMany = (count: number) =>
       Promise.all(Array.from({ length: count }, () => storage.writer.submit(() => {})));
@@ -352,7 +352,7 @@ describe("bounds", () => {
     expect(storage.writer.stats.units).toBe(2 * UNITS_PER_BATCH_MAX + 1);
   });
 
-  test("past UNITS_QUEUED_MAX waiting units the next is refused with 503; the others are not", async () => {
+  test("above UNITS_QUEUED_MAX waiting units the next is rejected with 503", async () => {
     const waiting = Array.from({ length: UNITS_QUEUED_MAX }, (_, index) =>
       storage.writer.submit(() => index),
     );
@@ -365,7 +365,7 @@ describe("bounds", () => {
     expect(await storage.writer.submit(() => "again")).toBe("again");
   });
 
-  test("close commits what is queued and refuses what comes later", async () => {
+  test("close commits queued units and rejects later ones", async () => {
     const queued = Array.from({ length: UNITS_PER_BATCH_MAX + 5 }, (_, index) =>
       storage.writer.submit((tx) => insert(tx, index)),
     );

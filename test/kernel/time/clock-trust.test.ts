@@ -64,14 +64,14 @@ test("a smaller jump changes nothing", async () => {
   expect(await purgesAfter(JUMP_MS_MAX)).toBeGreaterThanOrEqual(5);
 });
 
-test("a jump that is undone ends the wait", async () => {
+test("undoing a jump ends the wait", async () => {
   bench.storage.clock.setWall(400 * DAY);
   expect(bench.scheduler.clockTrust.isTrusted).toBe(false);
   await bench.advance(90_000);
   expect(await purgesAfter(-400 * DAY)).toBeGreaterThanOrEqual(5);
 });
 
-test("another jump begins another hour", async () => {
+test("another jump starts another hour", async () => {
   expect(await purgesAfter(400 * DAY)).toBe(0);
   expect(await purgesAfter(-200 * DAY)).toBe(0);
 });

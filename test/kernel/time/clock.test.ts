@@ -13,14 +13,14 @@ import { rejection } from "../support.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 describe("manual clock", () => {
-  test("stands still until it is told to move, and starts at the real time by default", async () => {
+  test("stands still until it advances, and starts at the real time by default", async () => {
     const clock = new ManualClock(1_000);
     await realDelay(5);
     expect(clock.now()).toBe(1_000);
     expect(Math.abs(new ManualClock().now() - Date.now())).toBeLessThan(1_000);
   });
 
-  test("runs what falls due in the order of time, each at its own time", async () => {
+  test("runs due work in order, each at its own time", async () => {
     const clock = new ManualClock(1_000);
     const ran: [string, number][] = [];
     const note = (name: string) => () => {
@@ -42,7 +42,7 @@ describe("manual clock", () => {
     expect(ran.at(-1)).toEqual(["at 1501", 1_501]);
   });
 
-  test("what was due before now runs at the next advance, even by 0, without time going back", async () => {
+  test("runs overdue work at the next advance, even by 0, without going back", async () => {
     const clock = new ManualClock(1_000);
     const ran: number[] = [];
     clock.at(10, () => ran.push(clock.now()));
@@ -52,7 +52,7 @@ describe("manual clock", () => {
     expect(ran).toEqual([1_000]);
   });
 
-  test("waits for tracked work before it moves on", async () => {
+  test("waits for tracked work before it continues", async () => {
     const clock = new ManualClock(0);
     const events: string[] = [];
     const work = async () => {
@@ -65,7 +65,7 @@ describe("manual clock", () => {
     expect(events).toEqual(["work ended at 10", "timer at 20"]);
   });
 
-  test("work that tracks further work is waited for to its end; work that fails holds nothing up", async () => {
+  test("waits for nested tracked work; failing work blocks nothing", async () => {
     const clock = new ManualClock(0);
     const events: string[] = [];
     const second = async () => {
@@ -83,7 +83,7 @@ describe("manual clock", () => {
     expect(events).toEqual(["second at 10", "timer"]);
   });
 
-  test("timers set during an advance run within it when they fall due", async () => {
+  test("runs timers that are set during an advance within it when they are due", async () => {
     const clock = new ManualClock(0);
     const ran: number[] = [];
     const again = () => {
@@ -97,7 +97,7 @@ describe("manual clock", () => {
     expect(ran).toEqual([10, 20, 30, 40]);
   });
 
-  test("a timer set for now by another one runs in the same moment", async () => {
+  test("runs a timer set for now by another one at the same time", async () => {
     const clock = new ManualClock(0);
     const ran: string[] = [];
     clock.at(10, () => {
@@ -110,7 +110,7 @@ describe("manual clock", () => {
     expect(ran).toEqual(["first", "second", "nested"]);
   });
 
-  test("equal times run in the order of their setting", async () => {
+  test("runs equal times in the order in which they were set", async () => {
     const clock = new ManualClock(0);
     const ran: number[] = [];
     for (let index = 0; index < 50; index += 1) clock.at(5, () => ran.push(index));
@@ -118,7 +118,7 @@ describe("manual clock", () => {
     expect(ran).toEqual(Array.from({ length: 50 }, (_, index) => index));
   });
 
-  test("a cancelled timer never runs, also when another one of the same moment cancels it", async () => {
+  test("never runs a cancelled timer, also if another one of the same time cancels it", async () => {
     const clock = new ManualClock(0);
     const ran: string[] = [];
     const cancelled = clock.at(5, () => ran.push("cancelled before"));
@@ -134,7 +134,7 @@ describe("manual clock", () => {
     expect(ran).toEqual(["canceller"]);
   });
 
-  test("a wall clock that is set takes along what waits for it, and nothing that waits for a time to pass", async () => {
+  test("setting the wall clock moves what waits for it, but no durations", async () => {
     const clock = new ManualClock(10_000);
     const ran: [string, number][] = [];
     const note = (name: string) => () => {
@@ -162,7 +162,7 @@ describe("manual clock", () => {
     ]);
   });
 
-  test("advances queue up behind each other", async () => {
+  test("advances run one after another", async () => {
     const clock = new ManualClock(0);
     const seen: number[] = [];
     clock.at(15, () => clock.track(realDelay(5).then(() => seen.push(clock.now()))));
@@ -171,7 +171,7 @@ describe("manual clock", () => {
     expect(seen).toEqual([15]);
   });
 
-  test("a timer that throws fails its advance and no later one", async () => {
+  test("a timer that throws fails only its advance", async () => {
     const clock = new ManualClock(0);
     clock.at(5, () => {
       throw new Error("broken timer");
@@ -196,7 +196,7 @@ describe("system clock", () => {
     setSystemTime();
   });
 
-  test("tells the wall clock's time in whole milliseconds", () => {
+  test("returns the wall clock's time in whole milliseconds", () => {
     const before = Date.now();
     const now = createSystemClock().now();
     expect(Number.isInteger(now)).toBe(true);
@@ -204,7 +204,7 @@ describe("system clock", () => {
     expect(now - before).toBeLessThan(1_000);
   });
 
-  test("runs timers in order, never early, and none that was cancelled", async () => {
+  test("runs timers in order, never early, and no cancelled ones", async () => {
     const clock = createSystemClock();
     const start = clock.now();
     const ran: [string, boolean][] = [];
@@ -220,7 +220,7 @@ describe("system clock", () => {
     ]);
   });
 
-  test("what is already past runs in a later turn, not within the call", async () => {
+  test("runs overdue timers in a later turn, not within the call", async () => {
     const clock = createSystemClock();
     let ran = false;
     clock.at(clock.now() - 5_000, () => {
@@ -231,7 +231,7 @@ describe("system clock", () => {
     expect(ran).toBe(true);
   });
 
-  test("delays beyond the 24.8 days of setTimeout do not fire at once", async () => {
+  test("supports delays beyond the 24.8 days of setTimeout", async () => {
     const clock = createSystemClock();
     const asked = spyOn(globalThis, "setTimeout");
     let fired = 0;
@@ -246,7 +246,7 @@ describe("system clock", () => {
     for (const cancel of cancels) cancel();
   });
 
-  test("a timer of 30 days is looked at twice a second, and runs on the thirtieth", () => {
+  test("checks a timer of 30 days twice a second, and runs it on the thirtieth", () => {
     const start = Date.UTC(2026, 0, 1);
     setSystemTime(start);
     let look: () => void = () => {};
@@ -268,7 +268,7 @@ describe("system clock", () => {
     expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(WALL_CHECK_MS));
   });
 
-  test("a wall clock that jumps forward makes nothing more than a second late, whatever was waited for", async () => {
+  test("delays nothing for more than a second after the wall clock jumps forward", async () => {
     const clock = createSystemClock();
     const start = Date.now();
     let ranAfter = Number.POSITIVE_INFINITY;
@@ -282,7 +282,7 @@ describe("system clock", () => {
     expect(ranAfter).toBeLessThan(WALL_CHECK_MS + 200);
   });
 
-  test("a wall clock that is set is noticed by itself within a second, and at once by whoever looks", async () => {
+  test("notices within a second that the wall clock was set, and immediately at a read", async () => {
     const wall = settableWall();
     const clock = createSystemClock();
     const seen: [number, number][] = [];
@@ -304,7 +304,7 @@ describe("system clock", () => {
     expect(seen).toHaveLength(2);
   });
 
-  test("a clock that is slewed was not set", () => {
+  test("does not treat slewing as a set clock", () => {
     const wall = settableWall();
     const clock = createSystemClock();
     const seen: number[] = [];
@@ -331,7 +331,7 @@ describe("system clock", () => {
     expect(ran).toEqual(["after", "look", "at"]);
   });
 
-  test("a callback that throws does not take the timers after it along", () => {
+  test("a callback that throws does not affect later timers", () => {
     let look: () => void = () => {};
     spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void) => {
       look = run;
@@ -353,7 +353,7 @@ describe("system clock", () => {
 });
 
 describe("real time", () => {
-  test("monotonicMs never goes back; realTimeout can be cancelled", async () => {
+  test("monotonicMs never decreases; realTimeout can be cancelled", async () => {
     const before = monotonicMs();
     let ran = false;
     const cancel = realTimeout(1, () => {
@@ -366,7 +366,7 @@ describe("real time", () => {
   });
 });
 
-test("the system's clock notices that the process was stopped for more than a minute, and no shorter stop", () => {
+test("the system clock notices that the process was stopped for more than a minute, but no shorter stop", () => {
   const clock = createSystemClock();
   const end = clock.onWallSet(() => undefined);
   const [startedAt, wall] = [performance.now(), Date.now()];

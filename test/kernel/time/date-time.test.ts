@@ -43,11 +43,11 @@ describe("a date-time", () => {
     ["1760000000", "a number"],
     ["tomorrow", "a word"],
     ["", "nothing"],
-  ])("%j is none: %s", (text) => {
+  ])("%j is invalid: %s", (text) => {
     expect(parseDateTime(text)).toBe(null);
   });
 
-  test("written by this server is read as the moment that it was", () => {
+  test("written by this server is read as the same instant", () => {
     const times = fc.date({
       min: new Date(0),
       max: new Date("9999-12-31T23:59:59.999Z"),

@@ -8,14 +8,14 @@ function runDue(heap: TimerHeap, now: number): void {
 }
 
 describe("timer heap", () => {
-  test("an empty heap has nothing due", () => {
+  test("has nothing due if it is empty", () => {
     const heap = new TimerHeap();
     expect(heap.size).toBe(0);
     expect(heap.earliest()).toBeUndefined();
     expect(heap.takeDue(Number.MAX_SAFE_INTEGER)).toBeUndefined();
   });
 
-  test("gives back the earliest first, equal times in the order of insertion", () => {
+  test("returns the earliest first, equal times in the order of insertion", () => {
     const heap = new TimerHeap();
     const ran: string[] = [];
     for (const [due, name] of [
@@ -37,7 +37,7 @@ describe("timer heap", () => {
     expect(heap.earliest()).toBe(30);
   });
 
-  test("a hundred entries of one time keep their order", () => {
+  test("keeps the order of a hundred entries of one time", () => {
     const heap = new TimerHeap();
     const ran: number[] = [];
     for (let index = 0; index < 100; index += 1) heap.push(7, () => ran.push(index));
@@ -45,7 +45,7 @@ describe("timer heap", () => {
     expect(ran).toEqual(Array.from({ length: 100 }, (_, index) => index));
   });
 
-  test("a cancelled entry never runs; cancelling again, or after it was taken out, changes nothing", () => {
+  test("never returns a cancelled entry; cancelling twice changes nothing", () => {
     const heap = new TimerHeap();
     const ran: number[] = [];
     const first = heap.push(1, () => ran.push(1));
@@ -63,7 +63,7 @@ describe("timer heap", () => {
     expect(heap.size).toBe(0);
   });
 
-  test("memory follows the live entries: what was cancelled is let go of", async () => {
+  test("releases cancelled entries", async () => {
     const heap = new TimerHeap();
     // Made and cancelled in a function of its own: nothing but the heap may hold them afterwards.
     const made = (() => {

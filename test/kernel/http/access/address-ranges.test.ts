@@ -36,7 +36,7 @@ describe("ranges of addresses", () => {
     expect(AddressRanges.parse([]).includes("203.0.113.9")).toBe(false);
   });
 
-  test("are told in one spelling, packed or not", () => {
+  test("have one notation", () => {
     const texts = ["203.0.113.9/32", "203.0.113.0/24", "2001:DB8:0::1/128", "::ffff:10.0.0.0/104", "::/0"];
     const { packed } = AddressRanges.parse(texts);
     expect(AddressRanges.of(packed).texts).toEqual([
@@ -49,13 +49,13 @@ describe("ranges of addresses", () => {
   });
 
   test.each(["", "x", "10", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8", "010.0.0.1", "1.2.3"])(
-    "%p is none",
+    "%p is invalid",
     (text) => {
       expect(() => AddressRanges.parse([text])).toThrow(StartupError);
     },
   );
 
-  test("cover those that lie within them, and no others", () => {
+  test("cover exactly the addresses within them", () => {
     const covers = (own: string[], others: string[]) =>
       AddressRanges.parse(own).covers(AddressRanges.parse(others));
     expect(covers(["10.0.0.0/8", "::1"], ["10.1.0.0/16", "10.2.3.4", "::1"])).toBe(true);

@@ -30,7 +30,7 @@ describe("a range", () => {
     "1.2.3.256",
     "10.0.0.0 /8",
     "[::1]",
-  ])("%p is none, and the start says so", (text) => {
+  ])("%p is rejected at the start", (text) => {
     const error = thrown(() => parseRange(text));
     expect(error).toBeInstanceOf(StartupError);
     expect(String(error)).toContain(`"${text}" is not an address or a range such as 10.0.0.0/8.`);

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 
 describe("attempt limiter", () => {
-  test("lets the limit pass, and tells the next one the whole seconds until it may", async () => {
+  test("allows attempts up to the limit, and returns the whole seconds until the next", async () => {
     expect(limiter.take("a")).toBe(0);
     await clock.advance(10_000);
     expect([limiter.take("a"), limiter.take("a")]).toEqual([0, 0]);
@@ -22,7 +22,7 @@ describe("attempt limiter", () => {
     expect(limiter.take("a")).toBe(3_589);
   });
 
-  test("slides: each attempt comes back an hour after it was made, with no burst at a window's edge", async () => {
+  test("has a sliding window: each attempt expires an hour after it was made", async () => {
     limiter.take("a");
     await clock.advance(HOUR / 2);
     limiter.take("a");
@@ -37,7 +37,7 @@ describe("attempt limiter", () => {
     expect([limiter.take("a"), limiter.take("a"), limiter.take("a")]).toEqual([0, 0, 1_800]);
   });
 
-  test("what was refused does not count: waiting as told is enough", async () => {
+  test("does not count rejected attempts", async () => {
     for (let index = 0; index < 3; index += 1) limiter.take("a");
     for (let index = 0; index < 50; index += 1) {
       await clock.advance(60_000);
@@ -47,7 +47,7 @@ describe("attempt limiter", () => {
     expect(limiter.take("a")).toBe(0);
   });
 
-  test("a wall clock that is set neither shuts anyone out for longer nor lets anyone in earlier", async () => {
+  test("is not affected by changes of the wall clock", async () => {
     for (let index = 0; index < 3; index += 1) limiter.take("a");
     clock.setWall(-24 * HOUR);
     expect(limiter.take("a")).toBe(3_600);
@@ -57,13 +57,13 @@ describe("attempt limiter", () => {
     expect(limiter.take("a")).toBe(0);
   });
 
-  test("addresses are counted apart", () => {
+  test("counts addresses separately", () => {
     for (let index = 0; index < 3; index += 1) limiter.take("a");
     expect(limiter.take("a")).toBe(3_600);
     expect(limiter.take("b")).toBe(0);
   });
 
-  test("at ATTEMPT_KEYS_MAX addresses every one is remembered; one more and the one that was longest quiet is not", () => {
+  test("remembers ATTEMPT_KEYS_MAX addresses and drops the least recently used above it", () => {
     limiter = new AttemptLimiter(clock, 1, HOUR);
     for (let index = 0; index < ATTEMPT_KEYS_MAX; index += 1) limiter.take(`address ${index}`);
     expect(limiter.take("address 0")).toBe(3_600);
@@ -72,7 +72,7 @@ describe("attempt limiter", () => {
     expect(limiter.take("address 0")).toBe(0);
   });
 
-  test("the order of forgetting is that of the last attempt that was let pass", async () => {
+  test("drops addresses in the order of their last allowed attempt", async () => {
     limiter = new AttemptLimiter(clock, 2, HOUR, 2);
     limiter.take("a");
     limiter.take("b");
@@ -82,7 +82,7 @@ describe("attempt limiter", () => {
     expect([limiter.take("b"), limiter.take("b")]).toEqual([0, 0]);
   });
 
-  test("an address that comes again, with the memory full, costs no other its place", () => {
+  test("a known address does not displace another if the memory is full", () => {
     limiter = new AttemptLimiter(clock, 2, HOUR, 2);
     limiter.take("a");
     limiter.take("b");
@@ -91,7 +91,7 @@ describe("attempt limiter", () => {
   });
 });
 
-test("on a test clock, which stands until it is moved, real time counts as well", async () => {
+test("real time also counts on a test clock", async () => {
   const still = new AttemptLimiter(limitClock(clock, false), 1, 20);
   const running = new AttemptLimiter(limitClock(clock, true), 1, 20);
   for (const one of [still, running]) expect([one.take("a"), one.take("a")]).toEqual([0, 1]);
@@ -101,7 +101,7 @@ test("on a test clock, which stands until it is moved, real time counts as well"
   expect(still.wait("a")).toBe(0);
 });
 
-test("an attempt that came to nothing is given back", () => {
+test("an attempt without an effect is returned", () => {
   limiter = new AttemptLimiter(clock, 1, HOUR);
   expect(limiter.take("a")).toBe(0);
   limiter.release("a");

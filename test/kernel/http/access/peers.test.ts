@@ -41,7 +41,7 @@ describe("the client's address without trusted proxies is the socket's", () => {
   });
 });
 
-test("an X-Forwarded-For of an address that is no trusted proxy is reported once", () => {
+test("an X-Forwarded-For of an untrusted address is reported once", () => {
   const kept = new KeptLog();
   const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] }, kept);
   const request = new Request("http://localhost/", { headers: { "x-forwarded-for": "198.51.100.7" } });
@@ -55,7 +55,7 @@ test("an X-Forwarded-For of an address that is no trusted proxy is reported once
   ]);
 });
 
-describe("behind trusted proxies it is the last address that is none of theirs", () => {
+describe("behind trusted proxies it is the last address that is not trusted", () => {
   const PROXIES = ["10.0.0.0/8", "192.0.2.1", "2001:db8:1::/48"];
 
   test.each([
@@ -82,23 +82,23 @@ describe("behind trusted proxies it is the last address that is none of theirs",
     expect(addressOf(PROXIES, socket, forwarded)).toBe(expected);
   });
 
-  test("a range written in the mapped form covers the IPv4 addresses that it stands for", () => {
+  test("a range in the mapped form covers its IPv4 addresses", () => {
     expect(addressOf(["::ffff:10.0.0.0/104"], "10.1.2.3", "198.51.100.7")).toBe("198.51.100.7");
     expect(addressOf(["::ffff:10.0.0.1"], "::ffff:10.0.0.1", "198.51.100.7")).toBe("198.51.100.7");
     expect(addressOf(["::ffff:10.0.0.0/104"], "11.1.2.3", "198.51.100.7")).toBe("11.1.2.3");
   });
 
-  test("everyone can be trusted", () => {
+  test("all addresses can be trusted", () => {
     expect(addressOf(["0.0.0.0/0", "::/0"], "203.0.113.9", "1.1.1.1, 2.2.2.2")).toBe("1.1.1.1");
   });
 });
 
-test("what is no range among the trusted proxies ends the start", () => {
+test("an invalid range of trusted proxies fails the start", () => {
   const error = thrown(() => new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/33"] }, log));
   expect(error).toBeInstanceOf(StartupError);
 });
 
-describe("the own origin", () => {
+describe("the server's origin", () => {
   function originOf(url: string, given: { host?: string; proto?: string; socket?: string } = {}): string {
     const headers = new Headers();
     if (given.host !== undefined) headers.set("host", given.host);
@@ -128,7 +128,7 @@ describe("the own origin", () => {
     expect(originOf("http://asked.example.com/v1/catch", given)).toBe(expected);
   });
 
-  test("is the public one, whatever the request says; of a request without a socket, too", () => {
+  test("is --public-url regardless of the request, also without a socket", () => {
     const peers = new Peers(
       { ...LISTENING, publicUrl: "https://n.example.com", trustProxy: ["0.0.0.0/0"] },
       log,

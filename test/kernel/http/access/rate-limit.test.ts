@@ -21,7 +21,7 @@ function drain(key: string, capacity: number, perMinute: number, times: number):
 }
 
 describe("token bucket", () => {
-  test("starts full: its capacity and no more at once", () => {
+  test("starts full: allows its capacity at once", () => {
     expect(limiter.take("a", 60, 60)).toEqual({
       allowed: true,
       limit: 60,
@@ -39,7 +39,7 @@ describe("token bucket", () => {
     });
   });
 
-  test("refills continuously: a token a second at 60 a minute, not sixty at the minute's end", async () => {
+  test("refills continuously: a token per second at 60 a minute", async () => {
     expect(drain("a", 60, 60, 61)).toBe(60);
     await clock.advance(999);
     expect(limiter.take("a", 60, 60).allowed).toBe(false);
@@ -52,14 +52,14 @@ describe("token bucket", () => {
     expect(drain("a", 60, 60, 5)).toBe(1);
   });
 
-  test("never holds more than its capacity", async () => {
+  test("never has more than its capacity", async () => {
     expect(drain("a", 15, 10, 5)).toBe(5);
     await clock.advance(60 * 60 * 1000);
     expect(limiter.take("a", 15, 10).remaining).toBe(14);
     expect(drain("a", 15, 10, 100)).toBe(14);
   });
 
-  test("burst and rate are separate figures: 15 at once, then one every six seconds at 10 a minute", async () => {
+  test("has separate burst and rate: 15 at once, then one every six seconds at 10 a minute", async () => {
     expect(drain("a", 15, 10, 30)).toBe(15);
     const refused = limiter.take("a", 15, 10);
     expect(refused).toEqual({
@@ -77,19 +77,19 @@ describe("token bucket", () => {
     expect(limiter.take("a", 15, 10).allowed).toBe(true);
   });
 
-  test("a refused request takes nothing", async () => {
+  test("a rejected request takes nothing", async () => {
     expect(drain("a", 60, 60, 1_000)).toBe(60);
     await clock.advance(60_000);
     expect(drain("a", 60, 60, 1_000)).toBe(60);
   });
 
-  test("keys have buckets of their own", () => {
+  test("keys have separate buckets", () => {
     expect(drain("a", 3, 3, 10)).toBe(3);
     expect(drain("b", 3, 3, 10)).toBe(3);
     expect(limiter.size).toBe(2);
   });
 
-  test("a wall clock that was set back neither gives nor takes, and does not stop the refill", async () => {
+  test("a wall clock that is set back does not change the level or stop the refill", async () => {
     expect(drain("a", 60, 60, 50)).toBe(50);
     clock.setWall(-60 * 60 * 1000);
     expect(limiter.take("a", 60, 60)).toMatchObject({ allowed: true, remaining: 9 });
@@ -99,22 +99,22 @@ describe("token bucket", () => {
 });
 
 describe("a change of tier", () => {
-  test("upwards refills at the new rate from where the bucket stands; it does not jump", async () => {
+  test("upwards refills at the new rate from the current level", async () => {
     expect(drain("a", 60, 60, 60)).toBe(60);
     expect(limiter.take("a", 600, 600)).toMatchObject({ allowed: false, limit: 600, remaining: 0 });
     await clock.advance(1_000);
     expect(drain("a", 600, 600, 100)).toBe(10);
   });
 
-  test("downwards cuts to the new capacity", () => {
+  test("downwards reduces the level to the new capacity", () => {
     expect(drain("a", 600, 600, 10)).toBe(10);
     expect(limiter.take("a", 60, 60)).toMatchObject({ limit: 60, remaining: 59 });
     expect(drain("a", 60, 60, 600)).toBe(59);
   });
 });
 
-describe("figures", () => {
-  test("property: after Retry-After one token is there, not a second earlier, and the bucket is full at the reset", async () => {
+describe("response headers", () => {
+  test("property: exactly after Retry-After one token is available, and the bucket is full at the reset", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 2_000 }),
@@ -150,8 +150,8 @@ describe("figures", () => {
   });
 });
 
-describe("bound", () => {
-  test("at RATE_BUCKETS_MAX every bucket is kept; one more and the oldest is forgotten", () => {
+describe("limit", () => {
+  test("keeps RATE_BUCKETS_MAX buckets and drops the oldest above it", () => {
     for (let index = 0; index < RATE_BUCKETS_MAX; index += 1) limiter.take(`key ${index}`, 2, 2);
     expect(limiter.size).toBe(RATE_BUCKETS_MAX);
     expect(limiter.take("key 0", 2, 2)).toMatchObject({ allowed: true, remaining: 0 });
@@ -163,7 +163,7 @@ describe("bound", () => {
     expect(limiter.take("key 0", 2, 2).remaining).toBe(1);
   });
 
-  test("buckets that are full again go first, and one that is not never goes for them", async () => {
+  test("drops full buckets first", async () => {
     limiter = new RateLimiter(clock, 10);
     // Full again only after 90 s: 15 tokens at 10 a minute.
     expect(drain("slow", 15, 10, 15)).toBe(15);
@@ -175,7 +175,7 @@ describe("bound", () => {
     expect(drain("slow", 15, 10, 30)).toBe(10);
   });
 
-  test("an account with many buckets removes its own, and nobody else's", () => {
+  test("an account with many buckets displaces only its own", () => {
     limiter = new RateLimiter(clock, 1_000);
     const [few, many] = [1, 2];
     for (let index = 0; index < 100; index += 1) limiter.take(`key ${index}`, 2, 2, 0, few);
@@ -186,7 +186,7 @@ describe("bound", () => {
     }
   });
 
-  test("accounts with one bucket each share the space: the oldest go first", () => {
+  test("accounts with one bucket each share the space, and the oldest are dropped first", () => {
     limiter = new RateLimiter(clock, 1_000);
     for (let account = 0; account < 3_000; account += 1) limiter.take("key", 2, 2, 0, account);
     expect(limiter.size).toBeLessThanOrEqual(1_000);

@@ -39,12 +39,12 @@ async function fill(): Promise<number> {
   return count;
 }
 
-describe("what an account has kept for nothing", () => {
-  test("is bounded by its tier: a day of usual answers at its pace", () => {
+describe("responses that an account stores free of charge", () => {
+  test("are limited by its tier: a day of usual responses at its rate", () => {
     expect(BOUND).toBe(24 * 60 * FREE_RESPONSE_BYTES);
   });
 
-  test("past the bound a free request under a new key is refused before it is done, and may be sent without one", async () => {
+  test("above the limit a free request with a new key is rejected before its work, and accepted without a key", async () => {
     const filled = await fill();
     expect(await perform(FREE, "one more")).toBe("rate_limit_exceeded");
     expect(runs).toBe(filled);
@@ -54,7 +54,7 @@ describe("what an account has kept for nothing", () => {
     expect(await perform(FREE, "of another account", answering(1), 2)).toEqual({ text: "x" });
   });
 
-  test("past the bound repeats still get their answers, and what is paid is kept as ever", async () => {
+  test("above the limit repeats get their responses, and paid responses are stored", async () => {
     await fill();
     const done = runs;
     expect(await perform(FREE, "fill 1")).toMatchObject({ replayed: { status: 200 } });
@@ -63,7 +63,7 @@ describe("what an account has kept for nothing", () => {
     expect(runs).toBe(done + 1);
   });
 
-  test("past the bound refusals are no longer kept: a repeat is refused anew", async () => {
+  test("above the limit rejections are not stored: a repeat is evaluated again", async () => {
     const refusing = (): object => {
       runs += 1;
       throw new ApiError("validation_error", "no");
@@ -78,7 +78,7 @@ describe("what an account has kept for nothing", () => {
     expect(bench.balance).toBe(100);
   });
 
-  test("past the bound a refusal that was paid for is kept all the same", async () => {
+  test("above the limit a paid rejection is stored", async () => {
     await fill();
     const missing = (): object => {
       throw new ApiError("not_found", "nobody");
@@ -88,7 +88,7 @@ describe("what an account has kept for nothing", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("counts what gave its price back, and refuses more of it before the network is used", async () => {
+  test("count refunded requests, and reject more of them before the network is used", async () => {
     let calls = 0;
     const phases: AcrossNetwork<null, null, object> = {
       claim: () => null,
@@ -110,7 +110,7 @@ describe("what an account has kept for nothing", () => {
     expect(bench.balance).toBe(100);
   });
 
-  test("is forgotten when its answers are", async () => {
+  test("are reset when the responses expire", async () => {
     await fill();
     await bench.storage.clock.advance(24 * HOUR_MS);
     expect(await perform(FREE, "too early")).toBe("rate_limit_exceeded");
@@ -120,7 +120,7 @@ describe("what an account has kept for nothing", () => {
     expect(bench.storage.rows("SELECT 1 FROM free_answers")).toHaveLength(1);
   });
 
-  test("an account without limits has no bound, and nothing is counted", async () => {
+  test("are not counted for an account without limits", async () => {
     const caller = callerOf(1);
     const operator = { ...caller, account: { ...caller.account, tier: "unlimited" as const } };
     for (let bytes = 0; bytes < 2 * BOUND; bytes += 100_000) {
@@ -131,7 +131,7 @@ describe("what an account has kept for nothing", () => {
   });
 });
 
-describe("the length of a refusal", () => {
+describe("the length of a rejection", () => {
   const refusing = (length: number) => (): object => {
     throw new ApiError("validation_error", "x".repeat(length));
   };
@@ -141,7 +141,7 @@ describe("the length of a refusal", () => {
     request_id: "request-1",
   }).length;
 
-  test(`${REJECTION_BYTES_MAX} bytes are kept, one more is not`, async () => {
+  test(`${REJECTION_BYTES_MAX} bytes are stored, one more is not`, async () => {
     await perform(CHARGED, "short", refusing(REJECTION_BYTES_MAX - around));
     expect(bench.stored).toBe(1);
     await perform(CHARGED, "long", refusing(REJECTION_BYTES_MAX - around + 1));

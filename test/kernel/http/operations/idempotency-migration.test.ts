@@ -54,7 +54,7 @@ async function readBy(caller: Caller, key: string): Promise<string | null> {
   return found instanceof ReplayedResponse ? found.response.text : null;
 }
 
-test("what was kept before is still answered, in the project of the credential that it was kept for", async () => {
+test("earlier responses are still returned, in the project of their credential", async () => {
   await managedKey(5, 3);
   await managedKey(6, null);
   await keep("of the account", "platform:1");

@@ -34,8 +34,8 @@ async function hang(phases: Partial<Phases> = {}, key: string | null = "key", op
 
 const restart = async (): Promise<void> => bench.start().refundAbandoned((ref) => callerOf(ref).account);
 
-describe("a claim whose server was killed", () => {
-  test("is given back by the next start, once", async () => {
+describe("a claim of a killed server", () => {
+  test("is refunded once by the next start", async () => {
     await hang();
     expect({ balance: bench.balance, open: open() }).toEqual({ balance: 99, open: 1 });
     await restart();
@@ -45,7 +45,7 @@ describe("a claim whose server was killed", () => {
     expect(bench.charger.booked).toEqual([`charge ${CHARGED.name}`, `refund ${CHARGED.name}`]);
   });
 
-  test("however many there are", async () => {
+  test("also if there are many", async () => {
     bench.charger.balances.set(1, 1_000);
     for (let count = 0; count < 250; count += 1) await hang({}, `key ${count}`);
     expect(bench.balance).toBe(750);
@@ -53,7 +53,7 @@ describe("a claim whose server was killed", () => {
     expect({ balance: bench.balance, open: open() }).toEqual({ balance: 1_000, open: 0 });
   });
 
-  test("is let go with its outcome: an answer, a refusal, a price given back", async () => {
+  test("is closed with its outcome: a response, a rejection, a refund", async () => {
     const across = (key: string, phases: Partial<Phases> = {}) =>
       outcomeOf(bench.performing.performAcross(bench.request(CHARGED, key), { ...PHASES, ...phases }));
     await across("answer");
@@ -69,7 +69,7 @@ describe("a claim whose server was killed", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("is not noted where nothing is to be given back: free, without a key, with an interim answer", async () => {
+  test("is not stored if nothing can be refunded: free, without a key, with an interim response", async () => {
     await hang({}, "free", FREE);
     await hang({}, null);
     await hang({ interim: () => ({ result: "interim" }) }, "interim");
@@ -78,7 +78,7 @@ describe("a claim whose server was killed", () => {
     expect(bench.balance).toBe(98);
   });
 
-  test("a start leaves alone what its own requests have open", async () => {
+  test("a start does not refund its own open requests", async () => {
     const started = bench.start();
     const reached = Promise.withResolvers<void>();
     const network = Promise.withResolvers<string>();

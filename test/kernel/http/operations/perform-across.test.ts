@@ -56,7 +56,7 @@ class SlowNetwork {
 }
 
 describe("two units with the network in between", () => {
-  test("claim and charge are durable before the network is used; no transaction is open meanwhile", async () => {
+  test("claim and charge are durable before the network is used, without an open transaction", async () => {
     const seen: unknown[] = [];
     const outside = async () => {
       seen.push(
@@ -74,7 +74,7 @@ describe("two units with the network in between", () => {
     expect(bench.storage.writer.stats.commits).toBe(2);
   });
 
-  test("without credits nothing is claimed and the network is not used", async () => {
+  test("without credits there is no claim and the network is not used", async () => {
     bench.charger.balances.set(1, 0);
     const network = new SlowNetwork();
     expect(await across(bench.request(CHARGED), network)).toBe("insufficient_balance");
@@ -87,22 +87,19 @@ describe("two units with the network in between", () => {
     ["not_found", 99],
     ["conflict", 99],
     ["internal_error", 100],
-  ])(
-    "a claim that refuses with %s leaves a balance of %p; the network is not used",
-    async (code, balance) => {
-      const network = new SlowNetwork();
-      const claim = (tx: Tx): string => {
-        bench.note(tx, "claimed");
-        throw new ApiError(code, "refused");
-      };
-      expect(await across(bench.request(CHARGED), { claim, outside: network.outside })).toBe(code);
-      expect(network.calls).toBe(0);
-      expect(bench.notes).toEqual([]);
-      expect(bench.balance).toBe(balance);
-    },
-  );
+  ])("a claim rejected with %s leaves a balance of %p; the network is not used", async (code, balance) => {
+    const network = new SlowNetwork();
+    const claim = (tx: Tx): string => {
+      bench.note(tx, "claimed");
+      throw new ApiError(code, "refused");
+    };
+    expect(await across(bench.request(CHARGED), { claim, outside: network.outside })).toBe(code);
+    expect(network.calls).toBe(0);
+    expect(bench.notes).toEqual([]);
+    expect(bench.balance).toBe(balance);
+  });
 
-  test("settling can give the charge back", async () => {
+  test("settling can refund the charge", async () => {
     const settle: Phases["settle"] = (tx, _claim, result, refund) => {
       bench.note(tx, "settled");
       refund();
@@ -122,7 +119,7 @@ describe("two units with the network in between", () => {
     ["404", () => Promise.reject(new ApiError("not_found", "no")), "not_found", 99],
     ["408", () => Promise.reject(new ApiError("timeout", "no")), "timeout", 99],
   ])(
-    "%s outside: the claim stays; 403, 404, 408, 409 alone keep the charge",
+    "%s outside: the claim stays; only 403, 404, 408 and 409 keep the charge",
     async (_, outside, outcome, balance) => {
       expect(await across(bench.request(CHARGED), { outside })).toBe(outcome);
       expect(bench.balance).toBe(balance);
@@ -134,7 +131,7 @@ describe("two units with the network in between", () => {
     ["internal_error", 100],
     ["not_found", 99],
   ])(
-    "settling that writes, refunds and then refuses with %s: undone, and charged by the rule",
+    "settling that writes, refunds and then rejects with %s is rolled back and charged by the rule",
     async (code, balance) => {
       const settle: Phases["settle"] = (tx, _claim, _result, refund) => {
         bench.note(tx, "half");
@@ -147,7 +144,7 @@ describe("two units with the network in between", () => {
     },
   );
 
-  test("what is free is neither charged nor refunded anything", async () => {
+  test("free requests are neither charged nor refunded", async () => {
     const settle: Phases["settle"] = (_tx, _claim, result, refund) => {
       refund();
       return { result };
@@ -158,7 +155,7 @@ describe("two units with the network in between", () => {
 });
 
 describe("under an Idempotency-Key", () => {
-  test("a repeat gets the first answer; the network is used once", async () => {
+  test("a repeat gets the first response; the network is used once", async () => {
     let calls = 0;
     const outside = async () => {
       calls += 1;
@@ -172,7 +169,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.notes).toEqual(BOTH_NOTES);
   });
 
-  test("while the first is under way a repeat gets 409, uncharged; another key does not", async () => {
+  test("while the first is in progress a repeat gets 409 free of charge; another key does not", async () => {
     const network = new SlowNetwork();
     const first = across(bench.request(CHARGED, "key"), network);
     await network.reached(1);
@@ -194,7 +191,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(98);
   });
 
-  test("two at once, in one batch: one runs, the other gets 409", async () => {
+  test("of two requests in one batch, one runs and the other gets 409", async () => {
     const network = new SlowNetwork();
     const first = across(bench.request(CHARGED, "key"), network);
     const second = across(bench.request(CHARGED, "key"), network);
@@ -205,7 +202,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("a refusal found outside is stored with its charge, and replayed", async () => {
+  test("a rejection found outside is stored with its charge and repeated", async () => {
     const outside = () => Promise.reject(new ApiError("not_found", "nobody there"));
     expect(await across(bench.request(CHARGED, "key"), { outside })).toBe("not_found");
     expect(await across(bench.request(CHARGED, "key"))).toMatchObject({
@@ -214,7 +211,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("a refusal found by the claim is stored in the transaction of its charge, and replayed", async () => {
+  test("a rejection found by the claim is stored in the transaction of its charge and repeated", async () => {
     const claim = () => {
       throw new ApiError("conflict", "taken");
     };
@@ -244,7 +241,7 @@ describe("under an Idempotency-Key", () => {
         },
       },
     ],
-  ])("after %s the key is free again and nothing is stored", async (_, changes) => {
+  ])("after %s the key is unused again and nothing is stored", async (_, changes) => {
     await across(bench.request(CHARGED, "key"), changes);
     expect(bench.stored).toBe(0);
     expect(bench.balance).toBe(100);
@@ -252,7 +249,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("a claim that cannot be committed leaves nothing, and the key is free again", async () => {
+  test("a claim that cannot be committed leaves nothing, and the key is unused", async () => {
     bench.storage.db.fault = "stays-open";
     expect(await across(bench.request(CHARGED, "key"))).toBe("service_unavailable");
     bench.storage.db.fault = "none";
@@ -261,7 +258,7 @@ describe("under an Idempotency-Key", () => {
     expect(await across(bench.request(CHARGED, "key"))).toEqual(DONE);
   });
 
-  test("a claim whose batch is run again with savepoints holds its key once, and lets it go", async () => {
+  test("a claim in a batch that runs again holds its key once and releases it", async () => {
     const request = across(bench.request(CHARGED, "key"));
     const disturbing = bench.storage.writer.submit((tx) => {
       bench.note(tx, "disturbing");
@@ -274,7 +271,7 @@ describe("under an Idempotency-Key", () => {
     expect(await across(bench.request(CHARGED, "key"))).toMatchObject({ replayed: { status: 200 } });
   });
 
-  test("an outcome that cannot be committed is refused with 503; the key is free again", async () => {
+  test("an outcome that cannot be committed is rejected with 503, and the key is unused", async () => {
     const outside = async () => {
       bench.storage.db.fault = "stays-open";
       return "lost";

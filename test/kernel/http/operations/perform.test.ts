@@ -35,8 +35,8 @@ function refusing(code: ErrorCode): (tx: Tx) => object {
   };
 }
 
-describe("charge and work are one", () => {
-  test("one unit, one commit, one charge", async () => {
+describe("charge and work are one unit", () => {
+  test("make one unit, one commit, one charge", async () => {
     expect(await perform(bench.request(CHARGED), work)).toEqual({ run: 1 });
     expect(bench.balance).toBe(99);
     expect(bench.notes).toEqual(["run 1"]);
@@ -44,13 +44,13 @@ describe("charge and work are one", () => {
     expect(bench.stored).toBe(0);
   });
 
-  test("what is free is not charged, also with nothing left", async () => {
+  test("a free request is not charged, also with an empty balance", async () => {
     bench.charger.balances.set(1, 0);
     expect(await perform(bench.request(FREE), work)).toEqual({ run: 1 });
     expect(bench.balance).toBe(0);
   });
 
-  test("without credits the work is not run", async () => {
+  test("without credits the work does not run", async () => {
     bench.charger.balances.set(1, 0);
     expect(await perform(bench.request(CHARGED), work)).toBe("insufficient_balance");
     expect(runs).toBe(0);
@@ -73,7 +73,7 @@ describe("charge and work are one", () => {
     expect(bench.notes).toEqual([]);
   });
 
-  test("a defect undoes both", async () => {
+  test("a bug rolls back both", async () => {
     const broken = (tx: Tx): object => {
       work(tx);
       throw new TypeError("broken");
@@ -83,7 +83,7 @@ describe("charge and work are one", () => {
     expect(bench.notes).toEqual([]);
   });
 
-  test("a commit that fails undoes both, and the key is free", async () => {
+  test("a failed commit rolls back both, and the key is unused", async () => {
     bench.storage.db.fault = "stays-open";
     expect(await perform(bench.request(CHARGED, "key"), work)).toBe("service_unavailable");
     bench.storage.db.fault = "none";
@@ -96,7 +96,7 @@ describe("charge and work are one", () => {
 });
 
 describe("under an Idempotency-Key", () => {
-  test("a repeat gets the first answer, is not charged and changes nothing", async () => {
+  test("a repeat gets the first response, is not charged and changes nothing", async () => {
     const first = bench.request(CHARGED, "key");
     expect(await perform(first, work)).toEqual({ run: 1 });
     expect(bench.storage.writer.stats.commits).toBe(1);
@@ -120,7 +120,7 @@ describe("under an Idempotency-Key", () => {
     });
   });
 
-  test("two requests in one batch: the second one replays the first", async () => {
+  test("of two requests in one batch, the second repeats the first", async () => {
     const both = await Promise.all([
       perform(bench.request(CHARGED, "key"), work),
       perform(bench.request(CHARGED, "key"), work),
@@ -129,7 +129,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("the same key with another request: 409, and the stored answer stays", async () => {
+  test("the same key with another request gets 409, and the stored response stays", async () => {
     await perform(bench.request(CHARGED, "key"), work);
     expect(await perform(bench.request(CHARGED, "key", { body: '{"a":2}' }), work)).toBe("conflict");
     expect(await perform(bench.request(CHARGED, "key"), work)).toMatchObject({ replayed: { status: 200 } });
@@ -137,12 +137,12 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("keys belong to the account: two accounts may use the same one", async () => {
+  test("keys belong to the account: two accounts can use the same one", async () => {
     expect(await perform(bench.request(CHARGED, "key"), work)).toEqual({ run: 1 });
     expect(await perform(bench.request(CHARGED, "key", { caller: callerOf(2) }), work)).toEqual({ run: 2 });
   });
 
-  test("another credential of the account replays too, but not an answer that holds a secret", async () => {
+  test("another credential of the account gets the stored response, unless it has a secret", async () => {
     const other = { caller: callerOf(1, "managed:9") };
     await perform(bench.request(CHARGED, "plain"), work);
     expect(await perform(bench.request(CHARGED, "plain", other), work)).toMatchObject({
@@ -160,7 +160,7 @@ describe("under an Idempotency-Key", () => {
     ["forbidden", 403, 99],
     ["not_found", 404, 99],
     ["conflict", 409, 99],
-  ])("a refusal with %s is stored with its charge, and replayed", async (code, status, balance) => {
+  ])("a rejection with %s is stored with its charge and repeated", async (code, status, balance) => {
     expect(await perform(bench.request(CHARGED, "key"), refusing(code))).toBe(code);
     expect(bench.balance).toBe(balance);
     const repeat = await perform(bench.request(CHARGED, "key"), work);
@@ -169,7 +169,7 @@ describe("under an Idempotency-Key", () => {
     expect(bench.notes).toEqual([]);
   });
 
-  test("running out of credits is stored as well", async () => {
+  test("a 402 is stored", async () => {
     bench.charger.balances.set(1, 0);
     expect(await perform(bench.request(CHARGED, "key"), work)).toBe("insufficient_balance");
     bench.charger.balances.set(1, 50);
@@ -178,7 +178,7 @@ describe("under an Idempotency-Key", () => {
   });
 
   test.each<ErrorCode>(["unauthorized", "rate_limit_exceeded", "internal_error", "service_unavailable"])(
-    "%s is not stored: a repeat is a new try",
+    "%s is not stored: a repeat is a new attempt",
     async (code) => {
       expect(await perform(bench.request(CHARGED, "key"), refusing(code))).toBe(code);
       expect(bench.stored).toBe(0);
@@ -188,7 +188,7 @@ describe("under an Idempotency-Key", () => {
     },
   );
 
-  test("an answer is kept for 24 hours, to the millisecond, and then the key is free", async () => {
+  test("a response is stored for 24 hours to the millisecond, then the key is unused", async () => {
     await perform(bench.request(CHARGED, "key"), work);
     await bench.storage.clock.advance(IDEMPOTENCY_RETENTION_MS - 1);
     expect(await perform(bench.request(CHARGED, "key"), work)).toMatchObject({ replayed: { status: 200 } });
@@ -199,7 +199,7 @@ describe("under an Idempotency-Key", () => {
     });
   });
 
-  test("the file holds the answer sealed, bound to account and key", async () => {
+  test("the file contains the sealed response, bound to account and key", async () => {
     await perform(bench.request(CHARGED, "key"), () => ({ text: "a readable text" }));
     const [row] = bench.storage.rows<{ answer: Uint8Array }>("SELECT answer FROM idempotency");
     const sealed = row?.answer ?? new Uint8Array();
@@ -208,7 +208,7 @@ describe("under an Idempotency-Key", () => {
     expect(() => bench.vault.open(sealed, "idempotency:usr_2:key")).toThrow();
   });
 
-  test("the hourly clean-up removes what is past its time, in slices, and nothing else", async () => {
+  test("the hourly purge removes exactly the expired responses, in slices", async () => {
     const store = (key: string) => perform(bench.request(FREE, key), () => ({}));
     await Promise.all(Array.from({ length: 1_001 }, (_, index) => store(`old ${index}`)));
     await bench.storage.clock.advance(IDEMPOTENCY_RETENTION_MS);

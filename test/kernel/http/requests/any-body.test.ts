@@ -15,25 +15,22 @@ test.each([
   "application/x-www-form-urlencoded",
   "multipart/form-data; boundary=x",
   "text/plain",
-])(
-  "a handler that asks for the bytes of any body gets them, even where it names the body: %s",
-  async (contentType) => {
-    const { http } = server.server.app;
-    const operation = { name: "test.any", summary: "Count bytes", anyBody: "Anything." };
-    const routes = new Elysia().use(api).post(
-      "/counted",
-      async ({ call, body }) => ({
-        bytes: (await call.readBytes()).length,
-        parsed: Object.keys(body ?? {}).length > 0,
-      }),
-      { open: operation, response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }) },
-    );
-    const [route] = mounted(routes, http.deps);
-    if (route === undefined) throw new Error("the route was not added");
-    const alone = new Elysia().route(route.method, route.path, route.serve as never);
-    const headers = { "content-type": contentType, "content-length": "5" };
-    const request = new Request("http://localhost/counted", { method: "POST", headers, body: '{"a":' });
-    const response = await alone.handle(request);
-    expect([response.status, await response.text()]).toEqual([200, '{"bytes":5,"parsed":false}']);
-  },
-);
+])("a handler gets the bytes of any body, also if it declares the body: %s", async (contentType) => {
+  const { http } = server.server.app;
+  const operation = { name: "test.any", summary: "Count bytes", anyBody: "Anything." };
+  const routes = new Elysia().use(api).post(
+    "/counted",
+    async ({ call, body }) => ({
+      bytes: (await call.readBytes()).length,
+      parsed: Object.keys(body ?? {}).length > 0,
+    }),
+    { open: operation, response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }) },
+  );
+  const [route] = mounted(routes, http.deps);
+  if (route === undefined) throw new Error("the route was not added");
+  const alone = new Elysia().route(route.method, route.path, route.serve as never);
+  const headers = { "content-type": contentType, "content-length": "5" };
+  const request = new Request("http://localhost/counted", { method: "POST", headers, body: '{"a":' });
+  const response = await alone.handle(request);
+  expect([response.status, await response.text()]).toEqual([200, '{"bytes":5,"parsed":false}']);
+});

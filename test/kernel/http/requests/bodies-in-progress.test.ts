@@ -14,7 +14,7 @@ function code(run: () => unknown): string | null {
 }
 
 describe("bodies in progress", () => {
-  test("of one sender have 64 MiB together, and hold up nobody else", () => {
+  test("of one sender have 64 MiB in total, without an effect on others", () => {
     expect(PROGRESS_LIMITS.senderBytesMax).toBe(64 * MIB);
     const all = new BodiesInProgress();
     const bodies = Array.from({ length: 64 }, () => all.begin(1));
@@ -26,7 +26,7 @@ describe("bodies in progress", () => {
     expect(code(() => all.begin(1).grow(1))).toBe("service_unavailable");
   });
 
-  test("of all senders have 256 MiB together", () => {
+  test("of all senders have 256 MiB in total", () => {
     const all = new BodiesInProgress();
     const bodies = Array.from({ length: 4 }, (_, sender) => all.begin(sender));
     for (const body of bodies) body.grow(64 * MIB);
@@ -35,7 +35,7 @@ describe("bodies in progress", () => {
     all.begin("203.0.113.7").grow(64 * MIB);
   });
 
-  test("that take too long are given up, and free what they held", async () => {
+  test("that take too long are aborted and free their memory", async () => {
     const all = new BodiesInProgress({ senderBytesMax: 10, bytesMax: 10, durationMsMax: 1 });
     const body = all.begin(1);
     body.grow(10);

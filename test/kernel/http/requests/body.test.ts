@@ -48,12 +48,12 @@ const exactly = new Uint8Array(BODY_BYTES_MAX).map((_, index) => index % 251);
 const oneMore = new Uint8Array(BODY_BYTES_MAX + 1);
 
 describe("reading a body from the network", () => {
-  test("with a length: BODY_BYTES_MAX and no more", async () => {
+  test("with a Content-Length: accepts at most BODY_BYTES_MAX", async () => {
     expect(await send(exactly)).toBe(expected(exactly));
     expect(await send(oneMore)).toBe("request_too_large");
   });
 
-  test("in chunks, without a length: the same", async () => {
+  test("in chunks, without a Content-Length: the same", async () => {
     const half = BODY_BYTES_MAX / 2;
     expect(await send(stream(exactly.subarray(0, half), exactly.subarray(half)))).toBe(expected(exactly));
     expect(await send(stream(exactly, new Uint8Array(1)))).toBe("request_too_large");
@@ -70,7 +70,7 @@ describe("reading a body from the network", () => {
 });
 
 describe("a request object", () => {
-  test("whose length says too much to discard is rejected before a byte is read", async () => {
+  test("with a length too large to discard is rejected before a byte is read", async () => {
     let pulled = 0;
     const body = new ReadableStream<Uint8Array>(
       {
@@ -90,7 +90,7 @@ describe("a request object", () => {
     expect(pulled).toBe(0);
   });
 
-  test("whose chunks have no end is read to the limit, and discarded up to another", async () => {
+  test("with endless chunks is read to the limit, and discarded up to another", async () => {
     let pulled = 0;
     let cancelled = false;
     const chunk = new Uint8Array(64 * 1024);
@@ -111,7 +111,7 @@ describe("a request object", () => {
     expect(cancelled).toBe(true);
   });
 
-  test("whose body breaks off is a bad request, not a defect", async () => {
+  test("with an incomplete body is a 400, not a 500", async () => {
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         controller.enqueue(new Uint8Array(10));
@@ -126,7 +126,7 @@ describe("a request object", () => {
 });
 
 describe("text", () => {
-  test.each(["", "plain", "naïve ✓ 🚀", '{"a":1}'])("%p comes back exactly", (text) => {
+  test.each(["", "plain", "naïve ✓ 🚀", '{"a":1}'])("%p is read exactly", (text) => {
     expect(decodeBody(new TextEncoder().encode(text))).toBe(text);
   });
 
@@ -150,7 +150,7 @@ describe("object", () => {
     expect(parseObject(text)).toEqual(value);
   });
 
-  test.each(["[]", "null", "1", '"text"', "true"])("%s is JSON but no object: 400", (text) => {
+  test.each(["[]", "null", "1", '"text"', "true"])("%s is JSON but not an object: 400", (text) => {
     expect(thrown(() => parseObject(text))).toMatchObject({
       code: "validation_error",
       message: "body must be a JSON object",
@@ -158,7 +158,7 @@ describe("object", () => {
   });
 
   test.each(["{", "{'a': 1}", '{"a": 1,}', "a=1", " ", "{} {}", "NaN", '{"a": 01}'])(
-    "%p is no JSON: 400",
+    "%p is not JSON: 400",
     (text) => {
       expect(thrown(() => parseObject(text))).toMatchObject({
         code: "validation_error",

@@ -18,7 +18,7 @@ function refusal(run: () => unknown): ApiError {
 }
 
 describe("cursor", () => {
-  test("property: every number comes back as it was, in characters that need no escaping in a URL", () => {
+  test("property: every number is restored, and its cursor needs no escaping in a URL", () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), (value) => {
         const cursor = encodeCursor([value]);
@@ -28,7 +28,7 @@ describe("cursor", () => {
     );
   });
 
-  test.each([0, 1, 42, -7, Number.MAX_SAFE_INTEGER])("%p comes back", (value) => {
+  test.each([0, 1, 42, -7, Number.MAX_SAFE_INTEGER])("%p is restored", (value) => {
     expect(decodeNumberCursor(encodeCursor([value]))).toBe(value);
   });
 
@@ -58,7 +58,7 @@ describe("cursor", () => {
     ["of a fraction", foreign([4.2])],
     ["beyond the safe integers", foreign([2 ** 53])],
     ["cut off", ours.slice(0, -1)],
-  ])("%s is refused with 400, naming the field", (_, cursor) => {
+  ])("%s is rejected with 400 that names the field", (_, cursor) => {
     const error = refusal(() => decodeNumberCursor(cursor));
     expect(error.code).toBe("validation_error");
     expect(Object.keys(error.details.fields ?? {})).toEqual(["cursor"]);
@@ -90,7 +90,7 @@ describe("query of a list", () => {
   const check = compileValidator(pageQuery(50));
 
   test.each([{}, { limit: 1 }, { limit: PAGE_LIMIT_MAX }, { cursor: "x".repeat(256) }])(
-    "%j is fine",
+    "%j is accepted",
     (query) => {
       expect(check(query)).toEqual(query);
     },
@@ -103,7 +103,7 @@ describe("query of a list", () => {
     [{ limit: 1.5 }, "limit"],
     [{ limit: "ten" }, "limit"],
     [{ cursor: "x".repeat(257) }, "cursor"],
-  ])("%j is refused", (query, field) => {
+  ])("%j is rejected", (query, field) => {
     const error = refusal(() => check(query));
     expect(Object.keys(error.details.fields ?? {})).toEqual([field]);
     if (field === "limit") expect(error.message).toBe("limit must be an integer from 1 to 100");

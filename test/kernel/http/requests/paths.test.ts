@@ -70,13 +70,13 @@ const SAID: readonly (readonly [string, string, string])[] = [
   ["", "GET /healthx", OTHERWISE],
 ];
 
-describe("what is said of a path that is not there", () => {
+describe("messages for unknown paths", () => {
   test.each(SAID)("%s %s", (_, request, says) => {
     const [method = "", path = ""] = request.split(" ");
     expect(paths.refusal(method, path).message).toBe(`There is no ${request}. ${says}`);
   });
 
-  test("each endpoint is found behind a typo in any of its words", () => {
+  test("each endpoint is suggested for a typo in any of its words", () => {
     const routes = server.server.app.http.routes.filter(({ operation }) => !operation.monitoring);
     const typos = routes.flatMap(({ method, path }) => {
       const segments = path.slice(1).split("/");
@@ -104,14 +104,14 @@ describe("what is said of a path that is not there", () => {
   });
 });
 
-describe("bounds", () => {
-  test(`a path of more than ${GUESSED_LENGTH_MAX} characters is not looked at`, () => {
+describe("limits", () => {
+  test(`a path of more than ${GUESSED_LENGTH_MAX} characters gets no suggestion`, () => {
     const path = (length: number) => "/v1/flags/".padEnd(length, "a");
     expect(advice("GET", path(GUESSED_LENGTH_MAX))).toBe("Did you mean GET /v1/gate/{flagKey}?");
     expect(advice("GET", path(GUESSED_LENGTH_MAX + 1))).toBe(OTHERWISE);
   });
 
-  test(`nor one of more than ${GUESSED_SEGMENTS_MAX} segments`, () => {
+  test(`a path of more than ${GUESSED_SEGMENTS_MAX} segments gets no suggestion`, () => {
     const path = (segments: number) => `/v1/catch/b/events/e/replay${"/x".repeat(segments - 6)}`;
     expect(advice("POST", path(GUESSED_SEGMENTS_MAX))).toBe(
       "Did you mean POST /v1/catch/{bucket_id}/events/{event_id}/replay?",
@@ -119,7 +119,7 @@ describe("bounds", () => {
     expect(advice("POST", path(GUESSED_SEGMENTS_MAX + 1))).toBe(OTHERWISE);
   });
 
-  test("no path takes long, and the work does not grow with strangers' paths", () => {
+  test("every path takes limited work", () => {
     const worst = [
       "/v1/keyx/meterx/pulsx/relax/catcx",
       "/v1/keys/meter/pulse/relay",

@@ -18,7 +18,7 @@ function refusal(name: unknown): readonly string[] | undefined {
 }
 
 describe("a text of 1 to 3 characters", () => {
-  test.each(["a", "abc", "äöü", "😀😀😀", "\u0000", "e\u0301a", "   "])("%j is one", (name) => {
+  test.each(["a", "abc", "äöü", "😀😀😀", "\u0000", "e\u0301a", "   "])("%j is valid", (name) => {
     expect(refusal(name)).toBe(undefined);
   });
 
@@ -32,11 +32,11 @@ describe("a text of 1 to 3 characters", () => {
     [3, "a number"],
     [null, "null"],
     [["a"], "a list"],
-  ])("%j is none: %s", (name) => {
+  ])("%j is invalid: %s", (name) => {
     expect(refusal(name)).toEqual(["must be a text of 1 to 3 characters"]);
   });
 
-  test("is described as JSON Schema describes it", () => {
+  test("is described in JSON Schema", () => {
     expect(JSON.parse(JSON.stringify(schema))).toEqual({
       type: "string",
       minLength: 1,
@@ -46,7 +46,7 @@ describe("a text of 1 to 3 characters", () => {
     });
   });
 
-  test("which may be empty names its upper bound alone", () => {
+  test("that can be empty has only a maximum", () => {
     expect(text({ min: 0, max: 3 })["errorMessage"]).toBe("must be a text of at most 3 characters");
   });
 });

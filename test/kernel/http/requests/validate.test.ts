@@ -25,7 +25,7 @@ function refusal(run: () => unknown): ApiError {
 }
 
 describe("validator", () => {
-  test("gives back the very value, with what the schema does not know", () => {
+  test("returns the unchanged value, with unknown members", () => {
     const value = { name: "a", amount: 1, extra: { kept: true } };
     expect(check(value)).toBe(value);
     expect(check(value)).toEqual({ name: "a", amount: 1, extra: { kept: true } } as never);
@@ -54,7 +54,7 @@ describe("validator", () => {
     [{ name: "a", amount: 1, nested: {} }, { "nested.deep": ["is required"] }],
     ["text", { body: ["must be object"] }],
     [null, { body: ["must be object"] }],
-  ])("%j is refused, naming every wrong field once", (value, fields) => {
+  ])("%j is rejected with every invalid field once", (value, fields) => {
     const error = refusal(() => check(value));
     expect(error.status).toBe(400);
     expect(error.details.fields).toEqual(fields);
@@ -62,7 +62,7 @@ describe("validator", () => {
     expect(error.message).toBe(`${first?.[0]} ${first?.[1][0]}`);
   });
 
-  test("lists FIELD_ERRORS_MAX wrong fields, and no more", () => {
+  test("lists at most FIELD_ERRORS_MAX invalid fields", () => {
     const list = compileValidator(Type.Object({ items: Type.Array(Type.String()) }));
     const fieldsOf = (count: number) =>
       Object.keys(refusal(() => list({ items: Array(count).fill(1) })).details.fields ?? {});
@@ -71,7 +71,7 @@ describe("validator", () => {
     expect(fieldsOf(100_000).at(-1)).toBe(`items.${FIELD_ERRORS_MAX - 1}`);
   });
 
-  test("a container with too many members has no other error", () => {
+  test("a container with too many members has only this error", () => {
     const member = Type.String({ maxLength: 3 });
     const bounded = compileValidator(
       Type.Object({
@@ -86,7 +86,7 @@ describe("validator", () => {
     expect(Object.keys(fields ?? {})).toEqual(["list", "record", "either"]);
   });
 
-  test("the search ends with the last error that is shown", () => {
+  test("the validation stops at the last error that is shown", () => {
     let looks = 0;
     const items = Array.from({ length: 10_000 }, () => ({
       get seen() {
@@ -99,14 +99,14 @@ describe("validator", () => {
     expect(looks).toBeLessThan(10 * FIELD_ERRORS_MAX);
   });
 
-  test("fields whose names have the same beginning count as fields", () => {
+  test("fields with a common prefix are distinguished", () => {
     const odd = compileValidator(Type.Record(Type.String(), Type.String()));
     const name = "n".repeat(200);
     const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`${name}${index}`, 1]));
     expect(Object.keys(refusal(() => odd(members)).details.fields ?? {})).toEqual([`${"n".repeat(100)}…`]);
   });
 
-  test("members of every kind of container are named by their paths", () => {
+  test("members of every kind of container have paths", () => {
     const schema = Type.Object(
       {
         "a/b": Type.Record(Type.String({ pattern: "^[a-z]+$" }), Type.Integer()),
@@ -122,7 +122,7 @@ describe("validator", () => {
     });
   });
 
-  test("a field called like a part of every object is a field like any other", () => {
+  test("a field named like a member of Object.prototype is an ordinary field", () => {
     const odd = compileValidator(Type.Record(Type.String(), Type.String()));
     const error = refusal(() => odd(JSON.parse('{"__proto__": 1, "constructor": 2}')));
     expect(Object.keys(error.details.fields ?? {}).sort()).toEqual(["__proto__", "constructor"]);
@@ -153,7 +153,7 @@ describe("query", () => {
     expect(read(query)).toEqual(values);
   });
 
-  test("defaults are filled in anew each time", () => {
+  test("defaults are filled in for each request", () => {
     const first = read("");
     Object.assign(first ?? {}, { limit: 99 });
     expect(read("")).toEqual({ limit: 20 });
@@ -169,11 +169,11 @@ describe("query", () => {
     ["?limit=5&limit=6", "limit"],
     ["?active=yes", "active"],
     ["?active=1", "active"],
-  ])("%p is refused", (query, field) => {
+  ])("%p is rejected", (query, field) => {
     expect(Object.keys(refusal(() => read(query)).details.fields ?? {})).toEqual([field]);
   });
 
-  test("an endpoint that takes nothing checks nothing", () => {
+  test("an endpoint without input validates nothing", () => {
     const none = inputChecks({});
     expect(none).toEqual({ params: null, query: null, body: null });
   });

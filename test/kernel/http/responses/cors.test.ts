@@ -17,14 +17,14 @@ function preflight(origins: readonly string[], headers: Record<string, string>, 
 const ASKING = { "access-control-request-method": "POST" };
 
 describe("without listed origins", () => {
-  test("nobody gets CORS headers, and there are no preflight answers", () => {
+  test("no origin gets CORS headers or preflight responses", () => {
     expect(decorated([], { origin: APP })).toEqual({ "content-type": "application/json" });
     expect(preflight([], { origin: APP, ...ASKING })).toBeNull();
   });
 });
 
 describe("with listed origins", () => {
-  test.each([APP, OTHER])("%s gets its own name back, and may read our headers", (origin) => {
+  test.each([APP, OTHER])("%s is allowed and can read the headers", (origin) => {
     expect(decorated([APP, OTHER], { origin })).toEqual({
       "content-type": "application/json",
       vary: "Origin",
@@ -42,13 +42,13 @@ describe("with listed origins", () => {
     ["a name that begins with it", { origin: "https://app.example.com.evil.com" }],
     ["the opaque origin", { origin: "null" }],
     ["no origin at all", {}],
-  ])("%s gets no CORS headers, only the note for caches", (_, headers) => {
+  ])("%s gets only Vary", (_, headers) => {
     const answer = decorated([APP, OTHER], headers as Record<string, string>);
     expect(answer).toEqual({ "content-type": "application/json", vary: "Origin" });
     expect(preflight([APP, OTHER], { ...(headers as Record<string, string>), ...ASKING })).toBeNull();
   });
 
-  test("a preflight request of a listed origin is answered 204, with what it may send", () => {
+  test("a preflight request of a listed origin gets 204 with the allowed methods and headers", () => {
     expect(preflight([APP], { origin: APP, ...ASKING })).toEqual({
       status: 204,
       text: "",
@@ -61,7 +61,7 @@ describe("with listed origins", () => {
     });
   });
 
-  test("an OPTIONS request that asks for nothing, or another method, is no preflight request", () => {
+  test("an OPTIONS request without a known method is not a preflight request", () => {
     expect(preflight([APP], { origin: APP })).toBeNull();
     expect(preflight([APP], { origin: APP, ...ASKING }, "POST")).toBeNull();
   });

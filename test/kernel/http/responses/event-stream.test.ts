@@ -87,7 +87,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await Bun.sleep(1);
 }
 
-test("a reader that takes nothing is cut off when it is too far behind, and not before", async () => {
+test("a client that does not read is disconnected only when it is too far behind", async () => {
   begin();
   const socket = await open();
   const [stream] = attached;
@@ -106,7 +106,7 @@ test("a reader that takes nothing is cut off when it is too far behind, and not 
   socket.destroy();
 });
 
-test("a reader that takes what comes may get any amount", async () => {
+test("a client that reads can receive any amount", async () => {
   begin();
   const socket = await open();
   let received = 0;
@@ -124,7 +124,7 @@ test("a reader that takes what comes may get any amount", async () => {
   await until(() => ended === 1);
 });
 
-test("what looks again and fails ends a stream, whatever it fails with", async () => {
+test("a failed recheck ends a stream, whatever the error", async () => {
   begin({
     reauthorize: () => {
       throw new Error("the disk fails");
@@ -138,7 +138,7 @@ test("what looks again and fails ends a stream, whatever it fails with", async (
   socket.destroy();
 });
 
-test("a stream that ends while it begins leaves nothing behind, nor does one that cannot begin", async () => {
+test("a stream that ends or fails at its start leaves nothing behind", async () => {
   begin({
     attach: (stream) => {
       stream.end();
@@ -159,7 +159,7 @@ test("a stream that ends while it begins leaves nothing behind, nor does one tha
   expect(streams.size).toBe(0);
 });
 
-test("space is by credential, by account and in all; none when the server stops", async () => {
+test("streams are limited by credential, by account and in total; none start during shutdown", async () => {
   begin();
   const sockets = [await open(), await open()];
   const rejected = await fetch(server.url);
@@ -189,7 +189,7 @@ test("space is by credential, by account and in all; none when the server stops"
   for (const socket of sockets) socket.destroy();
 });
 
-test("a heartbeat goes out while the credential holds", async () => {
+test("a heartbeat is sent while the credential is valid", async () => {
   let isValid = true;
   begin({
     reauthorize: () => {

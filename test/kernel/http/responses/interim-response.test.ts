@@ -39,7 +39,7 @@ const fillsDisk = async (): Promise<string> => {
 };
 
 describe("an outcome that cannot be recorded", () => {
-  test("is answered with the interim answer, and so is its repeat", async () => {
+  test("gets the interim response, and so does its repeat", async () => {
     expect(await across({ outside: fillsDisk })).toEqual(INTERIM);
     bench.storage.db.fault = "none";
     expect(await across()).toEqual({ replayed: { status: 200, body: INTERIM } });
@@ -47,7 +47,7 @@ describe("an outcome that cannot be recorded", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("is a 503 where there is no interim answer", async () => {
+  test("is a 503 without an interim response", async () => {
     const phases = { claim: () => "claim", outside: fillsDisk, settle: () => INTERIM };
     const work = bench.performing.performAcross(bench.request(CHARGED), phases);
     await expect(work).rejects.toMatchObject({
@@ -58,8 +58,8 @@ describe("an outcome that cannot be recorded", () => {
   });
 });
 
-describe("the answer under an Idempotency-Key", () => {
-  test("is the interim one from the claim on, and the outcome's from its settling on", async () => {
+describe("the response under an Idempotency-Key", () => {
+  test("is the interim one after the claim, and the outcome after settling", async () => {
     let storedMeanwhile = -1;
     const outside = async () => {
       storedMeanwhile = bench.stored;
@@ -71,7 +71,7 @@ describe("the answer under an Idempotency-Key", () => {
     expect(bench.notes).toEqual(["claimed", "settled"]);
   });
 
-  test("while the network is used, a repeat is still a conflict", async () => {
+  test("is still a conflict while the network is used", async () => {
     let repeat: unknown;
     const outside = async () => {
       repeat = await across();
@@ -81,7 +81,7 @@ describe("the answer under an Idempotency-Key", () => {
     expect(repeat).toBe("conflict");
   });
 
-  test("is the refusal of a claim that was refused", async () => {
+  test("is the rejection of a rejected claim", async () => {
     const claim = () => {
       throw new ApiError("conflict", "There is nothing to claim.");
     };

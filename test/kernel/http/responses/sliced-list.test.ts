@@ -18,7 +18,7 @@ test.each<[unknown[], object, object]>([
   expect(hash.digest("hex")).toBe(Bun.CryptoHasher.hash("sha256", text, "hex"));
 });
 
-test("a list of many chunks is whole", async () => {
+test("a list of many chunks is complete", async () => {
   const items = Array.from({ length: 5_000 }, (_, at) => ({ at, text: "ü".repeat(at % 100) }));
   expect(JSON.parse(await textOf(listReply("list", items)))).toEqual({ list: items });
 });
@@ -26,7 +26,7 @@ test("a list of many chunks is whole", async () => {
 // One by the list whose turn it is, one before it checks for its slice, and one between two looks at the counter.
 const FEW = 3;
 
-test("other requests have their turn between the items, however many lists are made", async () => {
+test("other requests run between the items of many lists", async () => {
   const timeSlices = new TimeSlices();
   let inThisTurn = 0;
   let mostInATurn = 0;

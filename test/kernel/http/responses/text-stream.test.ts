@@ -8,7 +8,7 @@ const PIECES = 20;
 // One by the stream whose turn it is, one before it checks for its slice, and one between two looks at the counter.
 const FEW = 3;
 
-test("other requests have their turn between the pieces of a text, however fast its reader is", async () => {
+test("other requests run between the pieces of a text, however fast its reader is", async () => {
   const request = new Request("http://127.0.0.1/");
   const call = { request, setIdleTimeout: () => {} } as unknown as OpenCall;
   const timeSlices = new TimeSlices();
