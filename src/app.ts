@@ -13,7 +13,7 @@ import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
-import { backupsCard, createServerArea } from "./areas/server/index.ts";
+import { backupsCard, createServerArea, mailCard } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
@@ -31,7 +31,7 @@ import { createCors } from "./kernel/http/responses/response.ts";
 import { monitoringGate, systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import type { Logger } from "./kernel/log.ts";
-import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
+import { createOutbox, createSmtpMailer, declareMailMetrics } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { extraAuthorities } from "./kernel/outbound/authorities.ts";
@@ -160,6 +160,7 @@ function createAreas(
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ ...kernel, mailer });
+  declareMailMetrics(kernel.metrics, outbox);
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
   const outbound = openOutbound(config, overrides, {
@@ -262,6 +263,7 @@ function createAreas(
     notary,
     backups,
     load,
+    outbox,
   };
 }
 
@@ -310,16 +312,21 @@ function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
   const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
   return createOverview(kernel, {
-    cards: [...shown.map(({ card }) => card), backupsCard(areas.backups)],
+    cards: [...shown.map(({ card }) => card), backupsCard(areas.backups), mailCard(areas.outbox)],
     recent: areas.audit.recent,
     incidents: { area: "pulse", open: monitors.openIncidents },
   });
 }
 
 /** The operator's endpoints about the server itself. */
-function serverOf(kernel: Kernel, { settings }: Config, { load, backups }: Areas, http: Http): ApiArea {
+function serverOf(
+  kernel: Kernel,
+  { settings }: Config,
+  { load, backups, outbox }: Areas,
+  http: Http,
+): ApiArea {
   const requestsInFlight = () => http.inFlight;
-  return createServerArea({ kernel, load, backups, options: settings, requestsInFlight });
+  return createServerArea({ kernel, load, backups, outbox, options: settings, requestsInFlight });
 }
 
 /** The HTTP side, with every endpoint declared. */

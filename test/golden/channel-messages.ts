@@ -61,10 +61,11 @@ async function sentBy(server: TestServer): Promise<string[]> {
         return "";
       },
       withdraw: () => false,
+      onAttempt: () => {},
       trial: () => Promise.reject(new Error("none")),
     },
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
-    outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false },
+    outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, failingSince: null, lastError: null } },
   });
   const parts = { ids, incidents, monitors, changes, keyName: () => "Ada's key" };
   const told = new Incidents(parts, notifications);

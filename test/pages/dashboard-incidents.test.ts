@@ -29,6 +29,7 @@ test(
     await page.getByLabel("URL").fill(sink.url("/gotify"));
     await page.getByLabel("Token").fill("s3cret");
     await page.getByLabel("is acknowledged").check();
+    await page.getByLabel("Remind while a target is down").selectOption("6h");
     await page.getByLabel("Default for monitors without channels").uncheck();
     await page.getByRole("button", { name: "Create channel" }).click();
     await page.getByText("Channel created. Send a test.").waitFor();
@@ -42,7 +43,13 @@ test(
     await page.getByText("Test sent to Ops", { exact: true }).waitFor();
     expect(sink.take()[0]?.headers.get("x-gotify-key")).toBe("s3cret");
     const [channel] = (await server.operator.get("/v1/pulse/channels")).body["channels"] as { id: string }[];
-    expect(channel).toMatchObject({ name: "Ops", kind: "gotify", default: false });
+    expect(channel).toMatchObject({
+      name: "Ops",
+      kind: "gotify",
+      default: false,
+      remind: "6h",
+      last_error: null,
+    });
     expect(channel).toMatchObject({ config: { token: "[secret]" } });
 
     const monitor = { url: sink.url("/site"), interval: 300_000, name: "Shop" };

@@ -9,7 +9,7 @@ import type {
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
-import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { MailQueue } from "../../kernel/mail/outbox.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { PlatformCredentials } from "./credentials.ts";
@@ -44,7 +44,7 @@ export type LiveAccount = CallerAccount & Readonly<Pick<AccountActor, "email" | 
 export function createAccounts(
   kernel: Kernel,
   settings: AccountSettings,
-  ports: { projects: DefaultProjects; outbox: Outbox; trail: AuditTrail },
+  ports: { projects: DefaultProjects; outbox: MailQueue; trail: AuditTrail },
 ): AccountsArea {
   const store = accountStore(kernel.db);
   const accounts = new Accounts(store, ports.projects);

@@ -6,7 +6,7 @@ import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
-import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
+import type { MailMessage, MailQueue } from "../../kernel/mail/outbox.ts";
 import type { SuspendedAccounts } from "../../kernel/projects/suspended-accounts.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { ManualClock } from "../../kernel/time/clock.ts";
@@ -49,7 +49,7 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids" | "clo
   readonly accounts: Accounts;
   readonly ledger: AccountLedger;
   readonly credentials: PlatformCredentials;
-  readonly outbox: Outbox;
+  readonly outbox: MailQueue;
   readonly trail: AuditTrail;
   readonly suspended: SuspendedAccounts;
 }

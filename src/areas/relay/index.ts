@@ -5,7 +5,7 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { Notification } from "../../kernel/outbound/notification.ts";
+import type { AttemptListener, Notification } from "../../kernel/outbound/notification.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX, countsSchema, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
@@ -140,6 +140,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     /** Cancels a pending notification. */
     withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
+    onAttempt: (listener: AttemptListener) => sender.onAttempt(listener),
     /** Sends a notification immediately, without storing it. */
     trial: (notification: Notification) => service.sendOnce(notification),
     resources,

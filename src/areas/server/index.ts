@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { orNull } from "../../kernel/data/schema.ts";
 import { isOperator } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OverviewCard } from "../../kernel/projects/overview-card.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { Backups } from "./ports.ts";
@@ -36,5 +37,23 @@ export function backupsCard(backups: Backups | null): OverviewCard {
       last_at: isoTimeOrNull(backups?.lastBackupAt ?? null),
       overdue: backups?.isOverdue === true,
     }),
+  };
+}
+
+/** The part of the overview about e-mails, for the operator only. */
+export function mailCard({ available, health }: Pick<Outbox, "available" | "health">): OverviewCard {
+  return {
+    area: "mail",
+    mayRead: isOperator,
+    schema: Type.Object(
+      {
+        configured: Type.Boolean({ description: "Whether the server has a mail server." }),
+        failing_since: orNull(Type.String({ format: "date-time" }), {
+          description: "Time since which attempts to send e-mails fail. Null if they do not.",
+        }),
+      },
+      { description: "State of outgoing e-mails, for the operator only." },
+    ),
+    read: () => ({ configured: available, failing_since: isoTimeOrNull(health.failingSince) }),
   };
 }

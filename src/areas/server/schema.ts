@@ -98,6 +98,24 @@ export const ServerStatus = named("ServerStatus", {
       examples: [0.2],
     }),
   }),
+  mail: Type.Object(
+    {
+      configured: Type.Boolean({ description: "Whether the server has a mail server.", examples: [true] }),
+      queued: Type.Integer({ description: "Number of e-mails that are not sent yet.", examples: [0] }),
+      sent: Type.Integer({ description: "Number of e-mails that the mail server accepted.", examples: [12] }),
+      failures: Type.Integer({ description: "Number of failed attempts.", examples: [0] }),
+      failing_since: orNull(Type.String({ format: "date-time" }), {
+        description:
+          "Time of the first failed attempt since the last e-mail was accepted. Null if there was none.",
+        examples: [null],
+      }),
+      last_error: orNull(Type.String(), {
+        description: "Error of the last attempt. Null if it succeeded.",
+        examples: [null],
+      }),
+    },
+    { description: "E-mails since the start of the server." },
+  ),
   gauges: Totals("Gauges of `GET /metrics` without labels, by name.", { ninefold_writer_queue_units: 0 }),
   counters: Totals("Counters of `GET /metrics` since the start, summed over their labels, by name.", {
     ninefold_relay_deliveries_total: 1200,

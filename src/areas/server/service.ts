@@ -5,11 +5,12 @@ import { version } from "../../../package.json" with { type: "json" };
 import { ApiError } from "../../kernel/errors.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { MAIL_JOB, type Outbox } from "../../kernel/mail/outbox.ts";
 import { Histogram } from "../../kernel/metrics/instruments.ts";
 import type { Family } from "../../kernel/metrics/metrics.ts";
 import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isoTime } from "../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import type { BackupAttempt, Backups, OptionValue } from "./ports.ts";
 import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 
@@ -18,6 +19,7 @@ export interface ServerDeps {
   readonly load: RecentLoad;
   /** Null for a server without a backup folder. */
   readonly backups: Backups | null;
+  readonly outbox: Pick<Outbox, "available" | "health">;
   readonly options: readonly OptionValue[];
   /** Number of requests in flight. */
   readonly requestsInFlight: () => number;
@@ -86,10 +88,24 @@ export class ServerService {
       requests_per_second: rounded(load.requestsPerSecond),
       requests_in_flight: requestsInFlight(),
       jobs: jobsOf(kernel),
+      mail: this.mail(),
       gauges: totalsOf(
         metrics.families.filter(({ type, labels }) => type === "gauge" && labels.length === 0),
       ),
       counters: totalsOf(metrics.families.filter(({ type }) => type === "counter")),
+    };
+  }
+
+  private mail(): ServerStatus["mail"] {
+    const { kernel, outbox } = this.deps;
+    const { sent, failures, failingSince, lastError } = outbox.health;
+    return {
+      configured: outbox.available,
+      queued: kernel.scheduler.jobs().find(({ kind }) => kind === MAIL_JOB)?.waiting ?? 0,
+      sent,
+      failures,
+      failing_since: isoTimeOrNull(failingSince),
+      last_error: lastError,
     };
   }
 

@@ -191,6 +191,21 @@ export interface ServerStatus {
     /** Age of the oldest overdue job, in seconds. */
     overdue_seconds: number;
   };
+  /** E-mails since the start of the server. */
+  mail: {
+    /** Whether the server has a mail server. */
+    configured: boolean;
+    /** Number of e-mails that are not sent yet. */
+    queued: number;
+    /** Number of e-mails that the mail server accepted. */
+    sent: number;
+    /** Number of failed attempts. */
+    failures: number;
+    /** Time of the first failed attempt since the last e-mail was accepted. Null if there was none. */
+    failing_since: string | null;
+    /** Error of the last attempt. Null if it succeeded. */
+    last_error: string | null;
+  };
   /** Gauges of `GET /metrics` without labels, by name. */
   gauges: Record<string, number>;
   /** Counters of `GET /metrics` since the start, summed over their labels, by name. */
@@ -1547,6 +1562,10 @@ export interface Channel {
   )[];
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
   remind: "never" | "1h" | "6h" | "1d";
+  /** Time at which the last message was delivered. Null before the first. */
+  last_sent_at: string | null;
+  /** Error of the last attempt to deliver a message. Null if it succeeded. */
+  last_error: string | null;
   created_at: string;
   updated_at: string;
 }
@@ -1601,8 +1620,10 @@ export interface ChannelPage {
 /** What `POST /v1/pulse/channels/{channel_id}/test` answers. */
 export interface ChannelTested {
   status: "sent" | "failed";
-  /** Status of the response; null without a response and for `email`, which is queued. */
+  /** Status of the response, for `email` of the mail server; null without a response. */
   response_status: number | null;
+  /** Response of the mail server, for `email`; null for other kinds. */
+  response: string | null;
   error: string | null;
 }
 
@@ -2378,6 +2399,13 @@ export interface Overview {
     last_at: string | null;
     /** Whether two scheduled times have passed since the last backup. */
     overdue: boolean;
+  };
+  /** State of outgoing e-mails, for the operator only. */
+  mail?: {
+    /** Whether the server has a mail server. */
+    configured: boolean;
+    /** Time since which attempts to send e-mails fail. Null if they do not. */
+    failing_since: string | null;
   };
   /** Number of open incidents of the project. */
   incidents_open: number;

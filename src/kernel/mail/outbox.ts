@@ -1,6 +1,8 @@
 import type { Transporter } from "nodemailer";
 import { errorText } from "../errors.ts";
 import type { Kernel } from "../kernel.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { AttemptListener } from "../outbound/notification.ts";
 import { backoffMs } from "../outbound/retries.ts";
 import { laneName } from "../scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
@@ -17,17 +19,45 @@ const RETRY_MAX_MS = 60 * 60 * 1000;
 /** The kind of the durable job that sends one e-mail. */
 export const MAIL_JOB = "mail.send";
 
-/** E-mails that go out for sure: each is a durable job, sealed, retried until the mail server takes it. */
-export interface Outbox {
+/** Queues e-mails. */
+export interface MailQueue {
   /** Whether a mail server is configured. Without one, operations that need mail must be rejected beforehand. */
   readonly available: boolean;
   /**
    * Queues a message in the unit of work that causes it. It waits while the account it is sent for is suspended. Returns its
-   * id, for {@link withdraw}.
+   * id.
    */
   enqueue(tx: Tx, accountRef: number, message: MailMessage): string;
+}
+
+/** What the mail server did with a message that was sent once. */
+export interface MailTrial {
+  /** Status of its response; null without one. */
+  readonly status: number | null;
+  readonly response: string | null;
+  /** Null if the message was accepted. */
+  readonly error: string | null;
+}
+
+/** Attempts since the start of the process. */
+export interface MailHealth {
+  readonly sent: number;
+  readonly failures: number;
+  /** Time of the first failed attempt since the last message was accepted, epoch milliseconds; null if there was none. */
+  readonly failingSince: number | null;
+  /** Error of the last attempt; null if it succeeded. */
+  readonly lastError: string | null;
+}
+
+/** E-mails that go out for sure: each is a durable job, sealed, retried until the mail server takes it. */
+export interface Outbox extends MailQueue {
   /** Removes a queued message that a newer one supersedes. Returns whether it was still queued, or being sent. */
   withdraw(tx: Tx, id: string): boolean;
+  /** Registers a listener to the attempts of all messages. */
+  onAttempt(listener: AttemptListener): void;
+  /** Sends a message immediately and once, without storing it. */
+  trial(message: MailMessage): Promise<MailTrial>;
+  readonly health: MailHealth;
 }
 
 /** What the outbox is built on. */
@@ -39,10 +69,13 @@ export interface OutboxDeps extends Pick<Kernel, "scheduler" | "vault" | "clock"
 /** Registers the mail job and returns the outbox. */
 export function createOutbox(deps: OutboxDeps): Outbox {
   const { scheduler, vault, ids, mailer } = deps;
+  const health = new Health(deps);
+  const listeners: AttemptListener[] = [];
+  let trials = 0;
   if (mailer !== null) {
     scheduler.register(MAIL_JOB, {
       concurrency: MAIL_CONCURRENCY,
-      run: (job) => deliver(deps, mailer, job),
+      run: (job) => deliver(deps, mailer, job, { health, listeners }),
     });
   }
   return {
@@ -55,33 +88,111 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       return key;
     },
     withdraw: (tx, id) => scheduler.cancel(tx, MAIL_JOB, id),
+    onAttempt: (listener) => listeners.push(listener),
+    async trial(message) {
+      if (mailer === null) return failed("this server has no mail server configured");
+      if (trials >= MAIL_CONCURRENCY) return failed("other tests are in progress: retry in a minute");
+      trials += 1;
+      try {
+        const response = await mailer.send(message);
+        health.record(null);
+        return { status: Number(/^\d{3}/.exec(response)?.[0] ?? 250), response, error: null };
+      } catch (error) {
+        health.record(error);
+        return { ...failed(publicError(error)), status: responseCodeOf(error) };
+      } finally {
+        trials -= 1;
+      }
+    },
+    health,
   };
 }
 
-async function deliver(deps: OutboxDeps, mailer: Mailer, job: Job): Promise<JobOutcome> {
+/** Counts attempts, and notices when all of them fail. */
+class Health implements MailHealth {
+  sent = 0;
+  failures = 0;
+  failingSince: number | null = null;
+  lastError: string | null = null;
+
+  constructor(private readonly deps: Pick<OutboxDeps, "clock">) {}
+
+  /** `error`: null if the message was accepted. */
+  record(error: unknown): void {
+    if (error === null) {
+      this.sent += 1;
+      this.failingSince = null;
+      this.lastError = null;
+    } else {
+      this.failures += 1;
+      // A server that rejects one message works.
+      if (!isRefusedForGood(error)) this.failingSince ??= this.deps.clock.now();
+      this.lastError = errorText(error);
+    }
+  }
+}
+
+function failed(error: string): MailTrial {
+  return { status: null, response: null, error };
+}
+
+/** What the account that a message is sent for may know: the mail server's response, but not where the server is. */
+function publicError(error: unknown): string {
+  const { response, code } = error as { response?: unknown; code?: unknown };
+  if (code === "EAUTH") return "the mail server rejected the login of this server";
+  return typeof response === "string" ? response : "the mail server could not be reached";
+}
+
+function responseCodeOf(error: unknown): number | null {
+  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
+  return typeof responseCode === "number" && code !== "EAUTH" ? responseCode : null;
+}
+
+/** Declares the metrics of e-mails. */
+export function declareMailMetrics(metrics: Metrics, { health }: Outbox): void {
+  metrics.number("ninefold_mail_sent_total", "E-mails that the mail server accepted.", () => health.sent);
+  metrics.number(
+    "ninefold_mail_failures_total",
+    "Attempts to send an e-mail that failed.",
+    () => health.failures,
+  );
+  const help = "1 while attempts to send e-mails fail, 0 otherwise.";
+  metrics.number("ninefold_mail_failing", help, () => Number(health.failingSince !== null));
+}
+
+async function deliver(
+  deps: OutboxDeps,
+  mailer: Mailer,
+  job: Job,
+  { health, listeners }: { readonly health: Health; readonly listeners: readonly AttemptListener[] },
+): Promise<JobOutcome> {
   const { key, attempt } = job;
   const { sealed } = job.payload as { sealed: string };
+  const recordOf = (error: string | null) => (tx: Tx) => {
+    for (const listener of listeners) listener(tx, key, error);
+  };
   const message: MailMessage = JSON.parse(deps.vault.open(Buffer.from(sealed, "base64"), `mail:${key}`));
   try {
     await mailer.send(message);
-    return {};
+    health.record(null);
+    return { record: recordOf(null) };
   } catch (error) {
+    health.record(error);
+    const record = recordOf(publicError(error));
     // The mail server's words may repeat the address, never the text; they help the operator, who sees this log.
     const fields = { mail: key, attempt: attempt + 1, error: errorText(error) };
     if (attempt + 1 >= MAIL_ATTEMPTS_MAX || isRefusedForGood(error)) {
       deps.log.error("an e-mail was given up", fields);
-      return {};
+      return { record };
     }
     deps.log.warn("an e-mail could not be sent yet", fields);
-    return { retryAt: deps.clock.now() + backoffMs(attempt + 1, RETRY_MS, RETRY_MAX_MS) };
+    return { retryAt: deps.clock.now() + backoffMs(attempt + 1, RETRY_MS, RETRY_MAX_MS), record };
   }
 }
 
 /** SMTP 5xx: a permanent failure (RFC 5321, section 4.2.1). Failed logins are the operator's to fix. */
 function isRefusedForGood(error: unknown): boolean {
-  if (typeof error !== "object" || error === null) return false;
-  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
-  return typeof responseCode === "number" && responseCode >= 500 && code !== "EAUTH";
+  return (responseCodeOf(error) ?? 0) >= 500;
 }
 
 /** An e-mail in plain text. */
@@ -93,8 +204,8 @@ export interface MailMessage {
 
 /** Hands a message to a mail server. */
 export interface Mailer {
-  /** Resolves when the server has accepted the message. @throws Error if it could not be reached or rejected it. */
-  send(message: MailMessage): Promise<void>;
+  /** Resolves with the response of the server when it has accepted the message. @throws Error if it could not be reached or rejected it. */
+  send(message: MailMessage): Promise<string>;
 }
 
 /** How long connecting, greeting and each response of the mail server may take. */
@@ -111,7 +222,8 @@ export function createSmtpMailer(url: string, from: string): Mailer {
   return {
     async send({ to, subject, text }) {
       transport ??= await openTransport(url, SMTP_TIMEOUT_MS);
-      await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
+      const { response } = await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
+      return String(response);
     },
   };
 }

@@ -31,12 +31,17 @@ export interface TrialResult {
   readonly error: string | null;
 }
 
+/** Called in the unit of work that records an attempt. `error`: null if the notification was delivered. */
+export type AttemptListener = (tx: Tx, id: string, error: string | null) => void;
+
 /** Delivers notifications, signed and retried. */
 export interface Notifier {
   /** Queues a notification in the unit of work that causes it. Returns its id. */
   notify(tx: Tx, notification: Notification): string;
   /** Cancels a pending notification. Returns whether it was still pending. */
   withdraw(tx: Tx, id: string): boolean;
+  /** Registers a listener to the attempts of all notifications. */
+  onAttempt(listener: AttemptListener): void;
   /** Sends a notification immediately, without retries, and stores nothing. */
   trial(notification: Notification): Promise<TrialResult>;
 }

@@ -23,14 +23,14 @@ async function outboxWith(mailer: Mailer) {
   await scheduler.start();
   const enqueue = (to: string): Promise<string> =>
     kernel.writer.submit((tx) => outbox.enqueue(tx, ACCOUNT, { to, subject: "s", text: "t" }));
-  return { errors, enqueue, scheduler };
+  return { errors, enqueue, scheduler, outbox };
 }
 
 test(`at most ${MAIL_CONCURRENCY} e-mails are sent concurrently, the others afterwards`, async () => {
   const sending: { message: MailMessage; taken: () => void }[] = [];
-  const send = (message: MailMessage): Promise<void> =>
-    new Promise((taken) => {
-      sending.push({ message, taken });
+  const send = (message: MailMessage): Promise<string> =>
+    new Promise((accept) => {
+      sending.push({ message, taken: () => accept("250 OK") });
     });
   const { enqueue, scheduler } = await outboxWith({ send });
   for (let index = 0; index <= MAIL_CONCURRENCY; index += 1) await enqueue(`${index}@example.com`);
@@ -50,11 +50,11 @@ test(`at most ${MAIL_CONCURRENCY} e-mails are sent concurrently, the others afte
 
 test(`an e-mail is dropped after ${MAIL_ATTEMPTS_MAX} attempts, at most an hour apart`, async () => {
   const times: number[] = [];
-  const send = (): Promise<void> => {
+  const send = (): Promise<string> => {
     times.push(server.clock.now());
     return Promise.reject(new Error("no connection"));
   };
-  const { enqueue, errors, scheduler } = await outboxWith({ send });
+  const { enqueue, errors, scheduler, outbox } = await outboxWith({ send });
   await enqueue("nobody@example.com");
   await server.clock.advance(7 * 24 * 60 * 60 * 1000);
   expect(times).toHaveLength(MAIL_ATTEMPTS_MAX);
@@ -62,5 +62,60 @@ test(`an e-mail is dropped after ${MAIL_ATTEMPTS_MAX} attempts, at most an hour 
   expect(waits.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 8_000]);
   expect(Math.max(...waits)).toBe(60 * 60 * 1000);
   expect(errors).toEqual(["an e-mail was given up"]);
+  const { sent, failures, lastError } = outbox.health;
+  expect([sent, failures, lastError]).toEqual([0, MAIL_ATTEMPTS_MAX, "Error: no connection"]);
+  expect(outbox.health.failingSince).toBe(times[0] ?? null);
+  await scheduler.stop();
+});
+
+test("a rejected message is no failure of the mail server; an accepted one ends the failure", async () => {
+  let next: () => Promise<string> = () => Promise.reject(new Error("no connection"));
+  const { enqueue, scheduler, outbox } = await outboxWith({ send: () => next() });
+  const failing = () => outbox.health.failingSince !== null;
+  next = () => Promise.reject(Object.assign(new Error("no"), { responseCode: 550, response: "550 no" }));
+  await enqueue("a@example.com");
+  await server.clock.advance(1_000);
+  expect([failing(), outbox.health.lastError]).toEqual([false, "Error: no"]);
+  next = () => Promise.reject(Object.assign(new Error("login"), { responseCode: 535, code: "EAUTH" }));
+  await enqueue("b@example.com");
+  await server.clock.advance(1_000);
+  expect(failing()).toBe(true);
+  next = () => Promise.resolve("250 OK");
+  await server.clock.advance(60_000);
+  expect([failing(), outbox.health.lastError, outbox.health.sent]).toEqual([false, null, 1]);
+  await scheduler.stop();
+});
+
+test(`at most ${MAIL_CONCURRENCY} tests are in progress; they show no address of the mail server`, async () => {
+  const held = Promise.withResolvers<string>();
+  let next: () => Promise<string> = () => held.promise;
+  const { scheduler, outbox } = await outboxWith({ send: () => next() });
+  const message = { to: "a@example.com", subject: "s", text: "t" };
+  const trials = Array.from({ length: MAIL_CONCURRENCY }, () => outbox.trial(message));
+  expect((await outbox.trial(message)).error).toBe("other tests are in progress: retry in a minute");
+  held.resolve("250 2.0.0 queued");
+  for (const trial of await Promise.all(trials))
+    expect(trial).toEqual({ status: 250, response: "250 2.0.0 queued", error: null });
+  const errors = [
+    [
+      Object.assign(new Error("connect ECONNREFUSED 10.0.0.5:25"), { code: "ESOCKET" }),
+      null,
+      "the mail server could not be reached",
+    ],
+    [
+      Object.assign(new Error("x"), { code: "EAUTH", responseCode: 535, response: "535 user ops" }),
+      null,
+      "the mail server rejected the login of this server",
+    ],
+    [
+      Object.assign(new Error("x"), { responseCode: 550, response: "550 no such user" }),
+      550,
+      "550 no such user",
+    ],
+  ] as const;
+  for (const [thrown, status, error] of errors) {
+    next = () => Promise.reject(thrown);
+    expect(await outbox.trial(message)).toEqual({ status, response: null, error });
+  }
   await scheduler.stop();
 });

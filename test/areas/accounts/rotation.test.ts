@@ -252,7 +252,7 @@ test("deliveries are signed with the newest key as soon as it is returned", asyn
       recurring: () => {},
       suspended: new SuspendedAccounts(),
     } as unknown as typeof kernel.scheduler;
-    const outbox = { available: false, enqueue: () => "", withdraw: () => false };
+    const outbox = { available: false, enqueue: () => "" };
     const ports = { projects: openProjectDirectory(kernel), outbox, trail: UNHEARD };
     return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(
       ref ?? 0,

@@ -302,7 +302,10 @@ describe("a test of a channel", () => {
     for (const channel of KINDS().slice(0, 7)) {
       const id = await made({ ...channel, name: "Ops" });
       const sent = await owner.post(`${CHANNELS}/${id}/test`);
-      expect([sent.status, sent.body]).toEqual([200, { status: "sent", response_status: 200, error: null }]);
+      expect([sent.status, sent.body]).toEqual([
+        200,
+        { status: "sent", response_status: 200, response: null, error: null },
+      ]);
     }
     const requests = sink.take();
     expect(requests.length).toBe(7);
@@ -312,7 +315,8 @@ describe("a test of a channel", () => {
     const failing = await made({ kind: "slack", config: { url: sink.url("/no") } });
     sink.answers(500);
     const refused = await owner.post(`${CHANNELS}/${failing}/test`);
-    const answered = { status: "failed", response_status: 500, error: "the target responded with 500" };
+    const error = "the target responded with 500";
+    const answered = { status: "failed", response_status: 500, response: null, error };
     expect(refused.body).toEqual(answered);
     await server.clock.advance(60 * SECOND);
     expect(sink.take().length).toBe(1);
@@ -322,12 +326,46 @@ describe("a test of a channel", () => {
     expect(lost.body["error"]).toStartWith("connect: ");
   });
 
-  test("queues an e-mail", async () => {
+  test("of an e-mail channel sends the message and returns the response of the mail server", async () => {
     const id = await made({ kind: "email", name: "Ops", config: { to: ["owner@example.com"] } });
     const { body } = await owner.post(`${CHANNELS}/${id}/test`);
-    expect(body).toEqual({ status: "sent", response_status: null, error: null });
-    await server.clock.advance(SECOND);
+    expect(body).toEqual({
+      status: "sent",
+      response_status: 250,
+      response: expect.stringMatching(/^250 /),
+      error: null,
+    });
     expect(mail.received[0]?.raw).toContain("Subject: [TEST] Ops");
+  });
+
+  test("shows what the mail server rejects, and that it cannot be reached", async () => {
+    const id = await made({ kind: "email", config: { to: ["owner@example.com"] } });
+    mail.refuseWith = 550;
+    const rejected = await owner.post(`${CHANNELS}/${id}/test`);
+    expect(rejected.body).toEqual({
+      status: "failed",
+      response_status: 550,
+      response: null,
+      error: expect.stringContaining("550 not today"),
+    });
+    expect((await owner.get(`${CHANNELS}/${id}`)).body).toMatchObject({
+      last_sent_at: null,
+      last_error: expect.stringContaining("550 not today"),
+    });
+    await mail.stop();
+    const lost = await owner.post(`${CHANNELS}/${id}/test`);
+    expect(lost.body).toMatchObject({
+      status: "failed",
+      response_status: null,
+      error: "the mail server could not be reached",
+    });
+    await mail.start();
+    mail.refuseWith = null;
+    await owner.post(`${CHANNELS}/${id}/test`);
+    expect((await owner.get(`${CHANNELS}/${id}`)).body).toMatchObject({
+      last_sent_at: expect.any(String),
+      last_error: null,
+    });
   });
 
   test("an e-mail is sent to the account's current address, once for any spelling", async () => {
@@ -381,4 +419,66 @@ test("an alert that is not delivered when the target recovers is merged with the
   expect(merged).toMatch(/^\[UP\] Shop\nwas down \d\d:\d\d–\d\d:\d\d UTC/);
   await server.clock.advance(24 * 60 * 60 * SECOND);
   expect(sink.take()).toEqual([]);
+});
+
+describe("the last result of a channel", () => {
+  const lastOf = async (id: string): Promise<unknown[]> => {
+    const { body } = await owner.get(`${CHANNELS}/${id}`);
+    return [body["last_sent_at"], body["last_error"]];
+  };
+
+  test("is that of its last message, also while it is retried and after a restart", async () => {
+    const id = await made({ kind: "slack", config: { url: sink.url("/slack") } });
+    expect(await lastOf(id)).toEqual([null, null]);
+    await monitored();
+    sink.answers(500);
+    site.answers(503);
+    await server.clock.advance(5 * SECOND);
+    expect(await lastOf(id)).toEqual([null, expect.stringContaining("500")]);
+    await server.restart();
+    owner = server.client(owner.key);
+    sink.answers(200);
+    await server.clock.advance(10 * SECOND);
+    const [sentAt, error] = await lastOf(id);
+    expect([typeof sentAt, error]).toEqual(["string", null]);
+    sink.answers(404);
+    site.answers(200);
+    await server.clock.advance(60 * SECOND);
+    expect(await lastOf(id)).toEqual([sentAt, expect.stringContaining("404")]);
+    expect((await owner.patch(`${CHANNELS}/${id}`, { name: "Other" })).body["last_sent_at"]).toBe(sentAt);
+    const { entries } = (await owner.get("/v1/audit?limit=1")).body as { entries: { after: object }[] };
+    expect(Object.keys(entries[0]?.after ?? {})).not.toContain("last_error");
+  });
+
+  test("of an e-mail channel is that of the mail server", async () => {
+    const id = await made({ kind: "email", config: { to: ["owner@example.com"] } });
+    mail.refuseWith = 451;
+    site.answers(503);
+    await monitored();
+    await server.clock.advance(5 * SECOND);
+    expect(await lastOf(id)).toEqual([null, expect.stringContaining("451")]);
+    const { mail: failing } = (await server.operator.get("/v1/admin/status")).body as { mail: object };
+    expect(failing).toEqual({
+      configured: true,
+      queued: 1,
+      sent: 0,
+      failures: expect.any(Number),
+      failing_since: expect.any(String),
+      last_error: expect.stringContaining("451"),
+    });
+    const card = (await server.operator.get("/v1/overview")).body["mail"];
+    expect(card).toEqual({ configured: true, failing_since: expect.any(String) });
+    expect((await owner.get("/v1/overview")).body["mail"]).toBeUndefined();
+    expect((await server.operator.get("/metrics")).text).toContain("\nninefold_mail_failing 1\n");
+    mail.refuseWith = null;
+    await server.clock.advance(60 * SECOND);
+    expect(await lastOf(id)).toEqual([expect.any(String), null]);
+    expect((await server.operator.get("/v1/overview")).body["mail"]).toEqual({
+      configured: true,
+      failing_since: null,
+    });
+    const { text } = await server.operator.get("/metrics");
+    expect(text).toContain("\nninefold_mail_failing 0\n");
+    expect(text).toContain("\nninefold_mail_sent_total 1\n");
+  });
 });

@@ -39,6 +39,14 @@ describe("GET /v1/admin/status", () => {
       requests_per_second: positive,
       requests_in_flight: 1,
       jobs: { waiting: positive, due: 0, running: 0, overdue_seconds: 0 },
+      mail: {
+        configured: true,
+        queued: 0,
+        sent: 0,
+        failures: 0,
+        failing_since: null,
+        last_error: null,
+      },
       gauges: expect.any(Object),
       counters: expect.any(Object),
     } as never);

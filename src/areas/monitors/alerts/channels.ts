@@ -8,7 +8,7 @@ import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { isEmail } from "../../../kernel/mail/address.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isoTime } from "../../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import type { MonitorParts } from "../ports.ts";
 import { assertFeature } from "../settings.ts";
 import { CHANNEL_KINDS, isToken, redactedConfig } from "./channel-kinds.ts";
@@ -80,6 +80,8 @@ export class Channels {
       isDefault,
       events,
       remind,
+      lastSentAt: null,
+      lastError: null,
       createdAt: tx.now,
       updatedAt: tx.now,
     };
@@ -141,12 +143,10 @@ export class Channels {
     call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.find(projectRef, channelId),
-      outside: async (channel) =>
-        CHANNEL_KINDS[channel.kind].request === null ? null : await this.notifications.sendTest(channel),
-      settle: (tx, channel, result) => {
-        if (result === null) this.notifications.queueTestMail(tx, channel);
-        const { status: response_status, error } = result ?? { status: null, error: null };
-        return { status: error === null ? "sent" : "failed", response_status, error };
+      outside: (channel) => this.notifications.sendTest(channel),
+      settle: (tx, channel, { status: response_status, response, error }) => {
+        this.parts.channels.recordTest(tx, error === null ? tx.now : null, error, channel.ref);
+        return { status: error === null ? "sent" : "failed", response_status, response, error };
       },
     });
   }
@@ -219,13 +219,15 @@ export class Channels {
       default: row.isDefault,
       events: [...row.events],
       remind: row.remind,
+      last_sent_at: isoTimeOrNull(row.lastSentAt),
+      last_error: row.lastError,
       created_at: isoTime(row.createdAt),
       updated_at: isoTime(row.updatedAt),
     };
   }
 
   private audited(row: ChannelRow): NonNullable<AuditChange["after"]> {
-    const { id, created_at, updated_at, ...settings } = this.view(row);
+    const { id, last_sent_at, last_error, created_at, updated_at, ...settings } = this.view(row);
     return settings;
   }
 }

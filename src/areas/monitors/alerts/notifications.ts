@@ -1,5 +1,6 @@
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
-import type { Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
+import type { MailTrial } from "../../../kernel/mail/outbox.ts";
+import type { Notification } from "../../../kernel/outbound/notification.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import { shownName } from "../domain.ts";
@@ -89,6 +90,11 @@ export class Notifications {
 
   constructor(private readonly parts: NoticeParts) {
     this.projects = new Set(parts.channels.projects().map(({ projectRef }) => projectRef));
+    const recordAttempt = (tx: Tx, id: string, error: string | null): void => {
+      parts.channels.recordAttempt(tx, error === null ? tx.now : null, error, id);
+    };
+    parts.notifier.onAttempt(recordAttempt);
+    parts.outbox.onAttempt(recordAttempt);
   }
 
   /** Whether a project has channels. */
@@ -201,13 +207,20 @@ export class Notifications {
   }
 
   /** Sends a test message immediately, without retries, and stores nothing. */
-  sendTest(channel: ChannelRow): Promise<TrialResult> {
-    return this.parts.notifier.trial(this.notificationOf(channel, null, this.testMessage(channel)));
-  }
-
-  /** Queues the test message of a channel of the kind `email`. */
-  queueTestMail(tx: Tx, channel: ChannelRow): void {
-    this.send(tx, channel, null, this.testMessage(channel));
+  async sendTest(channel: ChannelRow): Promise<MailTrial> {
+    const message = this.testMessage(channel);
+    if (CHANNEL_KINDS[channel.kind].request !== null)
+      return {
+        ...(await this.parts.notifier.trial(this.notificationOf(channel, null, message))),
+        response: null,
+      };
+    const mail = { subject: message.heading, text: mailTextOf(message) };
+    let last: MailTrial = { status: null, response: null, error: "the channel has no recipients" };
+    for (const to of this.recipientsOf(channel)) {
+      last = await this.parts.outbox.trial({ to, ...mail });
+      if (last.error !== null) break;
+    }
+    return last;
   }
 
   /** Seals a channel's configuration. */
@@ -266,22 +279,27 @@ export class Notifications {
   private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, message: ChannelMessage): Withdraw {
     const { notifier } = this.parts;
     if (CHANNEL_KINDS[channel.kind].request === null)
-      return this.sendMail(tx, channel.accountRef, this.recipientsOf(channel), message);
+      return this.sendMail(tx, channel.accountRef, this.recipientsOf(channel), message, channel.ref);
     const id = notifier.notify(tx, this.notificationOf(channel, monitor, message));
+    this.parts.channels.setDelivery(tx, id, channel.ref);
     return (later) => notifier.withdraw(later, id);
   }
 
+  /** `channelRef`: the channel that shows the result; null for an alert of a monitor itself. */
   private sendMail(
     tx: Tx,
     accountRef: number,
     recipients: readonly string[],
     message: ChannelMessage,
+    channelRef: number | null = null,
   ): Withdraw {
     const { outbox } = this.parts;
     // The mail server may have been removed from the configuration since then.
     if (!outbox.available) return () => false;
     const mail = { subject: message.heading, text: mailTextOf(message) };
     const ids = recipients.map((to) => outbox.enqueue(tx, accountRef, { to, ...mail }));
+    const [first] = ids;
+    if (channelRef !== null && first !== undefined) this.parts.channels.setDelivery(tx, first, channelRef);
     return (later) => ids.map((id) => outbox.withdraw(later, id)).includes(true);
   }
 

@@ -111,7 +111,7 @@ function changeRoutes(api: Api, channels: Channels) {
           name: "monitors.channels.test",
           ...WRITE,
           summary: "Send a test message to a channel",
-          description: "The message is sent immediately, without retries. An e-mail is queued.",
+          description: "The message is sent immediately, without retries.",
           errors: ["not_found"],
         },
         params: ChannelParams,

@@ -133,6 +133,13 @@ export const Channel = named("Channel", {
   default: IsDefault,
   events: Type.Array(oneOf(CHANNEL_EVENTS)),
   remind: Reminders,
+  last_sent_at: orNull(RFC_3339, {
+    description: "Time at which the last message was delivered. Null before the first.",
+  }),
+  last_error: orNull(Type.String(), {
+    description: "Error of the last attempt to deliver a message. Null if it succeeded.",
+    examples: [null],
+  }),
   created_at: RFC_3339,
   updated_at: RFC_3339,
 });
@@ -157,7 +164,11 @@ export type ChannelDeleted = Static<typeof ChannelDeleted>;
 export const ChannelTested = named("ChannelTested", {
   status: oneOf(["sent", "failed"], {}),
   response_status: orNull(Type.Integer({ examples: [200] }), {
-    description: "Status of the response; null without a response and for `email`, which is queued.",
+    description: "Status of the response, for `email` of the mail server; null without a response.",
+  }),
+  response: orNull(Type.String(), {
+    description: "Response of the mail server, for `email`; null for other kinds.",
+    examples: [null],
   }),
   error: orNull(Type.String(), { examples: [null] }),
 });

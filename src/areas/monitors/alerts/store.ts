@@ -14,6 +14,10 @@ export interface ChannelRow {
   readonly isDefault: boolean;
   readonly events: readonly ChannelEvent[];
   readonly remind: Remind;
+  /** When the last message was delivered, epoch milliseconds; null before the first. */
+  readonly lastSentAt: number | null;
+  /** Error of the last attempt to deliver a message; null if it succeeded. */
+  readonly lastError: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -24,8 +28,11 @@ type Stored = Omit<ChannelRow, "isDefault" | "events"> & {
   readonly events: string;
 };
 
+/** The columns that requests set. */
+type NewChannel = Omit<Stored, "lastSentAt" | "lastError">;
+
 const SELECT = `SELECT ref, channel_id AS channelId, account_ref AS accountRef, project_ref AS projectRef, name, kind, config,
-  is_default AS isDefault, events, remind, created_at AS createdAt, updated_at AS updatedAt FROM channels`;
+  is_default AS isDefault, events, remind, last_sent_at AS lastSentAt, last_error AS lastError, created_at AS createdAt, updated_at AS updatedAt FROM channels`;
 
 export type ChannelStore = ReturnType<typeof channelStore>;
 
@@ -36,11 +43,11 @@ export function channelStore(db: Database) {
   );
   const withId = db.one<Stored, [channelId: string]>(`${SELECT} WHERE channel_id = ?`);
   const withRef = db.one<Stored, [ref: number]>(`${SELECT} WHERE ref = ?`);
-  const insert = db.change<[row: Stored]>(
+  const insert = db.change<[row: NewChannel]>(
     `INSERT INTO channels (ref, channel_id, account_ref, project_ref, name, kind, config, is_default, events, remind, created_at, updated_at)
      VALUES ($ref, $channelId, $accountRef, $projectRef, $name, $kind, $config, $isDefault, $events, $remind, $createdAt, $updatedAt)`,
   );
-  const update = db.change<[row: Stored]>(
+  const update = db.change<[row: NewChannel]>(
     "UPDATE channels SET name = $name, config = $config, is_default = $isDefault, events = $events, remind = $remind, updated_at = $updatedAt WHERE ref = $ref",
   );
   const chosen = db.one<{ refs: string }, [monitorRef: number]>(
@@ -65,6 +72,18 @@ export function channelStore(db: Database) {
       const stored = withId(channelId);
       return stored && rowOf(stored);
     },
+    /** Notes the last delivery or e-mail of a channel, by its id. */
+    setDelivery: db.change<[deliveryId: string, ref: number]>(
+      "UPDATE channels SET last_delivery = ? WHERE ref = ?",
+    ),
+    /** Records an attempt of a delivery, if it is the last one of its channel. `sentAt`: null if it failed. */
+    recordAttempt: db.change<[sentAt: number | null, error: string | null, deliveryId: string]>(
+      "UPDATE channels SET last_sent_at = coalesce(?, last_sent_at), last_error = ? WHERE last_delivery = ?",
+    ),
+    /** Records a test. */
+    recordTest: db.change<[sentAt: number | null, error: string | null, ref: number]>(
+      "UPDATE channels SET last_sent_at = coalesce(?, last_sent_at), last_error = ? WHERE ref = ?",
+    ),
     channel(ref: number): ChannelRow | null {
       const stored = withRef(ref);
       return stored && rowOf(stored);
@@ -90,7 +109,7 @@ export function channelStore(db: Database) {
   };
 }
 
-function storedOf(row: ChannelRow): Stored {
+function storedOf({ lastSentAt, lastError, ...row }: ChannelRow): NewChannel {
   return { ...row, isDefault: row.isDefault ? 1 : 0, events: JSON.stringify(row.events) };
 }
 

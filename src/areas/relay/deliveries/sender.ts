@@ -8,7 +8,12 @@ import {
 } from "../../../kernel/outbound/attempt.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
-import type { Destination, Notification, TrialResult } from "../../../kernel/outbound/notification.ts";
+import type {
+  AttemptListener,
+  Destination,
+  Notification,
+  TrialResult,
+} from "../../../kernel/outbound/notification.ts";
 import { type AttemptResult, type NextStep, readWaits } from "../../../kernel/outbound/retries.ts";
 import { notificationSignature, relaySignature, type SignedBody } from "../../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
@@ -50,6 +55,7 @@ interface Recorded {
 
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
+  private readonly listeners: AttemptListener[] = [];
   /** Projects of the deliveries with a first attempt in flight, by reference. */
   private readonly firstAttempts = new Map<number, number>();
 
@@ -76,6 +82,11 @@ export class WebhookSender {
       run: ({ payload }) =>
         this.attempt(typeof payload === "object" ? (payload as EndpointJob) : { ref: Number(payload) }),
     });
+  }
+
+  /** Registers a listener to the attempts of notifications. */
+  onAttempt(listener: AttemptListener): void {
+    this.listeners.push(listener);
   }
 
   /** Whether the first attempt is in flight. The row does not record it: it would be wrong after a crash. */
@@ -283,6 +294,7 @@ export class WebhookSender {
     const counter = next === "retry" ? counts.retries[item.kind] : counts.finished[item.kind][next];
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...made, ref });
+    if (item.kind === "pulse") for (const listener of this.listeners) listener(tx, item.relay_id, error);
     if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, retry, next);
   }
 }

@@ -240,10 +240,22 @@ function stateOf(failed: number, late: string | null): Card["state"] {
   return late === null ? FINE : ["late", "bad"];
 }
 
-function serverCards({ backups }: Overview): Card[] {
-  if (!backups) return [];
+function serverCards({ backups, mail }: Overview): Card[] {
+  const cards: Card[] = [];
+  // Only a mail server that fails is worth a card.
+  if (mail?.failing_since)
+    cards.push({
+      path: "metrics",
+      title: "E-mail",
+      icon: "metrics",
+      value: <Ago at={mail.failing_since} never="none" />,
+      line: "e-mails are not sent since then",
+      state: ["failing", "bad"],
+    });
+  if (!backups) return cards;
   const { scheduled, last_at, overdue } = backups;
   return [
+    ...cards,
     {
       path: "backups",
       title: "Backups",

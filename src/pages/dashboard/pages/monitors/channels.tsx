@@ -8,7 +8,9 @@ import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Empty, Loaded, More } from "../../ui/feedback.tsx";
 import { Page, Panel } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
+import { Ago } from "../../ui/time.tsx";
 import { ChannelForm } from "./channel-form.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
 
@@ -53,7 +55,7 @@ export function ChannelsPage() {
               </Empty>
             ) : (
               <>
-                <ChannelTable of={channels} onOpen={setOpen} />
+                <ChannelTable of={channels} onOpen={setOpen} onDone={list.reload} />
                 <More of={list} />
               </>
             )
@@ -73,7 +75,13 @@ export function ChannelsPage() {
   );
 }
 
-function ChannelTable({ of: channels, onOpen }: { of: readonly Channel[]; onOpen: (open: Open) => void }) {
+interface TableProps {
+  readonly of: readonly Channel[];
+  readonly onOpen: (open: Open) => void;
+  readonly onDone: () => void;
+}
+
+function ChannelTable({ of: channels, onOpen, onDone }: TableProps) {
   return (
     <Table
       label="Channels"
@@ -97,16 +105,39 @@ function ChannelTable({ of: channels, onOpen }: { of: readonly Channel[]; onOpen
           layout: "wide",
         },
         { head: "Reminders", cell: ({ remind }) => remind, layout: "fit wide" },
+        { head: "Last message", cell: (channel) => <LastMessage of={channel} /> },
         { head: "Default", cell: ({ default: is }) => (is ? "yes" : "no"), layout: "fit wide" },
-        { head: "Actions", cell: (channel) => <RowActions of={channel} onOpen={onOpen} />, layout: "fit" },
+        {
+          head: "Actions",
+          cell: (channel) => <RowActions of={channel} onOpen={onOpen} onDone={onDone} />,
+          layout: "fit",
+        },
       ]}
     />
   );
 }
 
-function RowActions({ of: channel, onOpen }: { of: Channel; onOpen: (open: Open) => void }) {
+/** When the last message was delivered, or why it was not. */
+function LastMessage({ of: { last_sent_at, last_error } }: { of: Channel }) {
+  if (last_error === null) return <Ago at={last_sent_at} never="none" />;
+  return (
+    <>
+      <Status state="failed" tone="bad" />
+      <span class="sub">{last_error}</span>
+    </>
+  );
+}
+
+interface RowProps {
+  readonly of: Channel;
+  readonly onOpen: (open: Open) => void;
+  readonly onDone: () => void;
+}
+
+function RowActions({ of: channel, onOpen, onDone }: RowProps) {
   const test = async (): Promise<void> => {
     const { status, error } = await call("monitors.channels.test", { params: { channel_id: channel.id } });
+    onDone();
     toast(status === "sent" ? `Test sent to ${channel.name}` : `${channel.name}: ${error}`);
   };
   return (

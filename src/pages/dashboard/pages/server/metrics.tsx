@@ -85,7 +85,7 @@ function Charts() {
 }
 
 function StatusFacts({ of: status }: { of: ServerStatus }) {
-  const { jobs, disk_free_bytes: free } = status;
+  const { jobs, mail, disk_free_bytes: free } = status;
   return (
     <Facts
       of={[
@@ -97,10 +97,16 @@ function StatusFacts({ of: status }: { of: ServerStatus }) {
         ["Requests in flight", formatNumber(status.requests_in_flight)],
         ["Jobs", `${formatNumber(jobs.waiting)} waiting · ${formatNumber(jobs.running)} running`],
         ["Most overdue job", `${formatNumber(Math.round(jobs.overdue_seconds))} s`],
+        ...(mail.configured ? [["E-mails", mailText(mail)] as const] : []),
         ["Data folder", <code key="d">{status.data_folder}</code>],
       ]}
     />
   );
+}
+
+function mailText({ queued, sent, last_error: error }: ServerStatus["mail"]): string {
+  const counts = `${formatNumber(sent)} sent · ${formatNumber(queued)} queued`;
+  return error === null ? counts : `${counts} · last error: ${error}`;
 }
 
 const SCRAPE = { method: "GET", path: "/metrics", body: undefined };
