@@ -1,6 +1,6 @@
 import { SET_BUCKET } from "./views.ts";
 
-/** Calls the API. @throws Error for anything but a success. */
+/** Calls the API. @throws Error unless it succeeds */
 type Call = (
   method: string,
   path: string,
@@ -8,7 +8,7 @@ type Call = (
   headers?: Record<string, string>,
 ) => Promise<Record<string, unknown>>;
 
-/** Puts something onto every page of the console: what pictures show, and what its tests look at. */
+/** Creates data for every page of the console, for pictures and tests. */
 export async function fillConsole(url: string, key: string): Promise<void> {
   const call: Call = async (method, path, body, headers) => {
     const response = await fetch(url + path, {
@@ -146,7 +146,7 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
       headers,
     });
   }
-  // One that fails at once, with its answer on record.
+  // A delivery that fails immediately, with its response in the log.
   const failing = { target_url: `${url}/missing`, method: "POST", delay: "0s", payload: { order: 1018 } };
   await call("POST", "/v1/relay", failing);
   for (const [name, cron, state] of [
@@ -165,7 +165,7 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
   await fillBuckets(call, url);
 }
 
-/** A bucket that sends on to another one: each has a public path here that takes whatever comes. */
+/** A bucket that forwards to another one, whose public path accepts everything. */
 async function fillBuckets(call: Call, url: string): Promise<void> {
   const nowhere = "https://example.com/webhooks";
   const archive = await call("POST", "/v1/catch/buckets", { target_url: nowhere, name: "Archive" });
@@ -181,18 +181,18 @@ async function fillBuckets(call: Call, url: string): Promise<void> {
   };
   await change({ state: "live" });
   for (const at of [0, 1, 2, 3]) await (await send(at))();
-  // One that its target refuses before it takes it...
+  // An event that its target rejects before it accepts it,
   await change({ target_url: `${url}/missing` });
   const replay = await send(4);
   await replay();
   await change({ target_url });
   await replay();
-  // ...and one that waits.
+  // and a pending one.
   await change({ state: "paused" });
   await send(5);
 }
 
-/** A bucket that has been set, for a sender that asks first; one of its events is signed wrongly. */
+/** A bucket with settings for a sender with a challenge; one of its events has an invalid signature. */
 async function fillInbox(call: Call): Promise<void> {
   const secret = "the app's secret";
   const { id } = await call("POST", "/v1/catch/buckets", {

@@ -4,12 +4,12 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "../steps/debian.ts";
 import { SET_BUCKET, VIEWS, WITH_ROWS } from "./views.ts";
 
-/** What to take pictures of, and where to put them. */
+/** Options of the pictures. */
 export interface Pictures {
   readonly url: string;
   readonly key: string;
   readonly folder: string;
-  /** What the pictures are called first. */
+  /** Prefix of the files' names. */
   readonly name: string;
   /** Pages by their addresses; all of them when it is empty. */
   readonly pages: readonly string[];
@@ -22,10 +22,10 @@ const LOOKS = [
   ["narrow-dark", 390, 844, "dark"],
 ] as const;
 
-/** Waits until nothing is being read: what is drawn then is what a reader sees. */
+/** Waits until no request is in progress, so that the page is complete. */
 const SETTLED_MS = 350;
 
-/** Takes the pictures. Resolves to how many. */
+/** Takes the pictures. Resolves to their number. */
 export async function takePictures(pictures: Pictures): Promise<number> {
   mkdirSync(pictures.folder, { recursive: true });
   const executablePath = findChromium();

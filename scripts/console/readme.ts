@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { findChromium } from "../steps/debian.ts";
 
-/** Monitors besides those of the filling, and how often each is checked. */
+/** Additional monitors, and how often each is checked. */
 const MONITORS = [
   ["Checkout", "/v1/ping", 38],
   ["API", "/readyz", 33],
@@ -10,10 +10,10 @@ const MONITORS = [
 ] as const;
 
 const WIDTH = 1180;
-/** Waits until nothing is being read. */
+/** Waits until no request is in progress. */
 const SETTLED_MS = 500;
 
-/** Makes the three pictures of README, of a server that has been filled. */
+/** Takes the three pictures of the README, of a server with data. */
 export async function takeReadmePictures(url: string, key: string, folder: string): Promise<void> {
   await fillMonitors(url, key);
   const browser = await chromium.launch({
@@ -57,7 +57,7 @@ async function fillMonitors(url: string, key: string): Promise<void> {
   }
 }
 
-/** The event whose target refused it before it took it, with what it answered. */
+/** The event that its target first rejected and then accepted, with the response. */
 async function openRefusedEvent(page: Page): Promise<void> {
   await page.evaluate(`location.hash = "#/catch"`);
   await page.getByRole("link", { name: "Shop payments" }).click();

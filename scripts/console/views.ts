@@ -1,4 +1,4 @@
-/** The addresses that the console is looked at by: every page, every form, what is not there. */
+/** Addresses of the console: every page, every form, and one that does not exist. */
 export const VIEWS = [
   "overview",
   "projects",
@@ -40,7 +40,7 @@ export const VIEWS = [
   "settings",
   "nowhere",
 ];
-/** Those whose first row leads further. */
+/** Pages whose first row opens a detail page. */
 export const WITH_ROWS = [
   "keys",
   "flags",
@@ -53,5 +53,5 @@ export const WITH_ROWS = [
   "notary",
   "audit",
 ];
-/** The bucket whose settings are not those that it began with. */
+/** The bucket with settings that are not the defaults. */
 export const SET_BUCKET = "Shop chat";

@@ -3,12 +3,12 @@ import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import { bodyOf, Recorded, type Target, type TargetRequest, UNAVAILABLE, type Workload } from "./workload.ts";
 
-/** The balance that accounts are made with; a rotation takes one of it. */
+/** Initial balance of accounts; a rotation costs 1. */
 const BALANCE = 1_000;
-/** Connections used for reading back. */
+/** Connections that are used for verification. */
 const READERS = 8;
 
-/** An account that was requested, and how far its life has come. */
+/** A requested account and its state. */
 interface Made {
   readonly email: string;
   readonly creation: TargetRequest;
@@ -28,7 +28,7 @@ export class AccountWorkload extends Recorded implements Workload {
   private readonly settled = new Set<string>();
   private made = 0;
 
-  /** It makes its accounts as it goes. */
+  /** It creates its accounts in its steps. */
   prepare(): Promise<void> {
     return Promise.resolve();
   }
@@ -65,7 +65,7 @@ export class AccountWorkload extends Recorded implements Workload {
     this.count(answer);
     if (answer === null) return;
     if (answer.status === UNAVAILABLE) {
-      // Nobody has requested it, then.
+      // It was not requested.
       this.open = this.open.filter((one) => one !== made);
       return;
     }
@@ -90,13 +90,13 @@ export class AccountWorkload extends Recorded implements Workload {
     made.rotated = "acknowledged";
   }
 
-  /** Brings an account's record to an end: retries what is in doubt, then looks at what is there. */
+  /** Completes an account's record: retries requests in doubt, then reads its state. */
   private async settle(target: Target, made: Made, listed: ReadonlySet<string>): Promise<void> {
     const before = listed.has(made.email);
     if (made.created === "in doubt") {
       if (before) this.counts.happened += 1;
       const answer = await target.ask(made.creation);
-      // Without an Idempotency-Key a repeat finds the address taken, and the first key is known to nobody.
+      // Without an Idempotency-Key a repeat finds the address in use, and the first key is unknown.
       const keyed = made.creation.idempotencyKey !== undefined;
       if (keyed || !before) this.takeKey(made, answer, 201, "api_key");
       else if (answer.status !== 409) this.problem(made, `was there and made again: ${answer.status}`);
@@ -109,13 +109,13 @@ export class AccountWorkload extends Recorded implements Workload {
     await inParallel(made.keys, 1, (key) => this.compareBalance(target, made, key, BALANCE - rotations));
   }
 
-  /** Returns how many rotations the account must have paid for. */
+  /** Returns the number of rotations that must have been charged. */
   private async settleRotation(target: Target, made: Made): Promise<number> {
     if (made.rotation === null) return 0;
     if (made.rotated === "acknowledged") return 1;
     const answer = await target.ask(made.rotation);
     const keyed = made.rotation.idempotencyKey !== undefined;
-    // It was rotated: the key that asked is a replaced one, which changes no keys.
+    // It was rotated: the calling key is a replaced one, which cannot change keys.
     if (answer.status === 403 && !keyed) {
       this.counts.happened += 1;
       return 1;
@@ -145,7 +145,7 @@ export class AccountWorkload extends Recorded implements Workload {
     }
   }
 
-  /** The addresses of all accounts. One that is there twice is a problem. */
+  /** The addresses of all accounts. A duplicate is a problem. */
   private async listEmails(target: Target): Promise<Set<string>> {
     const emails = new Set<string>();
     let cursor = "";

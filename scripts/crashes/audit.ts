@@ -11,24 +11,24 @@ import {
 } from "./workload.ts";
 
 const EMAIL = "audit@example.com";
-/** Few flags, so that their changes come one upon the other. */
+/** Few flags, so that their changes follow each other quickly. */
 const PROJECTS = "/v1/projects";
 const DEFAULT_PROJECT = "Default";
 const FLAGS = ["audit-a", "audit-b", "audit-c"];
-/** Acknowledged changes under an Idempotency-Key that are sent again after a restart: they may write no second entry. */
+/** Acknowledged changes with an Idempotency-Key that are repeated after a restart: they must not write a second entry. */
 const REPLAYS_PER_VERIFICATION = 3;
 
-/** An administrative change. Its number stands in the change itself, so that entry and change tell which it is. */
+/** An administrative change. Its number is part of the change, so that entry and change identify it. */
 interface Change {
   readonly number: string;
   readonly request: TargetRequest;
   state: "in doubt" | "acknowledged" | "unavailable";
-  /** Of the response that was no replay. */
+  /** From the response that was not a replay. */
   requestId: string | null;
   entries: number;
 }
 
-/** An entry of the audit log, as far as it is compared. */
+/** The compared fields of an audit entry. */
 interface Entry {
   readonly sequence: string;
   readonly action: string;
@@ -39,8 +39,8 @@ interface Entry {
 }
 
 /**
- * Changes that the audit log has: flags are saved, projects made. Every acknowledged one has exactly one entry, every entry
- * its change, and the entries of a flag lead from one state to the next.
+ * Changes in the audit log: saved flags and created projects. Every acknowledged one has exactly one entry, every entry
+ * has its change, and the entries of a flag connect its states.
  */
 export class AuditWorkload extends Recorded implements Workload {
   readonly name = "audit";
@@ -53,7 +53,7 @@ export class AuditWorkload extends Recorded implements Workload {
   private seenProject: string | null = null;
 
   async prepare(target: Target): Promise<void> {
-    // Of a tier without a limit of projects.
+    // A tier without a limit of projects.
     this.key = await createAccount(target, EMAIL, "unlimited");
   }
 
@@ -79,7 +79,7 @@ export class AuditWorkload extends Recorded implements Workload {
     await this.compareProjects(target);
     for (const change of this.changes.values()) this.judge(change);
     this.seen = Number(entries.at(-1)?.sequence ?? this.seen);
-    // From here on an entry with one of these numbers would be one too many.
+    // From now on another entry with one of these numbers is an error.
     this.changes = new Map();
     return this.problems.splice(0).map((problem) => `audit: ${problem}`);
   }
@@ -95,7 +95,7 @@ export class AuditWorkload extends Recorded implements Workload {
     }
   }
 
-  /** Sends again what is in doubt under an Idempotency-Key, and some of what was acknowledged. */
+  /** Repeats changes in doubt with an Idempotency-Key, and some acknowledged ones. */
   private async retry(target: Target): Promise<void> {
     const keyed = [...this.changes.values()].filter(({ request }) => request.idempotencyKey !== undefined);
     for (const change of keyed.filter(({ state }) => state === "in doubt")) {
@@ -135,7 +135,7 @@ export class AuditWorkload extends Recorded implements Workload {
     if (entries > 1) this.problems.push(`${number}: has ${entries} entries`);
   }
 
-  /** Each flag is as its newest entry says. */
+  /** Each flag matches its newest entry. */
   private async compareFlags(target: Target): Promise<void> {
     const answer = await target.ask({ method: "GET", path: "/v1/gate/config", key: this.key });
     const { flags } = bodyOf(answer) as { flags: { flag_key: string; description: string | null }[] };
@@ -146,7 +146,7 @@ export class AuditWorkload extends Recorded implements Workload {
     }
   }
 
-  /** The projects that are new are those that entries tell of. */
+  /** New projects are exactly those with an entry. */
   private async compareProjects(target: Target): Promise<void> {
     const fresh = await this.projectsSince(target);
     for (const { number, request, entries } of this.changes.values()) {
@@ -163,7 +163,7 @@ export class AuditWorkload extends Recorded implements Workload {
       const answer = await target.ask({ method: "GET", path, key: this.key });
       const page = bodyOf(answer) as { projects: { name: string }[]; cursor?: string };
       for (const { name } of page.projects) {
-        // Every account has its first one from the start.
+        // Every account starts with one.
         if (name === this.seenProject || name === DEFAULT_PROJECT) return this.newest(names);
         names.push(name);
       }

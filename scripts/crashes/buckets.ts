@@ -13,23 +13,23 @@ import {
 } from "./workload.ts";
 
 const BUCKETS = 8;
-/** Longest wait for what is to be sent on: tries that a kill cut off are made again at the start. */
+/** Longest wait for pending events: attempts interrupted by a kill are repeated at the start. */
 const FORWARDED_WITHIN_MS = 30_000;
 const CREDITS = 1_000_000_000_000;
 const READERS = 8;
-/** Bodies are up to so much longer at random, so that some rows spill over to pages of their own. */
+/** Maximum of random additional bytes of a body, so that some rows use overflow pages. */
 const PADDING_MAX = 6_000;
-/** Of the events that were acknowledged, this part is read back whole. */
+/** Share of acknowledged events that are read completely. */
 const READ_BACK = 0.05;
 
-/** Repeats are noticed by their number; without a secret there is nothing to verify. */
+/** Repeats are detected by their number; without a secret nothing is verified. */
 const NOTICING = {
   provider: "custom",
   signature: { header: "x-signature", algorithm: "hmac-sha256", template: "{body}", event_id: "/number" },
   deduplicate_hours: 168,
 };
 
-/** The target of buckets that send nothing on. */
+/** The target of buckets that do not forward. */
 const NOWHERE = "http://127.0.0.1:9/";
 
 function isReadBack(id: string): boolean {
@@ -42,12 +42,12 @@ interface Counts {
   readonly failed: number;
 }
 
-/** A bucket, what it was sent, and what it is known to hold. */
+/** A bucket with the sent and the stored events. */
 interface Inbox {
   id: string;
-  /** Whether it sends its events on; the others get events that are not signed rightly, and keep them. */
+  /** Whether it forwards its events; others get events with invalid signatures. */
   live: boolean;
-  /** Event ids that were acknowledged since the last look, with the bodies that they stand for. */
+  /** Event ids acknowledged since the last verification, with their bodies. */
   acknowledged: Map<string, string>;
   /** Bodies without a response, by their number. */
   inDoubt: Map<number, string>;
@@ -57,19 +57,19 @@ interface Inbox {
 }
 
 /**
- * Webhooks to several buckets, half of them live. After every crash each holds every event that was acknowledged, once,
- * as it was sent, and paid; and what a live one holds has reached its target.
+ * Webhooks to several buckets, half of them live. After every crash each contains every acknowledged event once,
+ * unchanged and charged; and events of a live bucket have reached its target.
  */
 export class BucketWorkload extends RecordedOfAccount implements Workload {
   readonly name = "buckets";
   readonly weight = 6;
   private readonly inboxes: Inbox[] = [];
-  /** Events that the target was sent. */
+  /** Events that reached the target. */
   private readonly forwarded = new Set<string>();
   private sent = 0;
   private readonly forwards: boolean;
 
-  /** Where `forwards` is false, no bucket is live: everything that happens is what was requested. */
+  /** Without `forwards` no bucket is live: only requests cause changes. */
   constructor(forwards = true) {
     super();
     this.forwards = forwards;
@@ -100,7 +100,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     const body = { number, padding: "x".repeat(random.below(PADDING_MAX)) };
     const text = JSON.stringify(body);
     const request: TargetRequest = { method: "POST", path: `/v1/catch/${inbox.id}`, key: this.key, body };
-    // In doubt until it is acknowledged: the kill may come in between.
+    // In doubt until it is acknowledged: a kill can happen in between.
     inbox.inDoubt.set(number, text);
     const answer = await target.send(request);
     if (answer === null) {
@@ -157,7 +157,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     for (const id of fresh.filter(isReadBack)) await this.verifyAttempts(target, inbox, id);
   }
 
-  /** An event and what repeats of it are noticed by are one transaction: the bucket knows it, and takes it in no second time. */
+  /** An event and its deduplication record are one transaction: the bucket does not accept it twice. */
   private async verifyRepeat(target: Target, inbox: Inbox, id: string, text: string): Promise<void> {
     if (!inbox.live) return;
     const { status, event_id } = await this.ask(target, "POST", `/v1/catch/${inbox.id}`, JSON.parse(text));
@@ -165,7 +165,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
       this.problem(inbox, `a repeat of ${id} was ${status} as ${event_id}`);
   }
 
-  /** A try and what it made of the event are one transaction: the log has as many as the event counts. */
+  /** An attempt and its outcome are one transaction: the log has as many attempts as the event counts. */
   private async verifyAttempts(target: Target, inbox: Inbox, id: string): Promise<void> {
     const event = await this.ask(target, "GET", `/v1/catch/${inbox.id}/events/${id}`);
     const log = event["attempt_log"] as { response_status: number | null }[];
@@ -174,7 +174,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
       this.problem(inbox, `${id} counts ${event["attempts"]} tries, its log has ${JSON.stringify(log)}`);
   }
 
-  /** A bucket's counts once it has nothing left to send on. */
+  /** A bucket's counts after it has forwarded everything. */
   private settledCounts(target: Target, inbox: Inbox): Promise<Counts> {
     const look = async () => (await this.ask(target, "GET", `/v1/catch/buckets/${inbox.id}`))["events"];
     return settled(FORWARDED_WITHIN_MS, look as () => Promise<Counts>, ({ pending }) => pending === 0);
@@ -191,7 +191,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     return new Response(null);
   }
 
-  /** An event that nobody was told of must be one in doubt, and that only once. */
+  /** An event that was not acknowledged must be one in doubt, and exist once. */
   private async explain(target: Target, inbox: Inbox, id: string): Promise<void> {
     const text = await this.readBack(target, inbox, id);
     const { number } = JSON.parse(text) as { number: number };
@@ -205,7 +205,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     return Buffer.from(String(event["payload_base64"]), "base64").toString("utf8");
   }
 
-  /** Ids of the events that came since the last look. */
+  /** Ids of the events since the last verification. */
   private async takeNew(target: Target, inbox: Inbox): Promise<string[]> {
     const found: string[] = [];
     for (let cursor = ""; ; ) {
@@ -221,7 +221,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     return found;
   }
 
-  /** Charge and event are one transaction: the account has paid for exactly the events that are there. */
+  /** Charge and event are one transaction: the account was charged for exactly the existing events. */
   private async verifyCharges(target: Target): Promise<void> {
     const entries = await entriesSince(target, "/v1/meter/history", this.key, 0);
     const paid = entries

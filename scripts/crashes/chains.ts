@@ -16,18 +16,18 @@ import {
 const CHAINS = 4;
 const READERS = 4;
 const CREDITS = 1_000_000_000;
-/** Every log carries about so many bytes more at random, so that some rows spill over to pages of their own. */
+/** Maximum of random additional bytes of a log, so that some rows use overflow pages. */
 const PADDING_MAX = 3_000;
 
-/** A log that was sent and not verified yet. */
+/** A sent log that is not verified yet. */
 interface Sent {
   readonly number: number;
   readonly request: TargetRequest;
-  /** The receipt, when it was acknowledged. */
+  /** The receipt, if it was acknowledged. */
   receipt: string | null;
 }
 
-/** One account's chain, as it was given and as it was last read back. */
+/** One account's chain, as issued and as last read. */
 class Chain {
   readonly name: string;
   key = "";
@@ -40,7 +40,7 @@ class Chain {
   }
 }
 
-/** Logs to several chains: after every crash each chain is one run without gap or fork, and holds every receipt that was given. */
+/** Logs to several chains: after every crash each chain has no gap or fork, and contains every issued receipt. */
 export class ChainWorkload extends Recorded implements Workload {
   readonly name = "chains";
   readonly weight = 6;
@@ -84,7 +84,7 @@ export class ChainWorkload extends Recorded implements Workload {
     for (const sent of chain.open) {
       if (sent.receipt !== null) continue;
       if (before.has(sent.number)) this.counts.happened += 1;
-      // Under its key a repeat is safe, and appends just what is not there.
+      // A repeat with its key is safe, and appends only missing logs.
       if (sent.request.idempotencyKey !== undefined) {
         this.acknowledge(chain, sent, await target.ask(sent.request), false);
       }
@@ -102,7 +102,7 @@ export class ChainWorkload extends Recorded implements Workload {
     chain.open = [];
   }
 
-  /** The receipts that came since the last look, by the number of their log; each is checked as the chain's next one. */
+  /** Receipts since the last verification, by the number of their log; each is verified as the chain's next one. */
   private async takeNew(target: Target, chain: Chain): Promise<Map<number, string>> {
     const found: { number: number; text: string }[] = [];
     for (let cursor = ""; ; ) {

@@ -1,12 +1,12 @@
 import type { Answer } from "../processes/connection.ts";
 import { bodyOf, Recorded, type Target, type TargetRequest, UNAVAILABLE } from "./workload.ts";
 
-/** What a change does. */
+/** Kind of a change. */
 export type ChangeKind = "deduct" | "refill" | "reset";
 
 /**
- * A change of a balance. Its number is unique in its ledger and stands in the request itself (as the amount, or
- * as the balance of a reset), so that every ledger entry shows which request it comes from, acknowledged or not.
+ * A change of a balance. Its number is unique in its ledger and part of the request (as the amount, or
+ * as the balance of a reset), so that every ledger entry identifies its request, acknowledged or not.
  */
 export interface Change {
   readonly kind: ChangeKind;
@@ -14,7 +14,7 @@ export interface Change {
   readonly request: TargetRequest;
 }
 
-/** A ledger entry, as the API shows it. */
+/** A ledger entry, as the API returns it. */
 export interface Entry {
   readonly sequence: number;
   readonly kind: string;
@@ -40,7 +40,7 @@ interface Tracked {
 /** Acknowledged changes under an Idempotency-Key that are sent again after a restart, per ledger. */
 const REPLAYS_PER_VERIFICATION = 3;
 
-/** The record of one ledger: every change that was requested, and what was acknowledged. */
+/** The record of one ledger: every requested change, and which were acknowledged. */
 export class ChangeLog extends Recorded {
   private readonly name: string;
   private tracked = new Map<string, Tracked>();
@@ -50,7 +50,7 @@ export class ChangeLog extends Recorded {
     this.name = name;
   }
 
-  /** Sends a change, twice at once where `twice` says so (which only an Idempotency-Key makes safe). */
+  /** Sends a change, twice concurrently with `twice` (which is safe only with an Idempotency-Key). */
   async make(target: Target, change: Change, twice = false): Promise<void> {
     const tracked: Tracked = { change, outcome: { state: "in doubt" }, entries: 0 };
     this.tracked.set(identityOf(change.kind, change.number), tracked);
@@ -65,8 +65,8 @@ export class ChangeLog extends Recorded {
   }
 
   /**
-   * Before {@link compare}: sends again what is in doubt under an Idempotency-Key, and some of what was acknowledged.
-   * Neither may happen a second time, and the latter must be acknowledged as before.
+   * Before {@link compare}: repeats changes in doubt with an Idempotency-Key, and some acknowledged ones.
+   * Neither may happen twice, and the latter must get the same response.
    */
   async retry(target: Target): Promise<void> {
     const keyed = [...this.tracked.values()].filter(
@@ -101,7 +101,7 @@ export class ChangeLog extends Recorded {
       if (outcome.state === "in doubt" && count > 0) this.counts.happened += 1;
       if (count > 1) this.problem(change, `has happened ${count} times`);
     }
-    // From here on an entry with one of these numbers would be one too many.
+    // From now on another entry with one of these numbers is an error.
     this.tracked = new Map();
     return this.problems.splice(0);
   }
@@ -141,9 +141,9 @@ export class ChangeLog extends Recorded {
     return { state: "in doubt" };
   }
 
-  /** Two answers to the same change must agree. */
+  /** Two responses to the same change must agree. */
   private merge(change: Change, known: Outcome, further: Outcome): Outcome {
-    // One of two may be rejected and the other carried out.
+    // One of two can be rejected and the other carried out.
     if (known.state === "in doubt" || known.state === "unavailable") return further;
     if (further.state === "in doubt" || further.state === "unavailable") return known;
     const agree =
@@ -167,7 +167,7 @@ function identityOf(kind: string, number: number): string {
   return `${kind} ${number}`;
 }
 
-/** The entries of a ledger after a sequence, newest first, page by page. */
+/** The entries of a ledger after a sequence, newest first. */
 export async function entriesSince(
   target: Target,
   path: string,
@@ -182,7 +182,7 @@ export async function entriesSince(
     if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
     const page = bodyOf(answer) as { entries: Entry[]; cursor?: string };
     for (const entry of page.entries) {
-      // A chain that leads in a circle must not keep this loop for ever.
+      // A cycle of cursors must end this loop.
       if (entry.sequence >= oldest)
         throw new Error(`GET ${path}: entry ${entry.sequence} comes after ${oldest}`);
       oldest = entry.sequence;

@@ -13,7 +13,7 @@ import {
 } from "./workload.ts";
 
 const CUSTOMERS = 20;
-/** Credits and uses of a customer: more than any run takes. */
+/** Credits and uses of a customer: more than any run uses. */
 const PLENTY = 1_000_000_000_000;
 /** More than any customer ever has: such a check is always denied. */
 const OVERDRAW = 2 * PLENTY;
@@ -30,8 +30,8 @@ interface Customer {
 }
 
 /**
- * Checks that deduct credits and take a use, also ones that are denied, with and without Idempotency-Keys, some sent twice at
- * once. Credits and uses are taken together: each deduction stands for one use.
+ * Checks that deduct credits and take a use, also denied ones, with and without Idempotency-Keys, some sent twice
+ * concurrently. Credits and uses are taken together: each deduction corresponds to one use.
  */
 export class CheckWorkload implements Workload {
   readonly name = "checks";
@@ -65,7 +65,7 @@ export class CheckWorkload implements Workload {
     const { id, log, secret } = random.pick(this.customers);
     this.checks += 1;
     const isDenied = random.chance(0.1);
-    // What is denied is not stored: its repeat is a check of its own.
+    // A denial is not stored: its repeat is a new check.
     const keyed = !isDenied && random.chance(0.4);
     const number = isDenied ? OVERDRAW + this.checks : this.checks;
     const request: TargetRequest = {
@@ -111,7 +111,7 @@ export class CheckWorkload implements Workload {
   }
 }
 
-/** A target whose checks are acknowledged as deductions are: with the balance, or 402. */
+/** A target whose checks are acknowledged like deductions: with the balance, or 402. */
 function translated(target: Target): Target {
   return {
     operatorKey: target.operatorKey,

@@ -13,42 +13,42 @@ import {
 
 const METERS = 10;
 const CREDITS = 1_000_000_000_000;
-/** More than all holds of a run take. */
+/** More than all holds of a run use. */
 const BALANCE = 1_000_000_000_000;
 const READERS = 8;
-/** What every hold holds, and what a capture takes of it. */
+/** The amount of every hold, and of a capture. */
 const HELD = 3;
 const CAPTURED = 2;
 /** Every fifth hold is left to expire. */
 const SHORT = 0.2;
 const SHORT_SECONDS = 1;
 const LONG_SECONDS = 86_400;
-/** Longest wait for the short ones: their time is the wall clock's. */
+/** Longest wait for the short ones, which expire by the wall clock. */
 const OVER_WITHIN_MS = 3_000;
 
 type Ending = "capture" | "release";
 
-/** A hold that was requested, and what is known of it. */
+/** A requested hold and its known state. */
 interface Hold {
   readonly meter: number;
   readonly id: string;
   readonly isShort: boolean;
-  /** Whether a response said that it is there; null: in doubt. */
+  /** Whether it exists according to a response; null: in doubt. */
   isMade: boolean | null;
-  /** How it was to be ended, once that was requested. */
+  /** The requested end, if any. */
   ending: Ending | null;
   isEndingKnown: boolean;
 }
 
 /**
- * Holds that are made, captured, released, or left to expire. After every crash each is as the responses said, what was
- * captured was deducted once, and what a meter has, has held and has given adds up to what it was filled with.
+ * Holds that are created, captured, released, or left to expire. After every crash each matches its responses, captured
+ * amounts were deducted once, and balance, held and captured credits add up to the refills.
  */
 export class HoldWorkload extends Recorded implements Workload {
   readonly name = "holds";
   readonly weight = 8;
   private holds: Hold[] = [];
-  /** Captures of earlier rounds, by meter. */
+  /** Captures of earlier verifications, by meter. */
   private readonly captures = Array.from({ length: METERS }, () => 0);
   private key = "";
   private made = 0;
@@ -139,7 +139,7 @@ export class HoldWorkload extends Recorded implements Workload {
     return problems.map((problem) => `${one.id}: ${problem}, it says ${answer.status} ${answer.text}`);
   }
 
-  /** A short one may have to be waited for. */
+  /** Waits for short ones if necessary. */
   private read(target: Target, one: Hold) {
     const request = { method: "GET", path: `${pathOf(one.meter)}/holds/${one.id}`, key: this.key } as const;
     const isOver = (answer: Answer) => !one.isShort || bodyOf(answer)["status"] !== "open";
@@ -176,7 +176,7 @@ export class HoldWorkload extends Recorded implements Workload {
     return (this.captures[meter] ?? 0) + now;
   }
 
-  /** What has ended is looked at no more, but for what it took. */
+  /** Closed holds are dropped, except for their captured amounts. */
   private settle(): void {
     for (let meter = 0; meter < METERS; meter += 1) this.captures[meter] = this.capturesOf(meter);
     this.holds = this.holds.filter((one) => one.isMade === true && one.ending === null && !one.isShort);

@@ -11,9 +11,9 @@ import {
 
 const MONITORS = 4;
 const PATH = "/v1/pulse/incidents";
-/** Scheduled checks come rarely, and are no part of what is counted here. */
+/** Scheduled checks are rare, and are not counted here. */
 const INTERVAL_MS = 300_000;
-/** Reads of a monitor and its incidents between which no check has come. */
+/** Attempts to read a monitor and its incidents without a check in between. */
 const READS_MAX = 10;
 
 interface Incident {
@@ -24,22 +24,22 @@ interface Incident {
   readonly updates: readonly object[];
 }
 
-/** What an incident has been acknowledged to be. */
+/** The acknowledged state of an incident. */
 interface Known {
   acknowledged: boolean;
   resolved: boolean;
 }
 
 /**
- * Monitors that are found down and up again, and incidents that people tell of. A monitor that is down has exactly one open
- * incident, one that is not has none, and of each that is acknowledged the channel is told once.
+ * Monitors that go down and recover, and manual incidents. A monitor that is down has exactly one open
+ * incident, others have none, and the channel is notified once of each acknowledgement.
  */
 export class IncidentWorkload extends Recorded implements Workload {
   readonly name = "incidents";
   readonly weight = 1;
   private readonly known = new Map<string, Known>();
   private readonly monitors: string[] = [];
-  /** Monitors whose targets answer 500. */
+  /** Monitors whose targets respond with 500. */
   private readonly failing = new Set<string>();
   private inDoubt: TargetRequest[] = [];
   private key = "";
@@ -92,7 +92,7 @@ export class IncidentWorkload extends Recorded implements Workload {
   }
 
   async verify(target: Target): Promise<string[]> {
-    // Under its key a repeat is safe.
+    // A repeat with its key is safe.
     for (const request of this.inDoubt.splice(0)) {
       const answer = await target.ask(request);
       if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;

@@ -10,10 +10,10 @@ import {
 } from "./workload.ts";
 
 const KEYS = 30;
-/** More than any run uses up. */
+/** More than any run uses. */
 const USES = 1_000_000_000_000;
 const CREDITS = 1_000_000_000;
-/** Costs are powers of two below this one, in turn: so a sum shows which of those in doubt have happened. */
+/** Costs are powers of two below this one, in turn: a sum shows which of those in doubt have happened. */
 const COST_BITS = 20;
 
 interface Pending {
@@ -24,16 +24,16 @@ interface Pending {
 interface LimitedKey {
   readonly id: string;
   readonly secret: string;
-  /** Costs of all uses that were answered. */
+  /** Costs of all uses with a response. */
   taken: number;
   turn: number;
-  /** Uses whose answer did not come. */
+  /** Uses without a response. */
   inDoubt: Pending[];
-  /** What answers said is left: no two may say the same. */
+  /** Remaining uses according to responses, which must be unique. */
   readonly said: Set<number>;
 }
 
-/** Verifications of keys with limited uses: none is lost once it was acknowledged, and none is taken twice. */
+/** Verifications of keys with limited uses: no acknowledged use is lost, and none is taken twice. */
 export class KeyUsesWorkload extends Recorded implements Workload {
   readonly name = "uses of keys";
   readonly weight = 6;
@@ -102,7 +102,7 @@ export class KeyUsesWorkload extends Recorded implements Workload {
   }
 
   private async verifyKey(target: Target, of: LimitedKey): Promise<void> {
-    // Under an Idempotency-Key a repeat is safe: it happens now, or has happened.
+    // A repeat with an Idempotency-Key is safe: it happens now, or has happened.
     for (const { request, cost } of of.inDoubt.filter(
       ({ request }) => request.idempotencyKey !== undefined,
     )) {
@@ -125,7 +125,7 @@ export class KeyUsesWorkload extends Recorded implements Workload {
   }
 }
 
-/** Some of the numbers that add up to a sum; null when none do. */
+/** Numbers of the list with the given sum; null if there are none. */
 function subsetWith(numbers: readonly number[], sum: number): readonly number[] | null {
   if (sum === 0) return [];
   const [first, ...rest] = numbers;

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 
-/** Differences listed before the rest is only counted: a broken file breaks everywhere. */
+/** Number of differences that are listed before the rest is counted: a damaged file has many. */
 const LISTED_MAX = 10;
 
 interface MeterEntry {
@@ -11,7 +11,7 @@ interface MeterEntry {
   balance_after: number;
 }
 
-/** Reads a live database in one transaction, so that all of it is of one time. */
+/** Reads a live database in one transaction, for a consistent view. */
 function look<T>(path: string, read: (db: Database) => T): T {
   const db = new Database(path, { readonly: true });
   try {
@@ -22,7 +22,7 @@ function look<T>(path: string, read: (db: Database) => T): T {
   }
 }
 
-/** SQLite's own check of the whole file. Returns what it found. */
+/** SQLite's check of the whole file. Returns its findings. */
 export function checkIntegrity(path: string): string[] {
   const rows = look(path, (db) => db.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all());
   return rows
@@ -33,7 +33,7 @@ export function checkIntegrity(path: string): string[] {
 
 /**
  * The ledger of tenant meters in the file: every entry names its meter's previous one, every balance is the sum
- * of the amounts so far and never negative, and every meter's row says what an entry of its own says.
+ * of the amounts so far and never negative, and every meter's row matches one of its entries.
  */
 export function checkMeterLedger(path: string): string[] {
   return look(path, (db) => {
@@ -78,7 +78,7 @@ function compareLink(entry: MeterEntry, before: { sequence: number; balance: num
   return problems;
 }
 
-/** Own balances in the file: each is the sum of its account's ledger. */
+/** Account balances in the file: each is the sum of its account's ledger. */
 export function checkAccountLedger(path: string): string[] {
   const rows = look(path, (db) =>
     db

@@ -13,22 +13,22 @@ import {
 const CREDITS = 1_000_000;
 /** Endpoints that each message goes to. */
 const ENDPOINTS = 3;
-/** Nobody listens there. */
+/** A closed port. */
 const NOBODY = "http://127.0.0.1:9";
-/** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
+/** Longest wait for due deliveries: those interrupted by a kill are repeated at the start. */
 const DELIVERED_WITHIN_MS = 30_000;
 
 /** A message that was sent. */
 interface Sent {
   readonly id: string;
   acknowledged: boolean;
-  /** Answered that nothing was changed. */
+  /** The response was that nothing was changed. */
   refused: boolean;
 }
 
 /**
- * Messages to several endpoints. One that was acknowledged arrives at each of them; one that was not arrives at each of
- * them, or at none: a kill never leaves a part of its deliveries.
+ * Messages to several endpoints. An acknowledged one arrives at each of them; another one arrives at each of
+ * them or at none: a kill never leaves a part of its deliveries.
  */
 export class MessageWorkload extends RecordedOfAccount implements Workload {
   readonly name = "messages";
@@ -37,7 +37,7 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
   private open: Sent[] = [];
   private made = 0;
 
-  /** `delivers`: whether they go out, and arrive here; otherwise they wait at paused endpoints. */
+  /** `delivers`: whether they are sent and arrive here; otherwise they wait at paused endpoints. */
   constructor(private readonly delivers = true) {
     super();
   }
@@ -107,7 +107,7 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
   }
 }
 
-/** None where there is no such message. */
+/** Undefined without such a message. */
 function deliveriesIn(answer: Answer): readonly { readonly status: string }[] {
   return (bodyOf(answer)["deliveries"] ?? []) as { status: string }[];
 }

@@ -13,13 +13,13 @@ import {
 } from "./workload.ts";
 
 const METERS = 300;
-/** Every third change goes to one of these, so that batches hold several changes of one meter. */
+/** Every third change uses one of these, so that batches contain several changes of one meter. */
 const HOT_METERS = 3;
-/** Credits of the account: more than any run uses up. */
+/** Credits of the account: more than any run uses. */
 const CREDITS = 1_000_000_000_000;
-/** More than any meter ever holds: such a deduction is always rejected. */
+/** More than any meter ever has: such a deduction is always rejected. */
 const OVERDRAW = 1_000_000_000_000;
-/** Connections used for reading back. */
+/** Connections that are used for verification. */
 const READERS = 8;
 
 interface Meter {
@@ -28,7 +28,7 @@ interface Meter {
   verifiedThrough: number;
 }
 
-/** Tenant meters: refill, deduct (also ones that overdraw) and reset, with and without Idempotency-Keys, some sent twice at once. */
+/** Tenant meters: refill, deduct (also above the balance) and reset, with and without Idempotency-Keys, some sent twice concurrently. */
 export class MeterWorkload implements Workload {
   readonly name = "meters";
   readonly weight = 20;
@@ -60,7 +60,7 @@ export class MeterWorkload implements Workload {
   }
 
   async verify(target: Target): Promise<string[]> {
-    // What cannot even be read back is a finding like any other; the look at the file follows in any case.
+    // A failed read is a problem like any other; the file is checked in any case.
     const found = await inParallel(this.meters, READERS, (meter) =>
       this.verifyMeter(target, meter).catch((error: unknown) => [`${meter.id}: ${String(error)}`]),
     );
@@ -114,7 +114,7 @@ export class MeterWorkload implements Workload {
     return problems;
   }
 
-  /** Charge and work are one transaction: the account has paid for exactly the entries that are there. */
+  /** Charge and work are one transaction: the account was charged for exactly the existing entries. */
   private async verifyCharges(target: Target): Promise<string[]> {
     const problems: string[] = [];
     const entries = await entriesSince(target, "/v1/meter/history", this.key, 0);
@@ -140,7 +140,7 @@ export function databaseOf(target: Target): string {
   return join(target.folder, "ninefold.db");
 }
 
-/** Tallies added up. */
+/** The sum of counts. */
 export function sumOf(tallies: readonly Tally[]): Tally {
   return tallies.reduce(
     (sum, tally) => ({

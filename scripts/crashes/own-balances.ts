@@ -22,7 +22,7 @@ interface Account {
   verifiedThrough: number;
 }
 
-/** Deduct and refill of accounts' own balances. Their ledger is written once per account and batch. */
+/** Deductions and refills of account balances. Their ledger is written once per account and batch. */
 export class OwnBalanceWorkload implements Workload {
   readonly name = "own balances";
   readonly weight = 6;

@@ -67,7 +67,7 @@ export class PlannedWorkload extends Recorded implements Workload {
   }
 
   async verify(target: Target): Promise<string[]> {
-    // Under its key a repeat is safe.
+    // A repeat with its key is safe.
     for (const request of this.inDoubt.splice(0)) {
       const answer = await target.ask(request);
       if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;

@@ -8,7 +8,7 @@ export interface Random {
   pick<T>(items: readonly T[]): T;
 }
 
-/** A generator after mulberry32: small, fast, and good enough for choosing what to do next. */
+/** The generator mulberry32: small, fast, and good enough to choose the next step. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

@@ -13,33 +13,33 @@ import {
 const ACCOUNTS = 3;
 const CREDITS = 1_000_000_000;
 const FLAG = "/v1/gate";
-/** How often it changes something instead of reading. The change is free, and its commit writes the charges before it. */
+/** Probability of a change instead of a read. The change is free of charge, and its commit writes earlier charges. */
 const CHANGES = 0.05;
 
 interface Reader {
   readonly email: string;
   key: string;
-  /** What the account had paid at the last look. */
+  /** Charges of the account at the last verification. */
   paid: number;
-  /** When its reads since then were answered. */
+  /** Times of the responses to its reads since then. */
   answered: number[];
   inDoubt: number;
 }
 
 /**
- * Metered reads, whose charges are in memory when they are acknowledged. A crash may forgive those of the last second that
- * no commit has followed; none before, and none is paid twice.
+ * Metered reads, whose charges are in memory when they are acknowledged. A crash can waive those of the last second that
+ * no commit has followed, but no earlier ones, and none is charged twice.
  */
 export class ReadWorkload extends Recorded implements Workload {
   readonly name = "reads";
   readonly weight = 6;
-  /** Charges that the crashes have forgiven so far. */
+  /** Charges that crashes have waived so far. */
   forgiven = 0;
   private readonly readers: readonly Reader[];
-  /** What was acknowledged before this time must have been paid. */
+  /** Reads acknowledged before this time must have been charged. */
   private writtenUntil = Number.NEGATIVE_INFINITY;
 
-  /** `changes`: how often it changes something. */
+  /** `changes`: probability of a change. */
   constructor(private readonly changes = CHANGES) {
     super();
     this.readers = Array.from({ length: ACCOUNTS }, (_, index) => {
@@ -58,7 +58,7 @@ export class ReadWorkload extends Recorded implements Workload {
     const reader = random.pick(this.readers);
     if (random.chance(this.changes)) return this.change(target, reader);
     const sentAt = performance.now();
-    // What is not there is paid as well.
+    // A 404 is charged as well.
     const path = random.chance(0.2) ? `${FLAG}/absent` : `${FLAG}/there`;
     const answer = await target.send({ method: "GET", path, key: reader.key });
     if (answer === null) {
@@ -67,7 +67,7 @@ export class ReadWorkload extends Recorded implements Workload {
     } else if (answer.status !== UNAVAILABLE) {
       reader.answered.push(performance.now());
       this.counts.acknowledged += 1;
-      // It was charged after it was sent, when no charge was older than it may be.
+      // It was charged after it was sent, when no charge was too old.
       this.written(sentAt - IN_MEMORY_MS_MAX);
     }
   }

@@ -4,14 +4,14 @@ import type { Random } from "./random.ts";
 import { bodyOf, createAccount, RecordedOfAccount, settled, type Target, type Workload } from "./workload.ts";
 
 const CREDITS = 1_000_000;
-/** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
+/** Longest wait for due deliveries: those interrupted by a kill are repeated at the start. */
 const DELIVERED_WITHIN_MS = 30_000;
-/** How long after its response a delivery may still be unrecorded: the commit that notes it, on a busy disk. */
+/** Time after its response in which a delivery can be unrecorded: the commit that records it, on a busy disk. */
 const RECORDED_WITHIN_MS = 2_000;
-/** Longest time that the receiver takes to answer, so that kills hit deliveries in progress. */
+/** Maximum response time of the receiver, so that kills hit deliveries in progress. */
 const ANSWER_MS_MAX = 40;
 
-/** A delivery as the receiver got it. */
+/** A received delivery. */
 interface Receipt {
   readonly deliveryId: string;
   readonly receivedAt: number;
@@ -26,8 +26,8 @@ interface Asked {
 }
 
 /**
- * Scheduled deliveries that fall due all the time. Whatever was acknowledged must arrive; a repeat has the same
- * delivery id, and only one that was in progress at a kill may be repeated.
+ * Scheduled deliveries that continuously become due. Acknowledged ones must arrive; a repeat has the same
+ * delivery id, and only one in progress at a kill can be repeated.
  */
 export class RelayWorkload extends RecordedOfAccount implements Workload {
   readonly name = "relays";
@@ -50,7 +50,7 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     return this.schedule(target, 1);
   }
 
-  /** Asks for a delivery in so many seconds. */
+  /** Schedules a delivery with a delay in seconds. */
   async schedule(target: Target, seconds: number): Promise<void> {
     const asked: Asked = { number: this.asked.length, relayId: null };
     this.asked.push(asked);
@@ -66,12 +66,12 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     else this.acknowledge(asked, answer);
   }
 
-  /** Notes a kill that came at some time between two times. */
+  /** Records a kill between two times. */
   noteKill(from: number, to: number): void {
     this.kills.push({ from, to });
   }
 
-  /** Deliveries that came more than once. */
+  /** Deliveries that arrived more than once. */
   get repeated(): number {
     return [...this.receipts.values()].filter(({ length }) => length > 1).length;
   }
@@ -109,7 +109,7 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     return new Response(null);
   }
 
-  /** Until the server has nothing left to deliver. */
+  /** Waits until the server has delivered everything. */
   private async waitForDeliveries(target: Target): Promise<void> {
     for (const status of ["scheduled", "delivering"]) {
       const look = async () =>

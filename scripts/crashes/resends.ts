@@ -12,7 +12,7 @@ import {
 } from "./workload.ts";
 
 const CREDITS = 1_000_000;
-/** Nobody listens there, so that each attempt fails, and a delivery without retries with it. */
+/** A closed port: each attempt fails, and with it a delivery without retries. */
 const TARGET_URL = "http://127.0.0.1:9/";
 /** Of the steps so many begin a resend of all that failed; the others schedule, or send one again. */
 const SHARE_OF_MANY = 0.04;
@@ -53,7 +53,7 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
   }
 
   async verify(target: Target): Promise<string[]> {
-    // Under its key a repeat is safe.
+    // A repeat with its key is safe.
     for (const asked of this.inDoubt.splice(0)) {
       const answer = await target.ask(asked.request);
       if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;

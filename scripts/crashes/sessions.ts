@@ -11,15 +11,15 @@ import {
 } from "./workload.ts";
 
 const ACCOUNTS = 6;
-/** Below the limit of an account, from which on the oldest session goes for the next one. */
+/** Below the limit of an account, above which a new session ends the oldest. */
 const SESSIONS_MAX = 12;
-/** Rejected log-ins that a verification may cause: after ten the server looks at none of this machine's. */
+/** Maximum of rejected logins of a verification: after ten the server rejects all logins of this machine. */
 const REFUSALS_MAX = 8;
-/** Beyond the limit of logins a minute: nothing was done. */
+/** Above the limit of logins a minute: nothing was done. */
 const TOO_MANY = 429;
-/** Ended sessions that are looked at again after later kills. */
+/** Ended sessions that are verified again after later kills. */
 const ENDED_KEPT = 10;
-/** What pages of the server send. */
+/** Headers that the server's pages send. */
 const PAGE = { "X-Ninefold-Session": "1" };
 
 /** A session, by its cookie. */
@@ -33,20 +33,20 @@ interface Link {
   state: "fresh" | "used" | "in doubt";
 }
 
-/** One thing at a time is done with an account, so that it is known which session is which. */
+/** One operation at a time per account, so that sessions can be identified. */
 interface User {
   readonly key: string;
   busy: boolean;
   sessions: Opened[];
   links: Link[];
-  /** Log-ins that were not answered: their cookies are known to nobody. */
+  /** Logins without a response: their cookies are unknown. */
   unknown: number;
   endedBefore: Opened[];
 }
 
 /**
- * Browsers that log in, by keys and by links, and out. A session that was acknowledged is there, one that was ended stays
- * ended, and a link opens one session, whenever the server is killed.
+ * Browsers that log in by keys and links, and log out. An acknowledged session exists, an ended one stays
+ * ended, and a link opens one session, at any kill of the server.
  */
 export class SessionWorkload extends Recorded implements Workload {
   readonly name = "sessions";
@@ -55,7 +55,7 @@ export class SessionWorkload extends Recorded implements Workload {
 
   async prepare(target: Target): Promise<void> {
     for (let index = 0; index < ACCOUNTS; index += 1) {
-      // Of this tier, since links are for operators alone.
+      // This tier, because only operators create links.
       const key = await createAccount(target, `sessions-${index}@example.com`, "unlimited");
       const user: User = { key, busy: false, sessions: [], links: [], unknown: 0, endedBefore: [] };
       await this.logIn(user, { key }, target);
@@ -78,7 +78,7 @@ export class SessionWorkload extends Recorded implements Workload {
     let refusals = 0;
     for (const user of this.users) {
       await this.compareSessions(user, target);
-      // Those in doubt first: that they were used is no fault.
+      // Links in doubt first: they can have been used.
       for (const link of user.links.toSorted((a) => (a.state === "in doubt" ? -1 : 1))) {
         if (refusals < REFUSALS_MAX) refusals += await this.compareLink(user, link, target);
       }
@@ -92,7 +92,7 @@ export class SessionWorkload extends Recorded implements Workload {
     const isFull = user.sessions.length + user.unknown >= SESSIONS_MAX;
     const choice = random.below(10);
     const link = user.links.find(({ state }) => state === "fresh");
-    // One stays, so that a kill always meets a session that must outlast it.
+    // One stays, so that there is always a session that must survive a kill.
     if (open.length > 1 && (choice < 4 || isFull)) await this.end(random.pick(open), target);
     else if (isFull) return;
     else if (choice < 6) await this.logIn(user, { key: user.key }, target);
@@ -153,7 +153,7 @@ export class SessionWorkload extends Recorded implements Workload {
   /** Returns the number of log-ins that were rejected. */
   private async compareLink(user: User, link: Link, target: Target): Promise<number> {
     const answer = await target.ask(logInWith({ link: link.token }));
-    // It can be looked at by a later verification.
+    // A later verification checks it.
     if (answer.status === TOO_MANY) return 0;
     if (answer.status === 201) {
       this.keep(user, answer);
@@ -161,7 +161,7 @@ export class SessionWorkload extends Recorded implements Workload {
         this.problems.push("a link has opened a second session");
         return 0;
       }
-      // It had not been followed, then.
+      // It was not used.
       if (link.state === "in doubt") user.unknown -= 1;
       link.state = "used";
       return this.compareLink(user, link, target);
@@ -173,7 +173,7 @@ export class SessionWorkload extends Recorded implements Workload {
     return 1;
   }
 
-  /** Ends what is left, and looks at whether it has: the next load begins with none. */
+  /** Ends remaining sessions and verifies it: the next load starts without any. */
   private async endAll(user: User, target: Target): Promise<void> {
     const answer = await target.ask({ method: "DELETE", path: "/v1/sessions", key: user.key });
     const ended = Number(bodyOf(answer)["ended"]);
@@ -189,7 +189,7 @@ export class SessionWorkload extends Recorded implements Workload {
     }
     user.endedBefore = [...user.endedBefore, ...user.sessions].slice(-ENDED_KEPT);
     Object.assign(user, { sessions: [], unknown: 0 });
-    // Those that nobody has followed are followed after the next kill.
+    // Unused ones are used after the next kill.
     user.links = user.links.filter(({ state }) => state === "fresh");
   }
 

@@ -5,14 +5,14 @@ const HEARTBEATS = 4;
 const DAY_MS = 86_400_000;
 /** Pings that are stored of each heartbeat. */
 const PINGS_STORED = 100;
-/** One ping in so many is a failure: it is written to every row, and so is what was in memory. */
+/** One ping in this many is a failure: it writes every row, with the state in memory. */
 const FAILURE_ONE_IN = 50;
 
 interface Heartbeat {
   readonly id: string;
   readonly path: string;
   acknowledged: number;
-  /** Pings without a response since the last verification, which may have happened. */
+  /** Pings without a response since the last verification, which can have happened. */
   inDoubt: number;
 }
 
@@ -22,8 +22,8 @@ interface Check {
 }
 
 /**
- * Plain successes, whose states are written some time after them. Each acknowledged one is a check in the history, none of
- * them twice, and what the monitor shows follows from its last checks.
+ * Plain successes, whose states are written later. Each acknowledged one is a check in the history, none
+ * twice, and the monitor's state follows from its last checks.
  */
 export class SteadyPingWorkload extends RecordedOfAccount implements Workload {
   readonly name = "steady pings";

@@ -1,17 +1,17 @@
 import { type Answer, Connection, ConnectionLost } from "../processes/connection.ts";
 import { type Target, type TargetRequest, toWire, UNAVAILABLE } from "./workload.ts";
 
-/** The server under load: keeps connections to it, and goes along when it comes back at another address. */
+/** The server under load: keeps connections, and follows it to another address after a restart. */
 export class ServerTarget implements Target {
   readonly operatorKey: string;
   readonly folder: string;
-  /** Requests that got no response although nobody had killed the server. */
+  /** Requests without a response although the server was not killed. */
   unexplained = 0;
-  /** Requests that were answered 503. */
+  /** Requests that got 503. */
   refusals = 0;
   private url: string;
   private idle: Connection[] = [];
-  /** Set right before the kill: from here on a missing answer is expected. */
+  /** Set immediately before the kill: from then on a missing response is expected. */
   private dying = false;
   private lost = false;
 
@@ -21,17 +21,17 @@ export class ServerTarget implements Target {
     this.folder = folder;
   }
 
-  /** Whether a request has gone unanswered since the server was attached: then the load ends. */
+  /** Whether a request got no response since the server was attached: then the load ends. */
   get gone(): boolean {
     return this.lost;
   }
 
-  /** Tells that the server is about to be killed. */
+  /** Announces that the server will be killed. */
   expectDeath(): void {
     this.dying = true;
   }
 
-  /** Goes on with the server at another address. */
+  /** Continues with the server at another address. */
   attach(url: string): void {
     for (const connection of this.idle) connection.close();
     this.url = url;
@@ -49,7 +49,7 @@ export class ServerTarget implements Target {
       if (answer.status === UNAVAILABLE) this.refusals += 1;
       return answer;
     } catch (error) {
-      // A rejected connection is no response either; the server is down then.
+      // A rejected connection counts as no response: the server is down.
       if (connection !== undefined && !(error instanceof ConnectionLost)) throw error;
       this.lost = true;
       if (!this.dying) this.unexplained += 1;
@@ -71,7 +71,7 @@ export class ServerTarget implements Target {
   }
 }
 
-/** Runs `work` for every item, at most `width` at a time, and gathers what the runs return. */
+/** Runs `work` for every item, at most `width` concurrently, and returns all results. */
 export async function inParallel<T, R>(
   items: readonly T[],
   width: number,

@@ -2,7 +2,7 @@ import { checkIntegrity } from "./ledger-checks.ts";
 import { databaseOf } from "./meters.ts";
 import type { Tally, Target, Workload } from "./workload.ts";
 
-/** Compares every workload's record with what a server says, and looks at its file. Returns what differs. */
+/** Compares every workload's record with a server, and checks its file. Returns the differences. */
 export async function verifyWorkloads(workloads: readonly Workload[], target: Target): Promise<string[]> {
   const problems: string[] = [];
   for (const workload of workloads) {
@@ -15,7 +15,7 @@ export async function verifyWorkloads(workloads: readonly Workload[], target: Ta
   return [...problems, ...checkIntegrity(databaseOf(target))];
 }
 
-/** What the workloads have counted since the last time. */
+/** Counts of the workloads since the last call. */
 export function tallyOf(workloads: readonly Workload[]): Tally {
   const sum = { acknowledged: 0, inDoubt: 0, happened: 0 };
   for (const workload of workloads) {

@@ -1,17 +1,17 @@
 import type { Answer, WireRequest } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 
-/** The status of a response that says: nothing was changed. What it rejected must never be found. */
+/** Status of a response for which nothing was changed. A rejected change must never be found. */
 export const UNAVAILABLE = 503;
 
-/** Wait between two looks at what is to come to its end. */
+/** Interval of polls for an expected end. */
 const LOOK_MS = 20;
 
-/** A request of a workload. The key goes into its Authorization header. */
+/** A request of a workload. The key is sent in its Authorization header. */
 export interface TargetRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
-  /** Null: none is sent. */
+  /** Null: no body. */
   readonly key: string | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
@@ -21,41 +21,41 @@ export interface TargetRequest {
 /** The server under load, across its restarts. */
 export interface Target {
   readonly operatorKey: string;
-  /** Its data folder, for looking at the file itself. */
+  /** Its data folder, for checks of the file. */
   readonly folder: string;
-  /** Sends a request. Null: no whole answer came, so whether it was carried out is in doubt. */
+  /** Sends a request. Null: no complete response, so it is in doubt whether it was carried out. */
   send(request: TargetRequest): Promise<Answer | null>;
-  /** Sends a request that must be acknowledged. @throws Error when it is not. */
+  /** Sends a request that must be acknowledged. @throws Error if it is not */
   ask(request: TargetRequest): Promise<Answer>;
 }
 
-/** What a workload has seen since the last verification. */
+/** Counts of a workload since the last verification. */
 export interface Tally {
   readonly acknowledged: number;
   readonly inDoubt: number;
-  /** How many of those in doubt turned out to have happened. */
+  /** Number of requests in doubt that had happened. */
   readonly happened: number;
 }
 
 /**
- * One area's load under crashes. It keeps its own record of what it sent and what was acknowledged, and compares
- * that with what the server says after the restart.
+ * One area's load under crashes. It records what it sent and what was acknowledged, and compares
+ * the record with the server after the restart.
  */
 export interface Workload {
   readonly name: string;
-  /** How often it acts, relative to the others. */
+  /** Weight of its steps, relative to the others. */
   readonly weight: number;
-  /** Makes what it works on. Called once, on a server that nobody kills. */
+  /** Creates its resources. Called once, on a server that is not killed. */
   prepare(target: Target): Promise<void>;
-  /** One step. Many run at once. It must not throw when a response is missing, nor send again by itself. */
+  /** One step; many run concurrently. It must not throw without a response, and must not retry by itself. */
   act(target: Target, random: Random): Promise<void>;
-  /** After a restart: what differs from the record, a line each. Retries what is in doubt where that must be safe. */
+  /** After a restart: the differences from the record, one per line. Retries requests in doubt if that must be safe. */
   verify(target: Target): Promise<string[]>;
   /** Counts since the last call. */
   takeTally(): Tally;
 }
 
-/** What the records of workloads begin with: counts, and lines about what differs. */
+/** The base of all records: counts, and lines about differences. */
 export abstract class Recorded {
   protected readonly problems: string[] = [];
   protected counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
@@ -68,11 +68,11 @@ export abstract class Recorded {
   }
 }
 
-/** What the record of a load on one account begins with: its key, and requests that must be carried out. */
+/** The base of a record for one account: its key, and requests that must be carried out. */
 export abstract class RecordedOfAccount extends Recorded {
   protected key = "";
 
-  /** The body of a success. @throws Error when there is none. */
+  /** The body of a success. @throws Error without one */
   protected async ask(
     target: Target,
     method: TargetRequest["method"],
@@ -85,7 +85,7 @@ export abstract class RecordedOfAccount extends Recorded {
   }
 }
 
-/** What a look shows once it has come to its end, or what it still shows when the time is over. */
+/** Polls until a condition holds or the time is over, and returns the last result. */
 export async function settled<T>(
   withinMs: number,
   look: () => Promise<T>,
@@ -100,8 +100,8 @@ export async function settled<T>(
 }
 
 /**
- * Makes an account and returns its key: of tier scale with a balance, or of the unlimited one, which pays nothing
- * and has no bound of projects.
+ * Creates an account and returns its key: of the tier scale with a balance, or of the tier unlimited, which is not
+ * charged and has no limit of projects.
  */
 export async function createAccount(
   target: Target,
@@ -115,7 +115,7 @@ export async function createAccount(
   return String(bodyOf(answer)["api_key"]);
 }
 
-/** The request as it goes over the wire. */
+/** The request as it is sent. */
 export function toWire(request: TargetRequest): WireRequest {
   const { method, path, key, body, idempotencyKey } = request;
   const headers: Record<string, string> = { ...request.headers };

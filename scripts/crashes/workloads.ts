@@ -22,7 +22,7 @@ import { SessionWorkload } from "./sessions.ts";
 import { SteadyPingWorkload } from "./steady-pings.ts";
 import type { Workload } from "./workload.ts";
 
-/** Every workload, fresh. A new area adds its own here. */
+/** A new instance of every workload. A new area adds its workload here. */
 export function allWorkloads(): Workload[] {
   return [
     new MeterWorkload(),

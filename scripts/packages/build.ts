@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PLATFORMS } from "../releases/platforms.ts";
 import { platformPackage } from "./platform.ts";
 
-/** What is read of the repository's package.json. */
+/** The parts of the repository's package.json that are used. */
 interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -15,11 +15,11 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
 }
 
-/** How an entry of the package is built. */
+/** Build options of an entry of the package. */
 interface Entry {
-  /** Packages whose ambient types its code may use; none for what runs everywhere. */
+  /** Packages whose ambient types the code can use; none for code that runs everywhere. */
   readonly types: readonly string[];
-  /** Put into one file with the packages that it needs, so that the package itself needs none. */
+  /** Bundled into one file with its dependencies, so that the package has none. */
   readonly bundled?: boolean;
 }
 
@@ -32,7 +32,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
 /** npm's `ninefold`, and where it goes. */
 const LAUNCHER = { source: "./src/testing/launcher.ts", built: "testing/launcher.js" };
 
-/** What the package itself exports: nothing. CommonJS, since a missing name of an ES module fails before its code runs. */
+/** The package itself exports nothing. CommonJS, because a missing name of an ES module fails before its code runs. */
 const BARE = [
   ["Ninefold", "ninefold/client"],
   ["verifyDelivery", "ninefold/client"],
@@ -40,7 +40,7 @@ const BARE = [
   ["verifyReceipt", "ninefold/verify"],
 ] as const;
 
-/** What code that runs in Node 20 and browsers can rely on. */
+/** Features that Node 20 and browsers have. */
 const LIBRARIES = ["ES2022", "DOM", "DOM.Iterable", "DOM.AsyncIterable"];
 
 /** Builds the npm package into a folder, which is emptied first. @throws Error when an entry does not compile. */
@@ -63,7 +63,7 @@ export async function buildPackage(root: string, folder: string): Promise<void> 
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
 }
 
-/** The entry of `import "ninefold"`, which says what to import instead, to the compiler as well as at run time. */
+/** The entry of `import "ninefold"`: the compiler and the runtime report which module to import instead. */
 function writeBare(folder: string): void {
   const instead = BARE.map(([name, entry]) => `import { ${name} } from "${entry}"`).join(", ");
   const message = `There is nothing in "ninefold" itself. Write one of: ${instead}.`;
@@ -76,7 +76,7 @@ function writeBare(folder: string): void {
   writeFileSync(join(folder, "bare.d.cts"), types.join(""));
 }
 
-/** Checks an entry against nothing but the platform's types, and writes its JavaScript and declarations. */
+/** Type-checks an entry against the platform's types only, and writes its JavaScript and declarations. */
 function compile(root: string, folder: string, source: string, entry: Entry): void {
   const scratch = mkdtempSync(join(tmpdir(), "ninefold-package-"));
   try {
@@ -116,7 +116,7 @@ function optionsOf(root: string, folder: string, entry: Entry): object {
 
 async function bundle(root: string, folder: string, source: string): Promise<void> {
   const outdir = join(folder, source.replace(/^\.\/src\//, "").replace(/\/[^/]+$/, ""));
-  // What stands in the bundle goes under its authors' licences.
+  // Bundled code is distributed under its authors' licences.
   const licences = ["ed25519", "hashes"].map((name) =>
     readFileSync(join(root, `node_modules/@noble/${name}/LICENSE`), "utf8"),
   );
@@ -133,7 +133,7 @@ async function finishDeclarations(folder: string): Promise<void> {
   }
 }
 
-/** The manifest of the package: the executable comes with the package of the platform, of which npm installs the one that fits. */
+/** The manifest of the package. npm installs the platform's package, which contains the executable. */
 function published({ name, version, description, license, files, exports }: Manifest): object {
   const built = (source: string): string => source.replace(/^\.\/src\//, "./").replace(/\.ts$/, "");
   return {
@@ -162,7 +162,7 @@ function published({ name, version, description, license, files, exports }: Mani
   };
 }
 
-/** The page of the documentation, without links to pages that are not in the package. */
+/** The guide of the client, without links to pages that are not in the package. */
 function readme(page: string): string {
   return page.replace(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, "$1");
 }

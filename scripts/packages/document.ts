@@ -1,8 +1,8 @@
 /** A JSON schema, as far as the API's document uses it. */
 export interface Schema {
-  /** Another one, among the document's components. */
+  /** Reference to a component of the document. */
   readonly $ref?: string;
-  /** Several where it may be null. */
+  /** An array if it can be null. */
   readonly type?: string | readonly string[];
   readonly description?: string;
   readonly const?: unknown;
@@ -18,17 +18,17 @@ export interface Schema {
 }
 
 interface Content {
-  /** Whether only a user's settings lead to this response: a client's type does not have it. */
+  /** Whether only a user's settings cause this response: the client's types omit it. */
   readonly "x-by-settings"?: boolean;
   readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
 }
 
-/** A parameter that stands elsewhere in the document, since many operations take it. */
+/** Reference to a parameter that many operations share. */
 interface Reference {
   readonly $ref: string;
 }
 
-/** Where the document keeps the header that makes a change happen once. */
+/** Reference to the header `Idempotency-Key`. */
 const IDEMPOTENCY_KEY = "#/components/parameters/IdempotencyKey";
 
 interface Parameter {
@@ -39,7 +39,7 @@ interface Parameter {
   readonly schema: Schema;
 }
 
-/** What is read of the OpenAPI document. */
+/** The parts of the OpenAPI document that are used. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
@@ -55,7 +55,7 @@ interface OperationObject {
   readonly responses: Readonly<Record<string, Content>>;
 }
 
-/** An operation, as the client's code is made of it. */
+/** An operation, as the client's code is generated from it. */
 export interface ApiOperation {
   readonly id: string;
   /** The part of the API that it belongs to. */
@@ -69,7 +69,7 @@ export interface ApiOperation {
   readonly query: Schema | null;
   readonly body: Schema | null;
   readonly takesAnyBody: boolean;
-  /** Schemas of the successful answers, by status; null for those without a body. */
+  /** Schemas of the successful responses, by status; null without a body. */
   readonly answers: Readonly<Record<string, Schema | null>>;
 }
 

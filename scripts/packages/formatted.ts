@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Document } from "./document.ts";
 import { generate } from "./generate.ts";
 
-/** The generated file in the house's format. @throws Error when the formatter refuses it. */
+/** The formatted generated file. @throws Error if the formatter rejects it */
 export function generatedFile(root: string): string {
   const document: Document = JSON.parse(readFileSync(join(root, "test/golden/openapi.json"), "utf8"));
   const folder = mkdtempSync(join(tmpdir(), "ninefold-types-"));

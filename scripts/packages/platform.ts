@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Platform } from "../releases/platforms.ts";
 
-/** What is read of the repository's package.json. */
+/** The parts of the repository's package.json that are used. */
 interface Manifest {
   readonly version: string;
   readonly license: string;
 }
 
-/** The npm package that brings the executable for a platform; `src/testing/executable.ts` looks for it by this name. */
+/** Name of the npm package with the executable for a platform; `src/testing/executable.ts` finds it by this name. */
 export function platformPackage({ name }: Pick<Platform, "name">): string {
   return `@ninefold/${name}`;
 }
@@ -33,7 +33,7 @@ export function packPlatform(
       os: [os],
       cpu: [cpu],
       ...(libc === undefined ? {} : { libc: [libc] }),
-      // It is run, so it has to lie in a folder.
+      // It is executed, so it must be in a folder.
       files: ["bin"],
       preferUnplugged: true,
     };
@@ -49,7 +49,7 @@ export function packPlatform(
   }
 }
 
-/** Packs the package in a folder as the registry has it, into another one. Returns the name of the file. @throws Error */
+/** Packs the package in a folder as for the registry, into another folder. Returns the name of the file. @throws Error */
 export function pack(from: string, folder: string): string {
   const command = [process.execPath, "pm", "pack", "--quiet", "--ignore-scripts", "--destination", folder];
   const { success, stdout, stderr } = Bun.spawnSync(command, { cwd: from });
