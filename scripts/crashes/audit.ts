@@ -129,8 +129,7 @@ export class AuditWorkload extends Recorded implements Workload {
 
   private judge({ number, state, entries }: Change): void {
     if (state === "acknowledged" && entries === 0) this.problems.push(`${number}: has no entry`);
-    if (state === "unavailable" && entries > 0)
-      this.problems.push(`${number}: was answered 503, and has an entry`);
+    if (state === "unavailable" && entries > 0) this.problems.push(`${number}: got 503, and has an entry`);
     if (state === "in doubt" && entries > 0) this.counts.happened += 1;
     if (entries > 1) this.problems.push(`${number}: has ${entries} entries`);
   }

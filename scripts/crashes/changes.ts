@@ -95,9 +95,8 @@ export class ChangeLog extends Recorded {
     for (const { change, outcome, entries: count } of this.tracked.values()) {
       if (outcome.state === "acknowledged" && count === 0)
         this.problem(change, "was acknowledged and is lost");
-      if (outcome.state === "refused" && count > 0) this.problem(change, "was refused and has happened");
-      if (outcome.state === "unavailable" && count > 0)
-        this.problem(change, "was answered 503 and has happened");
+      if (outcome.state === "refused" && count > 0) this.problem(change, "was rejected and has happened");
+      if (outcome.state === "unavailable" && count > 0) this.problem(change, "got 503 and has happened");
       if (outcome.state === "in doubt" && count > 0) this.counts.happened += 1;
       if (count > 1) this.problem(change, `has happened ${count} times`);
     }
@@ -119,10 +118,7 @@ export class ChangeLog extends Recorded {
     const { outcome, change } = tracked;
     if (outcome.state !== "acknowledged") return;
     if (outcome.balance !== entry.balance_after) {
-      this.problem(
-        change,
-        `was answered with balance ${outcome.balance}, its entry says ${entry.balance_after}`,
-      );
+      this.problem(change, `got the balance ${outcome.balance}, its entry says ${entry.balance_after}`);
     }
     if (outcome.requestId !== null && outcome.requestId !== entry.request_id) {
       this.problem(change, `was request ${outcome.requestId}, its entry says ${entry.request_id}`);
@@ -151,7 +147,7 @@ export class ChangeLog extends Recorded {
         ? known.balance === further.balance
         : known.state === further.state;
     if (!agree) {
-      this.problem(change, `was answered ${JSON.stringify(known)}, then ${JSON.stringify(further)}`);
+      this.problem(change, `got ${JSON.stringify(known)}, then ${JSON.stringify(further)}`);
     }
     return known.state === "acknowledged" && known.requestId === null ? further : known;
   }

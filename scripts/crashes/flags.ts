@@ -88,7 +88,7 @@ export class FlagWorkload extends Recorded implements Workload {
       flag.state = found;
     } else if (found?.number !== state?.number || (state?.version ?? found?.version) !== found?.version) {
       this.problems.push(
-        `${flag.key}: is ${JSON.stringify(found)}, and was answered as ${JSON.stringify(state)}, in doubt ${JSON.stringify(doubt)}`,
+        `${flag.key}: is ${JSON.stringify(found)}, and its response was ${JSON.stringify(state)}, in doubt ${JSON.stringify(doubt)}`,
       );
       flag.state = found;
     }
@@ -97,14 +97,14 @@ export class FlagWorkload extends Recorded implements Workload {
 
   private takeRemoval(flag: Flag, answer: Answer): void {
     if (answer.status !== 200)
-      this.problems.push(`${flag.key}: its deletion was answered ${answer.status} ${answer.text}`);
+      this.problems.push(`${flag.key}: its deletion got ${answer.status} ${answer.text}`);
     flag.state = null;
   }
 
   /** The version of an answered save. `isAlone`: it must be above all that were seen. */
   private takeVersion(answer: Answer, isAlone = false): number | null {
     if (answer.status !== 201) {
-      this.problems.push(`a save was answered ${answer.status} ${answer.text}`);
+      this.problems.push(`a save got ${answer.status} ${answer.text}`);
       return null;
     }
     const version = Number(bodyOf(answer)["version"]);

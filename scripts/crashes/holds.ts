@@ -123,7 +123,7 @@ export class HoldWorkload extends Recorded implements Workload {
     const status = isThere ? bodyOf(answer)["status"] : null;
     const problems: string[] = [];
     if (one.isMade === true && !isThere) problems.push("was acknowledged and is lost");
-    if (one.isMade === false && isThere) problems.push("was answered 503 and has happened");
+    if (one.isMade === false && isThere) problems.push("got 503 and has happened");
     if (one.isMade === null && isThere) this.counts.happened += 1;
     one.isMade = isThere;
     if (!isThere) one.ending = null;

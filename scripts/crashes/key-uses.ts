@@ -94,7 +94,7 @@ export class KeyUsesWorkload extends Recorded implements Workload {
 
   private note(of: LimitedKey, cost: number, { valid, uses_remaining }: Record<string, unknown>): void {
     this.counts.acknowledged += 1;
-    if (valid !== true) this.problems.push(`${of.id}: a use was refused`);
+    if (valid !== true) this.problems.push(`${of.id}: a use was rejected`);
     const left = Number(uses_remaining);
     if (of.said.has(left)) this.problems.push(`${of.id}: two uses left ${left}`);
     of.said.add(left);

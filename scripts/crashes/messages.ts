@@ -95,7 +95,7 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
       refused || !this.delivers || deliveriesIn(answer).every(({ status }) => status === "delivered");
     const answer = await settled(DELIVERED_WITHIN_MS, () => target.ask(read), isOver);
     if (answer.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
-    if (refused) return [`message ${id}: was answered 503, and is there`];
+    if (refused) return [`message ${id}: got 503, and is there`];
     const deliveries = deliveriesIn(answer);
     if (deliveries.length !== ENDPOINTS)
       return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];

@@ -129,7 +129,7 @@ export class MeterWorkload implements Workload {
     const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key: this.key });
     const { balance } = bodyOf(answer);
     if (balance !== CREDITS - total) {
-      problems.push(`charges: the own balance is ${String(balance)}, ${CREDITS - total} would be right`);
+      problems.push(`charges: the account balance is ${String(balance)}, ${CREDITS - total} would be right`);
     }
     return problems;
   }

@@ -103,7 +103,7 @@ export class PingWorkload extends Recorded implements Workload {
         .map((text) => `pings: ${text} of ${id} was acknowledged and is lost`),
       ...[...kept]
         .filter((text) => this.refused.has(text))
-        .map((text) => `pings: ${text} of ${id} was refused and is there`),
+        .map((text) => `pings: ${text} of ${id} was rejected and is there`),
       ...(agree
         ? []
         : [`pings: the last end of ${id} came at ${endedAt}, its check at ${heard?.checked_at}`]),

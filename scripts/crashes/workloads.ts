@@ -1,3 +1,4 @@
+import { AccountBalanceWorkload } from "./account-balances.ts";
 import { AccountWorkload } from "./accounts.ts";
 import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
@@ -8,11 +9,10 @@ import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
 import { IncidentWorkload } from "./incidents.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
+import { MaintenanceWorkload } from "./maintenance.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
-import { OwnBalanceWorkload } from "./own-balances.ts";
 import { PingWorkload } from "./pings.ts";
-import { PlannedWorkload } from "./planned-work.ts";
 import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
@@ -27,7 +27,7 @@ export function allWorkloads(): Workload[] {
   return [
     new MeterWorkload(),
     new HoldWorkload(),
-    new OwnBalanceWorkload(),
+    new AccountBalanceWorkload(),
     new AccountWorkload(),
     new ChainWorkload(),
     new CheckWorkload(),
@@ -45,7 +45,7 @@ export function allWorkloads(): Workload[] {
     new SessionWorkload(),
     new FlagWorkload(),
     new KeyUsesWorkload(),
-    new PlannedWorkload(),
+    new MaintenanceWorkload(),
     new ChannelWorkload(),
   ];
 }

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
+import { AccountBalanceWorkload } from "../crashes/account-balances.ts";
 import { AccountWorkload } from "../crashes/accounts.ts";
 import { AuditWorkload } from "../crashes/audit.ts";
 import { BucketWorkload } from "../crashes/buckets.ts";
@@ -11,7 +12,6 @@ import { KeyUsesWorkload } from "../crashes/key-uses.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
 import { MessageWorkload } from "../crashes/messages.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
-import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
 import { PingWorkload } from "../crashes/pings.ts";
 import { PullBucketWorkload } from "../crashes/pull-bucket.ts";
 import { createRandom } from "../crashes/random.ts";
@@ -73,7 +73,7 @@ function createWorkloads(): Workload[] {
   return [
     new MeterWorkload(METERS),
     new HoldWorkload(),
-    new OwnBalanceWorkload(),
+    new AccountBalanceWorkload(),
     new AccountWorkload(),
     new AuditWorkload(),
     new ChainWorkload(),

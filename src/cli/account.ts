@@ -1,6 +1,6 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { answering, type ListSpec, listAll, listing, pathSegment } from "./api/api.ts";
+import { type ListSpec, listAll, listing, pathSegment, printingResponse } from "./api/api.ts";
 import type { Api } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
 
@@ -8,7 +8,7 @@ const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", curs
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
 
 /** `ninefold account create EMAIL`. */
-export const accountCreate = answering(["user_id", "email", "tier", "balance", "api_key"], (given) => {
+export const accountCreate = printingResponse(["user_id", "email", "tier", "balance", "api_key"], (given) => {
   const body = { email: given.words[0], ...termsOf(given), tier: given.text("--tier") ?? "free" };
   return (api) => api.send("POST", ACCOUNTS.path, body);
 });
@@ -17,7 +17,7 @@ export const accountCreate = answering(["user_id", "email", "tier", "balance", "
 export const accountList = listing(ACCOUNTS, COLUMNS);
 
 /** `ninefold account set USER`. */
-export const accountSet = answering(COLUMNS, (given) => {
+export const accountSet = printingResponse(COLUMNS, (given) => {
   const change = { email: given.text("--email") ?? undefined, ...termsOf(given) };
   if (Object.values(change).every((value) => value === undefined)) {
     throw new UsageError("account set needs at least one of --email, --tier, --balance and --suspended.");
@@ -26,7 +26,7 @@ export const accountSet = answering(COLUMNS, (given) => {
 });
 
 /** `ninefold account reset-key USER`. */
-export const accountResetKey = answering(
+export const accountResetKey = printingResponse(
   ["user_id", "api_key", "reset_at"],
   (given) => async (api) => api.send("POST", `${await pathOf(api, given)}/reset-key`),
 );

@@ -18,7 +18,7 @@ const HELP: Candidate = { word: HELP_OPTION.flag, summary: HELP_OPTION.help };
 const VERSION: Candidate = { word: "--version", summary: "Print the version" };
 
 /**
- * The answer to `ninefold __complete WORD…`: what can stand in the place of the last of the words that follow `ninefold`,
+ * The response to `ninefold __complete WORD…`: what can stand in the place of the last of the words that follow `ninefold`,
  * a line for each, with a tab before what it means. `:f` and `:d` stand for files and folders, which a shell completes by
  * itself. What does not begin as the word does is for the shell to leave out: it may be set up to ignore case.
  */

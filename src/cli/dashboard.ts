@@ -1,7 +1,7 @@
-import { answering } from "./api/api.ts";
+import { printingResponse } from "./api/api.ts";
 
 /** `ninefold dashboard`: a link that logs a browser in. */
-export const dashboard = answering(
+export const dashboard = printingResponse(
   ["url", "expires_at"],
   () => (api) => api.send("POST", "/v1/admin/login-links", {}),
 );

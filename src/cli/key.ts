@@ -1,4 +1,4 @@
-import { answering, type ListSpec, listing, pathSegment } from "./api/api.ts";
+import { type ListSpec, listing, pathSegment, printingResponse } from "./api/api.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [
@@ -20,7 +20,7 @@ const PREFIX_DEFAULT = "sm";
 const SCOPES_DEFAULT = ["*"];
 
 /** `ninefold key create`. */
-export const keyCreate = answering(CREATED, (given) => {
+export const keyCreate = printingResponse(CREATED, (given) => {
   const project = given.text("--project");
   const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
   const scopes = given.texts("--scope");
@@ -39,7 +39,7 @@ export const keyCreate = answering(CREATED, (given) => {
 export const keyList = listing(KEYS, COLUMNS);
 
 /** `ninefold key revoke KEY_ID`. */
-export const keyRevoke = answering(["key_id", "status", "revoked_at"], (given) => {
+export const keyRevoke = printingResponse(["key_id", "status", "revoked_at"], (given) => {
   const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
   return (api) => api.send("DELETE", path);
 });

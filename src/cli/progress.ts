@@ -62,7 +62,7 @@ export class Progress {
   private nextAt = 0;
   private shownLength = 0;
 
-  /** On standard error: standard output belongs to the command's answer. `now` is in milliseconds and never goes back. */
+  /** On standard error: standard output belongs to the command's response. `now` is in milliseconds and never goes back. */
   constructor(
     private readonly out: ProgressOutput = process.stderr,
     private readonly now: () => number = monotonicMs,

@@ -12,7 +12,7 @@ import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { Progress } from "./progress.ts";
 
-/** What a restore does in the copy, and says of it. */
+/** Changes of a restore in the copy, with their messages. */
 const STEPS: readonly RestoreStep[] = [
   raiseFencingTokens,
   () => [

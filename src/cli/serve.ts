@@ -12,7 +12,7 @@ import type { Given } from "./arguments.ts";
 /** The file descriptor of standard output: written synchronously, so that a failure is seen here. */
 const STDOUT = 1;
 
-/** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
+/** `ninefold serve`: runs until it is stopped. Resolves to the exit code. */
 export async function serve(given: Given): Promise<number> {
   const config = resolveConfig(flagsGiven(given.line));
   // Only the user of the server may read what it creates: database, WAL and key.

@@ -8,7 +8,7 @@ import { Progress } from "./progress.ts";
 
 /** Longest line: the largest log that the server takes, written out in full, is half of it. */
 export const LINE_BYTES_MAX = 8 * 1024 * 1024;
-/** Problems printed: after so many, the count says the rest. */
+/** Maximum of printed problems; further ones are counted. */
 export const PROBLEMS_PRINTED_MAX = 50;
 
 const CHUNK_BYTES = 256 * 1024;
@@ -23,7 +23,7 @@ export function verify(given: Given, printResult: (text: string) => void = print
   const chain = new ChainVerifier(createNativeCrypto(), given.text("--public-key"));
   const size = fileSize(file);
   const progress = new Progress();
-  // Few enough lines to be kept until the end: on a terminal they would run into the line that shows the progress.
+  // Printed at the end, because the line with the progress is redrawn on a terminal.
   const problems: string[] = [];
   let found = 0;
   try {

@@ -178,7 +178,7 @@ describe("the comparison notices", () => {
         /sessions: one works after all were ended/,
       ],
       [
-        "a lost change of an own balance",
+        "a lost change of an account balance",
         "DELETE FROM account_entries WHERE kind IN ('deduct', 'refill')",
         /own-\d@example.com: (deduct|refill) \d+.* was acknowledged and is lost/,
       ],
@@ -232,7 +232,7 @@ describe("the comparison notices", () => {
       [
         "a lost flag",
         "DELETE FROM flags WHERE flag_key LIKE 'flag-%' AND length(definition) > 2000",
-        /flag-\d+: is null, and was answered as \{"number"/,
+        /flag-\d+: is null, and its response was \{"number"/,
       ],
       [
         "a lost hold",

@@ -49,14 +49,14 @@ type Run = (given: Given) => Promise<number>;
  * A command that prints the response of one call: selected members, or all of it with `--json`. `prepare` validates
  * the arguments before a server is called.
  */
-export function answering(
+export function printingResponse(
   names: readonly string[],
   prepare: (given: Given) => (api: Api) => Promise<JsonObject>,
 ): Run {
   return async (given) => {
-    const answer = await withApi(given, prepare(given));
-    if (given.has("--json")) printJson(answer);
-    else printFields(names.map((name) => [name, cell(answer[name])]));
+    const response = await withApi(given, prepare(given));
+    if (given.has("--json")) printJson(response);
+    else printFields(names.map((name) => [name, cell(response[name])]));
     return 0;
   };
 }

@@ -11,7 +11,7 @@ import { isDatabaseThere } from "../../kernel/storage/examine.ts";
 import { FolderInUse, lockFolder, type ReleaseFolder } from "../../kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
 import { createSystemClock } from "../../kernel/time/clock.ts";
-import { type Api, type JsonObject, refusal } from "./http-api.ts";
+import { type Api, type JsonObject, rejection } from "./http-api.ts";
 
 /** Base URL of requests that do not leave the process. */
 const ORIGIN = "http://offline";
@@ -40,15 +40,15 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   const key = app.accounts.operatorKey();
   const held = opened.move();
   const ask = async (method: string, path: string, body?: JsonObject): Promise<Response> => {
-    const answer = await app.http.handle(requestOf(method, path, key, body));
-    if (!answer.ok) throw refusal(answer.status, (await answer.json()) as JsonObject);
-    return answer;
+    const response = await app.http.handle(requestOf(method, path, key, body));
+    if (!response.ok) throw rejection(response.status, (await response.json()) as JsonObject);
+    return response;
   };
   return {
     send: async (method, path, body) => (await (await ask(method, path, body)).json()) as JsonObject,
     read: async (path) => {
-      const answer = await ask("GET", path);
-      return { text: await answer.text(), cursor: answer.headers.get("x-next-cursor") };
+      const response = await ask("GET", path);
+      return { text: await response.text(), cursor: response.headers.get("x-next-cursor") };
     },
     close: () => held.disposeAsync(),
   };

@@ -13,12 +13,12 @@ export interface Api {
   /** Resolves to the body of a successful response. @throws StartupError with the server's error message. */
   send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
   /** Resolves to a successful response of JSON lines. @throws StartupError with the server's error message. */
-  read(path: string): Promise<AnswerText>;
+  read(path: string): Promise<ResponseText>;
   close(): Promise<void>;
 }
 
 /** A response of JSON lines. */
-export interface AnswerText {
+export interface ResponseText {
   readonly text: string;
   /** Cursor of the next page from `X-Next-Cursor`; null on the last one. */
   readonly cursor: string | null;
@@ -34,7 +34,7 @@ export interface HttpTarget {
 }
 
 /** A response of a server. */
-export interface HttpAnswer extends AnswerText {
+export interface HttpResponse extends ResponseText {
   /** Its media type. */
   readonly type: string;
   readonly status: number;
@@ -53,18 +53,18 @@ const LINES = "application/x-ndjson";
 /** The API of a running server. @throws StartupError for an invalid URL. */
 export function openHttpApi(target: HttpTarget): Api {
   const base = baseOf(target.url);
-  const jsonOf = ({ status, body }: HttpAnswer): JsonObject => {
+  const jsonOf = ({ status, body }: HttpResponse): JsonObject => {
     if (body === null)
       throw new StartupError(`${base} is not a Ninefold server: it returned ${status} without JSON.`);
-    if (status >= 300) throw refusal(status, body);
+    if (status >= 300) throw rejection(status, body);
     return body;
   };
   return {
     send: async (method, path, body) => jsonOf(await ask(target, method, path, body)),
     async read(path) {
-      const answer = await ask(target, "GET", path);
-      if (answer.status >= 300 || !answer.type.startsWith(LINES)) jsonOf(answer);
-      return answer;
+      const response = await ask(target, "GET", path);
+      if (response.status >= 300 || !response.type.startsWith(LINES)) jsonOf(response);
+      return response;
     },
     close: () => Promise.resolve(),
   };
@@ -79,7 +79,7 @@ export async function ask(
   method: string,
   path: string,
   body?: JsonObject,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const base = baseOf(target.url);
   if (target.key !== null && !isBearerKey(target.key)) {
     throw new StartupError("NINEFOLD_API_KEY is not a well-formed API key (sm_…, 43 characters, checksum).");
@@ -105,7 +105,7 @@ export async function ask(
       redirectsMax: 0,
       reuseConnection: false,
     });
-    if (!outcome.answered) throw unanswered(base, timeoutMs, outcome.failure);
+    if (!outcome.answered) throw noResponseError(base, timeoutMs, outcome.failure);
     const text = Buffer.from(outcome.body).toString("utf8");
     const { status, headers } = outcome;
     const { "content-type": type = "", "x-next-cursor": cursor = null } = headers;
@@ -125,22 +125,22 @@ function baseOf(given: string | null): string {
 }
 
 /** No response: a retry may succeed. */
-export class Unanswered extends StartupError {}
+export class NoResponseError extends StartupError {}
 
-function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): Unanswered {
+function noResponseError(base: string, timeoutMs: number, failure: OutboundFailure): NoResponseError {
   if (failure.kind === "timeout") {
-    return new Unanswered(`${base} did not respond within ${timeoutMs / 1000} s.`);
+    return new NoResponseError(`${base} did not respond within ${timeoutMs / 1000} s.`);
   }
   if (failure.kind === "connect" || failure.kind === "dns") {
-    return new Unanswered(
+    return new NoResponseError(
       `No server is running at ${base}: ${failure.message}. Start it with ninefold serve, or set another URL with --url.`,
     );
   }
-  return new Unanswered(`${base} returned an invalid response: ${failure.message}.`);
+  return new NoResponseError(`${base} returned an invalid response: ${failure.message}.`);
 }
 
 /** The error for a response that is not a success, with the server's message. */
-export function refusal(status: number, body: JsonObject): StartupError {
+export function rejection(status: number, body: JsonObject): StartupError {
   const error = body["error"] as { readonly message?: unknown } | undefined;
   const message = typeof error?.message === "string" ? error.message : "No reason given.";
   const hint = status === 401 ? " Check NINEFOLD_API_KEY." : "";

@@ -34,9 +34,9 @@ const FREE_BYTES_WARNING = 1024 * 1024 * 1024;
 /** BatchedWrites of write and fsync: enough for a median. */
 const FSYNC_ROUNDS = 15;
 const FSYNC_BYTES = 4096;
-/** No disk that keeps what it was given answers faster. */
+/** No durable disk is faster. */
 const FSYNC_MS_MIN = 0.01;
-/** All requests of a moment share one fsync; at this pace each of them waits visibly. */
+/** Concurrent requests share one fsync; at this duration each of them waits noticeably. */
 const FSYNC_MS_SLOW = 50;
 
 /** Clocks of two machines that agree; also the coarsest time stamp in use (FAT). */
@@ -236,7 +236,7 @@ function openNameless(folder: string): number | null {
   try {
     return openSync(folder, constants.O_DIRECTORY | O_TMPFILE | constants.O_RDWR, OWNER_ONLY);
   } catch {
-    // Not every file system knows it: then with a name, for a moment.
+    // Not every file system supports it: a named file for a short time instead.
     return null;
   }
 }

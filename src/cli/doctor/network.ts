@@ -110,7 +110,7 @@ export const dnsCheck: Check = {
   },
 };
 
-/** Whether the mail server answers, turns to TLS and takes the login. */
+/** Whether the mail server responds, supports TLS and accepts the login. */
 export const smtpCheck: Check = {
   name: "SMTP",
   cure: "Look at smtp_url.",

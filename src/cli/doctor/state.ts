@@ -48,7 +48,7 @@ export const databaseCheck: Check = {
     const path = databasePath(target);
     if (path === null) return skipped("there is none yet: the first start creates it");
     const isHeld = isFolderHeld(dataFilesOf(target.folder).lock);
-    // A running server begins its log anew at any moment: half of one and half of the other would look damaged.
+    // A running server can restart its log at any time: parts of two logs would look damaged.
     if (!isHeld) assertLogWhole(path);
     const { schema } = examineDatabase(path, MIGRATIONS);
     const size = formatAmount(statSync(path).size, "bytes");

@@ -90,11 +90,11 @@ class Session {
           `--ack requires a bucket with the delivery pull, and ${this.bucketId} forwards its events.`,
         );
     }
-    const kept = resume === null ? null : readCursor(resume);
+    const stored = resume === null ? null : readCursor(resume);
     // Stored immediately, so that no event before the first handled one is missed.
-    const now = kept === null && after === "now" ? await this.page(after, 0) : null;
+    const now = stored === null && after === "now" ? await this.page(after, 0) : null;
     if (this.signal.aborted) return null;
-    const cursor = kept ?? (now === null ? after : String(now["cursor"]));
+    const cursor = stored ?? (now === null ? after : String(now["cursor"]));
     this.keep(cursor);
     const where = forwardTo === null ? "" : `, forwarding to ${forwardTo}`;
     // For people only: scripts read events from standard output.

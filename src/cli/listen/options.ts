@@ -109,10 +109,10 @@ export function readCursor(file: string): string | null {
 
 /** Stores a cursor atomically. @throws StartupError */
 export function writeCursor(file: string, cursor: string): void {
-  const beside = `${file}.${process.pid}.new`;
+  const temporary = `${file}.${process.pid}.new`;
   try {
-    writeFileSync(beside, `${cursor}\n`, { mode: 0o600 });
-    renameSync(beside, file);
+    writeFileSync(temporary, `${cursor}\n`, { mode: 0o600 });
+    renameSync(temporary, file);
   } catch (error) {
     throw new StartupError(`${file} cannot be written: ${errorCode(error)}.`);
   }

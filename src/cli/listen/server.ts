@@ -2,11 +2,11 @@ import { StartupError } from "../../kernel/errors.ts";
 import { realTimeout } from "../../kernel/time/clock.ts";
 import {
   ask,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpTarget,
   type JsonObject,
-  refusal,
-  Unanswered,
+  NoResponseError,
+  rejection,
 } from "../api/http-api.ts";
 import { printError } from "../output.ts";
 
@@ -15,7 +15,7 @@ const RETRY_MS = 500;
 /** Longest wait before reconnecting. */
 const RETRY_MS_MAX = 15_000;
 /** How long the server may take beyond the requested wait. */
-const ANSWER_MS = 30_000;
+const RESPONSE_MS = 30_000;
 
 /** Calls that survive a restart of the server: a lost connection is retried forever. */
 export class PatientServer {
@@ -27,8 +27,8 @@ export class PatientServer {
   ) {}
 
   /**
-   * Sends a request until it is answered; null when the process is told to end. `passable`: a refusal that is an answer.
-   * @throws StartupError for a refusal.
+   * Sends a request until there is a response; null if the process is stopped. `passable`: a status of an error that is returned.
+   * @throws StartupError for a rejection.
    */
   async call(
     method: string,
@@ -36,12 +36,12 @@ export class PatientServer {
     { body, waitMs = 0, passable }: { body?: JsonObject; waitMs?: number; passable?: number } = {},
   ): Promise<JsonObject | null> {
     for (let pauseMs = RETRY_MS; !this.signal.aborted; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
-      const answer = await this.attempt(method, path, waitMs, body);
-      if (answer === null) return null;
-      const trouble = typeof answer === "string" ? answer : troubleOf(answer, passable);
-      if (typeof answer !== "string" && trouble === null) {
+      const response = await this.attempt(method, path, waitMs, body);
+      if (response === null) return null;
+      const trouble = typeof response === "string" ? response : troubleOf(response, passable);
+      if (typeof response !== "string" && trouble === null) {
         this.back();
-        return answer.body ?? {};
+        return response.body ?? {};
       }
       this.lost(trouble ?? "");
       await this.pause(pauseMs);
@@ -55,11 +55,11 @@ export class PatientServer {
     path: string,
     waitMs: number,
     body?: JsonObject,
-  ): Promise<HttpAnswer | string | null> {
-    const asked = ask({ ...this.target, timeoutMs: waitMs + ANSWER_MS }, method, path, body);
+  ): Promise<HttpResponse | string | null> {
+    const pending = ask({ ...this.target, timeoutMs: waitMs + RESPONSE_MS }, method, path, body);
     return unlessAborted(
-      asked.catch((error) => {
-        if (error instanceof Unanswered) return error.message;
+      pending.catch((error) => {
+        if (error instanceof NoResponseError) return error.message;
         throw error;
       }),
       this.signal,
@@ -93,9 +93,9 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
 }
 
 /** Why a request is to be retried; null for a response. @throws StartupError for a rejection */
-function troubleOf({ status, body }: HttpAnswer, passable?: number): string | null {
+function troubleOf({ status, body }: HttpResponse, passable?: number): string | null {
   if (status === 429 || status >= 500) return `the server returned status ${status}.`;
-  if (status >= 300 && status !== passable) throw refusal(status, body ?? {});
+  if (status >= 300 && status !== passable) throw rejection(status, body ?? {});
   if (body === null && status !== 204)
     throw new StartupError(`This is not a Ninefold server: it returned ${status} without JSON.`);
   return null;

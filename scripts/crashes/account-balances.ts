@@ -23,8 +23,8 @@ interface Account {
 }
 
 /** Deductions and refills of account balances. Their ledger is written once per account and batch. */
-export class OwnBalanceWorkload implements Workload {
-  readonly name = "own balances";
+export class AccountBalanceWorkload implements Workload {
+  readonly name = "account balances";
   readonly weight = 6;
   private readonly accounts: readonly Account[];
   private changes = 0;

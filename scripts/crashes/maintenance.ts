@@ -16,18 +16,18 @@ const WORKS_MAX = 30;
 const PAGE = 100;
 const DAY_MS = 86_400_000;
 
-/** What is known of planned work: what the last acknowledged change has made of it. */
+/** What is known of a maintenance window after the last acknowledged change. */
 interface Known {
   readonly title: string;
   readonly isOpen: boolean;
 }
 
 /**
- * Work that is planned, renamed, opened, closed and deleted. All that was acknowledged is there once, as it was set last; its monitor is
- * under planned work just while some of it is open.
+ * Maintenance windows are created, renamed, opened, closed and deleted. Every acknowledged one exists once, as last set; its monitor is
+ * under maintenance exactly while a window is open.
  */
-export class PlannedWorkload extends Recorded implements Workload {
-  readonly name = "planned work";
+export class MaintenanceWorkload extends Recorded implements Workload {
+  readonly name = "maintenance";
   readonly weight = 1;
   private readonly works = new Map<string, Known>();
   /** What is in progress: two changes of one at once would leave open which came last. */
@@ -38,7 +38,7 @@ export class PlannedWorkload extends Recorded implements Workload {
   private asked = 0;
 
   async prepare(target: Target): Promise<void> {
-    this.key = await createAccount(target, "planned-work@example.com", CREDITS);
+    this.key = await createAccount(target, "maintenance@example.com", CREDITS);
     const body = { url: "http://127.0.0.1:9/", interval: 300_000 };
     const answer = await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body });
     this.monitorId = String(bodyOf(answer)["id"]);
@@ -78,15 +78,15 @@ export class PlannedWorkload extends Recorded implements Workload {
     const found = bodyOf(list)["maintenance"] as { id: string; title: string; status: string }[];
     const shown = new Map(found.map(({ id, title, status }) => [id, { title, isOpen: status === "active" }]));
     const problems = [...this.works].flatMap(([id, known]) =>
-      Bun.deepEquals(shown.get(id), known) ? [] : [`planned work: ${id} is not as it was acknowledged`],
+      Bun.deepEquals(shown.get(id), known) ? [] : [`maintenance: ${id} is not as it was acknowledged`],
     );
     for (const { id } of found)
-      if (!this.works.has(id)) problems.push(`planned work: ${id} must not be there`);
+      if (!this.works.has(id)) problems.push(`maintenance: ${id} must not be there`);
     const path = `/v1/pulse/${this.monitorId}`;
     const monitor = bodyOf(await target.ask({ method: "GET", path, key: this.key }));
     const isOpen = [...this.works.values()].some((known) => known.isOpen);
     if (monitor["maintenance"] !== isOpen)
-      problems.push(`planned work: its monitor says ${String(monitor["maintenance"])}`);
+      problems.push(`maintenance: its monitor says ${String(monitor["maintenance"])}`);
     return problems;
   }
 
