@@ -77,7 +77,7 @@ test("by hand, in the new form and in the old one", async () => {
   const given = Object.fromEntries(headers as unknown as Iterable<[string, string]>);
   for (const [page, key, signature] of [
     ["docs/guides/receiving.md", secret, "webhook-signature"],
-    ["docs/api/relay.md", String(account.key), "x-svc-signature"],
+    ["docs/api/relay-signatures.md", String(account.key), "x-svc-signature"],
   ] as const) {
     const isGenuine = byHand(page);
     expect(isGenuine(key, given, Buffer.from(body))).toBe(true);
