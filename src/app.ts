@@ -222,6 +222,20 @@ function createAreas(
     outbound,
     tiers,
     secrets: relay.secrets,
+    notices: {
+      failed(tx, { accountRef, projectRef, name, facts }) {
+        const { bucket_id, event_id, attempts, error } = facts;
+        monitors.notifyProject(tx, {
+          projectRef,
+          event: "catch.failed",
+          title: name,
+          text: `The event ${event_id} failed after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${error}`,
+          page: `/catch/${bucket_id}?event=${event_id}`,
+          facts,
+        });
+        relay.notice(tx, { accountRef, projectRef }, "ninefold.catch.failed", facts);
+      },
+    },
     publicUrl: config.publicUrl,
   });
   const notary = createNotary(kernel, outbound, directory);

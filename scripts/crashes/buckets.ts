@@ -29,6 +29,11 @@ const NOTICING = {
   deduplicate_hours: 168,
 };
 
+/** Retries of live buckets: a kill between two attempts of an event must not end them. */
+const RETRYING = { retry_schedule: ["1s", "1s", "1s", "2s", "2s"] };
+/** Share of the events whose first attempt the target rejects. */
+const REJECTED_FIRST = 0.1;
+
 /** The target of buckets that do not forward. */
 const NOWHERE = "http://127.0.0.1:9/";
 
@@ -85,7 +90,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
         target,
         "POST",
         "/v1/catch/buckets",
-        live ? { target_url, ...NOTICING } : secured,
+        live ? { target_url, ...NOTICING, ...RETRYING } : secured,
       );
       const id = String(made["id"]);
       await this.ask(target, "PATCH", `/v1/catch/buckets/${id}`, { state: "live" });
@@ -187,8 +192,10 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
   }
 
   private receive(request: Request): Response {
-    this.forwarded.add(request.headers.get("x-svc-event-id") ?? "");
-    return new Response(null);
+    const id = request.headers.get("x-svc-event-id") ?? "";
+    const isRejected = !this.forwarded.has(id) && Bun.hash.crc32(id) % 1000 < REJECTED_FIRST * 1000;
+    this.forwarded.add(id);
+    return new Response(null, { status: isRejected ? 503 : 200 });
   }
 
   /** An event that was not acknowledged must be one in doubt, and exist once. */

@@ -10,7 +10,7 @@ describe("a public URL with a path prefix", () => {
   test("starts every URL in responses", async () => {
     const account = await server.account();
     const bucket = await account.post("/v1/catch/buckets", { target_url: "https://example.com/" });
-    expect(bucket.body["ingest_url"]).toBe(`${PUBLIC_URL}/v1/catch/${bucket.body["id"]}`);
+    expect(bucket.body["ingest_url"]).toBe(`${PUBLIC_URL}/v1/in/${bucket.body["id"]}`);
     const heartbeat = await account.post("/v1/pulse", { type: "heartbeat" });
     expect(heartbeat.body["ping_url"]).toStartWith(`${PUBLIC_URL}/ping/`);
     const page = await account.post("/v1/pulse/pages", { slug: "prefixed", title: "Prefixed" });

@@ -13,7 +13,7 @@ const MINUTE = 60_000;
 const EVENTS = [
   ...["monitor.down", "monitor.up", "monitor.degraded", "monitor.recovered", "monitor.certificate"],
   ...["monitor.flapping", "monitor.acknowledged", "observer.offline"],
-  ...["maintenance.started", "maintenance.ended"],
+  ...["maintenance.started", "maintenance.ended", "catch.failed"],
 ];
 const CHANNELS = [
   { kind: "webhook", config: { url: "https://example.com/hook" } },
@@ -110,6 +110,7 @@ const OTHERS: readonly Pick<ChannelNotification, "event" | "title" | "text" | "f
   { event: "observer.offline", title: "This server's line", text: "from 12:01 to 12:20 UTC · nothing was checked" },
   { event: "maintenance.started", title: "New database", text: "until 14:00 UTC" },
   { event: "maintenance.ended", title: "New database", text: "began at 12:00 UTC" },
+  { event: "catch.failed", title: "shop", text: "The event evt_1jjbpshg000 failed after 4 attempts: the target responded with 503" },
 ];
 
 function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void {

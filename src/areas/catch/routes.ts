@@ -191,6 +191,7 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
       open: {
         name: "catch.ingest",
         cost: 1,
+        otherMethodsAt: "/v1/in/{bucket_id}",
         summary: "Send a webhook to a bucket",
         description: `Public path for a provider. ${STATUSES} An \`accepted\` event is stored. The bucket's account is charged.`,
         anyBody: "Any content, up to 1 MiB. The exact bytes are stored.",

@@ -123,8 +123,9 @@ export const Bucket = Type.Object(
     id: BucketId,
     name: orNull(Type.String({ examples: ["shop"] })),
     ingest_url: Type.String({
-      description: "Public URL for the provider, with the origin of this request or `--public-url`.",
-      examples: ["https://ninefold.example.com/v1/catch/brave-otter-314159"],
+      description:
+        "Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method.",
+      examples: ["https://ninefold.example.com/v1/in/brave-otter-314159"],
     }),
     target_url: orNull(Type.String({ examples: ["https://example.com/webhooks"] })),
     provider: ProviderOrNull,
@@ -191,6 +192,10 @@ export const EventItem = Type.Object(
     }),
     error: orNull(Type.String(), { description: "Reason why the event is not delivered.", examples: [null] }),
     delivered_at: orNull(Time),
+    next_attempt_at: orNull(Time, {
+      description: "Time of the next retry; null if none is scheduled.",
+      examples: [null],
+    }),
   },
   { $id: "EventItem" },
 );

@@ -108,7 +108,8 @@ export function bucketStore(db: Database) {
 }
 
 /** A row of `catch_events`, where status, provider and verification are numbers. */
-export interface EventRow extends Omit<EventItem, "id" | "bucket_id" | "received_at" | "delivered_at"> {
+export interface EventRow
+  extends Omit<EventItem, "id" | "bucket_id" | "received_at" | "delivered_at" | "next_attempt_at"> {
   readonly provider_event_id: string | null;
   /** Repeats that were not stored. */
   readonly duplicates: number;

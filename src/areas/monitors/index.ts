@@ -7,8 +7,9 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
 import { Channels } from "./alerts/channels.ts";
-import { Notifications } from "./alerts/notifications.ts";
+import { type ChannelNotification, Notifications } from "./alerts/notifications.ts";
 import { channelRoutes } from "./alerts/routes.ts";
 import { channelStore } from "./alerts/store.ts";
 import { CHECK_RETENTION_MS } from "./checks/checks.ts";
@@ -54,6 +55,8 @@ export interface MonitorsArea extends ApiArea {
   readonly card: OverviewCard;
   /** Number of open incidents of the caller's project, up to `COUNTED_MAX`. */
   readonly openIncidents: (caller: Caller) => number;
+  /** Notifies the default channels of a project, each if it subscribes to the event. */
+  readonly notifyProject: (tx: Tx, notification: Omit<ChannelNotification, "monitor">) => void;
   /** Writes what is in memory alone. */
   readonly finish: () => Promise<void>;
 }
@@ -122,6 +125,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       },
     },
     finish: () => steady.finish(),
+    notifyProject: (tx, notification) => notifications.notifyChannels(tx, { ...notification, monitor: null }),
     openIncidents: ({ project }) => incidentRows.openCount(project.ref, COUNTED_MAX),
     parts: PARTS,
     alsoCalled: {

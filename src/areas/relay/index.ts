@@ -21,6 +21,7 @@ import { type RelayStore, relayStore } from "./deliveries/store.ts";
 import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
 import { createEndpoints, type EndpointPorts } from "./endpoints/index.ts";
 import { ProjectSecrets } from "./endpoints/secrets.ts";
+import type { MessageOwner } from "./messages/messages.ts";
 import { Resends } from "./resends/resends.ts";
 import { type ResendStore, resendStore } from "./resends/store.ts";
 import { scheduleRoutes } from "./schedules/routes.ts";
@@ -138,6 +139,9 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     secrets,
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
+    /** Sends a notice to the endpoints of a project that subscribe to its type. */
+    notice: (tx: Tx, owner: MessageOwner, type: "ninefold.catch.failed", data: object) =>
+      messages.notice(tx, owner, type, data),
     /** Cancels a pending notification. */
     withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
     onAttempt: (listener: AttemptListener) => sender.onAttempt(listener),

@@ -246,6 +246,7 @@ export interface BucketCreateBody {
   signature?: BucketSignature | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
+  retry_schedule?: readonly string[] | null | undefined;
 }
 
 /** The body of `POST /v1/catch/buckets`, `response`, `one of`. */
@@ -304,7 +305,7 @@ export interface BucketChallenge {
 export interface Bucket {
   id: string;
   name: string | null;
-  /** Public URL for the provider, with the origin of this request or `--public-url`. */
+  /** Public URL for the provider, with the origin of this request or `--public-url`. It accepts every method. */
   ingest_url: string;
   target_url: string | null;
   provider:
@@ -350,6 +351,8 @@ export interface Bucket {
   methods: ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[];
   signature: BucketSignature | null;
   challenge: { has_token: boolean; query: string | null; as: "text" | "json"; field: string | null } | null;
+  /** Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`. */
+  retry_schedule: string[] | null;
   /** `paused` (initially) stores events and forwards none; `live` forwards them. */
   state: "paused" | "live";
   delivery: "push" | "pull";
@@ -400,6 +403,7 @@ export interface BucketUpdateBody {
   signature?: BucketSignature | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
+  retry_schedule?: readonly string[] | null | undefined;
 }
 
 /** The body of `POST /v1/catch/{bucket_id}/events/{event_id}/ack`. */
@@ -459,6 +463,8 @@ export interface EventItem {
   error: string | null;
   /** Time as RFC 3339, in UTC. */
   delivered_at: string | null;
+  /** Time of the next retry; null if none is scheduled. */
+  next_attempt_at: string | null;
 }
 
 /** What `DELETE /v1/catch/{bucket_id}/events` answers. */
@@ -1524,6 +1530,7 @@ export interface ChannelPatch {
         | "observer.offline"
         | "maintenance.started"
         | "maintenance.ended"
+        | "catch.failed"
       )[]
     | undefined;
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
@@ -1559,6 +1566,7 @@ export interface Channel {
     | "observer.offline"
     | "maintenance.started"
     | "maintenance.ended"
+    | "catch.failed"
   )[];
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
   remind: "never" | "1h" | "6h" | "1d";
@@ -1601,6 +1609,7 @@ export interface ChannelCreateBody {
         | "observer.offline"
         | "maintenance.started"
         | "maintenance.ended"
+        | "catch.failed"
       )[]
     | undefined;
   /** Time after which an alert is repeated while a target stays down; `never` by default. */

@@ -109,7 +109,8 @@ export class Http {
         this.addEndpoint(route, serve);
         this.routes.push(route);
         // Clients without access to the monitoring endpoints get the error of an unknown path.
-        if (!route.operation.monitoring) this.paths.add(route.method, route.path);
+        if (!route.operation.monitoring)
+          this.paths.add(route.method, route.path, route.operation.otherMethodsAt);
       }
     }
   }

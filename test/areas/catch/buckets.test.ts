@@ -24,7 +24,7 @@ const MEMBERS = [
   ..."methods name overload_status previous_expires_at provider response retention_hours signature".split(
     " ",
   ),
-  ..."state target_url updated_at verification_mode".split(" "),
+  ..."retry_schedule state target_url updated_at verification_mode".split(" "),
 ];
 
 /** The only field in an error, with its message. */
@@ -335,7 +335,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
     expect(body).toMatchObject({ created_at, updated_at: after, state: "live" });
     await server.restart();
     // The port differs.
-    const ingest_url = `${server.url}/v1/catch/${id}`;
+    const ingest_url = `${server.url}/v1/in/${id}`;
     expect((await server.client(account.key).get(`${BUCKETS}/${id}`)).body).toEqual({ ...body, ingest_url });
   });
 });

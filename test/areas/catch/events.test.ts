@@ -66,6 +66,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
             response_status: null,
             error: null,
             delivered_at: null,
+            next_attempt_at: null,
           },
         ],
         cursor: null,

@@ -81,12 +81,12 @@ test("a paused bucket has a hint how to set it live; a live one has none", async
 describe("a bucket's ingest_url", () => {
   test("has the host of the request, and accepts events", async () => {
     const { id, ingest_url } = await newBucket(account);
-    expect(ingest_url).toBe(`${server.url}/v1/catch/${id}`);
+    expect(ingest_url).toBe(`${server.url}/v1/in/${id}`);
     const answer = await fetch(ingest_url, { method: "POST", body: "{}" });
     expect(await answer.json()).toMatchObject({ status: "accepted" });
     const headers = { host: "hooks.example.com" };
     const { body } = await account.get(`${BUCKETS}/${id}`, { headers });
-    expect(body["ingest_url"]).toBe(`http://hooks.example.com/v1/catch/${id}`);
+    expect(body["ingest_url"]).toBe(`http://hooks.example.com/v1/in/${id}`);
     const list = await account.get(BUCKETS, { headers });
     expect((list.body["buckets"] as BucketBody[])[0]?.ingest_url).toBe(String(body["ingest_url"]));
   });
@@ -106,9 +106,9 @@ describe("a bucket's ingest_url", () => {
         const headers = { host: "hooks.example.com", "x-forwarded-proto": value };
         return (await behind.operator.get(`${BUCKETS}/${bucket.id}`, { headers })).body["ingest_url"];
       };
-      expect(await named("https")).toBe(`https://hooks.example.com/v1/catch/${bucket.id}`);
-      expect(await named("HTTP")).toBe(`http://hooks.example.com/v1/catch/${bucket.id}`);
-      expect(await named("gopher")).toBe(`http://hooks.example.com/v1/catch/${bucket.id}`);
+      expect(await named("https")).toBe(`https://hooks.example.com/v1/in/${bucket.id}`);
+      expect(await named("HTTP")).toBe(`http://hooks.example.com/v1/in/${bucket.id}`);
+      expect(await named("gopher")).toBe(`http://hooks.example.com/v1/in/${bucket.id}`);
     } finally {
       await behind.stop();
     }
@@ -118,10 +118,10 @@ describe("a bucket's ingest_url", () => {
     const own = await startTestServer({ args: ["--public-url", "https://hooks.example.com"] });
     try {
       const { id, ingest_url } = await newBucket(own.operator);
-      expect(ingest_url).toBe(`https://hooks.example.com/v1/catch/${id}`);
+      expect(ingest_url).toBe(`https://hooks.example.com/v1/in/${id}`);
       const headers = { host: "other.example.com" };
       const { body } = await own.operator.get(`${BUCKETS}/${id}`, { headers });
-      expect(body["ingest_url"]).toBe(`https://hooks.example.com/v1/catch/${id}`);
+      expect(body["ingest_url"]).toBe(`https://hooks.example.com/v1/in/${id}`);
     } finally {
       await own.stop();
     }
@@ -133,6 +133,6 @@ describe("a bucket's ingest_url", () => {
     const answer = await sendRaw(server.url, [
       `GET ${path} HTTP/1.1\r\nHost: a b\r\nAuthorization: Bearer ${account.key}\r\n\r\n`,
     ]);
-    expect(answer?.body["ingest_url"]).toBe(`${server.url}/v1/catch/${id}`);
+    expect(answer?.body["ingest_url"]).toBe(`${server.url}/v1/in/${id}`);
   });
 });

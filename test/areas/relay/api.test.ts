@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   BODY_BYTES_MAX,
   DEDUPLICATION_ID_LENGTH_MAX,
-  RETRIES_MAX,
   TIMEOUT_MS_MAX,
   TIMEOUT_MS_MIN,
 } from "../../../src/areas/relay/deliveries/schema.ts";
 import { DELAY_MS_MAX } from "../../../src/areas/relay/domain.ts";
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
+import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -48,6 +48,23 @@ const TARGET_NEEDED =
 /** Stored value for no target. */
 const NO_TARGET = "";
 
+/** The end of an event's retries. */
+export interface FailureNotice {
+  readonly accountRef: number;
+  readonly projectRef: number;
+  /** Name of the bucket, or its id. */
+  readonly name: string;
+  /** Fields of the notice, as the API shows them. */
+  readonly facts: {
+    readonly bucket_id: string;
+    readonly event_id: string;
+    readonly event_type: string | null;
+    readonly attempts: number;
+    readonly response_status: number | null;
+    readonly error: string;
+  };
+}
+
 /** Parts of the server that the area depends on. */
 export interface CatchPorts {
   readonly accounts: {
@@ -61,6 +78,10 @@ export interface CatchPorts {
   readonly outbound: OutboundClient;
   /** The projects' secrets, which also sign forwarded events. */
   readonly secrets: Pick<WebhookSecrets, "headers">;
+  readonly notices: {
+    /** Notifies the subscribers of a project that the retries of an event ended. */
+    failed(tx: Tx, notice: FailureNotice): void;
+  };
   readonly tiers: Tiers;
   /** Public URL of the server; null when it is not configured. */
   readonly publicUrl: string | null;
@@ -377,16 +398,10 @@ function deliveryOf(pull: boolean): Bucket["delivery"] {
 export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
   const { id, name, target_url, provider, signing_secret, settings, live, pull } = bucket;
   const { pending, delivered, failed } = bucket;
-  // Only this path responds to senders that send a GET challenge first.
-  const challenge = settings.preset?.challenge ?? settings.stored.challenge ?? null;
-  const path =
-    challenge === null || challenge === "slack" || challenge === "zoom" || challenge === "discord"
-      ? "catch"
-      : "in";
   return {
     id,
     name,
-    ingest_url: `${baseUrl}/v1/${path}/${id}`,
+    ingest_url: `${baseUrl}/v1/in/${id}`,
     target_url,
     provider,
     has_signing_secret: signing_secret !== null,

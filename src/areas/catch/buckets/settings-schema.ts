@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { RETRIES_MAX, retrySchedule } from "../../../kernel/outbound/retry-schedule.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../domain.ts";
 import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "../ingestion/signatures.ts";
 
@@ -231,6 +232,12 @@ export const SettingsInput = {
   challenge: Type.Optional(
     orNull(Challenge, { description: "Challenge that the sender requires before it sends events." }),
   ),
+  retry_schedule: nullable(
+    retrySchedule(
+      "With a schedule, 410 and addresses that are not allowed end the retries, delays vary by a tenth, and `Retry-After` can extend them. Default: exactly `1s`, `5s`, `25s`, whatever the failure.",
+    ),
+    `must be a list of at most ${RETRIES_MAX} waits such as 5s, 5m or 2h`,
+  ),
 };
 const InputObject = Type.Object(SettingsInput);
 export type SettingsInput = Static<typeof InputObject>;
@@ -261,6 +268,10 @@ export const SettingsView = {
     }),
     { examples: [null] },
   ),
+  retry_schedule: orNull(Type.Array(Type.String()), {
+    description: "Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`.",
+    examples: [null],
+  }),
 };
 const ViewObject = Type.Object(SettingsView);
 export type SettingsView = Static<typeof ViewObject>;

@@ -68,6 +68,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
   const { verification_mode, response, invalid_status, overload_status, deduplicate_hours } = body;
   const { previous_signing_secret, previous_expires_at, retention_hours, methods, signature, challenge } =
     body;
+  const { retry_schedule } = body;
   const named = {
     verification_mode,
     response,
@@ -80,6 +81,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
     methods,
     signature,
     challenge,
+    retry_schedule,
   };
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
 }
@@ -98,6 +100,7 @@ export function changedSettings(
     ...previousSecret(before, given, terms.now),
   };
   assertResponse(given.response);
+  if (given.retry_schedule) readWaits(given.retry_schedule);
   assertSignature(provider, stored.signature ?? null);
   assertChallenge(provider, stored.challenge ?? null);
   const { retentionHoursMax } = terms;
@@ -249,5 +252,6 @@ export function settingsView(provider: Provider | null, { stored }: Settings): S
           field: challenge.field ?? null,
         }
       : null,
+    retry_schedule: stored.retry_schedule ? [...stored.retry_schedule] : null,
   };
 }

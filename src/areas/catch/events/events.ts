@@ -349,6 +349,7 @@ function eventView(bucket: BucketActor, row: EventRow): EventItem {
     ...shown,
     received_at: isoTime(row.received_at),
     delivered_at: isoTimeOrNull(row.delivered_at),
+    next_attempt_at: isoTimeOrNull(retry_at),
   };
 }
 

@@ -12,6 +12,7 @@ import { type EventHeaders, readHeaders } from "../ingestion/event-headers.ts";
 import { isProviderHeader, PRESETS, type Preset } from "../ingestion/presets.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
 import { type Attempt, attemptOf } from "./attempts.ts";
+import { FailureNotices } from "./failure-notices.ts";
 
 /** Buckets that forward concurrently. With the concurrent events of each, of up to 1 MiB, this limits memory. */
 export const FORWARDING_BUCKETS_MAX = 32;
@@ -109,11 +110,13 @@ export class Forwarder {
   /** Buckets with a job, by reference. */
   private readonly progress = new Map<number, Progress>();
   private readonly outcomes;
+  private readonly failures: FailureNotices;
 
   constructor(
     private readonly deps: CatchDeps,
     private readonly buckets: Buckets,
   ) {
+    this.failures = new FailureNotices(deps.notices);
     this.outcomes = deps.metrics.counters(
       { name: "ninefold_webhook_forwards_total", help: "Attempts to forward a webhook, by outcome." },
       "outcome",
@@ -279,7 +282,7 @@ export class Forwarder {
     const result = resultOf(outcome, tx.now);
     const next = afterForward(bucket.settings.waits, attempts, result, ids.fraction());
     const status = next.kind === "retry" ? "pending" : next.kind;
-    events.setAttempt(tx, {
+    const attempted: EventRow = {
       ...row,
       status,
       attempts,
@@ -287,10 +290,12 @@ export class Forwarder {
       retry_at: next.kind === "retry" ? next.at : null,
       error: next.kind === "delivered" ? null : next.error,
       delivered_at: next.kind === "delivered" ? tx.now : null,
-    });
+    };
+    events.setAttempt(tx, attempted);
     tx.afterCommit(() => this.outcomes[next.kind].add());
     if (next.kind !== "retry") {
       this.buckets.count(tx, bucket, "pending", next.kind);
+      if (next.kind === "failed") this.failures.notify(tx, bucket, attempted);
       return;
     }
     this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);

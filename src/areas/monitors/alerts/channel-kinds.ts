@@ -148,6 +148,7 @@ const EVENT_LABELS: Readonly<Record<ChannelMessageEvent, readonly [label: string
   "observer.offline": ["WAS OFFLINE", "warning"],
   "maintenance.started": ["MAINTENANCE", "info"],
   "maintenance.ended": ["MAINTENANCE OVER", "info"],
+  "catch.failed": ["WEBHOOK FAILED", "failure"],
   "channel.test": ["TEST", "info"],
 };
 /** Names of emoji that ntfy shows. */

@@ -39,6 +39,8 @@ export interface ChannelNotification {
   /** Whether the e-mail address of the account is notified too, unless a channel does so; false by default. */
   readonly toAccount?: boolean;
   readonly incidentId?: string | null;
+  /** Path of its page in the console; that of the monitor or incident by default. */
+  readonly page?: string;
   /** Additional fields of the body of a webhook. */
   readonly facts?: Readonly<Record<string, unknown>>;
 }
@@ -251,7 +253,16 @@ export class Notifications {
   }
 
   private messageOf(
-    { monitor, event, title, text: given, detail = null, incidentId = null, facts }: ChannelNotification,
+    {
+      monitor,
+      event,
+      title,
+      text: given,
+      detail = null,
+      incidentId = null,
+      page,
+      facts,
+    }: ChannelNotification,
     now: number,
   ): ChannelMessage {
     const { publicUrl } = this.parts;
@@ -261,15 +272,17 @@ export class Notifications {
       monitor === null
         ? { name }
         : { monitor_id: monitor.monitorId, name, url: monitor.settings.url, status: monitor.status };
-    const linkTo = (path: string) => (publicUrl === null ? null : `${publicUrl}/dashboard/#/monitors${path}`);
-    const incidentLink = incidentId === null ? null : linkTo(`/incidents/${incidentId}`);
+    const linkTo = (path: string) => (publicUrl === null ? null : `${publicUrl}/dashboard/#${path}`);
+    const incidentLink = incidentId === null ? null : linkTo(`/monitors/incidents/${incidentId}`);
     return {
       event,
       heading: headingOf(event, name),
       text,
       detail: detail && shortened(detail, TEXT_MAX - text.length + 1),
       url: monitor !== null && checksTarget(monitor.settings.type) ? monitor.settings.url : null,
-      link: monitor === null ? (incidentLink ?? linkTo("")) : linkTo(`/${monitor.monitorId}`),
+      link:
+        (monitor === null ? incidentLink : null) ??
+        linkTo(page ?? (monitor === null ? "/monitors" : `/monitors/${monitor.monitorId}`)),
       incidentLink,
       facts: { event, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
     };

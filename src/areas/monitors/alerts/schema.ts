@@ -27,6 +27,7 @@ export const CHANNEL_EVENTS = [
   "observer.offline",
   "maintenance.started",
   "maintenance.ended",
+  "catch.failed",
 ] as const;
 /** One of {@link CHANNEL_EVENTS}. */
 export type ChannelEvent = (typeof CHANNEL_EVENTS)[number];

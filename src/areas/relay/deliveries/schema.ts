@@ -2,14 +2,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { retrySchedule } from "../../../kernel/outbound/retry-schedule.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
 
 /** Default number of items on a page. */
 export const LIST_LIMIT = 50;
 /** Largest decoded `body_base64`, in bytes: in base64 it leaves space for the other fields in a request of 1 MiB. */
 export const BODY_BYTES_MAX = 750_000;
-/** Longest `retry_schedule`. */
-export const RETRIES_MAX = 20;
 /** Shortest and longest `timeout_ms`. */
 export const TIMEOUT_MS_MIN = 1_000;
 export const TIMEOUT_MS_MAX = 30_000;
@@ -33,13 +32,9 @@ export function timestamp(description: string) {
   });
 }
 
-export const RetrySchedule = Type.Array(Type.String(), {
-  maxItems: RETRIES_MAX,
-  errorMessage: `must be a list of at most ${RETRIES_MAX} waits such as 5s, 5m or 2h`,
-  description:
-    "Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
-  examples: [["5s", "5m", "2h"]],
-});
+export const RetrySchedule = retrySchedule(
+  "Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule.",
+);
 
 export const TimeoutMs = Type.Integer({
   minimum: TIMEOUT_MS_MIN,

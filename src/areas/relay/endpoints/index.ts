@@ -62,7 +62,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
     ...common,
     endpoints: rows,
     stateChanged,
-    notice: (tx, about, type, data) => messages.notice(tx, about, type, data),
+    notice: (tx, about, type, data) => messages.notice(tx, about.row, type, data, about),
   });
   const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });
   const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });

@@ -143,11 +143,16 @@ export class Messages {
    * with an open breaker. It costs what any message costs; without the credits it is not sent. A project sends one notice
    * per {@link NOTICE_INTERVAL_MS}: further ones are delayed.
    */
-  notice(tx: Tx, about: Endpoint, type: string, data: object): void {
-    const { accountRef, projectRef, ref } = about.row;
+  notice(
+    tx: Tx,
+    { accountRef, projectRef }: MessageOwner,
+    type: string,
+    data: object,
+    about: Endpoint | null = null,
+  ): void {
     const { accounts, charger } = this.deps;
     const to = this.endpointsAccepting(projectRef, { type, channels: [], value: () => data })
-      .filter(({ row, health }) => row.ref !== ref && health.breaker === CLOSED)
+      .filter(({ row, health }) => row.ref !== about?.row.ref && health.breaker === CLOSED)
       .slice(0, NOTICE_SUBSCRIBERS_MAX);
     const slot = this.notices.slot(projectRef, tx.now);
     if (to.length === 0 || slot === null) return;

@@ -87,6 +87,8 @@ export interface OperationSpec {
   readonly forProxies?: boolean;
   /** Whether it accepts every method, at its path and below it. The API document lists the declared method only. */
   readonly everyMethod?: boolean;
+  /** The path that accepts the methods that this one does not, as errors show it. */
+  readonly otherMethodsAt?: string;
   /** Public endpoints: a check of every request before its input is read. Throws an ApiError to reject. */
   readonly admit?: (clientAddress: string) => void;
 }
@@ -113,6 +115,7 @@ type OptionalFields =
   | "example"
   | "anyBody"
   | "admit"
+  | "otherMethodsAt"
   | "responseTypes"
   | "textResponses"
   | "additionalResponses"

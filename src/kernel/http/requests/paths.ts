@@ -36,6 +36,8 @@ interface Known {
   readonly shown: string;
   /** Parameters begin with a colon. */
   readonly segments: readonly string[];
+  /** The path that accepts every other method, as {@link shown}. */
+  readonly otherMethodsAt: string | null;
 }
 
 /** A requested segment, and the known segments that it may stand for, with their costs. */
@@ -50,11 +52,11 @@ export class Paths {
   /** What each word can stand for, itself included: a segment of paths, and the cost. */
   private readonly words = new Map<string, Map<string, number>>();
 
-  /** Takes in an endpoint, its parameters in Elysia's form. */
-  add(method: string, path: string): void {
+  /** Takes in an endpoint, its parameters in Elysia's form. `otherMethodsAt`: the path that accepts its other methods. */
+  add(method: string, path: string, otherMethodsAt: string | null = null): void {
     const segments = path.slice(1).split("/");
     const shown = segments.map((segment) => (isParameter(segment) ? `{${segment.slice(1)}}` : segment));
-    this.known.push({ method, shown: `/${shown.join("/")}`, segments });
+    this.known.push({ method, shown: `/${shown.join("/")}`, segments, otherMethodsAt });
     for (const segment of segments) if (!isParameter(segment)) this.addWord(segment, segment, 0);
   }
 
@@ -88,10 +90,15 @@ export class Paths {
     const stem = withoutSlashes(path);
     const given = stem.slice(1).split("/");
     if (given.length > GUESSED_SEGMENTS_MAX) return OTHERWISE;
-    const methods = this.methodsOf(given);
+    const found = this.knownAt(given);
+    const methods = found.map((known) => known.method);
     if (methods.includes(method)) return stem === path ? OTHERWISE : "Remove the slash at the end.";
     if (methods.length > 0) {
-      return `This path takes ${listed(methods)}${stem === path ? "" : ", without the slash at the end"}.`;
+      const elsewhere = found.find(({ otherMethodsAt }) => otherMethodsAt !== null)?.otherMethodsAt;
+      return (
+        `This path takes ${listed(methods)}${stem === path ? "" : ", without the slash at the end"}.` +
+        (elsewhere === undefined ? "" : ` ${elsewhere} takes every method.`)
+      );
     }
     const nearest = this.nearest(method, given);
     if (nearest === null) return OTHERWISE;
@@ -102,11 +109,11 @@ export class Paths {
     return `Did you mean ${meant}?${given.includes("") ? " A part of this path is empty." : ""}`;
   }
 
-  /** The methods of exactly this path; where a word and a parameter fit, those of the word. */
-  private methodsOf(given: readonly string[]): string[] {
+  /** The endpoints of exactly this path; where a word and a parameter fit, those of the word. */
+  private knownAt(given: readonly string[]): Known[] {
     const fitting = this.known.filter(({ segments }) => fits(segments, given));
     const fewest = Math.min(...fitting.map(parametersOf));
-    return fitting.filter((known) => parametersOf(known) === fewest).map(({ method }) => method);
+    return fitting.filter((known) => parametersOf(known) === fewest);
   }
 
   private methodsAt(shown: string): string[] {

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Bucket, BucketUpdateBody } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
+import { NO_RETRIES, retriesIn, retryText } from "../../core/retries.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
@@ -122,6 +123,13 @@ function Retention({ of: bucket }: { of: Bucket }) {
         value={String(bucket.overload_status)}
         options={OVERLOAD}
       />
+      <TextField
+        name="retry_schedule"
+        label="Retry schedule"
+        placeholder="1s, 5s, 25s"
+        value={retryText(bucket.retry_schedule)}
+        hint={`Delays separated by commas; ${NO_RETRIES} for no retries. Leave empty for the default.`}
+      />
       <div class="two">
         <TextField
           name="deduplicate"
@@ -179,6 +187,7 @@ function changesIn(data: FormData, bucket: Bucket): BucketUpdateBody {
     overload_status: number("overload") as Bucket["overload_status"],
     deduplicate_hours: number("deduplicate") ?? 0,
     retention_hours: number("retention") ?? null,
+    retry_schedule: retriesIn(textOf(data, "retry_schedule")) ?? null,
     response:
       status === undefined ? null : { status, content_type: type, body: textOf(data, "body") ?? null },
     ...(previous === undefined

@@ -13,6 +13,7 @@ export function EventAttempts({ of: event }: { of: CaughtEvent }) {
           ["State", <Status key="s" state={event.status} />],
           ["Received", <DateTime key="r" at={event.received_at} />],
           ["Delivered", <DateTime key="d" at={event.delivered_at} />],
+          ...retryFacts(event),
           ["Error", event.error ?? "–"],
         ]}
       />
@@ -27,6 +28,19 @@ export function EventAttempts({ of: event }: { of: CaughtEvent }) {
       )}
     </div>
   );
+}
+
+/** When the next attempt is made, or when and why the retries ended. */
+function retryFacts({ status, verification, next_attempt_at, attempt_log, error }: CaughtEvent) {
+  if (next_attempt_at !== null) return [["Next attempt", <DateTime key="n" at={next_attempt_at} />] as const];
+  const last = attempt_log.findLast(({ kind }) => kind === "forward");
+  if (status !== "failed" || verification === "invalid" || last === undefined) return [];
+  const ended = new Date(Date.parse(last.at) + last.duration_ms).toISOString();
+  const isFinal = last.response_status === 410 || /^(blocked|invalid):/.test(error ?? "");
+  return [
+    ["Retries ended", <DateTime key="e" at={ended} />] as const,
+    ["Reason", isFinal ? "The target rejected the event for good." : "No retries are left."] as const,
+  ];
 }
 
 function Attempt({

@@ -31,6 +31,7 @@ const EVENTS = [
   ["observer.offline", "could not be checked (the server was offline)"],
   ["maintenance.started", "is under maintenance"],
   ["maintenance.ended", "is out of maintenance"],
+  ["catch.failed", "fails all retries of a webhook"],
 ] as const;
 const REMIND = [
   ["never", "never"],

@@ -1,9 +1,8 @@
 import type { RelayEndpointItem, RelayEndpointPatch } from "../../../../client/generated/api.ts";
+import { retriesIn } from "../../core/retries.ts";
 import { textOf } from "../../ui/field.tsx";
 import { headersOf, jsonProblem } from "./relay-form.tsx";
 
-/** Input for an empty list of retries; an empty field means the default. */
-export const NO_RETRIES = "none";
 /** Shown instead of a header's stored value. */
 export const HIDDEN = "[secret]";
 
@@ -16,7 +15,6 @@ export function fieldsOf(data: FormData) {
       .filter((one) => one !== "");
   const formatNumber = (name: string): number | undefined =>
     text(name) === "" ? undefined : Number(text(name));
-  const waits = words("retry_schedule");
   return {
     url: text("url"),
     name: textOf(data, "name") ?? null,
@@ -26,7 +24,7 @@ export function fieldsOf(data: FormData) {
     filter: filterIn(text("filter")),
     format: data.get("format") === "raw" ? "raw" : "envelope",
     headers: headersOf(text("headers")),
-    retry_schedule: waits.length === 0 ? undefined : waits.filter((one) => one !== NO_RETRIES),
+    retry_schedule: retriesIn(textOf(data, "retry_schedule")),
     timeout_ms: formatNumber("timeout_ms"),
     max_concurrency: formatNumber("max_concurrency"),
     max_per_second: formatNumber("max_per_second") ?? null,

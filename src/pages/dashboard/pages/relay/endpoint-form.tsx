@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import type { RelayEndpointItem } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
+import { NO_RETRIES, retryText } from "../../core/retries.ts";
 import { go } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
 import { Secret } from "../keys/secret.tsx";
-import { changesOf, fieldsOf, HIDDEN, NO_RETRIES } from "./endpoint-fields.ts";
+import { changesOf, fieldsOf, HIDDEN } from "./endpoint-fields.ts";
 
 const FORMATS = [
   ["envelope", "object with type, timestamp and data"],
@@ -156,14 +157,13 @@ function Contents({ of }: PartProps) {
 
 /** Retries, timeouts and rates. */
 function Sending({ of }: PartProps) {
-  const waits = of?.retry_schedule.join(", ");
   return (
     <>
       <TextField
         name="retry_schedule"
         label="Retry schedule"
         placeholder="5s, 5m, 2h"
-        value={waits === "" ? NO_RETRIES : waits}
+        value={retryText(of?.retry_schedule)}
         hint={`Delays separated by commas; ${NO_RETRIES} for no retries.`}
       />
       <div class="two">
