@@ -21,10 +21,10 @@ const MEMBERS = [
   ..."challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status".split(
     " ",
   ),
-  ..."methods name overload_status previous_expires_at provider response retention_hours signature".split(
+  ..."methods name overload_status previous_expires_at provider response retention_hours retry_schedule signature".split(
     " ",
   ),
-  ..."retry_schedule state target_url updated_at verification_mode".split(" "),
+  ..."state target_url updated_at verification_mode".split(" "),
 ];
 
 /** The only field in an error, with its message. */
