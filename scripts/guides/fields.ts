@@ -16,6 +16,9 @@ interface Value extends Schema {
   readonly format?: string;
 }
 
+/** Longest pattern that is readable in a table. */
+const PATTERN_LENGTH_MAX = 40;
+
 /**
  * A marked block: `<!-- fields: NAME -->` or `<!-- query: OPERATION -->`, where only some fields are wanted followed by `only` or
  * `without` and their names, up to `<!-- /fields -->`.
@@ -108,12 +111,20 @@ function alternativesOf(schema: Value): readonly Value[] {
 
 function formatOf(schema: Value, isRequired: boolean, document: Document): string {
   const alternatives = alternativesOf(schema).map((one) => targetOf(one, document));
-  const isNullable = alternatives.some(isNullType);
-  const texts = alternatives.filter((one) => one.type !== "null").map((one) => formOf(one, document));
-  const form = listed([...new Set(texts)].filter((text) => text !== "")) + (isNullable ? " or null" : "");
+  const texts = alternatives
+    .filter((one) => one.type !== "null")
+    .flatMap((one) =>
+      (one.enum ?? []).some((value) => value !== null) ? valuesOf(one) : [formOf(one, document)],
+    );
+  if (alternatives.some(isNullType)) texts.push("null");
+  const form = listed([...new Set(texts)]);
   const fallback = schema.default ?? alternatives.find((one) => one.default !== undefined)?.default;
   if (isRequired) return `${form}, required`;
   return fallback === undefined ? form : `${form} (${printed(fallback)})`;
+}
+
+function valuesOf(schema: Value): string[] {
+  return (schema.enum ?? []).filter((one) => one !== null).map(printed);
 }
 
 function isNullType({ type, enum: values }: Value): boolean {
@@ -123,7 +134,7 @@ function isNullType({ type, enum: values }: Value): boolean {
 /** What a value has to be, in words. */
 function formOf(schema: Value, document: Document): string {
   if (schema.const !== undefined) return printed(schema.const);
-  if (schema.enum !== undefined) return listed(schema.enum.filter((one) => one !== null).map(printed));
+  if (schema.enum !== undefined) return listed(valuesOf(schema));
   if (schema.anyOf !== undefined && schema.type === undefined) {
     return listed([...new Set(schema.anyOf.map((one) => formOf(targetOf(one, document), document)))]);
   }
@@ -131,15 +142,18 @@ function formOf(schema: Value, document: Document): string {
   switch (type) {
     case "string":
       if (schema.format === "date-time") return "date-time (RFC 3339)";
-      return `string${range(schema.minLength, schema.maxLength, "characters")}`;
+      return `string${range(schema.minLength, schema.maxLength, "characters")}${patternOf(schema)}`;
     case "integer":
     case "number":
       return `${type}${range(schema.minimum, schema.maximum === Number.MAX_SAFE_INTEGER ? undefined : schema.maximum, "")}`;
     case "array": {
       const item =
         schema.items === undefined ? "any JSON" : formOf(targetOf(schema.items, document), document);
-      const items = item === "object" || item.startsWith("string") ? `${item.split(",")[0]}s` : item;
-      return `array of ${items}${range(undefined, schema.maxItems, "items")}`;
+      const [kind = "", ...limits] =
+        item === "object" || item.startsWith("string") ? item.split(/,? (.*)/s) : [item];
+      const each = limits.join("").trim();
+      const items = item === kind && item !== "object" && item !== "string" ? item : `${kind}s`;
+      return `array of ${items}${each === "" ? "" : ` (${each})`}${range(undefined, schema.maxItems, "items")}`;
     }
     case "boolean":
     case "object":
@@ -160,10 +174,19 @@ function range(minimum: number | undefined, maximum: number | undefined, unit: s
   return `${unit === "" ? "" : ","} ${low} to ${to}${words}`;
 }
 
+/** A short pattern that is not only a limit of the length. */
+function patternOf({ pattern, maxLength }: Value): string {
+  if (pattern === undefined || maxLength !== undefined || pattern.length > PATTERN_LENGTH_MAX) return "";
+  return `, \`${pattern.replaceAll("|", "\\|")}\``;
+}
+
 function printed(value: unknown): string {
   return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
 
+/** Alternatives in words; with a comma before the last one if one of them has a comma. */
 function listed(words: readonly string[]): string {
-  return words.length < 2 ? (words[0] ?? "") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  if (words.length < 2) return words[0] ?? "";
+  const separator = words.length === 2 && words.some((word) => word.includes(", ")) ? ", or " : " or ";
+  return `${words.slice(0, -1).join(", ")}${separator}${words.at(-1)}`;
 }

@@ -376,7 +376,8 @@ test.each([
 ])("SQLite %s will do, for doctor and for a start: %p", (version, will) => {
   expect(sqliteTrouble(version) === null).toBe(will);
   if (will) assertSqlite(version);
-  else expect(() => assertSqlite(version)).toThrow(`SQLite ${version} is too old: 3.51.3 or later is required`);
+  else
+    expect(() => assertSqlite(version)).toThrow(`SQLite ${version} is too old: 3.51.3 or later is required`);
 });
 
 const NOW = Date.UTC(2026, 5, 1);

@@ -21,7 +21,7 @@ const SMALL: Document = {
         type: "object",
         required: ["name"],
         properties: {
-          name: { type: "string", description: "Name | title." },
+          name: { type: "string", pattern: "^[a-z]{1,9}$", description: "Name | title." },
           limits: { type: "array", items: { type: "object", properties: { cost: { type: "integer" } } } },
         },
       },
@@ -33,13 +33,13 @@ test.each([
   [
     "Made",
     [
-      "| `name` | string, required | Name \\| title. |",
+      "| `name` | string, `^[a-z]{1,9}$`, required | Name \\| title. |",
       "| `limits` | array of objects |  |",
       "| `limits[].cost` | integer |  |",
     ],
   ],
   ["Made only limits", ["| `limits` | array of objects |  |", "| `limits[].cost` | integer |  |"]],
-  ["Made without limits", ["| `name` | string, required | Name \\| title. |"]],
+  ["Made without limits", ["| `name` | string, `^[a-z]{1,9}$`, required | Name \\| title. |"]],
 ])("a block with the fields of %s", (block, rows) => {
   const page = withFields(`<!-- fields: ${block} -->\nold\n<!-- /fields -->\nafter`, SMALL);
   const head = `<!-- fields: ${block} -->\n\n| field | value (default) | description |\n|---|---|---|\n`;
