@@ -23,6 +23,9 @@ test(
     await visit.go("monitors");
     await page.getByRole("button", { name: "Channels", exact: true }).click();
     await page.getByText("No channels here").waitFor();
+    await visit.go("monitors?new=heartbeat");
+    await page.getByRole("link", { name: "create a channel" }).waitFor();
+    await visit.go("monitors/channels");
     await page.getByRole("button", { name: "New channel" }).click();
     await page.getByLabel("Name", { exact: true }).fill("Ops phone");
     await page.getByLabel("Kind").selectOption("gotify");

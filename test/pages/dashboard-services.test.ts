@@ -123,7 +123,8 @@ describe("monitors", () => {
       await page.getByLabel("Method").selectOption("POST");
       await page.getByLabel("Body").fill('{"a":1}');
       await page.getByLabel("Failures until down").fill("3");
-      await page.getByLabel("Also notify on recovery").check();
+      await page.getByText("More", { exact: true }).click();
+      await page.getByLabel("Webhook and e-mail also report recovery").check();
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("3 failed checks").waitFor();
       await page.getByRole("button", { name: "Pause" }).click();
@@ -212,6 +213,45 @@ describe("maintenance", () => {
       expect((await server.operator.get(`/v1/pulse/${child["id"]}`)).body).toMatchObject({
         depends_on: parent["id"],
       });
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("ports and records", () => {
+  test(
+    "are checked by monitors of other types, which are updated",
+    async () => {
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      const { port } = new URL(server.url);
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Check", { exact: true }).selectOption("tcp");
+      await page.getByLabel("Host").fill("127.0.0.1");
+      await page.getByLabel("Port", { exact: true }).fill(port);
+      await page.getByLabel("Interval", { exact: true }).selectOption("86400000");
+      await page.getByRole("button", { name: "Create monitor" }).click();
+      await page.getByRole("heading", { name: `127.0.0.1:${port}`, level: 1 }).waitFor();
+      await page.getByRole("button", { name: "Edit…" }).click();
+      await page.getByLabel("Expected text").fill("ESMTP");
+      await page.getByLabel("Failures until down").fill("2");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("2 failed checks").waitFor();
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Check", { exact: true }).selectOption("dns");
+      await page.getByLabel("Host").fill("shop.example");
+      await page.getByLabel("Record type").selectOption("MX");
+      await page.getByLabel("Expected value").fill("10 mail.example");
+      await page.getByRole("button", { name: "Create monitor" }).click();
+      await page.getByRole("heading", { name: "shop.example", level: 1 }).waitFor();
+      const { monitors } = (await server.operator.get("/v1/pulse?limit=2")).body as { monitors: object[] };
+      expect(monitors).toMatchObject([
+        { type: "dns", host: "shop.example", record_type: "MX", record_value: "10 mail.example" },
+        { type: "tcp", host: "127.0.0.1", port: Number(port), keyword: "ESMTP", interval: 86_400_000 },
+      ]);
+      for (const { monitor_id } of monitors as { monitor_id: string }[])
+        await server.operator.delete(`/v1/pulse/${monitor_id}`);
       await visit.expectClean();
     },
     TIMEOUT_MS,

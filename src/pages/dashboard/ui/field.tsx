@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 
 interface FieldProps {
   readonly name: string;
@@ -114,6 +114,12 @@ export function CheckField({ name, label, checked = false, value, onChange }: Ch
       <span>{label}</span>
     </label>
   );
+}
+
+/** A checkbox that keeps its state; the form has its name while it is checked. */
+export function Tick({ name, label, checked }: { name: string; label: string; checked: boolean }) {
+  const [is, set] = useState(checked);
+  return <CheckField name={name} value="1" label={label} checked={is} onChange={set} />;
 }
 
 /** The text of a field; undefined when it is empty. */

@@ -11,13 +11,20 @@ interface ChannelChoiceProps {
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
 
-/** The channels that a monitor notifies; hidden in a project without channels. */
+/** The channels that a monitor notifies; a link to create one in a project without channels. */
 export function ChannelChoice({ chosen, onChange }: ChannelChoiceProps) {
   const list = useResource("channel choice", ["pulse"], (signal) =>
     call("monitors.channels.list", { query: { limit: CHANNELS } }, signal),
   );
   const channels = list.data?.channels ?? [];
-  if (channels.length === 0) return null;
+  if (list.data === null) return null;
+  if (channels.length === 0)
+    return (
+      <p class="quiet">
+        Alerts are sent to channels: <a href="#/monitors/channels?new=1">create a channel</a> for chat, push
+        messages or e-mail.
+      </p>
+    );
   const isNotified = (id: string, isDefault: boolean) => (chosen === null ? isDefault : chosen.includes(id));
   const notified = channels.filter((one) => isNotified(one.id, one.default)).map(({ id }) => id);
   return (

@@ -3,7 +3,7 @@ import type { Channel, ChannelCreateBody } from "../../../../client/generated/ap
 import { call } from "../../core/api.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { SelectField, TextField, Tick, textOf } from "../../ui/field.tsx";
 
 type Kind = Channel["kind"];
 type Config = ChannelCreateBody["config"];
@@ -104,11 +104,6 @@ export function ChannelForm({ of: channel, onDone, onClose }: ChannelFormProps) 
       </Form>
     </Dialog>
   );
-}
-
-function Tick({ name, label, checked }: { name: string; label: string; checked: boolean }) {
-  const [is, set] = useState(checked);
-  return <CheckField name={name} value="1" label={label} checked={is} onChange={set} />;
 }
 
 function fieldsOf(kind: Kind): readonly Field[] {

@@ -4,7 +4,9 @@ import { call } from "../../core/api.ts";
 import { go } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { AlertFields, alertsOf } from "./alert-fields.tsx";
+import { ChannelChoice } from "./channel-choice.tsx";
 
 const MINUTE = 60_000;
 const YEAR_MINUTES = 365 * 24 * 60;
@@ -24,22 +26,22 @@ interface HeartbeatFormProps {
 /** The form of a new or existing heartbeat. */
 export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps) {
   const [way, setWay] = useState<Way>(beat?.schedule ? "schedule" : "period");
-  const [email_alert, setEmailAlert] = useState(beat?.email_alert ?? false);
-  const [notify_recovery, setNotifyRecovery] = useState(beat?.notify_recovery ?? false);
+  const [channels, setChannels] = useState<readonly string[] | null>(beat?.channels ?? null);
   const submit = async (data: FormData): Promise<void> => {
-    const [name, slug, webhook] = ["name", "slug", "webhook_url"].map((field) => textOf(data, field));
-    const common = { ...timingOf(data, way), email_alert, notify_recovery };
+    const [name, slug] = ["name", "slug"].map((field) => textOf(data, field));
+    const { webhook_url, ...alerts } = alertsOf(data);
+    const common = { ...timingOf(data, way), ...alerts, channels: channels && [...channels] };
     if (beat === undefined) {
       const fields = {
         ...(name && { name }),
         ...(slug && { slug }),
-        ...(webhook && { webhook_url: webhook }),
+        ...(webhook_url && { webhook_url }),
       };
       const body: MonitorCreateBody = { type: "heartbeat", ...common, ...fields };
       go(["monitors", (await call("monitors.create", { body })).id]);
       return;
     }
-    const fields = { name: name ?? null, slug: slug ?? null, webhook_url: webhook ?? null };
+    const fields = { name: name ?? null, slug: slug ?? null, webhook_url };
     const params = { monitorId: beat.monitor_id };
     await call("monitors.update", { params, body: { ...common, ...fields } });
     toast("Heartbeat updated");
@@ -64,15 +66,11 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
           hint="Optional; for readable ping URLs."
         />
         <TimingFields of={beat} way={way} onWay={setWay} />
-        <TextField
-          name="webhook_url"
-          label="Send alerts to"
-          type="url"
-          value={beat?.webhook_url ?? undefined}
-          placeholder="https://example.com/alerts"
-        />
-        <CheckField label="Also send e-mail" checked={email_alert} onChange={setEmailAlert} />
-        <CheckField label="Also notify on recovery" checked={notify_recovery} onChange={setNotifyRecovery} />
+        <ChannelChoice chosen={channels} onChange={setChannels} />
+        <details>
+          <summary>More</summary>
+          <AlertFields of={beat} />
+        </details>
       </Form>
     </Dialog>
   );

@@ -35,7 +35,9 @@ export function certificateFact(monitor: MonitorStatus): Fact[] {
 export function assertionFacts(monitor: MonitorStatus): Fact[] {
   const { accept_status, keyword, keyword_absent, json_path, json_op, json_value, degraded_ms } = monitor;
   const code = (text: string) => <code key={text}>{text}</code>;
+  const { record_value } = monitor;
   return [
+    ...(record_value === null ? [] : [["Expected value", code(record_value)] as const]),
     ...(accept_status === null ? [] : [["Accepted statuses", accept_status.join(", ")] as const]),
     ...(keyword === null ? [] : [["Response contains", code(keyword)] as const]),
     ...(keyword_absent === null ? [] : [["Response does not contain", code(keyword_absent)] as const]),

@@ -1,5 +1,6 @@
 import type { MonitorStatus, MonitorUpdateBody } from "../../../../client/generated/api.ts";
-import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { SelectField, TextField, Tick, textOf } from "../../ui/field.tsx";
+import { AlertFields } from "./alert-fields.tsx";
 
 /** Comparison operators and their labels. */
 const OPS = [
@@ -15,20 +16,20 @@ const OPS = [
 
 interface MoreFieldsProps {
   readonly of: MonitorStatus | undefined;
+  readonly type: string;
   readonly method: string;
-  readonly notifies: boolean;
-  readonly onNotifies: (notifies: boolean) => void;
 }
 
 /** Settings that few monitors need, collapsed by default. */
-export function MoreFields({ of: monitor, method, notifies, onNotifies }: MoreFieldsProps) {
+export function MoreFields({ of: monitor, type, method }: MoreFieldsProps) {
   return (
     <details>
       <summary>More</summary>
       <TextField name="group" label="Group" value={monitor?.group ?? undefined} />
-      <AnswerFields of={monitor} hasBody={method !== "HEAD"} />
-      <PaceFields of={monitor} />
-      <CheckField label="Notify when slow" checked={notifies} onChange={onNotifies} />
+      {type === "http" ? <AnswerFields of={monitor} hasBody={method !== "HEAD"} /> : null}
+      <PaceFields of={monitor} hasCertificate={type === "http"} />
+      <Tick name="notify_degraded" label="Notify when slow" checked={monitor?.notify_degraded ?? false} />
+      <AlertFields of={monitor} />
     </details>
   );
 }
@@ -77,7 +78,8 @@ function AnswerFields({ of: monitor, hasBody }: { of: MonitorStatus | undefined;
 }
 
 /** Check intervals, latency threshold and certificate warning. */
-function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
+function PaceFields(props: { of: MonitorStatus | undefined; hasCertificate: boolean }) {
+  const { of: monitor, hasCertificate } = props;
   const { retry_interval, degraded_ms } = monitor ?? {};
   return (
     <div class="two">
@@ -110,16 +112,18 @@ function PaceFields({ of: monitor }: { of: MonitorStatus | undefined }) {
         max={30_000}
         value={degraded_ms === null ? undefined : degraded_ms?.toString()}
       />
-      <TextField
-        name="tls_expiry_days"
-        label="Certificate warning (days before expiry)"
-        type="number"
-        min={0}
-        max={90}
-        value={String(monitor?.tls_expiry_days ?? 14)}
-        hint="0: never."
-        required
-      />
+      {hasCertificate ? (
+        <TextField
+          name="tls_expiry_days"
+          label="Certificate warning (days before expiry)"
+          type="number"
+          min={0}
+          max={90}
+          value={String(monitor?.tls_expiry_days ?? 14)}
+          hint="0: never."
+          required
+        />
+      ) : null}
     </div>
   );
 }
@@ -144,19 +148,28 @@ function typedValue(typed: string): string | number | boolean | null {
 const orNull = (data: FormData, name: string): string | null => textOf(data, name) ?? null;
 
 /** The values entered. */
-export function moreOf(data: FormData) {
-  const [statuses, retry, slow] = ["accept_status", "retry_interval", "degraded_ms"].map((name) =>
-    orNull(data, name),
-  );
+export function moreOf(data: FormData, type: string) {
+  const [retry, slow] = ["retry_interval", "degraded_ms"].map((name) => orNull(data, name));
   return {
+    ...(type === "http" ? assertionsOf(data) : {}),
     group: orNull(data, "group"),
-    accept_status: statuses?.split(",").map((status) => status.trim()) ?? null,
-    keyword: orNull(data, "keyword"),
-    keyword_absent: orNull(data, "keyword_absent"),
-    ...jsonOf(data),
+    notify_degraded: data.has("notify_degraded"),
     retry_interval: retry == null ? null : Math.round(Number(retry) * 1000),
     recovery_threshold: Number(textOf(data, "recovery_threshold")),
     degraded_ms: slow == null ? null : Number(slow),
+  } satisfies MonitorUpdateBody;
+}
+
+/** What a response must have. */
+function assertionsOf(data: FormData) {
+  return {
+    accept_status:
+      orNull(data, "accept_status")
+        ?.split(",")
+        .map((status) => status.trim()) ?? null,
+    keyword: orNull(data, "keyword"),
+    keyword_absent: orNull(data, "keyword_absent"),
+    ...jsonOf(data),
     tls_expiry_days: Number(textOf(data, "tls_expiry_days")),
   } satisfies MonitorUpdateBody;
 }
