@@ -14,7 +14,7 @@ COPY migrations migrations
 COPY scripts scripts
 COPY src src
 COPY docs docs
-COPY CHANGELOG.md ./
+COPY README.md CHANGELOG.md ./
 RUN scripts/build && install -d -m 700 out/data
 
 # The C library, certificates and time zones: the executable needs nothing else, and there is no shell.

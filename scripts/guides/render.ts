@@ -4,10 +4,10 @@ import { join, posix } from "node:path";
 /** The page at the top, to which the others lead. */
 export const INDEX = "docs/README.md";
 
-/** What is rendered: the guides, the changelog, and a file that a guide links to. */
+/** What is rendered: the guides, README and changelog, and a file that a guide links to. */
 export function guideFiles(root: string): string[] {
   const guides = [...new Bun.Glob("docs/**/*.md").scanSync(root)];
-  return [...guides, "CHANGELOG.md", "docs/monitoring-alerts.yml"]
+  return [...guides, "README.md", "CHANGELOG.md", "docs/monitoring-alerts.yml"]
     .filter((file) => existsSync(join(root, file)))
     .sort();
 }
@@ -36,6 +36,8 @@ function pageOf(file: string, text: string, names: ReadonlyMap<string, string>):
   const title = /^# (.*)$/m.exec(markdown)?.[1] ?? "Guides";
   const body = Bun.markdown
     .html(markdown.replaceAll(/^<!-- .* -->$/gm, ""))
+    // Pictures are not part of the executable.
+    .replaceAll(/<p><img [^>]*><\/p>\n/g, "")
     .replaceAll("<pre>", '<pre tabindex="0">')
     .replaceAll(
       /<(h[1-6])>(.*?)<\/\1>/gs,
@@ -91,8 +93,7 @@ function addressOf(target: string, file: string, up: string, names: ReadonlyMap<
   if (/^(https?:|mailto:|#)/.test(target)) return target;
   const [path = "", anchor] = target.split("#");
   const linked = posix.normalize(posix.join(posix.dirname(file), path));
-  // The README is the guides' introduction elsewhere.
-  const name = linked === "README.md" ? "" : names.get(linked);
+  const name = names.get(linked);
   if (name === undefined) throw new Error(`${file} links to ${target}, which the guides do not have`);
   return `${up}${name === "" ? "./" : name}${anchor === undefined ? "" : `#${anchor}`}`;
 }
