@@ -96,9 +96,8 @@ describe("the files of the console", () => {
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
     expect(later.map((name) => name.replace(/-\w+\.js$/, "")).sort()).toEqual([
       ...["audit", "backups", "channels", "check", "endpoints", "heartbeat", "heartbeat-form", "incidents"],
-      ...["index",
-      "index", "locks", "maintenance", "messages", "metrics", "monitor", "monitor-form", "notary"],
-      ...["schedules", "settings", "status-pages"],
+      ...["index", "index", "locks", "maintenance", "messages", "metrics", "monitor", "monitor-form"],
+      ...["notary", "schedules", "settings", "status-pages"],
     ]);
   });
 

@@ -57,3 +57,17 @@ test("probes alternate between accounts and use two hosts of a network", () => {
     "1b",
   ]);
 });
+
+test("a port is probed like a URL; a name server that responds proves nothing, one that does not is a failure", () => {
+  const hosts = new ConnectivityHosts();
+  const sign = (type: string, url: string, outcome: object) => {
+    const monitor = { accountRef: 1, settings: { type, url, interval: 60_000 } };
+    return hosts.recordOutcome(monitor as MonitorRow, outcome as OutboundOutcome, 1);
+  };
+  expect(sign("dns", "dns:a.example?type=A", { answered: true, address: null })).toBe("open");
+  const lost = { answered: false, addresses: [], failure: { kind: "dns", message: "" } };
+  expect(sign("dns", "dns:a.example?type=A", lost)).toBe("failed");
+  expect(hosts.publicHosts).toEqual([]);
+  expect(sign("tcp", "tcp://b.example:25", { answered: true, address: "9.9.9.9" })).toBe("proved");
+  expect(hosts.publicHosts.map(({ url }) => url)).toEqual(["http://b.example:25"]);
+});

@@ -61,6 +61,7 @@ interface Given {
   readonly maintenance?: readonly PageMaintenance[];
   readonly settings?: Partial<PageSettings>;
   readonly days?: readonly DayRow[];
+  readonly type?: string;
 }
 
 function view({
@@ -69,6 +70,7 @@ function view({
   maintenance = [],
   settings = {},
   days = [],
+  type = "http",
 }: Given) {
   const rows = monitors.map((state, index) => ({
     ref: index + 1,
@@ -80,7 +82,7 @@ function view({
     degraded: state === "slow",
     settings: {
       name: `Name ${index + 1}`,
-      type: "http",
+      type,
       url: "https://example.com/",
       active: state !== "paused",
     },
@@ -213,6 +215,15 @@ describe("maintenance", () => {
     expect(await statusHtml(over, "s.css")).not.toContain("New disks");
     expect(await statusFeed(over, "http://x/status/acme")).toContain("New disks");
   });
+});
+
+test("latency is shown of targets, and not of heartbeats", async () => {
+  const settings = { show_latency: true };
+  const shown = async (type: string) =>
+    (await view({ settings, type })).groups.flatMap(({ monitors }) => monitors.map((one) => one?.latencyMs));
+  expect(await shown("http")).toEqual([20, 20]);
+  expect(await shown("tcp")).toEqual([20, 20]);
+  expect(await shown("heartbeat")).toEqual([null, null]);
 });
 
 const FULL: Given = {
