@@ -19,7 +19,7 @@ test("each request is one debug line, without its path, its key or its body", as
       ms: expect.any(Number),
       bytes: expect.any(Number),
       method: "POST",
-      route: "/v1/meter/:meter_id/refill",
+      route: "/v1/meter/:meterId/refill",
       operation: "meter.refill",
       status: 200,
       key: expect.stringMatching(/^platform:\d+$/),

@@ -126,7 +126,7 @@ describe("the first start", () => {
     await expect(server.start()).rejects.toThrow("its master key");
     expect(existsSync(path)).toBe(false);
     writeFileSync(path, "00".repeat(32));
-    await expect(server.start()).rejects.toThrow("The master key is not the one");
+    await expect(server.start()).rejects.toThrow("The master key is not the key of this database");
     writeFileSync(path, right);
     await server.start();
     expect((await server.operator.get("/v1/admin/accounts")).status).toBe(200);
