@@ -67,7 +67,7 @@ export function unknownCommand([first = "", second]: readonly string[]): UsageEr
   const seconds = commandsOf(first).map(({ word }) => word);
   const help = seconds.length === 0 ? "Try ninefold --help." : `Try ninefold ${first} --help.`;
   if (seconds.length === 0)
-    return notThere(
+    return missing(
       first,
       firstWords().map(({ word }) => word),
       help,
@@ -75,14 +75,14 @@ export function unknownCommand([first = "", second]: readonly string[]): UsageEr
   if (second === undefined || second.startsWith("-")) {
     return new UsageError(`${first} needs a command: ${seconds.join(", ")}. ${help}`);
   }
-  return notThere(
+  return missing(
     `${first} ${second}`,
     seconds.map((word) => `${first} ${word}`),
     help,
   );
 }
 
-function notThere(given: string, names: readonly string[], help: string): UsageError {
+function missing(given: string, names: readonly string[], help: string): UsageError {
   return new UsageError(`there is no command "${given}".${didYouMean(given, names)} ${help}`);
 }
 

@@ -1,6 +1,6 @@
 import { monotonicMs } from "../kernel/time/clock.ts";
 
-/** What is counted. */
+/** Unit of the counted items. */
 type Unit = "bytes" | "rows";
 
 const KILO = 1000;
@@ -52,7 +52,7 @@ export const TERMINAL_INTERVAL_MS = 100;
 export const PLAIN_INTERVAL_MS = 10_000;
 /** The rate is that of so much time: it follows a disk that slows down, and does not flicker. */
 const RATE_WINDOW_MS = 10_000;
-/** Of a terminal that does not tell its width, or tells none. */
+/** Assumed width of a terminal that reports none. */
 const COLUMNS_DEFAULT = 80;
 
 /** Shows how far long work has come, one part after the other. */
@@ -68,7 +68,7 @@ export class Progress {
     private readonly now: () => number = monotonicMs,
   ) {}
 
-  /** Tells how much of a part is done; another name begins another part. Cheap: it can be called for every row. */
+  /** Reports the progress of a part; another name starts another part. Cheap: it can be called for every row. */
   show(what: string, unit: Unit, done: number, total: number | null): void {
     const at = this.now();
     const isTerminal = this.out.isTTY === true;
@@ -85,7 +85,7 @@ export class Progress {
     this.print([what, ...amounts(unit, done, total, this.perSecond(at, done))].join("  "));
   }
 
-  /** Takes the line away. Belongs into a `finally`, so that an error stands on a line of its own. */
+  /** Removes the line. Call it in a `finally`, so that an error is printed on a separate line. */
   finish(): void {
     if (this.shownLength > 0) this.out.write(`\r${" ".repeat(this.shownLength)}\r`);
     this.shownLength = 0;

@@ -51,7 +51,7 @@ function summary({ count, invalid, first, last, publicKey }: ChainVerifier): str
   return `valid: ${range}\npublic key: ${publicKey}\n`;
 }
 
-/** The text of one receipt, and where it stands. */
+/** The text of one receipt, and its position. */
 interface Located {
   readonly line: number;
   readonly text: string;
@@ -99,7 +99,7 @@ function fileSize(path: string): number {
   return status.size;
 }
 
-/** What an access gives. @throws StartupError that names the file, where the system refuses it. */
+/** Result of an access to a file. @throws StartupError with the file's name if the system rejects it */
 function readable<T>(path: string, access: () => T): T {
   try {
     return access();

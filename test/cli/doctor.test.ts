@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { driftText, judgeFileSystem } from "../../src/cli/doctor/disk.ts";
-import { clockJump, clockTrouble } from "../../src/cli/doctor/state.ts";
-import { assertSqlite, sqliteTrouble } from "../../src/kernel/storage/examine.ts";
+import { assessFileSystem, driftText } from "../../src/cli/doctor/disk.ts";
+import { clockJump, clockProblem } from "../../src/cli/doctor/state.ts";
+import { assertSqlite, sqliteProblem } from "../../src/kernel/storage/examine.ts";
 import { fingerprint } from "../binary/support.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { MailServer } from "../support/mail-server.ts";
@@ -360,7 +360,7 @@ test.each([
   [0x01021994, true, "ok"],
   [0x12345678, false, "ok"],
 ])("a file system of kind %d, ephemeral %p, is %s", (type, ephemeral, status) => {
-  expect(judgeFileSystem(type, ephemeral).status).toBe(status as "ok");
+  expect(assessFileSystem(type, ephemeral).status).toBe(status as "ok");
 });
 
 test.each([
@@ -374,7 +374,7 @@ test.each([
   ["2.99.99", false],
   ["", false],
 ])("SQLite %s will do, for doctor and for a start: %p", (version, will) => {
-  expect(sqliteTrouble(version) === null).toBe(will);
+  expect(sqliteProblem(version) === null).toBe(will);
   if (will) assertSqlite(version);
   else
     expect(() => assertSqlite(version)).toThrow(`SQLite ${version} is too old: 3.51.3 or later is required`);
@@ -400,7 +400,7 @@ test.each([
   [NOW, NOW + 1_000, null],
   [NOW, NOW + 1_001, "that is 1.0 s before the newest entry in the database"],
 ])("a clock at %d with the newest entry at %p", (now, newest, trouble) => {
-  expect(clockTrouble(now, newest)).toBe(trouble);
+  expect(clockProblem(now, newest)).toBe(trouble);
 });
 
 test.each([

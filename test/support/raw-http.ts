@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import type { Answer } from "./client.ts";
 
 /** Longest wait for an answer: a server that says nothing for so long says nothing at all. */
-const ANSWER_TIMEOUT_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
 /**
  * Sends exact bytes on a connection of their own and reads one answer, for requests that no client library
@@ -11,7 +11,7 @@ const ANSWER_TIMEOUT_MS = 5_000;
 export async function sendRaw(
   url: string,
   pieces: readonly (string | Uint8Array)[],
-  timeoutMs: number = ANSWER_TIMEOUT_MS,
+  timeoutMs: number = RESPONSE_TIMEOUT_MS,
 ): Promise<Answer | null> {
   const { hostname, port } = new URL(url);
   const headOnly = String(pieces[0]).startsWith("HEAD ");

@@ -29,7 +29,7 @@ export interface HttpTarget {
   /** {@link DEFAULT_URL} when null. */
   readonly url: string | null;
   readonly key: string | null;
-  /** {@link ANSWER_TIMEOUT_MS} by default. */
+  /** {@link RESPONSE_TIMEOUT_MS} by default. */
   readonly timeoutMs?: number;
 }
 
@@ -43,9 +43,9 @@ export interface HttpResponse extends ResponseText {
 }
 
 /** Timeout: a very busy server still responds within seconds. */
-const ANSWER_TIMEOUT_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 /** Largest response: a full page of keys with all possible metadata is far smaller. */
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+const RESPONSE_BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Prefix of the media type of JSON lines. */
 const LINES = "application/x-ndjson";
@@ -84,7 +84,7 @@ export async function ask(
   if (target.key !== null && !isBearerKey(target.key)) {
     throw new StartupError("NINEFOLD_API_KEY is not a well-formed API key (sm_…, 43 characters, checksum).");
   }
-  const timeoutMs = target.timeoutMs ?? ANSWER_TIMEOUT_MS;
+  const timeoutMs = target.timeoutMs ?? RESPONSE_TIMEOUT_MS;
   // The server may be anywhere. Proxies of the environment are not used, since the request contains the key.
   const outbound = new OutboundClient(["all"], { trustLoopback: true });
   try {
@@ -99,7 +99,7 @@ export async function ask(
       },
       body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
       timeoutMs,
-      bodyBytesMax: ANSWER_BYTES_MAX,
+      bodyBytesMax: RESPONSE_BODY_BYTES_MAX,
       keepsBody: true,
       longerBody: "fail",
       redirectsMax: 0,

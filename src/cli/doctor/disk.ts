@@ -42,7 +42,7 @@ const FSYNC_MS_SLOW = 50;
 /** Clocks of two machines that agree; also the coarsest time stamp in use (FAT). */
 const DRIFT_MS_MAX = 2_000;
 
-/** The data folder: there or to be made, a folder, writable, and nobody else's to write. */
+/** Checks that the data folder exists or can be created, is writable, and not by others. */
 export const folderCheck: Check = {
   name: "data folder",
   cure: "Set another folder with --data.",
@@ -91,20 +91,20 @@ export const backupFolderCheck: Check = {
 };
 
 /** What a kind of file system of that name means for a database. */
-type Judge = (name: string, ephemeral: boolean) => Finding;
+type Assess = (name: string, ephemeral: boolean) => Finding;
 
-const network: Judge = (name) =>
+const network: Assess = (name) =>
   failed(
     `${name} is a network file system: SQLite's locks and its WAL do not work there`,
     "Put the data folder on a local disk, and copies of it (ninefold backup) on the network.",
   );
-const unknown: Judge = (name) =>
+const unknown: Assess = (name) =>
   warning(
     `${name}: whether locks and fsync work depends on its implementation`,
     "Use a local disk, unless you know that they work.",
   );
 const passing =
-  (why: string, cure: string): Judge =>
+  (why: string, cure: string): Assess =>
   (name, ephemeral) =>
     ephemeral ? ok(name) : warning(`${name}: ${why}`, cure);
 const container = passing(
@@ -114,7 +114,7 @@ const container = passing(
 const memory = passing("the folder is in memory and is lost when the machine stops", "Use a disk.");
 
 /** By the magic numbers of statfs(2). */
-const FILE_SYSTEMS: Readonly<Record<number, readonly [name: string, judge: Judge]>> = {
+const FILE_SYSTEMS: Readonly<Record<number, readonly [name: string, judge: Assess]>> = {
   61267: ["ext4", ok],
   1481003842: ["xfs", ok],
   2435016766: ["btrfs", ok],
@@ -140,13 +140,13 @@ export const fileSystemCheck: Check = {
   cure: "Set another folder with --data.",
   run({ config, existing }) {
     if (process.platform !== "linux") return skipped(`not checked on ${process.platform}`);
-    return judgeFileSystem(statfsSync(existing).type, config.ephemeral);
+    return assessFileSystem(statfsSync(existing).type, config.ephemeral);
   },
 };
 
 /** What a kind of file system, by its magic number, means for a database. */
-export function judgeFileSystem(type: number, ephemeral: boolean): Finding {
-  // Some systems give the number signed.
+export function assessFileSystem(type: number, ephemeral: boolean): Finding {
+  // Some systems return a signed number.
   const unsigned = type >>> 0;
   const [name, judge] = FILE_SYSTEMS[unsigned] ?? [`of an unknown kind (0x${unsigned.toString(16)})`, ok];
   return judge(name, ephemeral);
@@ -203,7 +203,7 @@ export const spaceCheck: Check = {
   },
 };
 
-/** How far the clock of this machine is from the one that the file system goes by, in milliseconds. */
+/** Difference between this machine's clock and the file system's, in milliseconds. */
 export function fileSystemDriftMs({ existing }: Target): number {
   return withScratchFile(existing, (file) => {
     writeSync(file, "x");
@@ -221,7 +221,7 @@ export function driftText(driftMs: number): string | null {
 const O_TMPFILE = 0o20000000;
 const OWNER_ONLY = 0o600;
 
-/** Runs `work` on a file in `folder` that nobody else sees and that is gone afterwards. */
+/** Runs `work` on a private temporary file in `folder`. */
 function withScratchFile<T>(folder: string, work: (file: number) => T): T {
   const file = openNameless(folder) ?? openUnlinked(folder);
   try {

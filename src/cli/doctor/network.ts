@@ -22,7 +22,7 @@ export const portCheck: Check = {
   async run({ config }) {
     const { host, port } = config;
     if (port === 0) return skipped("any free one is taken");
-    const trouble = await listenTrouble(host, port);
+    const trouble = await listenProblem(host, port);
     if (trouble === null) return ok(`${host} port ${port} is free`);
     if (trouble === "EADDRINUSE") return heldBy(urlOf(config), `${host} port ${port}`);
     if (trouble === "EACCES") {
@@ -41,8 +41,8 @@ export const portCheck: Check = {
   },
 };
 
-/** The code of the error that listening gives; null when it works. */
-function listenTrouble(host: string, port: number): Promise<string | null> {
+/** Code of the error of listening; null if it succeeds. */
+function listenProblem(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", (error: Error & { code?: string }) => resolve(error.code ?? errorText(error)));

@@ -9,7 +9,7 @@ import {
   examineDatabase,
   isDatabaseThere,
   isFolderHeld,
-  sqliteTrouble,
+  sqliteProblem,
   sqliteVersion,
 } from "../../kernel/storage/examine.ts";
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
@@ -34,7 +34,7 @@ export const sqliteCheck: Check = {
   cure: "Install Ninefold anew.",
   run() {
     const version = sqliteVersion();
-    const trouble = sqliteTrouble(version);
+    const trouble = sqliteProblem(version);
     return trouble === null ? ok(version) : failed(trouble, "Update the system, or its SQLite.");
   },
 };
@@ -60,7 +60,7 @@ export const databaseCheck: Check = {
   },
 };
 
-/** The master key: there, the one that the database was made with, and nobody else's to read. */
+/** Checks that the master key exists, belongs to the database, and is not readable by others. */
 export const masterKeyCheck: Check = {
   name: "master key",
   cure: "Restore the right key, or set NINEFOLD_MASTER_KEY.",
@@ -92,22 +92,22 @@ export const masterKeyCheck: Check = {
   },
 };
 
-/** The clock: not before what has happened already, and the one that the file system goes by. */
+/** Checks that the clock is not behind stored entries, and agrees with the file system's. */
 export const clockCheck: Check = {
   name: "clock",
   cure: "Set a writable folder with --data.",
   run(target) {
     const now = createSystemClock().now();
     const cure = "Set the clock, and synchronize it with NTP.";
-    const wrong = clockTrouble(now, newestEntryAt(target)) ?? driftText(fileSystemDriftMs(target));
+    const wrong = clockProblem(now, newestEntryAt(target)) ?? driftText(fileSystemDriftMs(target));
     if (wrong !== null) return failed(`${isoTime(now)}: ${wrong}`, cure);
     const jump = clockJump(now, clockTrustedAt(target));
     return jump === null ? ok(isoTime(now)) : warning(`${isoTime(now)}: ${jump}`, cure);
   },
 };
 
-/** What is wrong with a time, given that of the newest entry in a ledger; null when nothing is. */
-export function clockTrouble(now: number, newestEntryAt: number | null): string | null {
+/** Problem of a time, compared with the newest ledger entry; null without one. */
+export function clockProblem(now: number, newestEntryAt: number | null): string | null {
   if (now < CLOCK_MIN_MS) return "that is before this version was released";
   if (newestEntryAt === null || newestEntryAt <= now + CLOCK_STEP_MS) return null;
   return `that is ${formatDuration(newestEntryAt - now)} before the newest entry in the database`;
@@ -133,7 +133,7 @@ function newestEntryAt(target: Target): number | null {
   return facts === null || facts === "unreadable" ? null : facts.newestEntryAt;
 }
 
-/** What is wrong with the file is the database check's to say. */
+/** Problems of the file are reported by the database check. */
 function factsOf(path: string): DatabaseFacts | "unreadable" {
   try {
     return examineDatabase(path, MIGRATIONS);

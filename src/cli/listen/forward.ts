@@ -21,14 +21,14 @@ export interface StreamedEvent extends JsonObject {
 }
 
 /** The result of an event. */
-export interface Handled {
+export interface Forwarded {
   readonly response_status: number | null;
   readonly error: string | null;
   readonly duration_ms: number | null;
 }
 
 /** Printed only. */
-export const PRINTED: Handled = { response_status: null, error: null, duration_ms: null };
+export const PRINTED: Forwarded = { response_status: null, error: null, duration_ms: null };
 
 /** Headers in which senders name the event type. */
 const TYPE_HEADERS = ["x-github-event", "x-shopify-topic"];
@@ -42,7 +42,7 @@ export function typeOf({ event_type, headers, payload }: StreamedEvent): string 
 }
 
 /** Whether forwarding failed. */
-export function hasFailed({ response_status, error }: Handled): boolean {
+export function hasFailed({ response_status, error }: Forwarded): boolean {
   return error !== null || (response_status !== null && response_status >= 400);
 }
 
@@ -56,7 +56,7 @@ function withPathOf({ path, query }: Pick<StreamedEvent, "path" | "query">, base
 }
 
 /** Forwards events unchanged to a local server. */
-export class Handing {
+export class Forwarding {
   // The user chooses the target, so any address is allowed.
   private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
 
@@ -65,7 +65,7 @@ export class Handing {
   ) {}
 
   /** Sends an event once with its original method. */
-  async hand(event: StreamedEvent, url: string): Promise<Handled> {
+  async hand(event: StreamedEvent, url: string): Promise<Forwarded> {
     const { timeoutMs } = this.options;
     const outcome = await attempt(this.outbound, {
       account: null,

@@ -6,9 +6,9 @@ import type { JsonObject } from "../api/http-api.ts";
 import type { Given } from "../arguments.ts";
 import { interruption, oneLine, print, printError } from "../output.ts";
 import { formatDuration } from "../progress.ts";
-import { Handing, type Handled, hasFailed, PRINTED, type StreamedEvent, typeOf } from "./forward.ts";
+import { type Forwarded, Forwarding, hasFailed, PRINTED, type StreamedEvent, typeOf } from "./forward.ts";
 import { type ListenOptions, listenOptions, readCursor, writeCursor } from "./options.ts";
-import { PatientServer, unlessAborted } from "./server.ts";
+import { RetryingServer, unlessAborted } from "./server.ts";
 
 /** How long the server waits for an event: short enough for every proxy. */
 const WAIT_MS = 25_000;
@@ -28,7 +28,7 @@ export async function listen(given: Given): Promise<number> {
     throw new StartupError("Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server.");
   const target = { ...settings, url: given.text("--url") ?? settings.url };
   const signal = interruption();
-  const server = new PatientServer(target, signal);
+  const server = new RetryingServer(target, signal);
   const { bucketId } = options;
   if (bucketId !== null) return new Session(options, server, signal, bucketId).run();
   const made = await server.call("POST", "/v1/catch/buckets", { body: { delivery: "pull" } });
@@ -41,7 +41,7 @@ export async function listen(given: Given): Promise<number> {
     // With its own signal: the session's is already aborted.
     const ending = new AbortController();
     realTimeout(LAST_CALL_MS, () => ending.abort());
-    const last = new PatientServer(target, ending.signal);
+    const last = new RetryingServer(target, ending.signal);
     await last.call("DELETE", `/v1/catch/buckets/${pathSegment("BUCKET", id)}`, { passable: 404 });
   }
 }
@@ -49,19 +49,19 @@ export async function listen(given: Given): Promise<number> {
 /** From the first event to the last. */
 class Session {
   private readonly path: string;
-  private readonly handing: Handing;
+  private readonly handing: Forwarding;
   private handled = 0;
   private failed = 0;
   private isHinted = false;
 
   constructor(
     private readonly options: ListenOptions,
-    private readonly server: PatientServer,
+    private readonly server: RetryingServer,
     private readonly signal: AbortSignal,
     private readonly bucketId: string,
   ) {
     this.path = `/v1/catch/${pathSegment("BUCKET", bucketId)}`;
-    this.handing = new Handing(options);
+    this.handing = new Forwarding(options);
   }
 
   /** Resolves to the exit code. */
@@ -158,7 +158,7 @@ class Session {
     return true;
   }
 
-  private show(event: StreamedEvent, handled: Handled): void {
+  private show(event: StreamedEvent, handled: Forwarded): void {
     const { isJson, prints, forwardTo } = this.options;
     const { id, provider, verification, received_at } = event;
     const event_type = typeOf(event);
@@ -185,7 +185,7 @@ class Session {
   }
 
   /** Printed once: why a library rejects a valid signature. */
-  private hint({ id, provider, received_at }: StreamedEvent, handled: Handled): void {
+  private hint({ id, provider, received_at }: StreamedEvent, handled: Forwarded): void {
     const ageMs = createSystemClock().now() - Date.parse(received_at);
     if (this.isHinted || !hasFailed(handled) || !DATED.has(provider) || ageMs < DATED_MS) return;
     this.isHinted = true;

@@ -18,7 +18,7 @@ const RETRY_MS_MAX = 15_000;
 const RESPONSE_MS = 30_000;
 
 /** Calls that survive a restart of the server: a lost connection is retried forever. */
-export class PatientServer {
+export class RetryingServer {
   private isLost = false;
 
   constructor(
@@ -38,7 +38,7 @@ export class PatientServer {
     for (let pauseMs = RETRY_MS; !this.signal.aborted; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
       const response = await this.attempt(method, path, waitMs, body);
       if (response === null) return null;
-      const trouble = typeof response === "string" ? response : troubleOf(response, passable);
+      const trouble = typeof response === "string" ? response : problemOf(response, passable);
       if (typeof response !== "string" && trouble === null) {
         this.back();
         return response.body ?? {};
@@ -93,7 +93,7 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
 }
 
 /** Why a request is to be retried; null for a response. @throws StartupError for a rejection */
-function troubleOf({ status, body }: HttpResponse, passable?: number): string | null {
+function problemOf({ status, body }: HttpResponse, passable?: number): string | null {
   if (status === 429 || status >= 500) return `the server returned status ${status}.`;
   if (status >= 300 && status !== passable) throw rejection(status, body ?? {});
   if (body === null && status !== 204)

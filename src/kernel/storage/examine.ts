@@ -203,13 +203,13 @@ export function sqliteVersion(): string {
 }
 
 /** The problem of a version of SQLite; null if it is new enough. */
-export function sqliteTrouble(version: string): string | null {
+export function sqliteProblem(version: string): string | null {
   if (version !== "" && Bun.semver.order(version, SQLITE_VERSION_MIN) >= 0) return null;
   return `${version} is too old: ${SQLITE_VERSION_MIN} or later is required, because older versions can lose commits`;
 }
 
 /** @throws StartupError if a server must not run on this version. */
 export function assertSqlite(version: string): void {
-  const trouble = sqliteTrouble(version);
+  const trouble = sqliteProblem(version);
   if (trouble !== null) throw new StartupError(`SQLite ${trouble}. Update the system, or its SQLite.`);
 }
