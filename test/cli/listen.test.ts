@@ -300,7 +300,7 @@ describe("rejected calls", () => {
 test("--create creates a bucket for the session, and deletes it at its end", async () => {
   const listener = spawned("--create", "--once", "1");
   const line = await until(listener.stderr, "\n");
-  const [, made = ""] = /\/v1\/catch\/(\S+)/.exec(line) ?? [];
+  const [, made = ""] = /\/v1\/in\/(\S+)/.exec(line) ?? [];
   expect(await bucketOf(account, made)).toMatchObject({ delivery: "pull" });
   await accepted(server, made, "1");
   expect(await listener.exited).toBe(0);
