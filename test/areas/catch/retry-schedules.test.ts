@@ -1,5 +1,8 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { FAILURE_NOTICE_MS } from "../../../src/areas/catch/forwarding/failure-notices.ts";
+import { LOCAL_RETRY_MS } from "../../../src/kernel/outbound/attempt.ts";
+import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
+import { OutboundFailure } from "../../../src/kernel/outbound/outcome.ts";
 import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 import { forwardingStage } from "./forwarding-stage.ts";
@@ -149,6 +152,29 @@ describe("the notice of an event whose retries ended", () => {
     await advance(DAY_MS);
     expect(sink.take()).toEqual([]);
   });
+});
+
+test("an attempt for which the server has no capacity is repeated a second later, and does not count", async () => {
+  const failure = new OutboundFailure("local", "this server has no capacity for another connection");
+  const sending = spyOn(OutboundClient.prototype, "send");
+  sending.mockResolvedValueOnce({ answered: false, failure, addresses: [], latencyMs: 0, stalledMs: 0 });
+  try {
+    await patch({ retry_schedule: [] });
+    await live();
+    const id = await send("one");
+    await advance(0);
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
+      status: "pending",
+      attempts: 0,
+    });
+    await advance(LOCAL_RETRY_MS);
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
+      status: "delivered",
+      attempts: 1,
+    });
+  } finally {
+    sending.mockRestore();
+  }
 });
 
 class DisposableSink extends WebhookSink {
