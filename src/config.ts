@@ -1,6 +1,7 @@
 import { readCommandLine } from "./config/command-line.ts";
 import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
+  assertKnownVariables,
   type Environment,
   flagsGiven,
   type Given,
@@ -68,6 +69,7 @@ export function resolveFolderConfig(flags: Given, environment: Environment = pro
 
 /** Same as {@link loadConfig}, for commands that have parsed their flags. @throws StartupError, UsageError */
 export function resolveConfig(flags: Given, environment: Environment = process.env): Config {
+  assertKnownVariables(environment);
   const { options, values, tierTable } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
   const tiers = readTiers(tierTable, path);

@@ -61,6 +61,9 @@ const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {
   "admin.clock.advance": 290_000,
 };
 
+/** Lists that are complete in one response: they have no parameters `limit` and `cursor`. */
+const COMPLETE_LISTS: ReadonlySet<string> = new Set<OperationName>(["catch.buckets.list", "gate.list"]);
+
 /** Calls operations by their names. */
 export class Api {
   constructor(readonly transport: Transport) {}
@@ -90,7 +93,10 @@ export class Api {
     return new Pages(
       (cursor, limit) => {
         const given = input.query as { limit?: number | undefined; cursor?: string | undefined } | undefined;
-        const query = given && { ...given, cursor: cursor ?? given.cursor, limit: given.limit ?? limit };
+        const isPaged = given !== undefined && !COMPLETE_LISTS.has(name);
+        const query = isPaged
+          ? { ...given, cursor: cursor ?? given.cursor, limit: given.limit ?? limit }
+          : given;
         return this.call(name, { ...input, query } as unknown as InputOf<N>, options);
       },
       (page) => (page as Record<Items, ItemsOf<N, Items>>)[items],

@@ -16,6 +16,11 @@ export interface NinefoldOptions {
   readonly retries?: number | undefined;
   /** Replaces the platform's `fetch`. */
   readonly fetch?: FetchLike | undefined;
+  /**
+   * Called with each distinct warning of the server, such as an unknown field in a request. By default they are printed by
+   * `console.warn`, unless `NODE_ENV` is `production`.
+   */
+  readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
 /** Options of every method, as its last argument. */
@@ -52,6 +57,7 @@ export interface Settings {
   readonly retries: number;
   /** Null for the platform's own. */
   readonly fetch: FetchLike | null;
+  readonly onWarning: (warning: string) => void;
 }
 
 /** Validates options. @throws TypeError for an invalid one. */
@@ -62,7 +68,20 @@ export function settingsOf(options: NinefoldOptions): Settings {
     timeoutMs: readTimeout(options.timeoutMs ?? TIMEOUT_MS_DEFAULT),
     retries: readRetries(options.retries ?? RETRIES_DEFAULT),
     fetch: options.fetch ?? null,
+    onWarning: options.onWarning ?? (isProduction() ? () => {} : printWarning),
   };
+}
+
+function isProduction(): boolean {
+  const { process } = globalThis as {
+    process?: { readonly env?: Readonly<Record<string, string | undefined>> };
+  };
+  return process?.env?.["NODE_ENV"] === "production";
+}
+
+function printWarning(warning: string): void {
+  // biome-ignore lint/suspicious/noConsole: a library has no other way to tell its developer
+  console.warn(`Ninefold: ${warning}`);
 }
 
 function readUrl(text: string | undefined): string {

@@ -28,12 +28,17 @@ export interface Answer<T = unknown> {
   readonly body: T;
 }
 
+/** Distinct warnings that a client reports: names in requests can be data, and would fill the memory. */
+export const WARNINGS_REPORTED_MAX = 100;
+
 /** Sends requests with the key, a timeout and retries. */
 export class Transport {
   /** Private, so that printing or serializing the client does not reveal it. */
   readonly #apiKey: string | null;
   private readonly fetch: FetchLike;
   private readonly patientFetch: FetchLike;
+  /** The warnings that have been reported. */
+  private readonly reported = new Set<string>();
 
   constructor(
     readonly settings: Settings,
@@ -81,7 +86,9 @@ export class Transport {
       const fetch = within.timeoutMs > PATIENT_FROM_MS ? this.patientFetch : this.fetch;
       const response = await fetch(this.settings.url + request.path, this.init(request, within.signal));
       if (request.wantsBytes && response.ok) return await bytesOf(response);
-      return readAnswer(response, await response.text(), target, request.method === "HEAD");
+      const answer = readAnswer(response, await response.text(), target, request.method === "HEAD");
+      this.reportWarnings(answer.body);
+      return answer;
     } catch (error) {
       if (error instanceof NinefoldError) throw error;
       if (signal?.aborted) throw signal.reason;
@@ -90,6 +97,16 @@ export class Transport {
         : connectionFailed(target, error, originHint(this.settings.url));
     } finally {
       within.end();
+    }
+  }
+
+  private reportWarnings(body: unknown): void {
+    const { warnings } = (body ?? {}) as { readonly warnings?: unknown };
+    if (!Array.isArray(warnings)) return;
+    for (const warning of warnings.map(String)) {
+      if (this.reported.has(warning) || this.reported.size >= WARNINGS_REPORTED_MAX) continue;
+      this.reported.add(warning);
+      this.settings.onWarning(warning);
     }
   }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { nearestName } from "../kernel/data/nearest-name.ts";
 import { StartupError } from "../kernel/errors.ts";
 
 /** A command line that cannot be read. Printed as one line like every {@link StartupError}; exit code 2. */
@@ -68,11 +69,8 @@ export function tryHelp(command: string): string {
 
 /** The name that was probably meant, as a sentence with a space before it; empty when none is near. */
 export function didYouMean(given: string, names: readonly string[]): string {
-  const near = names
-    .map((name) => ({ name, distance: editDistance(given, name) }))
-    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
-    .toSorted((a, b) => a.distance - b.distance)[0];
-  return near === undefined ? "" : ` Did you mean ${near.name}?`;
+  const near = nearestName(given, names);
+  return near === null ? "" : ` Did you mean ${near}?`;
 }
 
 function valueGiven(flag: Flag, value: string | undefined, inline: boolean, command: string): string | true {
@@ -96,21 +94,4 @@ function unknownOption(given: string, flags: readonly Flag[], command: string): 
     flags.map(({ flag }) => flag),
   );
   return new UsageError(`Unknown option '${given}'.${meant} ${tryHelp(command)}`);
-}
-
-/** How many letters must be changed, added, removed or swapped with their neighbour (Damerau, optimal alignment). */
-function editDistance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
-  const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
-  for (let i = 1; i <= a.length; i += 1) {
-    const row = [i];
-    rows.push(row);
-    for (let j = 1; j <= b.length; j += 1) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      const ways = [at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + cost];
-      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) ways.push(at(i - 2, j - 2) + 1);
-      row.push(Math.min(...ways));
-    }
-  }
-  return at(a.length, b.length);
 }

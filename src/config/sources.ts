@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { errorText, StartupError } from "../kernel/errors.ts";
-import type { CommandLine } from "./command-line.ts";
+import { type CommandLine, didYouMean } from "./command-line.ts";
 import { OPTIONS, type Option, type OptionName } from "./options.ts";
 
 /** Where a value comes from. */
@@ -74,20 +74,59 @@ export interface ConfigFile {
 
 /** @throws StartupError when the file cannot be read, is not TOML, or names something unknown. */
 export function readConfigFile(path: string): ConfigFile {
+  const text = readText(path, "--config");
   let table: Record<string, unknown>;
   try {
-    table = Bun.TOML.parse(readText(path, "--config")) as Record<string, unknown>;
+    table = Bun.TOML.parse(text) as Record<string, unknown>;
   } catch (error) {
-    if (error instanceof StartupError) throw error;
     throw new StartupError(`${path} is not a TOML file (${errorText(error)}).`);
   }
   const { tiers, ...rest } = table;
   const values = flattened(rest, path);
   const options = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
-  const unknown = [...values.keys()].find((name) => !options.some(({ fileName }) => fileName === name));
-  if (unknown !== undefined) throw new StartupError(`${path}: there is no option "${unknown}".`);
+  const names = options.map(({ fileName }) => fileName);
+  const unknown = [...values.keys()].find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    const line = lineOf(text, unknown);
+    throw new StartupError(`${path}${line}: there is no option "${unknown}".${didYouMean(unknown, names)}`);
+  }
   const read = ({ fileName }: Option) => ({ value: values.get(fileName), origin: `${path}: ${fileName}` });
   return { given: gathered("file", read, options), tiers };
+}
+
+/** `:12` for the line of an option in a file; empty if it cannot be found, for example in an inline table. */
+function lineOf(text: string, fileName: string): string {
+  const key = fileName.split(".").at(-1) ?? "";
+  const line = text
+    .split("\n")
+    .findIndex((one) => one.split("=")[0]?.trim() === key || one.trim() === `[${key}]`);
+  return line < 0 ? "" : `:${line + 1}`;
+}
+
+/** Variables that Kubernetes sets for a service named `ninefold`. */
+const KUBERNETES = /^NINEFOLD_(SERVICE_(HOST|PORT)|PORT_\d+_)/;
+/** Variables of the client and of its test server, which are no options of `ninefold serve`. */
+const OTHER_VARIABLES: readonly string[] = [
+  "NINEFOLD_URL",
+  "NINEFOLD_API_KEY",
+  "NINEFOLD_API_KEY_FILE",
+  "NINEFOLD_BINARY",
+];
+
+/**
+ * Rejects misspelt variables, which would otherwise have no effect.
+ * @throws StartupError with the nearest variable.
+ */
+export function assertKnownVariables(environment: Environment): void {
+  const known = OPTIONS.flatMap(({ variable, secret }) =>
+    secret === true ? [variable, `${variable}_FILE`] : [variable],
+  );
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith("NINEFOLD_") || value === undefined || value === "" || KUBERNETES.test(name))
+      continue;
+    if (known.includes(name) || OTHER_VARIABLES.includes(name)) continue;
+    throw new StartupError(`${name}: there is no such option.${didYouMean(name, known)}`);
+  }
 }
 
 function gathered(

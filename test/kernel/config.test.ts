@@ -295,14 +295,36 @@ describe("precedence: flags, then the environment, then the file, then the defau
     expect(loadConfig(["--config", file("port = 1004\n")], { NINEFOLD_CONFIG: path }).port).toBe(1004);
   });
 
-  test("an empty variable counts as not set; other variables are ignored", () => {
+  test("empty variables, variables of other programs, of Kubernetes and of the client are ignored", () => {
     const config = loadConfig([], {
       NINEFOLD_PORT: "",
       NINEFOLD_SIGNUP: "",
+      NINEFOLD_PROT: "",
       PORT: "1",
-      NINEFOLD_SOMETHING: "x",
+      NINEFOLD_SERVICE_HOST: "10.0.0.1",
+      NINEFOLD_SERVICE_PORT: "9909",
+      NINEFOLD_PORT_9909_TCP_ADDR: "10.0.0.1",
+      NINEFOLD_URL: "http://127.0.0.1:9909",
     });
     expect(config).toEqual(loadConfig([], {}));
+  });
+
+  test.each([
+    ["NINEFOLD_PROT", "NINEFOLD_PROT: there is no such option. Did you mean NINEFOLD_PORT?"],
+    ["NINEFOLD_SOMETHING_ELSE", "NINEFOLD_SOMETHING_ELSE: there is no such option."],
+  ])("the unknown variable %s is an error", (name, message) => {
+    expect(refusal(() => loadConfig([], { [name]: "1" }))).toBe(message);
+  });
+
+  test("an unknown option in the file is an error with its line and the nearest option", () => {
+    const misspelt = file('# Comment\nhost = "0.0.0.0"\nprot = 1\n');
+    expect(refusal(() => loadConfig(["--config", misspelt], {}))).toBe(
+      `${misspelt}:3: there is no option "prot". Did you mean port?`,
+    );
+    const inSection = file("port = 1\n[relay]\nbreaker_failure = 5\n");
+    expect(refusal(() => loadConfig(["--config", inSection], {}))).toBe(
+      `${inSection}:3: there is no option "relay.breaker_failure". Did you mean relay.breaker_failures?`,
+    );
   });
 });
 
@@ -328,7 +350,9 @@ describe("secrets", () => {
   });
 
   test("options that are not secret have no _FILE variable", () => {
-    expect(loadConfig([], { NINEFOLD_PORT_FILE: file("1234") }).port).toBe(9909);
+    expect(refusal(() => loadConfig([], { NINEFOLD_PORT_FILE: file("1234") }))).toContain(
+      "NINEFOLD_PORT_FILE",
+    );
   });
 
   test.each(["--master-key", "--operator-key", "--rotation-grace-hours"])(

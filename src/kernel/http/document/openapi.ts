@@ -38,6 +38,9 @@ free of charge; a 403, 404, 408 or 409 that is found during the work is charged.
 **Idempotency.** Changes accept an \`Idempotency-Key\`: for 24 hours, a repeat with the same key returns the first response,
 is not charged and changes nothing.
 
+**Warnings.** Unknown fields and query parameters are ignored. A successful response that is an object then has \`warnings\`,
+an array of at most ten strings: \`"Unknown field \\\`period_s\\\`. Did you mean \\\`period_ms\\\`?"\`.
+
 **Rate limits.** Each key has a token bucket with its tier's requests per minute, and each account one of ten times as many
 for all its keys. A 429 carries \`Retry-After\`, in seconds.
 `.trim();

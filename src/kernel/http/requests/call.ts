@@ -1,4 +1,3 @@
-import type { TObject } from "@sinclair/typebox";
 import type { RequestOrigin } from "../../audit/trail.ts";
 import { slices } from "../../background/time-slices.ts";
 import { ApiError, errorText, rejectionBy } from "../../errors.ts";
@@ -21,10 +20,12 @@ import {
   ReplayedResponse,
   renderError,
   renderResult,
+  withWarnings,
 } from "../responses/response.ts";
 import { assertWithinLimits, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
 import { targetOf } from "./request-target.ts";
-import type { Validator } from "./validate.ts";
+import { unknownParameterWarnings, WARNINGS_MAX } from "./unknown-names.ts";
+import { type InputChecks, queryOf, type Warnings } from "./validate.ts";
 
 /** The part of Elysia's context that a call uses. */
 export interface Context {
@@ -51,7 +52,7 @@ const USUAL_HEADERS = new Headers({
 const KEYED_HEADERS = new Headers([...USUAL_HEADERS, ["cache-control", "no-store"]]);
 
 /** A request from its id to its response, as handlers see it. */
-export class OpenCall {
+export class OpenCall implements Warnings {
   readonly requestId: string;
   /** Headers of the response, whatever its status. */
   headers: Record<string, string> | null = null;
@@ -60,6 +61,8 @@ export class OpenCall {
   /** Undefined until it is needed. */
   private knownAddress: string | null | undefined;
   private readonly startedAt = monotonicMs();
+  /** About names in the request that the endpoint does not declare; null without any. */
+  private warnings: readonly string[] | null = null;
 
   constructor(
     protected readonly endpoint: Endpoint,
@@ -154,6 +157,11 @@ export class OpenCall {
     return this.readBytes().then((bytes) => this.takeBody(context, bytes));
   }
 
+  /** Adds warnings to the response, if it is a successful JSON object. */
+  addWarnings(warnings: readonly string[]): void {
+    if (warnings.length > 0) this.warnings = [...(this.warnings ?? []), ...warnings].slice(0, WARNINGS_MAX);
+  }
+
   /** Renders and sends the result of a handler. */
   respond(result: unknown): Response | Promise<Response> {
     return this.send(renderResult(result));
@@ -172,15 +180,15 @@ export class OpenCall {
     if (body === null) return;
     if (bytes.length > SMALL_BODY_BYTES_MAX) return this.takeLargeBody(context, body);
     assertWithinLimits(this.bodyText, this.operation.bodyLimits);
-    context.body = body(parseObject(this.bodyText));
+    context.body = body(parseObject(this.bodyText), this);
   }
 
-  private async takeLargeBody(context: Context, check: Validator<TObject>): Promise<void> {
+  private async takeLargeBody(context: Context, check: NonNullable<InputChecks["body"]>): Promise<void> {
     assertWithinLimits(this.bodyText, this.operation.bodyLimits);
     if (slices.isOver) await slices.next();
     const parsed = parseObject(this.bodyText);
     if (slices.isOver) await slices.next();
-    context.body = check(parsed);
+    context.body = check(parsed, this);
     if (slices.isOver) await slices.next();
   }
 
@@ -188,13 +196,14 @@ export class OpenCall {
   protected takeInput(context: Context): void {
     const { checks } = this.endpoint;
     checks.params?.(context.params);
-    context.query = checks.query?.(this.request.url) ?? NOTHING;
+    context.query = checks.query?.(this.request.url, this) ?? NOTHING;
     context.body = NOTHING;
   }
 
   /** Sends a response, compressed where that is worth it, with the headers that every response has. */
   send(response: RenderedResponse): Response | Promise<Response> {
-    const sent = this.operation.secret ? response : compressed(response, this.request);
+    const complete = this.warnings === null ? response : withWarnings(response, this.warnings);
+    const sent = this.operation.secret ? complete : compressed(complete, this.request);
     return sent instanceof Promise ? sent.then((one) => this.responseOf(one)) : this.responseOf(sent);
   }
 
@@ -343,7 +352,8 @@ export class Call extends OpenCall implements Performer {
 
   protected override takeInput(context: Context): void {
     super.takeInput(context);
-    const { cursors } = this.endpoint;
+    const { cursors, checks } = this.endpoint;
+    if (checks.query === null) this.warnOfParameters();
     if (cursors !== null) context.query = cursors.open(context.query, this.caller);
   }
 
@@ -393,6 +403,12 @@ export class Call extends OpenCall implements Performer {
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
     await this.takeBody(context, bytes);
+  }
+
+  /** For an endpoint without query parameters. */
+  private warnOfParameters(): void {
+    const query = queryOf(this.request.url);
+    if (query !== "") this.addWarnings(unknownParameterWarnings(query, []));
   }
 
   private pass(): void {

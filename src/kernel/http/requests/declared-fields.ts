@@ -1,8 +1,13 @@
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { compiledCheck } from "./compiled-check.ts";
 
+/** Whether a value had members that its schema does not declare. */
+export interface ReadingState {
+  hasUnknown: boolean;
+}
+
 /** Returns a checked value without the members that its schema does not declare. */
-type Reader = (value: unknown) => unknown;
+type Reader = (value: unknown, state: ReadingState) => unknown;
 
 /**
  * Makes what a handler reads of a body: the fields that its schema declares, at every level. Clients may send others, such
@@ -34,29 +39,34 @@ function objectReader({ properties, additionalProperties }: TSchema): Reader | n
   const members = Object.entries<TSchema>(properties).map(
     ([name, schema]) => [name, readerOf(schema)] as const,
   );
-  return (value) => {
+  return (value, state) => {
     const given = value as Readonly<Record<string, unknown>>;
     const read: Record<string, unknown> = {};
+    let count = 0;
     for (const [name, reader] of members) {
       if (!Object.hasOwn(given, name)) continue;
       const member = given[name];
-      read[name] = reader === null || member === undefined ? member : reader(member);
+      read[name] = reader === null || member === undefined ? member : reader(member, state);
+      count += 1;
     }
+    if (!state.hasUnknown && count < Object.keys(given).length) state.hasUnknown = true;
     return read;
   };
 }
 
 function arrayReader({ items }: TSchema): Reader | null {
   const reader = readerOf(items);
-  return reader === null ? null : (value) => (value as readonly unknown[]).map(reader);
+  return reader === null
+    ? null
+    : (value, state) => (value as readonly unknown[]).map((item) => reader(item, state));
 }
 
 function unionReader({ anyOf }: TSchema): Reader | null {
   const variants = (anyOf as readonly TSchema[]).map((schema) => ({ schema, reader: readerOf(schema) }));
   if (variants.every(({ reader }) => reader === null)) return null;
-  return (value) => {
+  return (value, state) => {
     if (typeof value !== "object" || value === null) return value;
     const fitting = variants.find(({ schema }) => compiledCheck(schema).Check(value));
-    return fitting?.reader?.(value) ?? value;
+    return fitting?.reader?.(value, state) ?? value;
   };
 }

@@ -2,8 +2,10 @@ import { Kind, type Static, type TObject, type TSchema, Type } from "@sinclair/t
 import type { TypeCheck, ValueError } from "@sinclair/typebox/compiler";
 import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
 import { ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../errors.ts";
+import { aliasReader } from "./aliases.ts";
 import { compiledCheck } from "./compiled-check.ts";
 import { declaredFields } from "./declared-fields.ts";
+import { unknownFieldWarnings, unknownParameterWarnings } from "./unknown-names.ts";
 
 /** Checks a value against a schema, and returns it. Nothing is coerced or filled in. */
 export type Validator<S extends TSchema> = (value: unknown) => Static<S>;
@@ -176,10 +178,15 @@ export interface InputSchemas {
 /** Checks of path parameters, query and body of an endpoint; null for what it does not take. */
 export interface InputChecks {
   readonly params: Validator<TObject> | null;
-  /** The query of a URL, with numbers and booleans read and defaults filled in. @throws ApiError `validation_error` */
-  readonly query: ((url: string) => Record<string, unknown>) | null;
-  /** A body with the declared fields alone. @throws ApiError `validation_error` */
-  readonly body: Validator<TObject> | null;
+  /** Reads the query of a URL: numbers, booleans and defaults. @throws ApiError `validation_error` */
+  readonly query: ((url: string, warnings: Warnings) => Record<string, unknown>) | null;
+  /** Checks a body, and returns its declared fields. @throws ApiError `validation_error` */
+  readonly body: ((value: unknown, warnings: Warnings) => Static<TObject>) | null;
+}
+
+/** Receives warnings about names in a request that its endpoint does not declare. */
+export interface Warnings {
+  addWarnings(warnings: readonly string[]): void;
 }
 
 /** Makes the checks of an endpoint. */
@@ -191,23 +198,38 @@ export function inputChecks({ params, query, body }: InputSchemas): InputChecks 
   };
 }
 
-/** What reads the declared fields is made at the first body, as the check is: a start would make it for every endpoint. */
-function bodyReader(schema: TObject): Validator<TObject> {
+/** The parts of a reader are made at the first body, like the check: a start would make them for every endpoint. */
+function bodyReader(schema: TObject): NonNullable<InputChecks["body"]> {
   const check = compileValidator(schema);
-  let declared: ReturnType<typeof declaredFields> | undefined;
-  return (value) => {
-    const checked = check(value);
-    declared ??= declaredFields(schema);
-    return declared(checked) as Static<TObject>;
+  let parts:
+    | { rename: ReturnType<typeof aliasReader>; declared: ReturnType<typeof declaredFields> }
+    | undefined;
+  return (value, warnings) => {
+    parts ??= { rename: aliasReader(schema), declared: declaredFields(schema) };
+    const named = parts.rename === null || !isMembers(value) ? value : parts.rename(value);
+    const checked = check(named);
+    const state = { hasUnknown: false };
+    const read = parts.declared(checked, state) as Static<TObject>;
+    if (state.hasUnknown) warnings.addWarnings(unknownFieldWarnings(schema, checked));
+    return read;
   };
 }
 
-function queryReader(schema: TObject): (url: string) => Record<string, unknown> {
+function queryReader(schema: TObject): NonNullable<InputChecks["query"]> {
   const check = compileValidator(schema);
-  return (url) => {
-    const mark = url.indexOf("?");
-    return check(readParameters(mark < 0 ? "" : url.slice(mark + 1), schema));
+  const names = Object.keys(schema.properties);
+  return (url, warnings) => {
+    const query = queryOf(url);
+    const values = check(readParameters(query, schema));
+    if (query !== "") warnings.addWarnings(unknownParameterWarnings(query, names));
+    return values;
   };
+}
+
+/** The query of a URL without its question mark; empty without one. */
+export function queryOf(url: string): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? "" : url.slice(mark + 1);
 }
 
 function readParameters(text: string, schema: TObject): Record<string, unknown> {

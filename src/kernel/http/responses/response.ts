@@ -89,6 +89,15 @@ export function renderResult(result: unknown): RenderedResponse {
   return { status: 200, text: JSON.stringify(result), headers: null };
 }
 
+/** Adds `warnings` to a successful JSON object; every other response is returned unchanged. */
+export function withWarnings(response: RenderedResponse, warnings: readonly string[]): RenderedResponse {
+  const { status, text, bytes, headers } = response;
+  const isObject = bytes === undefined && text.startsWith("{") && headers?.["content-type"] === undefined;
+  if (status >= 300 || !isObject) return response;
+  const separator = text === "{}" ? "" : ",";
+  return { ...response, text: `${text.slice(0, -1)}${separator}"warnings":${JSON.stringify(warnings)}}` };
+}
+
 /** Renders an error: one body for both documented shapes, nested and flat. `more`: what its operation adds. */
 export function renderError(
   error: ApiError,
