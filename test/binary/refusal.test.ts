@@ -62,7 +62,12 @@ describe("refused, with nothing touched", () => {
       /\/nowhere\/c\.pem/,
     ],
     ["a missing configuration file", ["--config", "/nowhere/ninefold.toml"], {}, /\/nowhere\/ninefold\.toml/],
-    ["another master key", [], { NINEFOLD_MASTER_KEY: "ab".repeat(32) }, /master key is not the key of this database/],
+    [
+      "another master key",
+      [],
+      { NINEFOLD_MASTER_KEY: "ab".repeat(32) },
+      /master key is not the key of this database/,
+    ],
     [
       "a malformed master key",
       [],
