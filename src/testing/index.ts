@@ -63,7 +63,10 @@ export interface NinefoldInstance {
    * @throws RangeError for an invalid duration; Error on a real clock, or when the server has ended.
    */
   advance(by: Duration): Promise<number>;
-  /** The server's time in epoch milliseconds. @throws Error when the server has ended. */
+  /**
+   * The server's time in epoch milliseconds, also while {@link advance} is running.
+   * @throws Error if the server has ended.
+   */
   now(): Promise<number>;
   /** Creates an account with the limits and costs of a customer. @throws Error if it is rejected. */
   account(options?: AccountOptions): Promise<TestAccount>;
@@ -106,15 +109,15 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
   const { url, user_id: userId, pid } = ready;
   const apiKey = ready.api_key ?? environment["NINEFOLD_OPERATOR_KEY"] ?? "";
   const sinks: OpenSink[] = [];
-  const ask = (status: number, path: string, body: unknown): Promise<JsonObject> =>
-    askOperator(server, { url, apiKey }, status, path, body);
+  const ask = (method: Method, status: number, path: string, body?: unknown): Promise<JsonObject> =>
+    askOperator(server, { url, apiKey }, method, status, path, body);
 
   async function advance(by: Duration): Promise<number> {
     const advanceMs = durationMs(by);
     if (isReal) {
       throw new Error('This instance uses the real clock: start it without clock: "real" to advance it.');
     }
-    const { now } = await ask(200, "/v1/admin/clock", { advance_ms: advanceMs });
+    const { now } = await ask("POST", 200, "/v1/admin/clock", { advance_ms: advanceMs });
     return Number(now);
   }
   async function stop(): Promise<void> {
@@ -130,10 +133,10 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
     stop,
     client: new Ninefold({ url, apiKey: apiKey === "" ? null : apiKey }),
     // With the real clock both processes share it.
-    now: () => (isReal ? Promise.resolve(Date.now()) : advance(0)),
+    now: async () => (isReal ? Date.now() : Number((await ask("GET", 200, "/v1/admin/clock"))["now"])),
     account: async ({ email = `user-${crypto.randomUUID()}@example.com`, tier = "scale", balance } = {}) => {
       const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
-      const made = await ask(201, "/v1/admin/accounts", terms);
+      const made = await ask("POST", 201, "/v1/admin/accounts", terms);
       return { userId: String(made["user_id"]), apiKey: String(made["api_key"]), email };
     },
     webhookSink: async () => {
@@ -148,22 +151,25 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Sends a POST as the operator. @throws Error for any other status, or with the reason why the server has ended. */
+type Method = "GET" | "POST";
+
+/** Sends a request as the operator. @throws Error for any other status, or with the reason why the server has ended. */
 async function askOperator(
   server: ServerProcess,
   { url, apiKey }: Pick<NinefoldInstance, "url" | "apiKey">,
+  method: Method,
   status: number,
   path: string,
   body: unknown,
 ): Promise<JsonObject> {
-  const answer = await post(`${url}${path}`, apiKey, body).catch(async (error: unknown) => {
+  const answer = await request(method, `${url}${path}`, apiKey, body).catch(async (error: unknown) => {
     const ending = await server.endingSoon();
     if (ending === undefined) throw error;
     throw new Error(`The Ninefold server has ended: ${ending}.\n${server.log}`.trimEnd(), { cause: error });
   });
   if (answer.status === status) return answer.body;
   const { message } = (answer.body["error"] ?? {}) as { message?: string };
-  throw new Error(`POST ${path} returned ${answer.status}: ${message ?? "no reason given"}`);
+  throw new Error(`${method} ${path} returned ${answer.status}: ${message ?? "no reason given"}`);
 }
 
 function commandOf({ command }: StartOptions): Command {
@@ -184,30 +190,26 @@ interface Answer {
 }
 
 /**
- * Sends a POST with JSON. Not with fetch, which times out after minutes: advancing the clock takes as long as the
+ * Sends a request with JSON. Not with fetch, which times out after minutes: advancing the clock takes as long as the
  * jobs. The connection is closed after the response, so it keeps no process alive.
  *
  * @throws Error of the connection.
  */
-function post(url: string, key: string, body: unknown): Promise<Answer> {
-  const sent = JSON.stringify(body);
+function request(method: Method, url: string, key: string, body: unknown): Promise<Answer> {
+  const sent = body === undefined ? "" : JSON.stringify(body);
   const headers = {
     authorization: `Bearer ${key}`,
     "content-type": "application/json",
     "content-length": Buffer.byteLength(sent),
   };
   return new Promise((resolve, reject) => {
-    const outgoing = send(
-      url,
-      { method: "POST", headers, agent: new Agent({ keepAlive: false }) },
-      (incoming) => {
-        const read = (received: string): Answer => ({
-          status: incoming.statusCode ?? 0,
-          body: parse(received),
-        });
-        text(incoming).then(read).then(resolve, reject);
-      },
-    );
+    const outgoing = send(url, { method, headers, agent: new Agent({ keepAlive: false }) }, (incoming) => {
+      const read = (received: string): Answer => ({
+        status: incoming.statusCode ?? 0,
+        body: parse(received),
+      });
+      text(incoming).then(read).then(resolve, reject);
+    });
     outgoing.on("error", reject).end(sent);
   });
 }

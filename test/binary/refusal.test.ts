@@ -106,7 +106,7 @@ describe("refused, with nothing touched", () => {
       const path = join(binaries.folder, "bad.toml");
       const files: readonly (readonly [text: string, message: RegExp])[] = [
         ["port = = 1", /bad\.toml is not a TOML file/],
-        ["colour = 'red'", /bad\.toml: there is no option "colour"/],
+        ["colour = 'red'", /bad\.toml:1: there is no option "colour"/],
         ["signup = 'maybe'", /bad\.toml: signup must be one of closed, free, open/],
         ["[tiers.gold]\nbuckets = 1", /there is no tier "gold"/],
         ["[tiers.free]\nbukkets = 1", /there is no figure "bukkets"/],

@@ -54,6 +54,7 @@ test("system, accounts and the operator's API", async () => {
   expect(newest?.email).toBe("grace@example.com");
   const before = server.clock.now();
   expect(await operator.admin.advanceClock(1_000)).toEqual({ now: before + 1_000 });
+  expect(await operator.admin.clock()).toEqual({ now: before + 1_000 });
 
   const rotated = await nf.withKey(ada.api_key ?? null).account.rotateKey();
   expect((await nf.withKey(rotated.key).account.balance()).user_id).toBe(ada.user_id);

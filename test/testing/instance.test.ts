@@ -97,6 +97,23 @@ describe("an instance", () => {
     expect(await refusal(verifyDelivery(headers, body, nf.apiKey))).toContain("it was signed");
   });
 
+  test("tells its time to a webhook receiver while the clock is advanced", async () => {
+    const times: number[] = [];
+    using receiver = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async () => {
+        times.push(await nf.now());
+        return new Response();
+      },
+    });
+    const start = await nf.now();
+    const target_url = receiver.url.href;
+    await nf.client.relay.schedule({ target_url, method: "POST", delay: "1h", payload: {}, headers: {} });
+    await nf.advance("1 day");
+    expect(times).toEqual([start + HOUR_MS]);
+  });
+
   test("starts at the real time", async () => {
     await using other = await startNinefold();
     expect(Math.abs((await other.now()) - Date.now())).toBeLessThan(TIMEOUT_MS);

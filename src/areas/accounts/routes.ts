@@ -220,32 +220,43 @@ function adminRoutes(api: Api, service: AccountService) {
 }
 
 function clockRoute(api: Api, clock: ManualClock) {
-  return new Elysia({ tags: ["Operator"] }).use(api).post(
-    "/v1/admin/clock",
-    // Two units of work, since the due work that it waits for has units too. A repeat under an Idempotency-Key changes nothing.
-    ({ call, body }) =>
-      call.performAcross({
-        claim: (tx) => {
-          const { advance_ms } = body;
-          const target = { type: "clock", id: "test" };
-          const summary = `Test clock advanced by ${advance_ms} ms`;
-          tx.audit({ summary, target, before: null, after: { advance_ms } });
-          return null;
-        },
-        outside: () => clock.advance(body.advance_ms),
-        settle: (_tx, _claim, now) => ({ now }),
-      }),
-    {
+  return new Elysia({ tags: ["Operator"] })
+    .use(api)
+    .get("/v1/admin/clock", ({ call }) => call.read(() => ({ now: clock.now() })), {
       op: {
-        name: "admin.clock.advance",
-        audit: "yes",
+        name: "admin.clock.read",
         access: "operator",
-        summary: "Advance the test clock",
-        description: "Returns after all work that became due has run, in the order of its due times.",
-        example: { advance_ms: 60_000 },
+        summary: "Get the time of the test clock",
+        description: "Also while the clock is being advanced, for example in the receiver of a webhook.",
       },
-      body: ClockBody,
       response: ClockAdvanced,
-    },
-  );
+    })
+    .post(
+      "/v1/admin/clock",
+      // Two units of work, since the due work that it waits for has units too. A repeat under an Idempotency-Key changes nothing.
+      ({ call, body }) =>
+        call.performAcross({
+          claim: (tx) => {
+            const { advance_ms } = body;
+            const target = { type: "clock", id: "test" };
+            const summary = `Test clock advanced by ${advance_ms} ms`;
+            tx.audit({ summary, target, before: null, after: { advance_ms } });
+            return null;
+          },
+          outside: () => clock.advance(body.advance_ms),
+          settle: (_tx, _claim, now) => ({ now }),
+        }),
+      {
+        op: {
+          name: "admin.clock.advance",
+          audit: "yes",
+          access: "operator",
+          summary: "Advance the test clock",
+          description: "Returns after all work that became due has run, in the order of its due times.",
+          example: { advance_ms: 60_000 },
+        },
+        body: ClockBody,
+        response: ClockAdvanced,
+      },
+    );
 }

@@ -128,6 +128,7 @@ export const ClockBody = named("ClockBody", {
   }),
 });
 
+/** The time of the test clock. */
 export const ClockAdvanced = named("ClockAdvanced", {
   now: Type.Integer({ description: "Time of the test clock, in epoch milliseconds." }),
 });

@@ -66,8 +66,18 @@ export class MeterService {
   /** @throws ApiError `invalid_request` for an amount that is not positive, `insufficient_balance`. */
   deduct(tx: Tx, change: MeterChange, amount: number): MeterBalance {
     return this.book.apply(tx, change, "deduct", (balance, held) =>
-      deducted(balance, amount, { meter_id: change.meterId, available: balance - held }),
+      deducted(balance, amount, { meter_id: change.meterId, available: balance - held }, () =>
+        this.planAdvice(change),
+      ),
     );
+  }
+
+  /** Explains why a meter with a refill plan has too few credits, for the message of an error; empty without a plan. */
+  planAdvice({ projectRef, meterId }: Pick<MeterChange, "projectRef" | "meterId">): string {
+    const meter = this.book.find(projectRef, meterId);
+    const plan = meter === undefined ? null : (this.book.extrasOf(meter)?.plan ?? null);
+    if (plan === null) return "";
+    return ` The next refill of the plan is at ${isoTime(plan.nextAt)}. To refill now, use POST /v1/meter/${meterId}/refill, or set the plan with "start_now": true.`;
   }
 
   /** @throws ApiError `invalid_request` for an amount that is not positive, or past the largest balance. */

@@ -67,6 +67,7 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     .post("/v1/witness/log", ({ call, body }) => log(call, body, notary, uploads), {
       op: {
         name: "witness.log",
+        exactResponse: true,
         access: "witness:write",
         cost: 1,
         summary: "Log an entry and append its signed receipt to the chain",
@@ -172,6 +173,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
       {
         op: {
           name: "witness.receipts.read",
+          exactResponse: true,
           access: "witness:read",
           summary: "Get a receipt",
           errors: ["not_found"],

@@ -73,6 +73,11 @@ export class Admin {
     return this.api.call("admin.login_links.create", { body }, options);
   }
 
+  /** Returns the time of the test clock in epoch milliseconds, also while it is being advanced. */
+  clock(options?: RequestOptions): Answers<"admin.clock.read"> {
+    return this.api.call("admin.clock.read", {}, options);
+  }
+
   /**
    * Advances the test clock of a server that was started with one and runs everything that falls due. Resolves when
    * all of it is complete.

@@ -3357,6 +3357,7 @@ export const OPERATIONS = {
   "admin.backups.create": "POST /v1/admin/backups" as Route<BackupBegun>,
   "admin.backups.list": "GET /v1/admin/backups" as List<BackupPage>,
   "admin.clock.advance": "POST /v1/admin/clock" as Route<ClockAdvanced, never, ClockBody>,
+  "admin.clock.read": "GET /v1/admin/clock" as Route<ClockAdvanced>,
   "admin.login_links.create": "POST /v1/admin/login-links" as Route<LoginLink, never, LoginLinkBody>,
   "admin.options.list": "GET /v1/admin/options" as Route<ServerOptions>,
   "admin.status.read": "GET /v1/admin/status" as Route<ServerStatus>,

@@ -92,15 +92,21 @@ export type BalanceOwner =
   | { readonly meter_id: string; readonly available: number };
 
 /**
- * A balance without `amount`.
+ * A balance without `amount`. `advice` is added to the message of an insufficient balance.
  * @throws ApiError `invalid_request` for an amount that is not positive; `insufficient_balance`.
  */
-export function deducted(balance: number, amount: number, owner: BalanceOwner): number {
+export function deducted(
+  balance: number,
+  amount: number,
+  owner: BalanceOwner,
+  advice: () => string = () => "",
+): number {
   assertPositive(amount);
   const available = "available" in owner ? owner.available : balance;
   if (available < amount) {
     const what = available === balance ? "the balance" : "what is available";
-    throw insufficientBalance(`The deduction is ${amount}, but ${what} is ${available}.`, balance, owner);
+    const message = `The deduction is ${amount}, but ${what} is ${available}.${advice()}`;
+    throw insufficientBalance(message, balance, owner);
   }
   return balance - amount;
 }

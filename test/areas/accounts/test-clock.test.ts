@@ -69,6 +69,18 @@ describe("POST /v1/admin/clock", () => {
     },
   ]);
 
+  endpoint(() => server, "GET /v1/admin/clock", [
+    {
+      name: "the current time",
+      as: "operator",
+      request: ["GET", path],
+      status: 200,
+      after: async (_, { body }) => expect(body).toEqual({ now: await advance(0) }),
+    },
+    { name: "without a key", as: "nobody", request: ["GET", path], status: 401, code: "unauthorized" },
+    { name: "with the key of another account", request: ["GET", path], status: 403, code: "forbidden" },
+  ]);
+
   test("starts at the real time, stands still, and advances only by request", async () => {
     const started = await startTestServer({ args: ["--ephemeral", "--test-clock"] });
     try {

@@ -71,7 +71,7 @@ describe("POST /v1/keys/verify", () => {
           { secret: "x", meta: { ip, user_agent: "u".repeat(5_000), more: 1 } },
         ],
         status: 200,
-        body: INVALID,
+        body: { ...INVALID, warnings: ["Unknown field `meta.more`."] },
         spent: 1,
       }),
     ),

@@ -83,7 +83,7 @@ function granted(
   name: string,
   body: unknown,
   ttl: number,
-  more: { token?: unknown; key?: string } = {},
+  more: { token?: unknown; key?: string; warnings?: string[] } = {},
 ): Scenario {
   const key = more.key ?? "k";
   return {
@@ -98,6 +98,7 @@ function granted(
         fencing_token: expect.any(Number),
         expires_at: TEST_START_MS + ttl,
         reentrant: false,
+        ...(more.warnings === undefined ? {} : { warnings: more.warnings }),
       });
       const state = await account.get(`/v1/latch/${key}`);
       expect(state.body).toEqual({ locked: true, queue_depth: 0, ttl_remaining: ttl });
@@ -114,7 +115,9 @@ describe("POST /v1/latch/{key}/acquire", () => {
     granted("the longest timeout", { timeout: 900_000 }, 10_000),
     granted("the shortest timeout", { timeout: 1_000 }, 10_000),
     granted("integers in other notations", '{"ttl": 2e3, "timeout": 3000.0}', 2_000),
-    granted("unknown fields are ignored", { lease: "x", __proto__: 1 }, 10_000),
+    granted("unknown fields are ignored", { lease: "x", __proto__: 1 }, 10_000, {
+      warnings: ["Unknown field `lease`."],
+    }),
     granted("the caller's token becomes the lock's", { token: TOKEN }, 10_000, { token: TOKEN }),
     granted("a token in capitals stays as it was sent", { token: TOKEN.toUpperCase() }, 10_000, {
       token: TOKEN.toUpperCase(),

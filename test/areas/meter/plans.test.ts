@@ -20,6 +20,17 @@ afterAll(async () => {
   sink.stop();
 });
 
+test("the message of a 402 names the next refill of the plan", async () => {
+  const { send } = await begin();
+  const { next_at } = (await send("put", "m/plan", { amount: 5, every: "month" })).body;
+  const { error } = expectError(await send("post", "m/deduct", { amount: 1 }), "insufficient_balance");
+  expect(error.message).toContain(`The next refill of the plan is at ${next_at}. To refill now, use `);
+  const held = expectError(await send("post", "m/holds", { amount: 1 }), "insufficient_balance");
+  expect(held.error.message).toContain(`The next refill of the plan is at ${next_at}.`);
+  const none = expectError(await send("post", "other/deduct", { amount: 1 }), "insufficient_balance");
+  expect(none.error.message).toBe("The deduction is 1, but the balance is 0.");
+});
+
 /** Creates an account with the meter `m`. */
 async function begin() {
   const { key } = await server.account({ balance: 10_000 });

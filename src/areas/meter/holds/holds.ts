@@ -73,7 +73,7 @@ export class HoldService {
     const { balance, available } = this.meters.stateOf(meter, meterId, tx.now);
     const amount = at_most ? Math.min(requested, available) : requested;
     if (meter === undefined || amount < 1 || amount > available) {
-      const message = `The hold needs ${requested} credits, but only ${available} are available.`;
+      const message = `The hold needs ${requested} credits, but only ${available} are available.${this.meters.planAdvice(change)}`;
       throw insufficientBalance(message, balance, { meter_id: meterId, available });
     }
     if ((meter.extras?.holds.open ?? 0) >= HOLDS_OPEN_MAX) {

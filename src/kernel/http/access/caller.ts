@@ -41,6 +41,8 @@ export interface OperationSpec {
   readonly monitoring?: boolean;
   /** Whether the response holds a secret: only the same credential gets a stored response, and no cache may store it. */
   readonly secret?: boolean;
+  /** Whether the response is a signed document, to which no `warnings` are added. */
+  readonly exactResponse?: boolean;
   /** Whether success is a change in the caller's project. Operations on projects and keys note the change themselves. */
   readonly changesProject?: boolean;
   /** When the audit log gets an entry. */
@@ -141,6 +143,7 @@ export function operationOf(spec: OperationSpec): Operation {
     changesKeys: access === "keys:write",
     monitoring: false,
     secret: false,
+    exactResponse: false,
     changesProject: access.endsWith(":write"),
     audit: "no",
     idempotent: access !== "public",

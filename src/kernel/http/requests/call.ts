@@ -159,7 +159,8 @@ export class OpenCall implements Warnings {
 
   /** Adds warnings to the response, if it is a successful JSON object. */
   addWarnings(warnings: readonly string[]): void {
-    if (warnings.length > 0) this.warnings = [...(this.warnings ?? []), ...warnings].slice(0, WARNINGS_MAX);
+    if (warnings.length > 0 && !this.operation.exactResponse)
+      this.warnings = [...(this.warnings ?? []), ...warnings].slice(0, WARNINGS_MAX);
   }
 
   /** Renders and sends the result of a handler. */
