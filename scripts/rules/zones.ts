@@ -27,7 +27,13 @@ const CLIENT = "src/client/**";
 /** The console: it runs in browsers, in real time, and asks the server that it came from. */
 export const BROWSER = ["src/pages/dashboard/**"];
 /** What else of this tree runs there. */
-export const BROWSER_IMPORTS = [...BROWSER, "src/verify/**", "src/client/api.ts", "src/client/generated/**"];
+export const BROWSER_IMPORTS = [
+  ...BROWSER,
+  "src/verify/**",
+  "src/client/api.ts",
+  "src/client/generated/**",
+  "src/client/uuid.ts",
+];
 /** The packages that run there; no other part of `src/` needs those of the console's drawing. */
 export const BROWSER_PACKAGES = ["preact", "@preact/signals", "lucide"];
 

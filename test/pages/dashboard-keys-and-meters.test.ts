@@ -207,4 +207,38 @@ describe("holds and plans of a meter", () => {
     },
     TIMEOUT_MS,
   );
+
+  test(
+    "a refill whose response was lost is made once, also when it is sent again; the next form makes another",
+    async () => {
+      await server.operator.post("/v1/meter/lossy/refill", { amount: 1 });
+      const balance = async () => (await server.operator.get("/v1/meter/lossy/balance")).body["balance"];
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go("meters/lossy");
+      const dialog = page.locator("dialog");
+      const open = async () => {
+        await page.getByRole("button", { name: "Refill" }).first().click();
+        // The field is empty: digits are not added to an earlier number.
+        await page.keyboard.type("500");
+      };
+      await open();
+      await page.route("**/refill", async (route) => {
+        await route.fetch();
+        await route.abort();
+      });
+      await dialog.getByRole("button", { name: "Refill" }).click();
+      await dialog.getByText("The server did not respond").waitFor();
+      expect(await balance()).toBe(501);
+      await page.unroute("**/refill");
+      await dialog.getByRole("button", { name: "Refill" }).click();
+      await dialog.waitFor({ state: "detached" });
+      expect(await balance()).toBe(501);
+      await open();
+      await dialog.getByRole("button", { name: "Refill" }).click();
+      await dialog.waitFor({ state: "detached" });
+      expect(await balance()).toBe(1_001);
+    },
+    TIMEOUT_MS,
+  );
 });

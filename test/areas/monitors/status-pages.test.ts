@@ -76,7 +76,9 @@ describe("without a key", () => {
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
+      refresh: "60",
     });
+    expect((await look(`${slug}.json`)).headers.get("refresh")).toBeNull();
     expect(response.text).toContain("All systems operational");
   });
 

@@ -69,7 +69,7 @@ const CONFIG = {
       minItems: 1,
       maxItems: RECIPIENTS_MAX,
       uniqueItems: true,
-      errorMessage: `must be 1 to ${RECIPIENTS_MAX} e-mail addresses`,
+      errorMessage: `must be an array of 1 to ${RECIPIENTS_MAX} e-mail addresses`,
       description:
         "Recipients, for `email`: the e-mail address of the account. Channels of the operator can use any addresses.",
       examples: [],

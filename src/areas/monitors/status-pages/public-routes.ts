@@ -29,6 +29,9 @@ const SECURITY_HEADERS = {
 /** Half a minute is recent enough, and lets a shared cache serve a busy day of visitors. */
 const CACHED_HEADERS = { "cache-control": "public, max-age=30", ...SECURITY_HEADERS } as const;
 
+/** A page in an open tab stays current without a script. A `meta` element would do the same, but fails WCAG checks. */
+const REFRESH_HEADERS = { refresh: "60" } as const;
+
 const ERRORS = { errors: ["not_found", "rate_limit_exceeded"] } as const;
 const SUFFIX = ".json";
 
@@ -144,8 +147,9 @@ async function respond(
   text: Promise<TaggedText>,
   request: Request,
   type: string,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply<200 | 304, unknown>> {
-  return (await text).respond(request, { "content-type": type, ...CACHED_HEADERS });
+  return (await text).respond(request, { "content-type": type, ...CACHED_HEADERS, ...headers });
 }
 
 /** Responds with JSON if the last path segment ends with `.json`, else with HTML. */
@@ -158,7 +162,7 @@ async function respondWithPage(
   if (last.endsWith(SUFFIX))
     return respond(render(last.slice(0, -SUFFIX.length), "json"), request, JSON_TYPE);
   try {
-    return await respond(render(last, "html"), request, HTML);
+    return await respond(render(last, "html"), request, HTML, REFRESH_HEADERS);
   } catch (error) {
     const isMissing = error instanceof ApiError && error.code === "not_found";
     // Browsers get an error page; other clients get the usual error body.

@@ -1,4 +1,4 @@
-import type { TObject } from "@sinclair/typebox";
+import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
 import { invalidField } from "../../errors.ts";
 
 /** Another name of a field, and how its value is read; undefined if the value has another meaning. */
@@ -34,11 +34,47 @@ function durationMs(value: unknown): number | undefined {
   return amount === undefined ? undefined : Number(amount) * (UNIT_MS[unit] ?? 1);
 }
 
+/** Fields with a list of addresses, which accept a single address. */
+const ADDRESS_LISTS: readonly string[] = ["to"];
+
+type Reader = (body: object) => object;
+
 /**
- * Returns a function that renames the aliases in a body to the fields of a schema; null if the schema has no field with an
- * alias. The function throws ApiError `validation_error` if a body has both names with different values.
+ * Returns a function that renames the aliases in a body to the fields of a schema, and reads a single address as a list;
+ * null if no field of the schema has another form. The function throws ApiError `validation_error` if a body has both
+ * names of a field with different values.
  */
-export function aliasReader({ properties }: TObject): ((body: object) => object) | null {
+export function aliasReader(schema: TObject): Reader | null {
+  const readers = [renamer(schema), listReader(schema), ...membersOf(schema)].filter((one) => one !== null);
+  return readers.length === 0 ? null : (body) => readers.reduce((read, reader) => reader(read), body);
+}
+
+/** Readers of the objects in an object. */
+function membersOf({ properties }: TObject): Reader[] {
+  return Object.entries<TSchema>(properties).flatMap(([name, schema]) => {
+    const reader = schema[Kind] === "Object" ? aliasReader(schema as TObject) : null;
+    if (reader === null) return [];
+    return (body: object): object => {
+      const member = (body as Readonly<Record<string, unknown>>)[name];
+      const isObject = typeof member === "object" && member !== null && Object.hasOwn(body, name);
+      return isObject ? { ...body, [name]: reader(member) } : body;
+    };
+  });
+}
+
+function listReader({ properties }: TObject): Reader | null {
+  const lists = ADDRESS_LISTS.filter((name) => properties[name]?.[Kind] === "Array");
+  if (lists.length === 0) return null;
+  return (body) => {
+    const given = body as Readonly<Record<string, unknown>>;
+    const single = lists.filter((name) => typeof given[name] === "string" && Object.hasOwn(given, name));
+    return single.length === 0
+      ? body
+      : { ...body, ...Object.fromEntries(single.map((name) => [name, [given[name]]])) };
+  };
+}
+
+function renamer({ properties }: TObject): Reader | null {
   const aliases = [...ALIASES].filter(
     ([name, { field }]) => Object.hasOwn(properties, field) && !Object.hasOwn(properties, name),
   );

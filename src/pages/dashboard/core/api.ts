@@ -1,5 +1,6 @@
 import type { AnswerOf, InputOf as InputOfClient, OperationName, QueryOf } from "../../../client/api.ts";
 import { OPERATIONS } from "../../../client/generated/api.ts";
+import { randomUuid } from "../../../client/uuid.ts";
 import { filledPath } from "./paths.ts";
 
 /** Parameters of an operation: its path parameters, query and body. */
@@ -65,6 +66,22 @@ export function requestOf<N extends OperationName>(name: N, input: InputOf<N>): 
   return { method, path: parameters.length === 0 ? path : `${path}?${search}`, body };
 }
 
+/**
+ * Idempotency keys of changes without a response, by request: sending the same change again in its form has no second
+ * effect. Cleared when a form closes, since the next form means another change.
+ */
+const unansweredKeys = new Map<string, string>();
+
+/** Forgets the changes without a response. */
+export function forgetUnanswered(): void {
+  unansweredKeys.clear();
+}
+
+/** A proxy may have lost the response of the server. */
+function hasResponded(error: unknown): boolean {
+  return error instanceof Failure && error.status !== 0 && error.code !== UNKNOWN_CODE;
+}
+
 /** Calls an operation. @throws Failure */
 export async function call<N extends OperationName>(
   name: N,
@@ -73,13 +90,25 @@ export async function call<N extends OperationName>(
 ): Promise<AnswerOf<N>> {
   const { method, path, body } = requestOf(name, input);
   const json = body === undefined ? {} : { "Content-Type": "application/json" };
-  const response = await send(path, {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const change = method === "GET" ? null : `${method} ${path} ${sent.body ?? ""}`;
+  const key = change === null ? null : (unansweredKeys.get(change) ?? randomUuid());
+  const init = {
     method,
-    headers: { ...sessionHeaders(), ...json },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    headers: { ...sessionHeaders(), ...json, ...(key === null ? {} : { "Idempotency-Key": key }) },
+    ...sent,
     ...(signal === undefined ? {} : { signal }),
-  });
-  const text = await response.text();
+  };
+  if (change !== null && key !== null) unansweredKeys.set(change, key);
+  let text: string;
+  try {
+    const response = await send(path, init);
+    text = await response.text();
+    if (change !== null) unansweredKeys.delete(change);
+  } catch (error) {
+    if (change !== null && hasResponded(error)) unansweredKeys.delete(change);
+    throw error;
+  }
   return (text === "" ? undefined : JSON.parse(text)) as AnswerOf<N>;
 }
 
@@ -99,6 +128,9 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
   throw failure;
 }
 
+/** The code of a response that is not an error of this server, such as one of a proxy. */
+const UNKNOWN_CODE = "error";
+
 interface ErrorBody {
   readonly error?: { readonly code?: string; readonly message?: string; readonly request_id?: string };
 }
@@ -112,7 +144,7 @@ async function failureOf(response: Response): Promise<Failure> {
     // Not a response of this server: a proxy responded.
   }
   const {
-    code = "error",
+    code = UNKNOWN_CODE,
     message = `The server returned status ${response.status}.`,
     request_id,
   } = body.error ?? {};

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Failure } from "../core/api.ts";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Failure, forgetUnanswered } from "../core/api.ts";
 import { messageOf } from "../core/session.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./feedback.tsx";
@@ -63,6 +63,7 @@ export function Form(props: FormProps) {
   const { submit, kind = "primary", disabled = false, scope, onSubmit, onCancel, children } = props;
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
+  useEffect(() => forgetUnanswered, []);
   const send = async (form: HTMLFormElement): Promise<void> => {
     setBusy(true);
     setFailure(null);

@@ -54,7 +54,11 @@ export function TextField(props: TextProps) {
   return (
     <p class="field">
       <label for={id}>{label}</label>
-      {rows === undefined ? <input onInput={typed} {...shared} /> : <textarea onInput={typed} {...shared} />}
+      {rows === undefined ? (
+        <input onInput={typed} onFocus={selectNumber} {...shared} />
+      ) : (
+        <textarea onInput={typed} {...shared} />
+      )}
       {hint === undefined ? null : (
         <small id={`${id}-hint`} class="quiet">
           {hint}
@@ -62,6 +66,11 @@ export function TextField(props: TextProps) {
       )}
     </p>
   );
+}
+
+/** Selects a number in focus: typing replaces it, instead of adding digits before it. */
+function selectNumber({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void {
+  if (currentTarget.type === "number") currentTarget.select();
 }
 
 interface SelectProps extends FieldProps {

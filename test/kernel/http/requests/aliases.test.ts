@@ -41,3 +41,15 @@ test("a schema without such fields needs no reader, and one that declares the na
   expect(aliasReader(Type.Object({ name: Type.String() }))).toBeNull();
   expect(aliasReader(Type.Object({ period: Type.String(), name: Type.String() }))).toBeNull();
 });
+
+test("a single address is read as a list of one, also in a member", () => {
+  const to = Type.Array(Type.String());
+  const nested = aliasReader(Type.Object({ config: Type.Optional(Type.Object({ to })), names: to }));
+  expect(nested?.({ config: { to: "a@example.com" }, names: "x" })).toEqual({
+    config: { to: ["a@example.com"] },
+    names: "x",
+  });
+  expect(nested?.({ config: { to: ["a@example.com"] } })).toEqual({ config: { to: ["a@example.com"] } });
+  expect(nested?.({ config: null })).toEqual({ config: null });
+  expect(nested?.({ config: { to: 5 } })).toEqual({ config: { to: 5 } });
+});

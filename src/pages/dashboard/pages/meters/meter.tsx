@@ -139,8 +139,6 @@ function Ledger({ of: entries }: { of: readonly LedgerEntry[] }) {
   );
 }
 
-const FIRST_AMOUNT = "100";
-
 interface ChangeProps {
   readonly id: string;
   readonly action: Action;
@@ -150,7 +148,7 @@ interface ChangeProps {
 }
 
 function ChangeMeter({ id, action, balance, onDone, onClose }: ChangeProps) {
-  const [amount, setAmount] = useState(FIRST_AMOUNT);
+  const [amount, setAmount] = useState("");
   const value = Number(amount);
   const after = { refill: balance + value, deduct: balance - value, reset: value }[action];
   const submit = async (): Promise<void> => {
@@ -176,9 +174,12 @@ function ChangeMeter({ id, action, balance, onDone, onClose }: ChangeProps) {
           type="number"
           min={action === "reset" ? 0 : 1}
           required
-          value={FIRST_AMOUNT}
           onInput={setAmount}
-          hint={`The balance will be ${formatNumber(after)}.`}
+          hint={
+            amount === ""
+              ? `The balance is ${formatNumber(balance)}.`
+              : `The balance will be ${formatNumber(after)}.`
+          }
         />
       </Form>
     </Dialog>

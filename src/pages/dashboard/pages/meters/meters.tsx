@@ -107,7 +107,7 @@ function NewMeter({ onDone }: { onDone: () => void }) {
             required
             hint="Created if it does not exist."
           />
-          <TextField name="amount" label="Amount" type="number" min={1} value="1000" required />
+          <TextField name="amount" label="Amount" type="number" min={1} required />
         </div>
       </Form>
     </Dialog>
