@@ -37,6 +37,19 @@ import housekeeping from "./0035_housekeeping.sql" with { type: "text" };
 import holdCaptures from "./0036_hold_captures.sql" with { type: "text" };
 import endpointOrder from "./0037_endpoint_order.sql" with { type: "text" };
 import channelReminders from "./0038_channel_reminders.sql" with { type: "text" };
+import endpointOwners from "./0039_endpoint_owners.sql" with { type: "text" };
+import accountRemoval from "./0040_account_removal.sql" with { type: "text" };
+import portalLinks from "./0041_portal_links.sql" with { type: "text" };
+import eventTargets from "./0042_event_targets.sql" with { type: "text" };
+import statusSubscribers from "./0043_status_subscribers.sql" with { type: "text" };
+import incidentAnnounced from "./0044_incident_announced.sql" with { type: "text" };
+import notaryTree from "./0045_notary_tree.sql" with { type: "text" };
+import notaryRestores from "./0046_notary_restores.sql" with { type: "text" };
+import replicaPosition from "./0048_replica_position.sql" with { type: "text" };
+import managed from "./0049_managed.sql" with { type: "text" };
+import monitorLatency from "./0050_monitor_latency.sql" with { type: "text" };
+import incidentAlerts from "./0051_incident_alerts.sql" with { type: "text" };
+import relayBodiesLast from "./0052_relay_bodies_last.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -78,4 +91,17 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0036_hold_captures", sql: holdCaptures },
   { name: "0037_endpoint_order", sql: endpointOrder },
   { name: "0038_channel_reminders", sql: channelReminders },
+  { name: "0039_endpoint_owners", sql: endpointOwners },
+  { name: "0040_account_removal", sql: accountRemoval },
+  { name: "0041_portal_links", sql: portalLinks },
+  { name: "0042_event_targets", sql: eventTargets },
+  { name: "0043_status_subscribers", sql: statusSubscribers },
+  { name: "0044_incident_announced", sql: incidentAnnounced },
+  { name: "0045_notary_tree", sql: notaryTree },
+  { name: "0046_notary_restores", sql: notaryRestores },
+  { name: "0048_replica_position", sql: replicaPosition },
+  { name: "0049_managed", sql: managed },
+  { name: "0050_monitor_latency", sql: monitorLatency },
+  { name: "0051_incident_alerts", sql: incidentAlerts },
+  { name: "0052_relay_bodies_last", sql: relayBodiesLast },
 ];
