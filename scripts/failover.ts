@@ -1,0 +1,75 @@
+// Kills and pauses the leader of a cluster of two nodes under load, and looks whether anything was lost or doubled.
+//   scripts/failover                     20 kills, 5 pauses and 5 kills of the engine from source, with etcd
+//   scripts/failover --engine postgres   with a primary and two synchronous standbys
+//   scripts/failover --kills N           so many kills of the leader
+//   scripts/failover --pauses N          so many times SIGSTOP for longer than the lease, then SIGCONT
+//   scripts/failover --engine-kills N    so many kills of etcd's leader, or of PostgreSQL's primary (5)
+//   scripts/failover --lease-seconds N   (3)
+//   scripts/failover --binary            the executable dist/ninefold instead of the source
+import { parseArgs } from "node:util";
+import { missingFor } from "./failovers/engines.ts";
+import { isClean, runFailovers } from "./failovers/run.ts";
+import { Cleanup } from "./processes/cleanup.ts";
+import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
+
+const { values } = parseArgs({
+  options: {
+    engine: { type: "string", default: "etcd" },
+    kills: { type: "string", default: "20" },
+    pauses: { type: "string", default: "5" },
+    "engine-kills": { type: "string", default: "5" },
+    "lease-seconds": { type: "string", default: "3" },
+    binary: { type: "boolean", default: false },
+  },
+});
+
+function count(name: "kills" | "pauses" | "engine-kills" | "lease-seconds"): number {
+  const number = Number(values[name]);
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new Error(`--${name} must be a number, not "${values[name]}"`);
+  return number;
+}
+
+function quantiles(times: readonly number[]): string {
+  const sorted = [...times].sort((a, b) => a - b);
+  const at = (part: number) =>
+    Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
+}
+
+const cleanup = new Cleanup();
+try {
+  const { engine } = values;
+  if (engine !== "etcd" && engine !== "postgres")
+    throw new Error(`--engine must be etcd or postgres, not "${engine}"`);
+  const missing = missingFor(engine);
+  if (missing !== null) throw new Error(missing);
+  const result = await runFailovers(
+    {
+      command: values.binary ? BINARY_COMMAND : SOURCE_COMMAND,
+      engine,
+      leaseSeconds: count("lease-seconds"),
+      kills: count("kills"),
+      pauses: count("pauses"),
+      engineKills: count("engine-kills"),
+      report: (text) => console.log(text),
+    },
+    cleanup,
+  );
+  const { acknowledged, reads, locks, lost, doubled, staleReads, fencing, times } = result;
+  for (const problem of result.problems) console.log(`  ${problem}`);
+  console.log(`${acknowledged} changes acknowledged, ${reads} reads, ${locks} locks`);
+  console.log(
+    `${lost} lost, ${doubled} doubled, ${staleReads} stale reads, ${fencing} fencing tokens out of order`,
+  );
+  for (const [kind, ms] of Object.entries(times))
+    if (ms.length > 0) console.log(`${ms.length} × ${kind}: ${quantiles(ms)}`);
+  process.exitCode = isClean(result) ? 0 : 1;
+} catch (error) {
+  if (!cleanup.interrupted)
+    console.error(`scripts/failover: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+} finally {
+  await cleanup.run();
+}
+process.exit();

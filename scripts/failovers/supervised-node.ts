@@ -1,0 +1,143 @@
+import { join } from "node:path";
+import type { Cleanup } from "../processes/cleanup.ts";
+import { type Command, spawnServer } from "../processes/server-process.ts";
+
+/** Pause of the supervisor before it starts a server again. */
+const RESTART_MS = 100;
+const READY_PAUSE_MS = 20;
+const PROBE_MS_MAX = 1_000;
+/** How a server ends that another one has replaced as the leader. */
+const EXIT_FOLLOW = 75;
+
+/** How the nodes of a cluster are started. */
+export interface NodeLaunch {
+  readonly command: Command;
+  readonly folder: string;
+  readonly commitLog: string;
+  readonly leaseSeconds: number;
+  readonly masterKey: string;
+  readonly configPath: string;
+}
+
+/** A node of a cluster with its supervisor, which starts it again whenever it ends. */
+export class SupervisedNode {
+  readonly url: string;
+  /** The operator's key, if a start of this node made it. */
+  key: string | null = null;
+  /** Ends that nobody asked for. */
+  readonly failures: string[] = [];
+  private child: ReturnType<typeof spawnServer> | null = null;
+  private isOver = false;
+  private isKilled = false;
+
+  constructor(
+    readonly name: string,
+    port: number,
+    private readonly launch: NodeLaunch,
+    cleanup: Cleanup,
+  ) {
+    this.url = `http://127.0.0.1:${port}`;
+    this.start(port);
+    cleanup.add(async () => {
+      this.isOver = true;
+      await this.kill();
+    });
+  }
+
+  /** Whether it leads and serves. */
+  async isLeading(): Promise<boolean> {
+    return (await this.probe())?.status === 200;
+  }
+
+  /** Whether it follows, and has a copy of the database that is at the end of the log. */
+  async isFollowing(): Promise<boolean> {
+    const response = await this.probe();
+    if (response?.status !== 503) return false;
+    const { role, lag, seq } = (await response.json().catch(() => ({}))) as {
+      role?: string;
+      lag?: number;
+      seq?: number;
+    };
+    return role === "follower" && lag === 0 && seq !== undefined && seq > 0;
+  }
+
+  /** Ends the process like a crash. */
+  async kill(): Promise<void> {
+    this.isKilled = true;
+    const process = this.child?.process;
+    process?.kill("SIGKILL");
+    await process?.exited;
+  }
+
+  pause(): void {
+    this.child?.process.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.child?.process.kill("SIGCONT");
+  }
+
+  private probe(): Promise<Response | null> {
+    return fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(PROBE_MS_MAX) }).catch(() => null);
+  }
+
+  private start(port: number): void {
+    const { command, folder, commitLog, leaseSeconds, masterKey, configPath } = this.launch;
+    const cluster = ["--commit-log", commitLog, "--cell", "main", "--advertise", this.url];
+    const child = spawnServer({
+      command,
+      args: [
+        ...[
+          "--port",
+          String(port),
+          "--data",
+          join(folder, this.name),
+          "--config",
+          configPath,
+          "--log-level",
+          "warn",
+        ],
+        ...[...cluster, "--lease-seconds", String(leaseSeconds)],
+      ],
+      environment: { NINEFOLD_MASTER_KEY: masterKey },
+    });
+    this.child = child;
+    this.isKilled = false;
+    this.readKey(child).catch(() => undefined);
+    void child.process.exited.then(async (code) => {
+      if (!this.isKilled && code !== EXIT_FOLLOW)
+        this.failures.push(`${this.name} ended with ${code}: ${child.log()}`);
+      await Bun.sleep(RESTART_MS);
+      if (!this.isOver) this.start(port);
+    });
+  }
+
+  private async readKey(child: ReturnType<typeof spawnServer>): Promise<void> {
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of child.process.stdout) {
+      text += decoder.decode(chunk, { stream: true });
+      const { api_key } = text.endsWith("\n") ? (JSON.parse(text) as { api_key?: string }) : {};
+      if (api_key !== undefined) this.key = api_key;
+    }
+  }
+}
+
+/**
+ * The node that leads; `withFollower`: when another node could take over. @throws Error if there is none within this time.
+ */
+export async function leaderOf(
+  nodes: readonly SupervisedNode[],
+  withinMs: number,
+  withFollower = false,
+): Promise<SupervisedNode> {
+  const until = performance.now() + withinMs;
+  while (performance.now() < until) {
+    const leading = await Promise.all(nodes.map((node) => node.isLeading()));
+    const following = withFollower ? await Promise.all(nodes.map((node) => node.isFollowing())) : [true];
+    const leader = nodes[leading.indexOf(true)];
+    if (leader !== undefined && following.includes(true)) return leader;
+    await Bun.sleep(READY_PAUSE_MS);
+  }
+  throw new Error(`no node leads: ${nodes.flatMap(({ failures }) => failures).join("\n")}`);
+}

@@ -1,0 +1,92 @@
+import type { Cancel } from "../kernel/time/clock.ts";
+
+/** The place of an entry in the log, the term of the leader that wrote it, and its encoded parts. */
+export interface LoggedEntry {
+  readonly seq: number;
+  readonly epoch: number;
+  /** At least one, in order, each at most {@link PART_BYTES_MAX} long. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/** A node as it takes part in a cluster. */
+export interface ClusterNode {
+  /** Identifies its data folder. */
+  readonly id: string;
+  /** Where clients and other nodes reach it; null if it did not say. */
+  readonly advertise: string | null;
+}
+
+/** The node that holds the lease. */
+export interface Leader extends ClusterNode {
+  readonly epoch: number;
+}
+
+/** How far a node's file is. */
+export interface NodeReport extends ClusterNode {
+  /** Everything up to here is on its disk. */
+  readonly synced: number;
+  readonly applied: number;
+  /** Migrations that its program knows. */
+  readonly schema: number;
+  /** Its wall clock, epoch milliseconds. */
+  readonly at: number;
+}
+
+/** What the log has: every sequence number from `first` through `last`. */
+export interface LogRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Another leader has written this place of the log, so this process leads no more. */
+export class PlaceTaken extends Error {}
+
+/** The entries before some place have been deleted from the log. */
+export class LogTrimmed extends Error {}
+
+/** The engine did not confirm a call. It may have had its effect. */
+export class EngineUnavailable extends Error {}
+
+/** Longest wait for a call to one address of the engine: then the next address is tried. */
+export const CALL_MS_MAX = 500;
+
+/**
+ * A durable, replicated log in an existing engine, and a lease. Every result is linearizable: nothing is read from a
+ * server of the engine that may be behind. Each call may throw {@link EngineUnavailable}.
+ *
+ * The next place of the log is the fence: whoever appends there knows that nobody else did. The lease only decides who
+ * tries.
+ */
+export interface CommitLog {
+  /** Checks that the engine can be used, and creates what it needs. @throws StartupError with the reason if it cannot. */
+  prepare(): Promise<void>;
+  /**
+   * Takes the lease if it is free, expired, or this node's own. Returns a higher epoch than all before, at least `epochMin`;
+   * null without the lease.
+   */
+  tryLead(node: ClusterNode, ttlMs: number, epochMin: number): Promise<number | null>;
+  /** Renews the lease of an epoch, also an expired one that nobody took. False: another epoch has begun. */
+  renew(node: ClusterNode, epoch: number, ttlMs: number): Promise<boolean>;
+  /** Gives the lease of an epoch up. */
+  release(node: ClusterNode, epoch: number): Promise<void>;
+  /** The node with the lease; null if nobody has it. */
+  leader(): Promise<Leader | null>;
+  /** Appends at exactly this place, if it is empty. Safe to repeat. @throws PlaceTaken */
+  append(entry: LoggedEntry): Promise<void>;
+  /** At most `max` entries from a place on, without gaps. Empty at the end of the log. @throws LogTrimmed */
+  read(from: number, max: number): Promise<LoggedEntry[]>;
+  /** Null: the log is empty. */
+  range(): Promise<LogRange | null>;
+  /** Calls `wake` when entries may have been appended. It may be called too often. */
+  watch(from: number, wake: () => void): Cancel;
+  /** Deletes the entries through this place. */
+  trim(through: number): Promise<void>;
+  report(node: NodeReport): Promise<void>;
+  nodes(): Promise<NodeReport[]>;
+  /** Asks the leader of an epoch to let another node lead. */
+  askToHandOver(epoch: number): Promise<void>;
+  isAskedToHandOver(epoch: number): Promise<boolean>;
+  /** Deletes the whole log and the lease, for a new log that begins from a file. */
+  reset(): Promise<void>;
+  close(): void;
+}

@@ -1,0 +1,314 @@
+import { SQL } from "bun";
+import { errorText, StartupError } from "../../kernel/errors.ts";
+import { type Cancel, realTimeout } from "../../kernel/time/clock.ts";
+import {
+  CALL_MS_MAX,
+  type ClusterNode,
+  type CommitLog,
+  EngineUnavailable,
+  type Leader,
+  type LoggedEntry,
+  type LogRange,
+  LogTrimmed,
+  type NodeReport,
+  PlaceTaken,
+} from "../commit-log.ts";
+
+/** How often a follower looks for new entries. */
+const WATCH_MS = 50;
+/**
+ * Longest wait for an append: PostgreSQL confirms it when its standbys have it. Repeating it earlier would only wait for
+ * the first attempt.
+ */
+const APPEND_MS_MAX = 2_000;
+/** One for entries, one for the lease, which must not wait behind them. */
+const CONNECTIONS = 2;
+/** `server_version_num` of PostgreSQL 13. */
+const VERSION_MIN = 130_000;
+/** Values of `synchronous_commit` with which a commit waits for the standbys' disks. */
+const DURABLE = ["on", "remote_apply"];
+
+/** Where PostgreSQL is. */
+export interface PostgresAddress {
+  /** Connection URLs of all servers, of which one is the primary. */
+  readonly urls: readonly string[];
+  /** Whether the service replicates below SQL, so that nothing can be checked. */
+  readonly isTrusted: boolean;
+}
+
+interface EntryRow {
+  readonly seq: string;
+  readonly epoch: string;
+  readonly data: Uint8Array;
+}
+
+/** Two nodes that start concurrently would both create the tables, and one of them would fail. */
+const TABLES_LOCK = 7_391_046_521;
+const TABLES = `
+  SELECT pg_advisory_xact_lock(${TABLES_LOCK});
+  CREATE TABLE IF NOT EXISTS nf_log (
+    cell text, seq bigint, epoch bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (cell, seq));
+  CREATE TABLE IF NOT EXISTS nf_lease (
+    cell text PRIMARY KEY, epoch bigint NOT NULL, node text NOT NULL, expires timestamptz NOT NULL,
+    asked bigint NOT NULL DEFAULT 0);
+  CREATE TABLE IF NOT EXISTS nf_node (
+    cell text, node text, report text NOT NULL, PRIMARY KEY (cell, node));`;
+
+/** A commit log in PostgreSQL with synchronous standbys. The lease follows the server's clock. */
+export class PostgresLog implements CommitLog {
+  /** Connections to the primary; rejected if none was found. */
+  private pool: Promise<SQL> | null = null;
+  private current = 0;
+
+  constructor(
+    private readonly address: PostgresAddress,
+    private readonly cell: string,
+  ) {}
+
+  async prepare(): Promise<void> {
+    try {
+      await this.run(async (sql) => {
+        const [row] = (await sql`
+          SELECT current_setting('server_version_num')::int AS version,
+            current_setting('synchronous_commit') AS commit,
+            current_setting('synchronous_standby_names') AS standbys`) as [
+          { version: number; commit: string; standbys: string },
+        ];
+        if (row.version < VERSION_MIN) throw new StartupError("PostgreSQL 13 or later is required.");
+        if (!this.address.isTrusted && (!DURABLE.includes(row.commit) || row.standbys === ""))
+          throw new StartupError(
+            "PostgreSQL does not replicate synchronously, so a failover could lose changes: set synchronous_standby_names, " +
+              "and synchronous_commit to on. For a service that replicates by other means: --commit-log-trusted.",
+          );
+        await sql.unsafe(TABLES);
+      }, APPEND_MS_MAX);
+    } catch (error) {
+      if (error instanceof StartupError) throw error;
+      throw new StartupError(`The commit log cannot be reached: ${errorText(error)}. Check --commit-log.`);
+    }
+  }
+
+  tryLead(node: ClusterNode, ttlMs: number, epochMin: number): Promise<number | null> {
+    return this.run(async (sql) => {
+      const rows = (await sql`
+        INSERT INTO nf_lease AS held (cell, epoch, node, expires)
+        VALUES (${this.cell}, ${epochMin}, ${nameOf(node)}, clock_timestamp() + ${ttlMs} * interval '1 millisecond')
+        ON CONFLICT (cell) DO UPDATE
+          SET epoch = greatest(held.epoch + 1, excluded.epoch), node = excluded.node, expires = excluded.expires
+          WHERE held.expires < clock_timestamp() OR held.node::json->>'id' = ${node.id}
+        RETURNING epoch`) as { epoch: string }[];
+      const [row] = rows;
+      return row === undefined ? null : Number(row.epoch);
+    }, APPEND_MS_MAX);
+  }
+
+  renew(node: ClusterNode, epoch: number, ttlMs: number): Promise<boolean> {
+    return this.run(async (sql) => {
+      const rows = (await sql`
+        UPDATE nf_lease SET expires = clock_timestamp() + ${ttlMs} * interval '1 millisecond', node = ${nameOf(node)}
+        WHERE cell = ${this.cell} AND epoch = ${epoch} RETURNING 1`) as unknown[];
+      return rows.length > 0;
+    }, APPEND_MS_MAX);
+  }
+
+  async release(_node: ClusterNode, epoch: number): Promise<void> {
+    await this.run(
+      (sql) => sql`UPDATE nf_lease SET expires = '-infinity' WHERE cell = ${this.cell} AND epoch = ${epoch}`,
+      APPEND_MS_MAX,
+    );
+  }
+
+  leader(): Promise<Leader | null> {
+    return this.run(async (sql) => {
+      const rows = (await sql`
+        SELECT epoch, node FROM nf_lease WHERE cell = ${this.cell} AND expires > clock_timestamp()`) as {
+        epoch: string;
+        node: string;
+      }[];
+      const [row] = rows;
+      return row === undefined
+        ? null
+        : { ...(JSON.parse(row.node) as ClusterNode), epoch: Number(row.epoch) };
+    });
+  }
+
+  async append({ seq, epoch, parts }: LoggedEntry): Promise<void> {
+    await this.run(async (sql) => {
+      const data = framed(parts);
+      // An entry that is ours is written again: the wait of the first attempt for the standbys may have been cancelled, and
+      // this commit waits for everything before it.
+      const written = (await sql`
+        INSERT INTO nf_log AS there (cell, seq, epoch, data) VALUES (${this.cell}, ${seq}, ${epoch}, ${data})
+        ON CONFLICT (cell, seq) DO UPDATE SET epoch = there.epoch WHERE there.epoch = excluded.epoch RETURNING 1`) as unknown[];
+      if (written.length === 0) throw new PlaceTaken(`another leader has written entry ${seq}`);
+    }, APPEND_MS_MAX);
+  }
+
+  async read(from: number, max: number): Promise<LoggedEntry[]> {
+    const rows = await this.run(
+      async (sql) =>
+        (await sql`
+          SELECT seq, epoch, data FROM nf_log WHERE cell = ${this.cell} AND seq >= ${from} ORDER BY seq LIMIT ${max}`) as EntryRow[],
+      APPEND_MS_MAX,
+    );
+    return rows.map(({ seq, epoch, data }, index) => {
+      if (Number(seq) !== from + index) throw new LogTrimmed(`the log begins at entry ${seq}`);
+      return { seq: Number(seq), epoch: Number(epoch), parts: unframed(data) };
+    });
+  }
+
+  range(): Promise<LogRange | null> {
+    return this.run(async (sql) => {
+      const [row] = (await sql`
+        SELECT min(seq) AS first, max(seq) AS last FROM nf_log WHERE cell = ${this.cell}`) as {
+        first: string | null;
+        last: string | null;
+      }[];
+      return row === undefined || row.first === null
+        ? null
+        : { first: Number(row.first), last: Number(row.last) };
+    });
+  }
+
+  watch(_from: number, wake: () => void): Cancel {
+    let cancel = realTimeout(WATCH_MS, function look() {
+      wake();
+      cancel = realTimeout(WATCH_MS, look);
+    });
+    return () => cancel();
+  }
+
+  async trim(through: number): Promise<void> {
+    await this.run(
+      (sql) => sql`DELETE FROM nf_log WHERE cell = ${this.cell} AND seq <= ${through}`,
+      APPEND_MS_MAX,
+    );
+  }
+
+  async report(node: NodeReport): Promise<void> {
+    await this.run(
+      (sql) => sql`
+        INSERT INTO nf_node (cell, node, report) VALUES (${this.cell}, ${node.id}, ${JSON.stringify(node)})
+        ON CONFLICT (cell, node) DO UPDATE SET report = excluded.report`,
+      APPEND_MS_MAX,
+    );
+  }
+
+  nodes(): Promise<NodeReport[]> {
+    return this.run(async (sql) => {
+      const rows = (await sql`SELECT report FROM nf_node WHERE cell = ${this.cell}`) as { report: string }[];
+      return rows.map(({ report }) => JSON.parse(report) as NodeReport);
+    });
+  }
+
+  async askToHandOver(epoch: number): Promise<void> {
+    await this.run(
+      (sql) => sql`UPDATE nf_lease SET asked = ${epoch} WHERE cell = ${this.cell} AND epoch = ${epoch}`,
+      APPEND_MS_MAX,
+    );
+  }
+
+  isAskedToHandOver(epoch: number): Promise<boolean> {
+    return this.run(async (sql) => {
+      const rows = (await sql`
+        SELECT 1 FROM nf_lease WHERE cell = ${this.cell} AND epoch = ${epoch} AND asked = ${epoch}`) as unknown[];
+      return rows.length > 0;
+    });
+  }
+
+  async reset(): Promise<void> {
+    await this.run(
+      (sql) =>
+        sql.begin(async (tx) => {
+          await tx`DELETE FROM nf_log WHERE cell = ${this.cell}`;
+          await tx`DELETE FROM nf_node WHERE cell = ${this.cell}`;
+          await tx`UPDATE nf_lease SET expires = '-infinity' WHERE cell = ${this.cell}`;
+        }),
+      APPEND_MS_MAX,
+    );
+  }
+
+  close(): void {
+    this.disconnect();
+  }
+
+  /** Runs statements on the primary. After a failure the next call looks for it again, beginning with the next address. */
+  private async run<T>(work: (sql: SQL) => PromiseLike<T>, msMax = CALL_MS_MAX): Promise<T> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const cancel = realTimeout(msMax, () => reject(new Error(`no response within ${msMax} ms`)));
+    const pool = this.pool ?? this.findPrimary();
+    this.pool = pool;
+    try {
+      return await Promise.race([pool.then(work), late]);
+    } catch (error) {
+      if (error instanceof PlaceTaken || error instanceof StartupError) throw error;
+      // Calls that failed together begin again once.
+      if (this.pool === pool) {
+        this.disconnect();
+        this.current += 1;
+      }
+      throw new EngineUnavailable(`PostgreSQL: ${errorText(error)}`);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Connects to the first address that takes changes. */
+  private async findPrimary(): Promise<SQL> {
+    const { urls } = this.address;
+    let failure: unknown = null;
+    for (let tried = 0; tried < urls.length; tried += 1) {
+      const sql = new SQL(urls[this.current % urls.length] ?? "", {
+        max: CONNECTIONS,
+        connectionTimeout: CALL_MS_MAX / 1000,
+        // A statement that waits for the same entry of a lost connection ends, and frees its own.
+        connection: { application_name: "ninefold", statement_timeout: APPEND_MS_MAX },
+      });
+      try {
+        const [row] = (await sql`SELECT pg_is_in_recovery() AS standby`) as { standby: boolean }[];
+        if (row?.standby === false) return sql;
+        failure = new Error("this server is a standby");
+      } catch (error) {
+        failure = error;
+      }
+      closePool(sql);
+      this.current += 1;
+    }
+    throw failure;
+  }
+
+  private disconnect(): void {
+    this.pool?.then(closePool, () => undefined);
+    this.pool = null;
+  }
+}
+
+function closePool(sql: SQL): void {
+  sql.close({ timeout: 0 }).catch(() => undefined);
+}
+
+function nameOf({ id, advertise }: ClusterNode): string {
+  return JSON.stringify({ id, advertise });
+}
+
+/** Parts in one value, each behind its length. */
+function framed(parts: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(
+    parts.flatMap((part) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(part.length);
+      return [length, part];
+    }),
+  );
+}
+
+function unframed(data: Uint8Array): Uint8Array[] {
+  const bytes = Buffer.from(data);
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = bytes.readUInt32BE(at);
+    parts.push(bytes.subarray(at + 4, at + 4 + length));
+    at += 4 + length;
+  }
+  return parts;
+}

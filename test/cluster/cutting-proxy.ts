@@ -1,0 +1,63 @@
+/** What a proxy does with the bytes of the next exchange. */
+type Cut = "request" | "response" | null;
+
+/** Passes bytes on to a port of this machine, and can cut a connection in the middle of a call. */
+export class CuttingProxy {
+  private cut: Cut = null;
+  private readonly listener: Bun.TCPSocketListener<{ other: Promise<Bun.Socket> }>;
+
+  constructor(private readonly target: number) {
+    this.listener = Bun.listen<{ other: Promise<Bun.Socket> }>({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: (client) => {
+          client.data = { other: this.connect(client) };
+        },
+        data: async (client, bytes) => {
+          const copy = Buffer.from(bytes);
+          const other = await client.data.other;
+          if (this.isCut("request", client)) other.end();
+          else other.write(copy);
+        },
+        close: async (client) => {
+          (await client.data.other).end();
+        },
+      },
+    });
+  }
+
+  get port(): number {
+    return this.listener.port;
+  }
+
+  /** Loses the next request before it arrives, or its response. */
+  cutNext(cut: "request" | "response"): void {
+    this.cut = cut;
+  }
+
+  stop(): void {
+    this.listener.stop(true);
+  }
+
+  private connect(client: Bun.Socket<{ other: Promise<Bun.Socket> }>): Promise<Bun.Socket> {
+    return Bun.connect({
+      hostname: "127.0.0.1",
+      port: this.target,
+      socket: {
+        data: (other, bytes) => {
+          if (this.isCut("response", client)) other.end();
+          else client.write(bytes);
+        },
+        close: () => void client.end(),
+      },
+    });
+  }
+
+  private isCut(what: Cut, client: Bun.Socket<{ other: Promise<Bun.Socket> }>): boolean {
+    if (this.cut !== what) return false;
+    this.cut = null;
+    client.terminate();
+    return true;
+  }
+}

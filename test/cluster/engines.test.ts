@@ -1,0 +1,436 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { type Engine, missingFor, startEngine, startPostgres } from "../../scripts/failovers/engines.ts";
+import { Cleanup } from "../../scripts/processes/cleanup.ts";
+import { openCommitLog } from "../../src/cluster/cluster.ts";
+import {
+  type ClusterNode,
+  type CommitLog,
+  EngineUnavailable,
+  type LoggedEntry,
+  LogTrimmed,
+  PlaceTaken,
+} from "../../src/cluster/commit-log.ts";
+import { StartupError } from "../../src/kernel/errors.ts";
+import { CuttingProxy } from "./cutting-proxy.ts";
+
+const A: ClusterNode = { id: "node-a", advertise: "http://127.0.0.1:1" };
+const B: ClusterNode = { id: "node-b", advertise: null };
+/** Long enough that no test sees its end. */
+const LONG_MS = 600_000;
+/** Short, but not shorter than what etcd grants: twice the time of an election. */
+const SHORT_MS = 2_000;
+const POLL_MS = 50;
+const START_MS_MAX = 120_000;
+const MIB = 1024 * 1024;
+
+const cleanup = new Cleanup();
+afterAll(() => cleanup.run());
+
+let cells = 0;
+const open: CommitLog[] = [];
+afterEach(() => {
+  for (const log of open.splice(0)) log.close();
+});
+
+function nextCell(): string {
+  cells += 1;
+  return `cell-${cells}`;
+}
+
+function openLog(url: string, cell: string, isTrusted = false): CommitLog {
+  const log = openCommitLog({ url, cell, leaseMs: LONG_MS, advertise: null, isTrusted });
+  open.push(log);
+  return log;
+}
+
+/** Repeats a call that the engine did not confirm: on a busy machine any of them may take too long. */
+async function confirmed<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+}
+
+/** A log whose calls are repeated until the engine confirms them. */
+function patient(log: CommitLog): CommitLog {
+  return {
+    prepare: () => log.prepare(),
+    tryLead: (...given) => confirmed(() => log.tryLead(...given)),
+    renew: (...given) => confirmed(() => log.renew(...given)),
+    release: (...given) => confirmed(() => log.release(...given)),
+    leader: () => confirmed(() => log.leader()),
+    append: (entry) => confirmed(() => log.append(entry)),
+    read: (...given) => confirmed(() => log.read(...given)),
+    range: () => confirmed(() => log.range()),
+    watch: (...given) => log.watch(...given),
+    trim: (through) => confirmed(() => log.trim(through)),
+    report: (node) => confirmed(() => log.report(node)),
+    nodes: () => confirmed(() => log.nodes()),
+    askToHandOver: (epoch) => confirmed(() => log.askToHandOver(epoch)),
+    isAskedToHandOver: (epoch) => confirmed(() => log.isAskedToHandOver(epoch)),
+    reset: () => confirmed(() => log.reset()),
+    close: () => log.close(),
+  };
+}
+
+function entry(seq: number, epoch: number, text = `${seq} of ${epoch}`): LoggedEntry {
+  return { seq, epoch, parts: [Buffer.from(text)] };
+}
+
+/** Entries as plain values. */
+function plain(entries: readonly LoggedEntry[]): unknown[] {
+  return entries.map(({ seq, epoch, parts }) => ({
+    seq,
+    epoch,
+    parts: parts.map((part) => Buffer.from(part).toString()),
+  }));
+}
+
+async function appendAll(log: CommitLog, through: number, epoch: number): Promise<void> {
+  for (let seq = 1; seq <= through; seq += 1) await log.append(entry(seq, epoch));
+}
+
+describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
+  let running: Engine;
+
+  beforeAll(async () => {
+    expect(missingFor(engine)).toBeNull();
+    running = await startEngine(cleanup, engine);
+  }, START_MS_MAX);
+
+  /** Two nodes of a new cell. */
+  async function nodes(): Promise<[CommitLog, CommitLog]> {
+    const cell = nextCell();
+    const [a, b] = [patient(openLog(running.url, cell)), patient(openLog(running.url, cell))];
+    // Nodes may start concurrently.
+    await Promise.all([a.prepare(), b.prepare()]);
+    return [a, b];
+  }
+
+  /** The engine's URL with another port for the node that orders. */
+  function urlThrough(port: number, leaderPort: number): string {
+    const { protocol, username, pathname } = new URL(running.url.replace(/,[^/]*/, ""));
+    expect(running.url).toContain(`:${leaderPort}`);
+    return `${protocol}//${username === "" ? "" : `${username}@`}127.0.0.1:${port}${pathname}`;
+  }
+
+  async function portOfLeader(): Promise<number> {
+    const index = running.nodes.indexOf(await running.leader());
+    return Number(running.url.match(/:(\d+)/g)?.[index]?.slice(1));
+  }
+
+  test("gives the lease to one node", async () => {
+    const [a, b] = await nodes();
+    expect(await a.leader()).toBeNull();
+    const epoch = await a.tryLead(A, LONG_MS, 1);
+    expect(epoch).toBeGreaterThanOrEqual(1);
+    expect(await b.tryLead(B, LONG_MS, 1)).toBeNull();
+    expect(await b.leader()).toEqual({ ...A, epoch: epoch as number });
+    expect(await a.renew(A, epoch as number, LONG_MS)).toBeTrue();
+    expect(await b.tryLead(B, LONG_MS, 1)).toBeNull();
+  });
+
+  test("gives it to the same node again, with a higher epoch", async () => {
+    const [a, b] = await nodes();
+    const first = (await a.tryLead(A, LONG_MS, 1)) as number;
+    // The process was restarted: another one, on the same folder.
+    const second = (await b.tryLead(A, LONG_MS, 1)) as number;
+    expect(second).toBeGreaterThan(first);
+    expect(await a.renew(A, first, LONG_MS)).toBeFalse();
+    expect(await b.renew(A, second, LONG_MS)).toBeTrue();
+    expect(await a.leader()).toEqual({ ...A, epoch: second });
+  });
+
+  test("begins epochs at the one that is required", async () => {
+    const [a] = await nodes();
+    expect(await a.tryLead(A, LONG_MS, 70)).toBeGreaterThanOrEqual(70);
+    const next = (await a.tryLead(A, LONG_MS, 5)) as number;
+    expect(next).toBeGreaterThan(70);
+    expect(await a.tryLead(A, LONG_MS, next + 100)).toBeGreaterThanOrEqual(next + 100);
+  });
+
+  test("frees the lease when it is released, and keeps it from the one who released it", async () => {
+    const [a, b] = await nodes();
+    const first = (await a.tryLead(A, LONG_MS, 1)) as number;
+    await b.release(B, first + 1);
+    expect(await b.tryLead(B, LONG_MS, 1)).toBeNull();
+    await a.release(A, first);
+    expect(await b.leader()).toBeNull();
+    const second = (await b.tryLead(B, LONG_MS, 1)) as number;
+    expect(second).toBeGreaterThan(first);
+    expect(await a.renew(A, first, LONG_MS)).toBeFalse();
+    await a.release(A, first);
+    expect((await a.leader())?.epoch).toBe(second);
+  });
+
+  test("lets an expired lease be renewed, and be taken", async () => {
+    const [a, b] = await nodes();
+    const begun = performance.now();
+    const first = (await a.tryLead(A, SHORT_MS, 1)) as number;
+    while ((await b.leader()) !== null) await Bun.sleep(POLL_MS);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(SHORT_MS);
+    expect(await a.renew(A, first, SHORT_MS)).toBeTrue();
+    expect((await b.leader())?.epoch).toBe(first);
+    let second: number | null = null;
+    while (second === null) {
+      await Bun.sleep(POLL_MS);
+      second = await b.tryLead(B, LONG_MS, 1);
+    }
+    expect(second).toBeGreaterThan(first);
+    expect(await a.renew(A, first, SHORT_MS)).toBeFalse();
+  });
+
+  test("appends in order, and gives back what was appended", async () => {
+    const [a, b] = await nodes();
+    expect(await a.range()).toBeNull();
+    expect(await a.read(1, 10)).toEqual([]);
+    await appendAll(a, 5, 3);
+    expect(await b.range()).toEqual({ first: 1, last: 5 });
+    expect(plain(await b.read(2, 2))).toEqual(plain([entry(2, 3), entry(3, 3)]));
+    expect(plain(await b.read(5, 10))).toEqual(plain([entry(5, 3)]));
+    expect(await b.read(6, 10)).toEqual([]);
+  });
+
+  test("appends an entry once, however often it is sent", async () => {
+    const [a, b] = await nodes();
+    await a.append(entry(1, 3));
+    await a.append(entry(1, 3));
+    expect(plain(await b.read(1, 10))).toEqual(plain([entry(1, 3)]));
+  });
+
+  test("rejects an entry whose place another epoch has", async () => {
+    const [a, b] = await nodes();
+    await a.append(entry(1, 3));
+    await expect(b.append(entry(1, 4))).rejects.toBeInstanceOf(PlaceTaken);
+    await expect(b.append(entry(1, 2))).rejects.toBeInstanceOf(PlaceTaken);
+    expect(plain(await b.read(1, 10))).toEqual(plain([entry(1, 3)]));
+  });
+
+  test("lets exactly one of two that append at a place succeed", async () => {
+    const [a, b] = await nodes();
+    for (let seq = 1; seq <= 20; seq += 1) {
+      const results = await Promise.allSettled([a.append(entry(seq, 1)), b.append(entry(seq, 2))]);
+      const winners = results.flatMap(({ status }, index) => (status === "fulfilled" ? [index + 1] : []));
+      expect(winners).toHaveLength(1);
+      expect(plain(await a.read(seq, 1))).toEqual(plain([entry(seq, winners[0] as number)]));
+    }
+  });
+
+  test("stores entries of several parts", async () => {
+    const [a, b] = await nodes();
+    const parts = [MIB, MIB, MIB / 2].map((length, index) => new Uint8Array(length).fill(index + 1));
+    await a.append({ seq: 1, epoch: 3, parts });
+    await a.append(entry(2, 3));
+    const [first, second] = await b.read(1, 2);
+    expect(first?.parts.map((part, index) => Buffer.compare(part, parts[index] as Uint8Array))).toEqual([
+      0, 0, 0,
+    ]);
+    expect(plain([second as LoggedEntry])).toEqual(plain([entry(2, 3)]));
+  });
+
+  test("returns pages of large entries", async () => {
+    const [a, b] = await nodes();
+    const large = new Uint8Array(MIB).fill(7);
+    for (let seq = 1; seq <= 6; seq += 1) await a.append({ seq, epoch: 1, parts: [large] });
+    const read: number[] = [];
+    while (read.length < 6) read.push(...(await b.read(read.length + 1, 100)).map(({ seq }) => seq));
+    expect(read).toEqual(Array.from({ length: 6 }, (_, index) => index + 1));
+  });
+
+  test("says what has been trimmed", async () => {
+    const [a, b] = await nodes();
+    await a.append({ seq: 1, epoch: 1, parts: [new Uint8Array(MIB), new Uint8Array(MIB)] });
+    for (let seq = 2; seq <= 6; seq += 1) await a.append(entry(seq, 1));
+    await a.trim(4);
+    expect(await b.range()).toEqual({ first: 5, last: 6 });
+    await expect(b.read(1, 10)).rejects.toBeInstanceOf(LogTrimmed);
+    await expect(b.read(4, 1)).rejects.toBeInstanceOf(LogTrimmed);
+    expect(plain(await b.read(5, 10))).toEqual(plain([entry(5, 1), entry(6, 1)]));
+    await a.trim(4);
+    await b.trim(5);
+    expect(await a.range()).toEqual({ first: 6, last: 6 });
+    await a.append(entry(7, 1));
+    expect(await b.range()).toEqual({ first: 6, last: 7 });
+  });
+
+  test("wakes those who watch", async () => {
+    const [a, b] = await nodes();
+    let seen = 0;
+    let wake = (): void => undefined;
+    const cancel = b.watch(1, () => wake());
+    for (let seq = 1; seq <= 3; seq += 1) {
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      await a.append(entry(seq, 1));
+      while (seen < seq) {
+        await woken;
+        seen += (await b.read(seen + 1, 10)).length;
+      }
+    }
+    cancel();
+    expect(seen).toBe(3);
+  });
+
+  test("keeps the newest report of each node", async () => {
+    const [a, b] = await nodes();
+    const report = { applied: 7, synced: 5, schema: 48, at: 1_700_000_000_000 };
+    await a.report({ ...A, ...report, applied: 6 });
+    await a.report({ ...A, ...report });
+    await b.report({ ...B, ...report });
+    const found = [...(await a.nodes())].sort((one, other) => one.id.localeCompare(other.id));
+    expect(found).toEqual([
+      { ...A, ...report },
+      { ...B, ...report },
+    ]);
+  });
+
+  test("begins a new log when it is reset, with higher epochs", async () => {
+    const [a, b] = await nodes();
+    const epoch = (await a.tryLead(A, LONG_MS, 1)) as number;
+    await appendAll(a, 3, epoch);
+    await a.report({ ...A, applied: 3, synced: 3, schema: 48, at: 1 });
+    await b.reset();
+    expect(await a.range()).toBeNull();
+    expect(await a.nodes()).toEqual([]);
+    expect(await a.leader()).toBeNull();
+    expect(await b.tryLead(B, LONG_MS, 1)).toBeGreaterThan(epoch);
+  });
+
+  test("asks one leader to hand over, not the next one", async () => {
+    const [a, b] = await nodes();
+    const first = (await a.tryLead(A, LONG_MS, 1)) as number;
+    expect(await a.isAskedToHandOver(first)).toBeFalse();
+    await b.askToHandOver(first);
+    expect(await a.isAskedToHandOver(first)).toBeTrue();
+    await a.release(A, first);
+    const second = (await b.tryLead(B, LONG_MS, 1)) as number;
+    expect(await b.isAskedToHandOver(second)).toBeFalse();
+  });
+
+  test("keeps cells apart", async () => {
+    const [a] = await nodes();
+    const [other] = await nodes();
+    await a.append(entry(1, 1));
+    await a.tryLead(A, LONG_MS, 1);
+    expect(await other.range()).toBeNull();
+    expect(await other.leader()).toBeNull();
+    await other.reset();
+    expect(await a.range()).toEqual({ first: 1, last: 1 });
+  });
+
+  test.each(["request", "response"] as const)(
+    "appends once although the connection breaks in a %s",
+    async (cut) => {
+      const [a] = await nodes();
+      const leaderPort = await portOfLeader();
+      const proxy = new CuttingProxy(leaderPort);
+      const throughProxy = openLog(urlThrough(proxy.port, leaderPort), `cell-${cells}`);
+      try {
+        await confirmed(() => throughProxy.append(entry(1, 1)));
+        for (let seq = 2; seq <= 4; seq += 1) {
+          proxy.cutNext(cut);
+          await confirmed(() => throughProxy.append(entry(seq, 1)));
+        }
+        expect(plain(await a.read(1, 10))).toEqual(plain([1, 2, 3, 4].map((seq) => entry(seq, 1))));
+      } finally {
+        proxy.stop();
+      }
+    },
+  );
+
+  test("reports an engine that cannot be reached", async () => {
+    const log = openLog(urlThrough(1, await portOfLeader()), "main");
+    await expect(log.prepare()).rejects.toThrow("The commit log cannot be reached");
+    await expect(log.append(entry(1, 1))).rejects.toBeInstanceOf(EngineUnavailable);
+  });
+
+  if (engine === "etcd") {
+    test("rejects releases without the gateway", async () => {
+      const old = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch: () => Response.json({ version: "3.3.27" }),
+      });
+      const log = openLog(`etcd://127.0.0.1:${old.port}`, "main");
+      await expect(log.prepare()).rejects.toThrow("etcd 3.3.27 is too old: 3.4.0 or later is required.");
+      await old.stop(true);
+    });
+
+    test(
+      "continues when the node that orders dies, or hangs",
+      async () => {
+        const [a, b] = await nodes();
+        await a.append(entry(1, 1));
+        const killed = await running.leader();
+        await killed.kill();
+        await a.append(entry(2, 1));
+        killed.start();
+        await killed.ready();
+        let paused = null;
+        while (paused === null) paused = await running.leader().catch(() => null);
+        paused.pause();
+        try {
+          await a.append(entry(3, 1));
+          expect(plain(await b.read(1, 10))).toEqual(plain([1, 2, 3].map((seq) => entry(seq, 1))));
+        } finally {
+          paused.resume();
+        }
+      },
+      START_MS_MAX,
+    );
+  }
+
+  if (engine === "postgres") {
+    test("finds the primary among several addresses", async () => {
+      const hosts = /@([^/]*)/.exec(running.url)?.[1] ?? "";
+      const reversed = running.url.replace(hosts, hosts.split(",").reverse().join(","));
+      const log = patient(openLog(reversed, nextCell()));
+      await log.prepare();
+      await log.append(entry(1, 1));
+      expect(await log.range()).toEqual({ first: 1, last: 1 });
+    });
+
+    test(
+      "rejects a server that does not replicate, unless it is trusted",
+      async () => {
+        const { url } = await startPostgres(cleanup, 0);
+        const error = await openLog(url, "main")
+          .prepare()
+          .catch((caught: unknown) => caught);
+        expect(error).toBeInstanceOf(StartupError);
+        expect((error as Error).message).toContain("--commit-log-trusted");
+        const trusted = openLog(url, "main", true);
+        await trusted.prepare();
+        await confirmed(() => trusted.append(entry(1, 1)));
+      },
+      START_MS_MAX,
+    );
+
+    test(
+      "confirms nothing without a standby, and does when they are back",
+      async () => {
+        const [a, b] = await nodes();
+        await a.append(entry(1, 1));
+        const standbys = running.nodes.slice(1);
+        await Promise.all(standbys.map((standby) => standby.kill()));
+        const impatient = openLog(running.url, `cell-${cells}`);
+        expect(await impatient.append(entry(2, 1)).catch((error: unknown) => error)).toBeInstanceOf(
+          EngineUnavailable,
+        );
+        expect(await impatient.append(entry(2, 1)).catch((error: unknown) => error)).toBeInstanceOf(
+          EngineUnavailable,
+        );
+        expect(await b.range()).toEqual({ first: 1, last: 1 });
+        for (const standby of standbys) standby.start();
+        await a.append(entry(2, 1));
+        await expect(b.append(entry(2, 2))).rejects.toBeInstanceOf(PlaceTaken);
+        expect(plain(await b.read(1, 10))).toEqual(plain([entry(1, 1), entry(2, 1)]));
+        await Promise.all(standbys.map((standby) => standby.ready()));
+      },
+      START_MS_MAX,
+    );
+  }
+});
