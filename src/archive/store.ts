@@ -1,0 +1,229 @@
+import { createHash } from "node:crypto";
+import type { OutboundOutcome } from "../kernel/outbound/outcome.ts";
+import {
+  type PutOutcome,
+  putOnce,
+  type S3Bucket,
+  type S3Client,
+  type S3Request,
+  sendToBucket,
+  storageProblem,
+} from "../kernel/outbound/s3.ts";
+import { realDelay } from "../kernel/time/clock.ts";
+
+/** Timeout of a request, in milliseconds: some MiB over a slow line. */
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Pause before a failed read is repeated; it doubles up to the longest, so there are five attempts. */
+const READ_RETRY_MS = 200;
+const READ_RETRY_MS_MAX = 1_600;
+/** Bytes that are read of an object per request. */
+export const RANGE_BYTES = 16 * 1024 * 1024;
+/** Bytes of a part of a large upload; S3 allows 10,000 parts. */
+const UPLOAD_PART_BYTES = 16 * 1024 * 1024;
+/** Objects per page of a list: the maximum of S3. */
+const LIST_KEYS_MAX = 1_000;
+/** Bytes of such a page: keys of at most 1,024 bytes, with what stands around them. */
+const LIST_BYTES_MAX = 4 * 1024 * 1024;
+/** Objects per request that deletes them: the maximum of S3. */
+const DELETE_KEYS_MAX = 1_000;
+const BINARY = "application/octet-stream";
+
+/** Where an archive is. */
+export interface ArchivePlace {
+  readonly bucket: S3Bucket;
+  /** Prefix of every name, with a slash at its end unless it is empty. */
+  readonly prefix: string;
+}
+
+/** An object of an archive. */
+export interface ArchivedObject {
+  /** Without the prefix. */
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** The object store did not do what was requested. */
+export class StoreUnavailable extends Error {}
+
+/** The objects of an archive, by names without its prefix. */
+export class ArchiveStore {
+  constructor(
+    private readonly client: S3Client,
+    private readonly place: ArchivePlace,
+    private readonly uploadPartBytes = UPLOAD_PART_BYTES,
+  ) {}
+
+  /** Stores an object unless there is one with other bytes. */
+  put(name: string, bytes: Uint8Array): Promise<PutOutcome> {
+    const { bucket, prefix } = this.place;
+    return putOnce(this.client, bucket, prefix + name, bytes, REQUEST_TIMEOUT_MS, BINARY);
+  }
+
+  /** Stores an object in parts, which need not fit into memory together. Replaces an existing one. @throws StoreUnavailable */
+  async putLarge(name: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    const key = this.place.prefix + name;
+    let uploadId: string | null = null;
+    const tags: string[] = [];
+    let waiting: Uint8Array[] = [];
+    const sendPart = async (): Promise<void> => {
+      uploadId ??= await this.beginUpload(key);
+      const body = Buffer.concat(waiting);
+      waiting = [];
+      const query = { partNumber: String(tags.length + 1), uploadId };
+      const { headers } = await this.sent({ method: "PUT", key, query, body });
+      tags.push(headers["etag"] ?? "");
+    };
+    try {
+      let size = 0;
+      for await (const piece of bytes) {
+        waiting.push(piece);
+        size += piece.length;
+        if (size < this.uploadPartBytes) continue;
+        await sendPart();
+        size = 0;
+      }
+      if (uploadId === null) {
+        await this.sent({
+          method: "PUT",
+          key,
+          headers: { "content-type": BINARY },
+          body: Buffer.concat(waiting),
+        });
+        return;
+      }
+      if (waiting.length > 0) await sendPart();
+      await this.completeUpload(key, uploadId, tags);
+    } catch (error) {
+      if (uploadId !== null) await this.send({ method: "DELETE", key, query: { uploadId } });
+      throw error;
+    }
+  }
+
+  /** Part of an object, or the whole of a shorter one. @throws StoreUnavailable */
+  async read(name: string, from: number, bytes: number): Promise<Uint8Array> {
+    const range = { range: `bytes=${from}-${from + bytes - 1}` };
+    const key = this.place.prefix + name;
+    const { body } = await this.sent({ method: "GET", key, headers: range, bodyBytesMax: bytes });
+    return body;
+  }
+
+  /** A whole object of a known size. @throws StoreUnavailable */
+  async readAll({ name, bytes }: ArchivedObject): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for (let at = 0; at < bytes; at += RANGE_BYTES)
+      parts.push(await this.read(name, at, Math.min(RANGE_BYTES, bytes - at)));
+    return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+  }
+
+  /** The objects whose names begin with a text, ascending, from the first name after `after`. @throws StoreUnavailable */
+  async *list(start: string, after = ""): AsyncGenerator<ArchivedObject> {
+    const { prefix } = this.place;
+    let token: string | null = null;
+    do {
+      const query: Record<string, string> = {
+        "list-type": "2",
+        "max-keys": String(LIST_KEYS_MAX),
+        prefix: prefix + start,
+        ...(after === "" ? {} : { "start-after": prefix + after }),
+        ...(token === null ? {} : { "continuation-token": token }),
+      };
+      const { body } = await this.sent({ method: "GET", key: "", query, bodyBytesMax: LIST_BYTES_MAX });
+      const text = Buffer.from(body).toString("utf8");
+      for (const item of text.split("<Contents>").slice(1)) {
+        const name = element(item, "Key")?.slice(prefix.length);
+        if (name !== undefined) yield { name, bytes: Number(element(item, "Size")) };
+      }
+      token = element(text, "NextContinuationToken");
+    } while (token !== null);
+  }
+
+  /** Deletes objects, if they exist. @throws StoreUnavailable */
+  async remove(names: readonly string[]): Promise<void> {
+    for (let at = 0; at < names.length; at += DELETE_KEYS_MAX) {
+      const keys = names
+        .slice(at, at + DELETE_KEYS_MAX)
+        .map((name) => `<Object><Key>${this.place.prefix}${name}</Key></Object>`);
+      const body = Buffer.from(`<Delete><Quiet>true</Quiet>${keys.join("")}</Delete>`);
+      const headers = {
+        "content-type": "application/xml",
+        "content-md5": createHash("md5").update(body).digest("base64"),
+      };
+      await this.sent({ method: "POST", key: "", query: { delete: "" }, headers, body });
+    }
+  }
+
+  /**
+   * Whether the store honours `If-None-Match`, on which the archive's safety rests: two servers must not write the same
+   * object.
+   *
+   * @throws StoreUnavailable if that could not be found out.
+   */
+  async isConditional(name: string): Promise<boolean> {
+    const request = {
+      method: "PUT",
+      key: this.place.prefix + name,
+      headers: { "content-type": BINARY, "if-none-match": "*" },
+      body: Buffer.from("Ninefold checks whether this object store supports conditional writes.\n"),
+    } as const;
+    const first = await this.send(request);
+    // An earlier probe whose end was not reached has left the object.
+    if (!first.answered || first.status !== 412) successful(first);
+    const second = await this.send(request);
+    if (!second.answered || second.status !== 412) successful(second);
+    await this.remove([name]);
+    return second.answered && second.status === 412;
+  }
+
+  private async beginUpload(key: string): Promise<string> {
+    const headers = { "content-type": BINARY };
+    const { body } = await this.sent({ method: "POST", key, query: { uploads: "" }, headers });
+    const uploadId = element(Buffer.from(body).toString("utf8"), "UploadId");
+    if (uploadId === null) throw new StoreUnavailable("the storage returned no upload id");
+    return uploadId;
+  }
+
+  private async completeUpload(key: string, uploadId: string, tags: readonly string[]): Promise<void> {
+    const parts = tags.map(
+      (tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`,
+    );
+    const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
+    const headers = { "content-type": "application/xml" };
+    const { body: reply } = await this.sent({ method: "POST", key, query: { uploadId }, headers, body });
+    // A failure after the beginning of the response has the status 200.
+    if (Buffer.from(reply).includes("<Error>"))
+      throw new StoreUnavailable("the storage could not join the parts");
+  }
+
+  private send(request: Omit<S3Request, "timeoutMs">): Promise<OutboundOutcome> {
+    return sendToBucket(this.client, this.place.bucket, { ...request, timeoutMs: REQUEST_TIMEOUT_MS });
+  }
+
+  /** Reading is repeated: a restore makes thousands of requests, and one that fails must not end it. */
+  private async sent(request: Omit<S3Request, "timeoutMs">) {
+    let outcome = await this.send(request);
+    for (let pause = READ_RETRY_MS; request.method === "GET" && isTransient(outcome); pause *= 2) {
+      if (pause > READ_RETRY_MS_MAX) break;
+      await realDelay(pause);
+      outcome = await this.send(request);
+    }
+    return successful(outcome);
+  }
+}
+
+function isTransient(outcome: OutboundOutcome): boolean {
+  return !outcome.answered || outcome.status >= 500 || outcome.status === 429;
+}
+
+function successful(outcome: OutboundOutcome) {
+  if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return outcome;
+  throw new StoreUnavailable(storageProblem(outcome));
+}
+
+/** The text of the first element with a name; null without one. Names and tokens of an archive need no unescaping. */
+function element(xml: string, name: string): string | null {
+  const start = xml.indexOf(`<${name}>`);
+  if (start < 0) return null;
+  const from = start + name.length + 2;
+  const end = xml.indexOf("</", from);
+  return end < 0 ? null : xml.slice(from, end);
+}

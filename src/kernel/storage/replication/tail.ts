@@ -1,0 +1,229 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { openFile } from "../folders.ts";
+import { writeAll } from "../log-file.ts";
+import {
+  decodeEntry,
+  ENTRY_HEADER_BYTES,
+  type Entry,
+  InvalidEntry,
+  plainHeader,
+  readHeader,
+} from "./entry.ts";
+import type { Position } from "./position.ts";
+
+/** Bytes of the first line of a segment. */
+const LINE_BYTES = 256;
+/** A segment is closed at this size, so that its entries can be merged in memory. */
+const SEGMENT_BYTES = 32 * 1024 * 1024;
+
+/** A closed segment. */
+export interface Segment {
+  readonly path: string;
+  /** Number of its first entry. */
+  readonly first: number;
+}
+
+/** The first line of a segment. */
+interface Line {
+  /** Identifies the archive that the entries are for. */
+  readonly archive: string;
+  readonly epoch: number;
+  readonly first: number;
+}
+
+/**
+ * The entries that are not archived yet, in files of the data folder: `ninefold.tail`, and closed segments with the number of
+ * their first entry after that name. They are appended without a sync, so they outlast the process but not the machine.
+ */
+export class Tail {
+  /** Closed segments, oldest first. */
+  readonly segments: Segment[] = [];
+  private file: number | null = null;
+  private line: Line = { archive: "", epoch: 0, first: 1 };
+  private nextSeq = 1;
+  private currentBytes = 0;
+  private closedBytes = 0;
+
+  constructor(private readonly path: string) {}
+
+  /** Bytes of all entries. */
+  get bytes(): number {
+    return this.currentBytes + this.closedBytes;
+  }
+
+  /** Number of the next entry: everything before it is in the archive or here. */
+  get next(): Position {
+    return { epoch: this.line.epoch, seq: this.nextSeq };
+  }
+
+  /** Whether any entry is not archived yet. */
+  get isEmpty(): boolean {
+    return this.segments.length === 0 && this.nextSeq === this.line.first;
+  }
+
+  /**
+   * Takes up what an earlier process has left for this archive. False: nothing, or nothing that can be continued. An entry
+   * at the end that is incomplete is removed.
+   */
+  open(archive: string): boolean {
+    const closed = this.found();
+    let expected: Position | null = null;
+    for (const path of [...closed.map((segment) => segment.path), this.path]) {
+      if (path === this.path && expected !== null && !existsSync(path)) {
+        // Interrupted while a segment was closed.
+        this.create({ archive, epoch: expected.epoch, first: expected.seq });
+        return true;
+      }
+      const read = readSegment(path);
+      if (read === null || read.line.archive !== archive) return false;
+      if (expected !== null && (read.line.epoch !== expected.epoch || read.line.first !== expected.seq))
+        return false;
+      expected = { epoch: read.line.epoch, seq: read.next };
+      if (path !== this.path) {
+        // Its successor exists, so it was closed complete.
+        if (!read.isWhole) return false;
+        this.segments.push({ path, first: read.line.first });
+        this.closedBytes += read.bytes;
+        continue;
+      }
+      this.line = read.line;
+      this.nextSeq = read.next;
+      this.currentBytes = read.bytes;
+      this.file = openSync(path, "r+");
+      ftruncateSync(this.file, LINE_BYTES + read.bytes);
+    }
+    return true;
+  }
+
+  /** Drops everything, and begins with an entry. @throws Error if the disk does not take it. */
+  begin(archive: string, { epoch, seq }: Position): void {
+    this.close();
+    // First the new beginning: what an interrupted removal leaves is of another epoch, and is not continued.
+    this.create({ archive, epoch, first: seq });
+    for (const { path } of this.found()) rmSync(path, { force: true });
+    this.segments.length = 0;
+    this.closedBytes = 0;
+  }
+
+  /** Appends the next entry. @throws Error if the disk does not take it; then {@link begin} anew. */
+  append(entry: Entry): void {
+    const file = this.file;
+    if (file === null || entry.seq !== this.nextSeq || entry.epoch !== this.line.epoch)
+      throw new Error("the entry does not continue the tail");
+    const at = LINE_BYTES + this.currentBytes;
+    writeAll(file, plainHeader(entry), at);
+    writeAll(file, entry.payload, at + ENTRY_HEADER_BYTES);
+    this.currentBytes += ENTRY_HEADER_BYTES + entry.payload.length;
+    this.nextSeq += 1;
+    if (this.currentBytes >= SEGMENT_BYTES) this.rotate();
+  }
+
+  /** Closes the segment in progress, if it has entries. @throws Error if the disk does not take the next one. */
+  rotate(): void {
+    const { first, archive, epoch } = this.line;
+    if (this.nextSeq === first) return;
+    const path = `${this.path}.${first}`;
+    this.close();
+    renameSync(this.path, path);
+    this.segments.push({ path, first });
+    this.closedBytes += this.currentBytes;
+    this.create({ archive, epoch, first: this.nextSeq });
+  }
+
+  /** Removes the oldest segment, which is archived. */
+  drop(segment: Segment): void {
+    if (this.segments[0] !== segment) throw new Error("segments are archived in order");
+    this.segments.shift();
+    using file = openFile(segment.path, "r");
+    this.closedBytes -= fstatSync(file.fd).size - LINE_BYTES;
+    rmSync(segment.path, { force: true });
+  }
+
+  close(): void {
+    if (this.file !== null) closeSync(this.file);
+    this.file = null;
+  }
+
+  /** Creates the file complete or not at all. */
+  private create(line: Line): void {
+    const part = `${this.path}.new`;
+    const file = openSync(part, "w+", 0o600);
+    try {
+      writeAll(file, Buffer.from(`${JSON.stringify(line).padEnd(LINE_BYTES - 1)}\n`), 0);
+      renameSync(part, this.path);
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
+    this.file = file;
+    this.line = line;
+    this.nextSeq = line.first;
+    this.currentBytes = 0;
+  }
+
+  private found(): Segment[] {
+    const name = `${basename(this.path)}.`;
+    const folder = dirname(this.path);
+    return readdirSync(folder)
+      .filter((file) => file.startsWith(name) && /^\d{1,15}$/.test(file.slice(name.length)))
+      .map((file) => ({ path: join(folder, file), first: Number(file.slice(name.length)) }))
+      .toSorted((a, b) => a.first - b.first);
+  }
+}
+
+/** The entries of a segment, in order. @throws InvalidEntry if one is damaged. */
+export function* entriesIn(path: string): Generator<Entry> {
+  yield* decoded(readFileSync(path));
+}
+
+function* decoded(bytes: Uint8Array): Generator<Entry> {
+  for (let at = LINE_BYTES; at < bytes.length; ) {
+    const { bytes: length } = readHeader(bytes.subarray(at));
+    // Plain entries need no key.
+    yield decodeEntry([bytes.subarray(at, at + length)], new Uint8Array());
+    at += length;
+  }
+}
+
+interface ReadSegment {
+  readonly line: Line;
+  readonly next: number;
+  /** Bytes of its complete entries. */
+  readonly bytes: number;
+  readonly isWhole: boolean;
+}
+
+/** Null: there is no segment, or it is not one. */
+function readSegment(path: string): ReadSegment | null {
+  let bytes: Uint8Array;
+  let line: Line;
+  try {
+    bytes = readFileSync(path);
+    line = JSON.parse(Buffer.from(bytes.subarray(0, LINE_BYTES)).toString("utf8")) as Line;
+  } catch {
+    return null;
+  }
+  let next = line.first;
+  let size = 0;
+  try {
+    for (const entry of decoded(bytes)) {
+      if (entry.seq !== next || entry.epoch !== line.epoch) break;
+      next += 1;
+      size += ENTRY_HEADER_BYTES + entry.payload.length;
+    }
+  } catch (error) {
+    if (!(error instanceof InvalidEntry)) throw error;
+  }
+  return { line, next, bytes: size, isWhole: LINE_BYTES + size === bytes.length };
+}

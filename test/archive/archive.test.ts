@@ -1,0 +1,263 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { StartupError } from "../../src/kernel/errors.ts";
+import { rejection, Scratch } from "../kernel/support.ts";
+import { TestServer } from "../support/server.ts";
+import { isArchived, rowsIn, TestArchive, tailFiles, until } from "./support.ts";
+
+const TIMEOUT_MS = 20_000;
+
+let archive: TestArchive;
+let server: TestServer;
+let scratch: Scratch;
+beforeEach(async () => {
+  archive = new TestArchive();
+  scratch = new Scratch();
+  await archive.s3.start();
+  server = archive.server();
+});
+afterEach(async () => {
+  await server.stop();
+  await archive.stop();
+  scratch.remove();
+});
+
+/** Refills a meter, which appends to its ledger. */
+async function refill(meter: string, amount: number): Promise<void> {
+  const response = await server.operator.post(`/v1/meter/${meter}/refill`, { amount });
+  expect(response.status).toBe(200);
+}
+
+/** The ledger of meters in a file, without what the background writes. */
+const LEDGER = "SELECT amount FROM meter_entries ORDER BY sequence";
+
+function amounts(path: string): unknown[] {
+  return rowsIn(path, LEDGER).map(({ amount }) => amount);
+}
+
+test(
+  "every change reaches the archive, and each object is a state that can be restored",
+  async () => {
+    await server.start();
+    await until(() => isArchived(server));
+    const boundaries: { at: number; amounts: number[] }[] = [];
+    const given: number[] = [];
+    for (let round = 1; round <= 4; round += 1) {
+      for (let refills = 0; refills < round; refills += 1) {
+        await refill("m", given.length + 1);
+        given.push(given.length + 1);
+      }
+      await until(() => isArchived(server));
+      boundaries.push({ at: server.server.archive?.status.archivedAt ?? 0, amounts: [...given] });
+      // The next object has a later time.
+      await Bun.sleep(5);
+    }
+    const path = scratch.path("restored.db");
+    for (const boundary of boundaries) {
+      const end = await archive.restore(server, path, boundary.at);
+      expect(end?.position.at).toBeLessThanOrEqual(boundary.at);
+      expect(amounts(path)).toEqual(boundary.amounts);
+    }
+    expect((await archive.restore(server, path))?.objects).toBeGreaterThan(0);
+    expect(amounts(path)).toEqual(given);
+    expect(rowsIn(path, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(await archive.restore(server, path, Date.parse("2020-01-01T00:00:00Z"))).toBeNull();
+    const status = await server.operator.get("/v1/admin/status");
+    expect(status.body["archive"]).toMatchObject({ url: archive.url, lag_seconds: 0, last_error: null });
+    const metrics = await server.operator.get("/metrics");
+    expect(metrics.text).toContain("ninefold_archive_lag_seconds 0");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a start continues the archive without another base",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await server.halt();
+    const bases = await archive.names("b/");
+    expect(bases).toHaveLength(1);
+    await server.start();
+    await refill("m", 2);
+    await until(() => isArchived(server));
+    expect(await archive.names("b/")).toEqual(bases);
+    expect((await archive.names("e/")).length).toBeGreaterThan(1);
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a stop archives what is left, and requests never wait for the object store",
+  async () => {
+    await server.start();
+    await until(() => isArchived(server));
+    archive.s3.mode = "hanging";
+    await refill("m", 1);
+    archive.s3.mode = "up";
+    await refill("m", 2);
+    await server.halt();
+    await server.start();
+    await until(() => isArchived(server));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2]);
+  },
+  TIMEOUT_MS * 3,
+);
+
+test(
+  "while the object store fails, changes wait in the tail, and the lag grows",
+  async () => {
+    await server.start();
+    await until(() => isArchived(server));
+    archive.s3.mode = "down";
+    await refill("m", 1);
+    const status = () => server.server.archive?.status;
+    await until(() => status()?.lastError !== null && (status()?.lagSeconds ?? 0) > 0.5);
+    expect(status()?.lastError).toContain("503 SlowDown");
+    expect(status()?.bytesWaiting).toBeGreaterThan(4_096);
+    const ready = await server.operator.get("/readyz");
+    expect(ready.status).toBe(200);
+    archive.s3.mode = "up";
+    await until(() => isArchived(server));
+    expect(status()?.bytesWaiting).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "each request to the object store may fail once, before or after its effect",
+  async () => {
+    const seen = new Set<string>();
+    // The first request of each kind fails: method, kind of object, query.
+    const once =
+      (when: string) =>
+      ({ method, path, search }: { method: string; path: string; search: string }): number | null => {
+        const kind = `${when} ${method} ${path.split("/")[3] ?? ""} ${search.replaceAll(/=[^&]*/g, "")}`;
+        if (seen.has(kind)) return null;
+        seen.add(kind);
+        return 500;
+      };
+    archive.s3.before = once("before");
+    archive.s3.after = once("after");
+    server = archive.server({
+      parts: { archive: { uploadPartBytes: 64 * 1024, baseRetryMs: 100, retryMs: 20 } },
+    });
+    await server.start();
+    for (let amount = 1; amount <= 5; amount += 1) await refill("m", amount);
+    await until(() => isArchived(server));
+    await refill("m", 6);
+    await until(() => isArchived(server));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(seen.size).toBeGreaterThan(12);
+  },
+  TIMEOUT_MS,
+);
+
+test("a store without conditional writes is rejected, and says so", async () => {
+  archive.s3.isConditional = false;
+  const error = await rejection(server.start());
+  expect(error).toBeInstanceOf(StartupError);
+  expect(String(error)).toContain("This object store does not support conditional writes");
+});
+
+test(
+  "a tail that grows too long is replaced by a new base",
+  async () => {
+    server = archive.server({ parts: { archive: { tailBytesMax: 200_000 } } });
+    await server.start();
+    await until(() => isArchived(server));
+    const [first] = await archive.names("b/");
+    archive.s3.mode = "down";
+    for (let amount = 1; amount <= 12; amount += 1) await refill(`m${amount}`, amount);
+    archive.s3.mode = "up";
+    await until(() => isArchived(server));
+    const bases = await archive.names("b/");
+    expect(bases).toHaveLength(2);
+    expect(bases[0]).toBe(first ?? "");
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toHaveLength(12);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a file whose changes are neither in the archive nor in the tail gets a new base",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await server.halt();
+    // What a power cut may leave of a file that is not synced.
+    const [tail = ""] = tailFiles(server.folder);
+    writeFileSync(tail, readFileSync(tail).subarray(0, 10));
+    await server.start();
+    await until(() => isArchived(server));
+    expect(await archive.names("b/")).toHaveLength(2);
+    expect(server.logs.map(({ message }) => message)).toContain(
+      "the archive lacks changes of an earlier run: a new base is made",
+    );
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a second server on the same archive begins a history of its own",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    const other = archive.server();
+    await other.start();
+    await until(() => isArchived(other));
+    await refill("m", 2);
+    await until(() => isArchived(server));
+    const epochs = new Set((await archive.names("b/")).map((name) => name.slice(2, 10)));
+    expect(epochs.size).toBe(2);
+    await other.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what no retained time needs is deleted",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await server.halt();
+    const before = [...(await archive.names("b/")), ...(await archive.names("e/"))];
+    await server.stop();
+    // Nothing before the newest base is retained.
+    server = archive.server({ parts: { archive: { keepMs: 0 } } });
+    await server.start();
+    await refill("m", 2);
+    await until(
+      async () => isArchived(server) && (await archive.names("")).every((name) => !before.includes(name)),
+    );
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([2]);
+  },
+  TIMEOUT_MS,
+);
+
+test("without the option there is no file, no row and no metric of it", async () => {
+  server = new TestServer({});
+  await server.start();
+  await refill("m", 1);
+  const metrics = await server.operator.get("/metrics");
+  expect(metrics.text).not.toContain("archive");
+  expect((await server.operator.get("/v1/admin/status")).body["archive"]).toBeNull();
+  const ours = ["master.key", "ninefold.db", "ninefold.db-shm", "ninefold.db-wal", "ninefold.lock"];
+  const others = readdirSync(server.folder).filter((name) => !ours.includes(name));
+  expect(others).toEqual(others.filter((name) => name.startsWith("ninefold.lock-")));
+  const { kernel } = server.server;
+  expect(kernel.entries).toBeNull();
+  expect(kernel.db.number("SELECT count(*) AS n FROM replica_position")()).toBe(0);
+});
