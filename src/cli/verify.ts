@@ -1,6 +1,9 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { UsageError } from "../config/command-line.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { ChainVerifier } from "../verify/chain.ts";
+import { ChainEnd } from "../verify/chain-end.ts";
+import { type CheckpointKeys, checkBundle } from "../verify/checkpoint.ts";
 import { createNativeCrypto } from "../verify/native.ts";
 import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
@@ -11,16 +14,29 @@ export const LINE_BYTES_MAX = 8 * 1024 * 1024;
 /** Maximum of printed problems; further ones are counted. */
 export const PROBLEMS_PRINTED_MAX = 50;
 
+const CHECKPOINT_LINE = /^\{"checkpoint": ?"/;
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, without a server. Resolves to
- * the exit code: 0 when everything holds, 1 when not.
+ * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, and compares it with checkpoints,
+ * without a server. With `--bundle`, checks a bundle. Resolves to the exit code: 0 when everything holds, 1 when not.
  */
 export function verify(given: Given, printResult: (text: string) => void = print): number {
-  const file = given.words[0] ?? "";
-  const chain = new ChainVerifier(createNativeCrypto(), given.text("--public-key"));
+  const keys: CheckpointKeys = {
+    publicKey: given.text("--public-key"),
+    vkey: given.text("--vkey"),
+    witnesses: given.texts("--witness"),
+    quorum: given.integer("--quorum"),
+  };
+  const bundle = given.text("--bundle");
+  const [file] = given.words;
+  if (bundle !== null) return verifyBundle(bundle, keys, printResult);
+  if (file === undefined) throw new UsageError("verify needs FILE or --bundle. Try ninefold verify --help.");
+  const native = createNativeCrypto();
+  const chain = new ChainVerifier(native, keys.publicKey);
+  const notes = given.texts("--checkpoint").map((path) => smallText(path));
+  const end = new ChainEnd(native, notes);
   const size = fileSize(file);
   const progress = new Progress();
   // Printed at the end, because the line with the progress is redrawn on a terminal.
@@ -28,7 +44,13 @@ export function verify(given: Given, printResult: (text: string) => void = print
   let found = 0;
   try {
     for (const { line, text, position } of receiptsOf(file)) {
+      const note = checkpointIn(text);
+      if (note !== null) {
+        end.addCheckpoint(note);
+        continue;
+      }
       const verdict = chain.add(text);
+      end.add(verdict.problems.length === 0 ? verdict.receipt : null);
       const place =
         verdict.sequence === null ? `line ${line}` : `line ${line}, sequence_id ${verdict.sequence}`;
       found += verdict.problems.length;
@@ -40,8 +62,40 @@ export function verify(given: Given, printResult: (text: string) => void = print
     progress.finish();
   }
   if (found > problems.length) problems.push(`… and ${found - problems.length} more\n`);
-  printResult(problems.join("") + summary(chain));
-  return chain.count > 0 && chain.invalid === 0 ? 0 : 1;
+  const ending = end.finish({ ...keys, publicKey: chain.publicKey });
+  const isValid = chain.count > 0 && chain.invalid === 0 && ending.problems.length === 0;
+  // A single receipt has no end.
+  const lines = isValid && chain.count > 1 ? ending.proved : [];
+  const notValid =
+    chain.invalid === 0 && chain.count > 0 ? ending.problems.map((one) => `not valid: ${one}`) : [];
+  const results = notValid.length > 0 ? `${notValid.join("\n")}\n` : summary(chain);
+  printResult(problems.join("") + results + lines.map((line) => `${line}\n`).join(""));
+  return isValid ? 0 : 1;
+}
+
+function verifyBundle(path: string, keys: CheckpointKeys, printResult: (text: string) => void): number {
+  const verdict = checkBundle(smallText(path), keys, createNativeCrypto());
+  const { valid, sequence, origin, size, publicKey, errors = [] } = verdict;
+  printResult(
+    valid
+      ? `valid: receipt ${sequence}, covered by the checkpoint of ${size} of ${origin}\npublic key: ${publicKey}\n`
+      : errors.map((error) => `not valid: ${error}\n`).join(""),
+  );
+  return valid ? 0 : 1;
+}
+
+/** The note in a line `{"checkpoint": "…"}`, which an export ends with; null for every other line. */
+function checkpointIn(text: string): string | null {
+  if (!CHECKPOINT_LINE.test(text) || !isJson(text)) return null;
+  const { checkpoint } = JSON.parse(text);
+  return typeof checkpoint === "string" ? checkpoint : null;
+}
+
+/** The text of a checkpoint or a bundle. @throws StartupError */
+function smallText(path: string): string {
+  if (fileSize(path) > LINE_BYTES_MAX)
+    throw new StartupError(`${path} is longer than ${LINE_BYTES_MAX} bytes.`);
+  return readable(path, () => readFileSync(path, "utf8"));
 }
 
 function summary({ count, invalid, first, last, publicKey }: ChainVerifier): string {

@@ -87,7 +87,7 @@ export class ChainVerifier {
   ) {}
 
   /** Checks the next receipt and returns its problems. */
-  add(text: string): ChainProblem {
+  add(text: string): ChainProblem & { readonly receipt: unknown } {
     const { receipt, verdict } = verifyReceiptText(text, this.crypto);
     const fields: Record<string, unknown> = isObject(receipt) ? receipt : {};
     const sequence = typeof fields.sequence_id === "string" ? fields.sequence_id : null;
@@ -95,11 +95,11 @@ export class ChainVerifier {
     const problems = [...(verdict.errors ?? []), ...inChain.filter((problem) => problem !== null)];
     this.count += 1;
     if (problems.length > 0) this.invalid += 1;
-    if (sequence === null) return { sequence, problems };
+    if (sequence === null) return { sequence, problems, receipt };
     this.first ??= sequence;
     this.last = sequence;
     this.previousHash = fields.chain_hash;
-    return { sequence, problems };
+    return { sequence, problems, receipt };
   }
 
   private keyProblem(fields: Record<string, unknown>): string | null {

@@ -1,10 +1,21 @@
 // The package's entry `ninefold/verify`: checks receipts anywhere, without a server.
 import { isValueDeeper } from "../json-text.ts";
 import { type ChainProblem, ChainVerifier, RECEIPT_LEVELS_MAX, tooDeep, verifyReceiptText } from "./chain.ts";
+import {
+  type BundleVerdict,
+  type CheckpointHead,
+  type CheckpointKeys,
+  type CheckpointVerdict,
+  checkBundle,
+  checkCheckpoint,
+  checkConsistency,
+} from "./checkpoint.ts";
 import { createPortableCrypto } from "./noble.ts";
 import { checkReceipt, type Verdict, verdictOf } from "./receipt.ts";
 
 export type { ChainProblem } from "./chain.ts";
+export type { BundleVerdict, CheckpointHead, CheckpointKeys, CheckpointVerdict } from "./checkpoint.ts";
+export { type Note, type NoteSignature, parseNote } from "./note.ts";
 export type { Verdict } from "./receipt.ts";
 
 /**
@@ -46,9 +57,34 @@ export function verifyChain(
   const chain = new ChainVerifier(createPortableCrypto(), publicKey);
   const found: ChainProblem[] = [];
   for (const receipt of receipts) {
-    const problem = chain.add(typeof receipt === "string" ? receipt : JSON.stringify(receipt));
-    if (problem.problems.length > 0) found.push(problem);
+    const { sequence, problems } = chain.add(typeof receipt === "string" ? receipt : JSON.stringify(receipt));
+    if (problems.length > 0) found.push({ sequence, problems });
   }
   const { count, first, last } = chain;
   return { valid: count > 0 && found.length === 0, count, first, last, publicKey: chain.publicKey, found };
+}
+
+/**
+ * Verifies a bundle of the notary: the receipt, the checkpoint's signature, and that the checkpoint covers the receipt. Pass
+ * its text if you have it, and the key that you trust: without one, receipt and checkpoint must have the same key.
+ */
+export function verifyBundle(bundle: string | object, keys: CheckpointKeys = {}): BundleVerdict {
+  return checkBundle(bundle, keys, createPortableCrypto());
+}
+
+/** Verifies the signatures of a checkpoint: of the chain, by `publicKey` or `vkey`, and of `witnesses`. */
+export function verifyCheckpoint(note: string, keys: CheckpointKeys): CheckpointVerdict {
+  return checkCheckpoint(note, keys, createPortableCrypto());
+}
+
+/**
+ * Whether a consistency proof (`hashes`, base64) shows that the chain of the newer checkpoint continues the one of the older:
+ * nothing was removed, changed or reordered. Verify both checkpoints with {@link verifyCheckpoint} first.
+ */
+export function verifyConsistency(
+  older: CheckpointHead,
+  newer: CheckpointHead,
+  hashes: readonly string[],
+): boolean {
+  return checkConsistency(older, newer, hashes, createPortableCrypto());
 }

@@ -1,4 +1,5 @@
 // Checks receipts in a browser, Bun or Node. The caller supplies hashing and signature verification.
+import { fromBase64Url, fromHex, toHex } from "./bytes.ts";
 
 /** An Ed25519 public key as a JSON Web Key (RFC 8037). */
 export interface PublicKeyJwk {
@@ -182,37 +183,4 @@ function isHash(value: unknown): value is string {
 /** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Decodes valid lower-case hex digits. */
-function fromHex(hex: string): Uint8Array {
-  const bytes = new Uint8Array(hex.length / 2);
-  for (let at = 0; at < bytes.length; at += 1) {
-    bytes[at] = digitOf(hex.charCodeAt(at * 2)) * 16 + digitOf(hex.charCodeAt(at * 2 + 1));
-  }
-  return bytes;
-}
-
-/** Value of a lower-case hex digit. `0` has the code 48, `a` has 97. */
-function digitOf(code: number): number {
-  return code < 58 ? code - 48 : code - 87;
-}
-
-const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
-function toHex(bytes: Uint8Array): string {
-  let hex = "";
-  for (const byte of bytes) hex += HEX_OF_BYTE[byte];
-  return hex;
-}
-
-/** Decodes `length` bytes from canonical base64url without padding; null for any other value. */
-function fromBase64Url(value: unknown, length: number): Uint8Array | null {
-  if (typeof value !== "string" || value.length !== Math.ceil((length * 4) / 3)) return null;
-  if (!/^[A-Za-z0-9_-]+$/.test(value)) return null;
-  const binary = atob(value.replaceAll("-", "+").replaceAll("_", "/"));
-  const encoded = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  // The last character has unused bits, so that several texts decode to the same bytes. Only one is canonical.
-  if (encoded !== value) return null;
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }

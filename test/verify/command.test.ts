@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { readArguments } from "../../src/cli/arguments.ts";
 import { commandNamed } from "../../src/cli/table.ts";
 import { LINE_BYTES_MAX, PROBLEMS_PRINTED_MAX, verify } from "../../src/cli/verify.ts";
+import { createNativeCrypto } from "../../src/verify/native.ts";
+import { noteKey, vkeyOf } from "../../src/verify/note.ts";
+import { bundleOf, checkpointOf, cosignedBy, publicKeyOf, witnessOf } from "../support/checkpoints.ts";
 import { makeChain } from "../support/receipts.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -15,6 +18,9 @@ const chain = makeChain(
   Array.from({ length: 60 }, (_, index) => ({ entry: index, text: "é".repeat(index) })),
 );
 const key = String(chain[0]?.public_key.x);
+
+const NO_END = "The end of the chain is not proved: no checkpoint was given.";
+const native = createNativeCrypto();
 
 function write(text: string | Uint8Array): string {
   const path = join(folder, `${crypto.randomUUID()}.jsonl`);
@@ -46,7 +52,112 @@ describe("ninefold verify", () => {
       "receipts 1 to 60 (60)",
     ],
   ])("%s is valid", (_, text, found) => {
-    expect(run(write(text))).toEqual({ code: 0, text: `valid: ${found}\npublic key: ${key}\n` });
+    const end = found.includes("receipts") ? `${NO_END}\n` : "";
+    expect(run(write(text))).toEqual({ code: 0, text: `valid: ${found}\npublic key: ${key}\n${end}` });
+  });
+
+  describe("with a checkpoint", () => {
+    const all = write(lines(chain));
+    const sixty = write(checkpointOf(chain, 60));
+    const covered = "checkpoint: 60 receipts of example.com/audit";
+
+    test("proves where the chain ends", () => {
+      expect(run(all, "--checkpoint", sixty)).toEqual({
+        code: 0,
+        text: `valid: receipts 1 to 60 (60)\npublic key: ${key}\n${covered}\n`,
+      });
+    });
+
+    test("says how much of the chain an older one covers", () => {
+      const { code, text } = run(all, "--checkpoint", write(checkpointOf(chain, 7)));
+      expect(code).toBe(0);
+      expect(text).toEndWith("The end of the chain is not proved: the checkpoint covers 7 of 60 receipts.\n");
+    });
+
+    test("detects a chain that was cut", () => {
+      expect(run(write(lines(chain.slice(0, 41))), "--checkpoint", sixty)).toEqual({
+        code: 1,
+        text: "not valid: The chain ends at 41; the checkpoint covers 60.\n",
+      });
+    });
+
+    test("detects a changed timestamp, which no signature covers", () => {
+      const changed = chain.with(3, { ...(chain[3] as (typeof chain)[0]), timestamp: 5 });
+      expect(run(write(lines(changed)))).toMatchObject({ code: 0 });
+      expect(run(write(lines(changed)), "--checkpoint", sixty)).toEqual({
+        code: 1,
+        text: "not valid: The chain is not the one that the checkpoint of 60 receipts covers: a receipt was changed.\n",
+      });
+    });
+
+    test("detects a chain that was rewritten with the chain's own key", () => {
+      const rewritten = makeChain(chain.map((_, index) => ({ entry: index === 9 ? "other" : index })));
+      expect(run(write(lines(rewritten)))).toMatchObject({ code: 0 });
+      expect(run(write(lines(rewritten)), "--checkpoint", sixty).code).toBe(1);
+    });
+
+    test("needs the file from the first receipt on", () => {
+      const { code, text } = run(write(lines(chain.slice(5))), "--checkpoint", sixty);
+      expect([code, text]).toEqual([
+        1,
+        "not valid: A checkpoint can only be compared with all receipts from the first one on.\n",
+      ]);
+    });
+
+    test("accepts several, of any size", () => {
+      const paths = [0, 1, 31, 60].map((size) => write(checkpointOf(chain, size)));
+      const { code, text } = run(all, ...paths.flatMap((path) => ["--checkpoint", path]));
+      expect(code).toBe(0);
+      expect(text.match(/^checkpoint: /gm)).toHaveLength(4);
+    });
+
+    test("reads the one that an export ends with", () => {
+      const last = `${JSON.stringify({ checkpoint: checkpointOf(chain, 60) })}\n`;
+      expect(run(write(lines(chain) + last)).text).toEndWith(`${covered}\n`);
+      expect(run(write(lines(chain.slice(0, 59)) + last)).text).toBe(
+        "not valid: The chain ends at 59; the checkpoint covers 60.\n",
+      );
+      const early = `${JSON.stringify({ checkpoint: checkpointOf(chain, 58) })}\n`;
+      expect(run(write(lines(chain) + early)).text).toContain("is in the file after later receipts");
+    });
+
+    test("rejects one of another key, and one that is none", () => {
+      const other = makeChain([{ n: 1 }, { n: 2 }], new Uint8Array(32).fill(9));
+      const { code, text } = run(all, "--checkpoint", write(checkpointOf(other, 2, 9)));
+      expect(code).toBe(1);
+      expect(text).toContain("no valid signature of example.com/audit with this key");
+      expect(run(all, "--checkpoint", write("hello")).text).toBe(
+        "not valid: the text is not a signed checkpoint\n",
+      );
+    });
+
+    test("requires the key of --vkey, and the quorum of witnesses", () => {
+      const vkey = vkeyOf(noteKey(native, "example.com/audit", publicKeyOf(7)));
+      const witnesses = [11, 12].map((seed) => witnessOf(seed));
+      const [one = "", two = ""] = witnesses.map(({ vkey: own }) => own);
+      const cosigned = write(cosignedBy(checkpointOf(chain, 60), witnesses.slice(0, 1)));
+      const args = [all, "--checkpoint", cosigned, "--vkey", vkey];
+      expect(run(...args, "--witness", one).text).toEndWith(`${covered}, witnessed by witness.example/11\n`);
+      expect(run(...args, "--witness", one, "--witness", two, "--quorum", "1").code).toBe(0);
+      expect(run(...args, "--witness", one, "--witness", two)).toEqual({
+        code: 1,
+        text: "not valid: 1 of 2 witnesses have signed the checkpoint, 2 must have\n",
+      });
+      expect(run(all, "--checkpoint", sixty, "--vkey", vkey.replace("audit", "other")).code).toBe(1);
+    });
+  });
+
+  test("verifies a bundle", () => {
+    const path = write(JSON.stringify(bundleOf(chain, 5)));
+    expect(run("--bundle", path, "--public-key", key)).toEqual({
+      code: 0,
+      text: `valid: receipt 5, covered by the checkpoint of 60 of example.com/audit\npublic key: ${key}\n`,
+    });
+    const changed = { ...bundleOf(chain, 5), receipt: chain[5] };
+    expect(run("--bundle", write(JSON.stringify(changed)))).toEqual({
+      code: 1,
+      text: "not valid: the proof does not show that the checkpoint covers the receipt\n",
+    });
   });
 
   test("reports each problem with its position", () => {

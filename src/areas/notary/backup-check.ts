@@ -2,6 +2,8 @@ import {
   type BackupCheck,
   below,
   counted,
+  type LostSecret,
+  lostLines,
   type OnRows,
   type Problems,
   type RestoreStep,
@@ -9,8 +11,10 @@ import {
 } from "../../kernel/data/backup-check.ts";
 import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
+import { toHex } from "../../verify/bytes.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH } from "../../verify/receipt.ts";
+import { leafHashOf, leafOf, RunningTree } from "../../verify/tree.ts";
 
 interface ChainRow {
   ref: number;
@@ -22,6 +26,7 @@ interface ChainRow {
 
 interface ReceiptRow {
   sequence: number;
+  at: number;
   chain_hash: Uint8Array;
   signature: Uint8Array;
   log: string;
@@ -29,7 +34,15 @@ interface ReceiptRow {
 
 const UTF8 = new TextEncoder();
 
-/** Checks every notary chain: positions without gaps from 1, hashes that match the logs, and valid signatures. */
+interface CheckpointRow {
+  size: number;
+  root: Uint8Array;
+}
+
+/**
+ * Checks every notary chain: positions without gaps from 1, hashes that match the logs, valid signatures, and the roots of its
+ * checkpoints.
+ */
 export const chainsCheck: BackupCheck = {
   name: "notary chains",
   async run(db, problems, onRows) {
@@ -58,28 +71,67 @@ async function checkChain(
 ): Promise<number> {
   const crypto = createNativeCrypto();
   const key = Buffer.from(public_key, "base64url");
+  const tree = new RunningTree(crypto);
+  const checkpoints = db.hasTable("notary_checkpoints")
+    ? db.all<CheckpointRow>(
+        "SELECT size, root FROM notary_checkpoints WHERE chain_ref = ? ORDER BY size",
+        ref,
+      )
+    : [];
+  const checkRoots = () => {
+    for (; checkpoints[0] !== undefined && checkpoints[0].size <= tree.size; checkpoints.shift()) {
+      if (Buffer.compare(checkpoints[0].root, tree.root) !== 0)
+        problems.add(
+          `chain ${chain_id}: its receipts are not those of the checkpoint of size ${checkpoints[0].size}`,
+        );
+    }
+  };
+  checkRoots();
   let previous: Uint8Array = Buffer.from(NO_HASH, "hex");
   let expected = 1;
   let count = 0;
   const rows = db.rows<ReceiptRow>(
-    "SELECT sequence, chain_hash, signature, log FROM receipts WHERE chain_ref = ? ORDER BY sequence",
+    "SELECT sequence, at, chain_hash, signature, log FROM receipts WHERE chain_ref = ? ORDER BY sequence",
     ref,
   );
-  for (const { sequence, chain_hash, signature, log } of rows) {
+  for (const { sequence, at, chain_hash, signature, log } of rows) {
     const name = `chain ${chain_id}, receipt ${sequence}`;
     if (sequence !== expected) problems.add(`${name}: expected ${expected} at this position`);
-    const hash = chainHashOf(crypto, previous, BigInt(sequence), crypto.sha256(UTF8.encode(log)));
+    const content = crypto.sha256(UTF8.encode(log));
+    const hash = chainHashOf(crypto, previous, BigInt(sequence), content);
     if (Buffer.compare(hash, chain_hash) !== 0)
       problems.add(`${name}: the hash does not match its log and the previous receipt`);
     if (!crypto.verifyEd25519(signature, chain_hash, key))
       problems.add(`${name}: the signature does not match the chain's key`);
+    const leaf = {
+      sequence_id: String(sequence),
+      timestamp: at,
+      content_hash: toHex(content),
+      chain_hash: toHex(chain_hash),
+    };
+    tree.add(leafHashOf(crypto, leafOf(leaf)));
+    checkRoots();
     previous = chain_hash;
     expected = sequence + 1;
     count += 1;
     if (count % ROWS_PER_STEP === 0) await onRows(count);
   }
+  for (const { size } of checkpoints)
+    problems.add(`chain ${chain_id}: it ends at ${count}, before its checkpoint of size ${size}`);
   return count;
 }
+
+/**
+ * Begins a new epoch of each chain: its checkpoints get another origin, since the lost ones may have signed other receipts. A
+ * backup of a version without epochs gets it by its migration.
+ */
+export const raiseChainEpochs: RestoreStep = (db) => {
+  if (db.get("SELECT 1 FROM pragma_table_info('chains') WHERE name = 'restored'") === null) return [];
+  db.execute(
+    "UPDATE chains SET epoch = epoch + 1, fork = NULL, restored = (SELECT value FROM settings WHERE name = 'restored')",
+  );
+  return [];
+};
 
 /** Reports the last receipt of each chain after a restore. */
 export const reportChainEnds: RestoreStep = (db) => {
@@ -93,5 +145,28 @@ export const reportChainEnds: RestoreStep = (db) => {
   return [
     `notary    ${ends.length === 1 ? "1 chain ends" : `${ends.length} chains end`} at the time of the backup: later receipts are lost, and their sequence_ids will be reused`,
     ...below(ends.map(({ chain_id, sequence, at }) => `${chain_id} ends at ${sequence} (${isoTime(at)})`)),
+  ];
+};
+
+/** Removes what a lost master key has sealed of the notary: chains end and stay verifiable, storages need their credentials. */
+export const forgetNotarySecrets: RestoreStep = (db) => {
+  db.execute("UPDATE chains SET private_key = x''");
+  db.execute("UPDATE receipt_stores SET secret_access_key = x''");
+  const of =
+    "JOIN projects ON projects.ref = project_ref JOIN accounts ON accounts.ref = projects.account_ref";
+  return [
+    ...lostLines(
+      "chain",
+      "signing keys of chains: their receipts can be verified, but no more are added; a new project has a new chain",
+      db.all<LostSecret>(`SELECT chain_id AS id, projects.name, email FROM chains ${of} ORDER BY chains.ref`),
+    ),
+    ...lostLines(
+      "storage",
+      "credentials of receipt storages: set them again with POST /v1/witness/config",
+      db.all<LostSecret>(
+        `SELECT projects.id, bucket AS name, email FROM receipt_stores ${of}
+         WHERE receipt_stores.ref IN (SELECT max(ref) FROM receipt_stores GROUP BY project_ref) ORDER BY receipt_stores.ref`,
+      ),
+    ),
   ];
 };

@@ -15,9 +15,23 @@ const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 /** A chain in memory: its head and its private key. It is always idle, because its rows hold the same data. */
 export interface ChainActor extends Actor {
   readonly ref: number;
+  readonly chainId: string;
+  /** Origin of its checkpoints, without the suffix of an epoch. */
+  readonly origin: string;
+  /** Number of restores that its checkpoints have to be distinguished by. */
+  epoch: number;
+  /** The first receipts that may lack leaves; 0 once the tree is complete. */
+  backlog: number;
+  /** What a restore has noted; null once it is declared in the chain. */
+  restored: string | null;
+  /** Where others have seen a longer history; null if nobody has. */
+  fork: string | null;
+  /** Whether a checkpoint is scheduled. */
+  checkpointDue: boolean;
   /** `x` of the public key. */
   readonly publicX: string;
-  readonly privateKey: KeyObject;
+  /** Null if a restore without the master key has removed it: the chain has ended. */
+  readonly privateKey: KeyObject | null;
   /** Last position; 0 for an empty chain. */
   sequence: number;
   /** Last chain hash; zeros for an empty chain. */

@@ -1,12 +1,18 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { type AreaExport, idLookup } from "../../kernel/projects/account-export.ts";
 import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { registerCheckpointJob } from "./checkpoints/checkpoint-job.ts";
+import { Checkpoints } from "./checkpoints/checkpoints.ts";
+import { notaryExport } from "./export.ts";
+import { RESTORED_JOB, Restores } from "./restores.ts";
 import { notaryRoutes } from "./routes.ts";
-import { NotaryService } from "./service.ts";
+import { CHECKPOINT_JOB, NotaryService } from "./service.ts";
 import { copyStore, notaryStore } from "./store.ts";
+import { registerBacklogJob, TREE_JOB } from "./tree/backlog-job.ts";
 import { registerUploadJob } from "./upload-job.ts";
 import { type ProjectOwners, Uploads } from "./uploads.ts";
 
@@ -14,14 +20,27 @@ import { type ProjectOwners, Uploads } from "./uploads.ts";
 export interface NotaryArea extends ApiArea {
   readonly card: OverviewCard;
   readonly resources: ProjectResources;
+  readonly exported: AreaExport;
+  /** Starts the work that a new version has to do for the chains of earlier ones. */
+  readonly resume: () => Promise<void>;
 }
 
 /** Creates the area: chains of signed receipts, one per project, and their copies in the projects' storages. */
-export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: ProjectOwners): NotaryArea {
+export function createNotary(
+  kernel: Kernel,
+  outbound: OutboundClient,
+  owners: ProjectOwners,
+  settings: { readonly checkpointDelayMs?: number } = {},
+): NotaryArea {
   const store = notaryStore(kernel.db);
-  const notary = new NotaryService(store, kernel);
+  const notary = new NotaryService(store, { ...kernel, ...settings });
+  const checkpoints = new Checkpoints(notary, store.checkpoints);
+  const startBacklog = registerBacklogJob(kernel, notary, store.tree);
+  registerCheckpointJob(kernel, notary, checkpoints);
   const uploads = new Uploads({ ...kernel, notary, store: copyStore(kernel.db), outbound, owners });
   registerUploadJob(kernel, notary, uploads);
+  const restores = new Restores({ kernel, store, notary, checkpoints, uploads });
+  const projectOf = idLookup(kernel.db, "chains", "project_ref");
   return {
     parts: [
       {
@@ -31,7 +50,11 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
       },
     ],
     alsoCalled: { witness: ["notary", "audit"], log: ["logs"], pubkey: ["public-key"] },
-    routes: (api) => notaryRoutes(api, notary, uploads),
+    resume: async () => {
+      await startBacklog();
+      await restores.resume();
+    },
+    routes: (api) => notaryRoutes(api, { notary, uploads, checkpoints, restores, projects: owners }),
     card: {
       area: "witness",
       schema: countsSchema(["receipts", "buffered"], {
@@ -45,10 +68,17 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
         buffered_since: isoTimeOrNull(uploads.bufferedSince(ref)),
       }),
     },
+    exported: notaryExport(({ chain_ref, sequence }) =>
+      notary.receipt(Number(projectOf(chain_ref)), Number(sequence)),
+    ),
     resources: {
       name: "chains",
       count: (projectRef) => (store.chainOf(projectRef) === null ? 0 : 1),
-      projectDeleted: (tx, projectRef) => uploads.stop(tx, projectRef),
+      projectDeleted: (tx, projectRef) => {
+        uploads.stop(tx, projectRef);
+        for (const job of [CHECKPOINT_JOB, TREE_JOB, RESTORED_JOB])
+          kernel.scheduler.cancel(tx, job, String(projectRef));
+      },
       removeRows: (tx, projectRef, rowsMax) => uploads.remove(tx, projectRef, rowsMax),
     },
   };

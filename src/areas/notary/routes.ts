@@ -1,18 +1,30 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../kernel/errors.ts";
+import { isOperator } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
+import type { FileFacts } from "../../kernel/resources/managed.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { readLogEntry } from "./chain.ts";
+import type { Checkpoints } from "./checkpoints/checkpoints.ts";
+import { checkpointRoutes } from "./checkpoints/routes.ts";
+import { tlogRoutes } from "./checkpoints/tlog-routes.ts";
 import { DESTINATIONS_PER_PROJECT_MAX } from "./domain.ts";
+import { exportPage } from "./export-page.ts";
+import type { Restores } from "./restores.ts";
 import {
+  AcceptForkBody,
   ChainCreated,
   ChainExists,
   ChainParams,
+  EXPORT_RECEIPTS_MAX,
+  ExportQuery,
+  ForkAccepted,
+  InitBody,
   LogBody,
   PublicKey,
   Receipt,
@@ -25,15 +37,36 @@ import {
   StorageConfigured,
 } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
-import type { Appended, CopyStatus, Uploads } from "./uploads.ts";
+import type { Appended, CopyStatus, ProjectOwners, Uploads } from "./uploads.ts";
 import { verifyAgainst } from "./verification.ts";
 
+const NDJSON = "application/x-ndjson";
+
+/** How the storage stands in a configuration file. */
+const STORAGE_FILE: FileFacts = {
+  section: "notary.storage",
+  name: "",
+  isSingle: true,
+  defaults: { prefix: "" },
+};
 /** Default number of receipts on a page. */
 const RECEIPTS_LIMIT = 50;
 
+interface NotaryServices {
+  readonly notary: NotaryService;
+  readonly uploads: Uploads;
+  readonly checkpoints: Checkpoints;
+  readonly restores: Restores;
+  readonly projects: ProjectOwners;
+}
+
 /** Declares the routes for chains, receipts, verification, public keys and storage. */
-export function notaryRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
+export function notaryRoutes(api: Api, services: NotaryServices) {
+  const { notary, uploads, checkpoints } = services;
   return [
+    forkRoute(api, services),
+    checkpointRoutes(api, checkpoints),
+    ...tlogRoutes(api, notary, checkpoints),
     logRoutes(api, notary, uploads),
     verifyRoute(api, notary),
     receiptRoutes(api, notary, uploads),
@@ -46,9 +79,10 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     .use(api)
     .post(
       "/v1/witness/sys/init",
-      ({ call }) =>
+      ({ call, body }) =>
         call.perform((tx) => {
-          const chain = notary.init(tx, call.caller.account.userId, call.caller.project);
+          const { account, project } = call.caller;
+          const chain = notary.init(tx, account.userId, project, body.origin ?? null);
           return chain.success ? reply(201, chain) : chain;
         }),
       {
@@ -61,6 +95,7 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
           description:
             "A project has one chain. If it exists, nothing changes and the response is 200 with `success: false`.",
         },
+        body: InitBody,
         response: { 200: ChainExists, 201: ChainCreated },
       },
     )
@@ -73,7 +108,7 @@ function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         summary: "Log an entry and append its signed receipt to the chain",
         description:
           "The content hash is computed over `JSON.stringify(log)`, the text that the response contains as `log`. A number that JSON parsers cannot represent exactly and a duplicate name in an object are rejected with 400. With a storage configured, 200 means that the copy has been delivered; 202 with the header `X-Witness-Status: buffered` means that its delivery is pending.",
-        errors: ["conflict"],
+        errors: ["conflict", "notary.fork_detected"],
         example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
         bodyLimits: largeBody(1),
       },
@@ -104,6 +139,37 @@ function appendResponse({ receipt, upload }: Appended) {
 function copyResponse(receipt: Receipt, status: CopyStatus) {
   const body = { ...receipt, ...status };
   return status.storage_status === "delivered" ? body : reply(202, body, { "x-witness-status": "buffered" });
+}
+
+function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
+  return new Elysia({ tags: ["Notary"] }).use(api).post(
+    "/v1/witness/accept-fork",
+    ({ call, body: { chain_id } }) =>
+      call.perform((tx) => {
+        const { caller } = call;
+        const { project_ref } = notary.chainById(chain_id);
+        const isOwn = caller.projectBound
+          ? project_ref === caller.project.ref
+          : projects.accountOf(project_ref) === caller.account.ref;
+        if (!isOwn && !isOperator(caller)) throw new ApiError("not_found", "No chain has this id.");
+        const { chainId, sequence } = restores.accept(tx, project_ref);
+        return { chain_id: chainId, sequence_id: String(sequence) };
+      }),
+    {
+      op: {
+        name: "witness.accept_fork",
+        audit: "yes",
+        access: "*",
+        summary: "Continue a chain although others have seen a longer history",
+        description:
+          "After a restore, when the storage has receipts that the backup does not have, nothing is signed. This accepts that their positions are used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it for any chain.",
+        errors: ["not_found", "conflict"],
+        example: { chain_id: "wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf" },
+      },
+      body: AcceptForkBody,
+      response: ForkAccepted,
+    },
+  );
 }
 
 function verifyRoute(api: Api, notary: NotaryService) {
@@ -156,7 +222,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
           name: "witness.receipts.list",
           access: "witness:read",
           summary: "List the project's receipts, newest first",
-          description: "A page also ends when its logs exceed 512 KiB.",
+          description: "A page also ends when its logs exceed 256 KiB.",
         },
         query: pageQuery(RECEIPTS_LIMIT),
         response: ReceiptPage,
@@ -180,6 +246,26 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         },
         params: ReceiptParams,
         response: Receipt,
+      },
+    )
+    .get(
+      "/v1/witness/export",
+      async ({ call, query: { from = 1, limit = EXPORT_RECEIPTS_MAX } }) => {
+        const { ref } = call.caller.project;
+        const { text, next } = await exportPage(notary, ref, from, limit, call.request.signal);
+        const more = next === null ? {} : { "x-next-cursor": String(next) };
+        return reply(200, text, { "content-type": NDJSON, ...more });
+      },
+      {
+        op: {
+          name: "witness.export",
+          access: "witness:read",
+          summary: "Export the project's receipts, oldest first, one JSON object per line",
+          description:
+            "A page has at most 8 MiB. `X-Next-Cursor` is the `from` of the next page; the last page has none.",
+          responseTypes: [NDJSON],
+        },
+        query: ExportQuery,
       },
     )
     .get("/v1/witness/pubkey/:chainId", ({ params }) => notary.publicKey(params.chainId), {
@@ -213,12 +299,13 @@ function storageRoutes(api: Api, uploads: Uploads) {
             secretAccessKey: "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY",
           },
           bodyLimits: largeBody(),
+          file: STORAGE_FILE,
         },
         body: StorageBody,
         response: StorageConfigured,
       },
     )
-    .get("/v1/witness/config", ({ call }) => uploads.view(call.caller.project.ref), {
+    .get("/v1/witness/config", ({ call }) => uploads.view(call.caller), {
       op: {
         name: "witness.config.read",
         access: "witness:read",

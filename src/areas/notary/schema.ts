@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
 import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { PREFIX_LENGTH_MAX } from "./domain.ts";
 
 const HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -39,6 +40,21 @@ export const Receipt = named("Receipt", {
 });
 export type Receipt = Static<typeof Receipt>;
 
+/** Longest origin: the first line of a checkpoint and the name of its key. */
+export const ORIGIN_LENGTH_MAX = 255;
+
+export const InitBody = named("ChainInitBody", {
+  origin: Type.Optional(
+    Type.String({
+      pattern: `^[\\x21-\\x2a\\x2c-\\x7e]{1,${ORIGIN_LENGTH_MAX}}$`,
+      errorMessage: `must be 1 to ${ORIGIN_LENGTH_MAX} printable ASCII characters without spaces and +`,
+      description:
+        "Name of the chain in its checkpoints, such as `example.com/audit`: a URL without scheme. `ninefold/<chain_id>` by default. It cannot be changed.",
+      examples: ["example.com/audit"],
+    }),
+  ),
+});
+
 export const ChainCreated = named("ChainCreated", {
   success: Type.Literal(true),
   publicKey: PublicKey,
@@ -60,6 +76,22 @@ export const LogBody = named("LogBody", {
       description: "Entry to log. Send numbers that JSON parsers cannot represent exactly as strings.",
     },
   ),
+});
+
+export const AcceptForkBody = named("ForkAcceptBody", {
+  chain_id: Type.String({
+    maxLength: 64,
+    description: "Id of the chain.",
+    examples: ["wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf"],
+  }),
+});
+
+export const ForkAccepted = named("ForkAccepted", {
+  chain_id: ChainId,
+  sequence_id: Type.String({
+    description: "Position of the receipt that declares the fork.",
+    examples: ["2"],
+  }),
 });
 
 export const ReceiptVerifyBody = named("ReceiptVerifyBody", {
@@ -101,14 +133,17 @@ export const StorageBody = named("StorageBody", {
     "must be 3 to 63 letters, digits, dots, dashes or underscores",
   ),
   region: characters("^[A-Za-z0-9_-]{1,64}$", "must be 1 to 64 letters, digits, dashes or underscores"),
-  accessKeyId: characters(
-    "^[\\x21-\\x2b\\x2d\\x2e\\x30-\\x7e]{16,128}$",
-    "must be 16 to 128 printable characters without spaces, commas and slashes",
-  ),
-  secretAccessKey: characters(
-    "^[\\x21-\\x7e]{16,256}$",
-    "must be 16 to 256 printable characters without spaces",
-  ),
+  accessKeyId: {
+    ...characters(
+      "^[\\x21-\\x2b\\x2d\\x2e\\x30-\\x7e]{16,128}$",
+      "must be 16 to 128 printable characters without spaces, commas and slashes",
+    ),
+    writeOnly: true,
+  },
+  secretAccessKey: {
+    ...characters("^[\\x21-\\x7e]{16,256}$", "must be 16 to 256 printable characters without spaces"),
+    writeOnly: true,
+  },
   prefix: Type.Optional(
     Type.String({
       maxLength: PREFIX_LENGTH_MAX,
@@ -138,14 +173,155 @@ export const ReceiptStorage = named("ReceiptStorage", {
     description: "Error of the last delivery; null when no receipt is buffered.",
     examples: [null],
   }),
+  ...SECRET_DIGEST,
 });
 export type ReceiptStorage = Static<typeof ReceiptStorage>;
 
-export const ReceiptParams = Type.Object({
-  sequence_id: Type.String({
-    pattern: "^[1-9][0-9]{0,19}$",
-    errorMessage: "must be a positive integer",
-    examples: ["1"],
+const Position = Type.String({
+  pattern: "^[1-9][0-9]{0,19}$",
+  errorMessage: "must be a positive integer",
+  examples: ["1"],
+});
+
+/** Receipts of a page of an export: small ones take a fraction of a second. */
+export const EXPORT_RECEIPTS_MAX = 10_000;
+
+export const ExportQuery = Type.Object({
+  from: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "Position of the first receipt; 1 by default.",
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: EXPORT_RECEIPTS_MAX,
+      description: `Maximum number of receipts; ${EXPORT_RECEIPTS_MAX} by default.`,
+    }),
+  ),
+});
+
+export const ReceiptParams = Type.Object({ sequence_id: Position });
+
+const NOTE =
+  "ninefold/wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN\n3\nz2NM3/CSLJZKdZJisNIoKeFrZL4+HyZhtCoDBpTYpJs=\n\n— ninefold/wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN eIjXHXMr9d3Xn0Ec65YLnHQ0X7rXD99eduz/v95CCNgiazrE4BcwJn+k/pwSG4j8rfO99unMsp4wt3eSLq5NaQXn3gE=\n";
+const Note = Type.String({
+  description: "Signed note with the checkpoint (c2sp.org/tlog-checkpoint).",
+  examples: [NOTE],
+});
+const Size = (description: string) => Type.Integer({ minimum: 0, description, examples: [3] });
+const Hashes = Type.Array(Type.String({ examples: ["PsMuJrp2xTwEIK5ktxGqDFj+79ykOyPERXWPIHT5Rz8="] }), {
+  description: "Hashes of the proof (RFC 6962), base64.",
+});
+
+/** How a checkpoint is returned. */
+export const CheckpointQuery = Type.Object({
+  format: Type.Optional(
+    oneOf(["note", "json"], { description: "`note` (default): the signed note, as `text/plain`." }),
+  ),
+});
+
+export const SignedCheckpoint = named("Checkpoint", {
+  origin: Type.String({ examples: ["ninefold/wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN"] }),
+  size: Size("Number of receipts that it covers."),
+  root_hash: Type.String({ ...Hash, description: "Root of the Merkle tree over these receipts." }),
+  signed_at: Type.String({ format: "date-time" }),
+  vkey: Type.String({
+    description: "Public key in the form that tools for signed notes read: `<origin>+<key id>+<key>`.",
+    examples: [
+      "ninefold/wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN+7888d71d+AepKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs",
+    ],
+  }),
+  cosignatures: Type.Array(
+    Type.Object({
+      name: Type.String({ description: "Name of the witness.", examples: ["witness.example"] }),
+      signed_at: Type.String({ format: "date-time" }),
+    }),
+    { description: "Witnesses that have confirmed that the chain only grew." },
+  ),
+  note: Note,
+});
+export type SignedCheckpoint = Static<typeof SignedCheckpoint>;
+
+export const InclusionQuery = Type.Object({
+  sequence_id: Position,
+  size: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "Size of the tree; by default that of the newest checkpoint.",
+    }),
+  ),
+});
+
+const INCLUSION = {
+  leaf_index: Type.Integer({ minimum: 0, description: "Position in the tree, from 0.", examples: [0] }),
+  tree_size: Size("Number of receipts in the tree."),
+  leaf_hash: Hash,
+  hashes: Hashes,
+};
+
+export const InclusionProof = named("InclusionProof", { ...INCLUSION, checkpoint: Note });
+export type InclusionProof = Static<typeof InclusionProof>;
+
+const TreeSize = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+
+export const ConsistencyQuery = Type.Object({
+  from: Type.Integer({ ...TreeSize, description: "Size of the older tree.", examples: [2] }),
+  to: Type.Optional(
+    Type.Integer({
+      ...TreeSize,
+      description: "Size of the newer tree; by default that of the newest checkpoint.",
+    }),
+  ),
+});
+
+export const ConsistencyProof = named("ConsistencyProof", {
+  from: Size("Size of the older tree."),
+  to: Size("Size of the newer tree."),
+  hashes: Hashes,
+  checkpoint: Note,
+});
+export type ConsistencyProof = Static<typeof ConsistencyProof>;
+
+export const BundleQuery = Type.Object({
+  format: Type.Optional(
+    oneOf(["json", "tlog-proof"], {
+      description: "`json` (default), or `tlog-proof`: a text (c2sp.org/tlog-proof).",
+    }),
+  ),
+});
+
+export const Bundle = named("ReceiptBundle", {
+  type: Type.Literal("ninefold-bundle/v1"),
+  receipt: Receipt,
+  inclusion: Type.Object(INCLUSION),
+  checkpoint: Note,
+  public_key: PublicKey,
+});
+export type Bundle = Static<typeof Bundle>;
+
+export const TlogBody = named("TlogBody", {
+  public: Type.Boolean({ description: "Whether checkpoint, tiles and entries can be read without a key." }),
+});
+
+export const Tlog = named("Tlog", {
+  public: Type.Boolean(),
+  path: Type.String({
+    description: "Path of the log: `<path>/checkpoint` and `<path>/tile/…` (c2sp.org/tlog-tiles).",
+    examples: ["/v1/witness/tlog/wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf"],
+  }),
+});
+export type Tlog = Static<typeof Tlog>;
+
+export const TileParams = Type.Object({
+  chainId: ChainId,
+  tile: Type.String({
+    description:
+      "Level of the tile, or `entries`. The index follows in groups of three digits: `0/x001/067`.",
+    examples: ["0"],
   }),
 });
 

@@ -7,6 +7,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime } from "../../kernel/time/date-time.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH, type PublicKeyJwk, type Receipt } from "../../verify/receipt.ts";
+import type { LeafFields } from "../../verify/tree.ts";
 import {
   type ChainActor,
   chainIdOf,
@@ -18,9 +19,12 @@ import {
   SEED_BYTES,
   signHash,
 } from "./chain.ts";
+import { assertOneHistory } from "./history.ts";
+
 import type { ChainCreated, ChainExists, ReceiptPage } from "./schema.ts";
 import { matchingPrediction, type SignInBackground, SpeculativeSigner } from "./speculative-signing.ts";
-import type { ChainRow, NotaryStore, ReceiptRow } from "./store.ts";
+import type { ChainRow, NotaryStore, PublicChainRow, ReceiptRow } from "./store.ts";
+import { ReceiptTrees } from "./tree/receipt-tree.ts";
 
 /** Chains in memory, about 2 KB each. Any other chain costs two indexed reads and the decryption of its key. */
 const CHAINS_IN_MEMORY_MAX = 16_384;
@@ -29,10 +33,16 @@ const CHAINS_IN_MEMORY_MAX = 16_384;
  * Bytes of logs on one page of receipts. A page is parsed and serialized in one step of a few milliseconds; it ends with
  * the receipt that exceeds this size.
  */
-export const PAGE_LOG_BYTES_MAX = 512 * 1024;
+export const PAGE_LOG_BYTES_MAX = 256 * 1024;
 
 /** Head of an empty chain. */
 const NO_RECEIPT = { sequence: 0, chain_hash: new Uint8Array(32) };
+
+/** Kind of the durable job that signs a checkpoint after a receipt. Its key is the project. */
+export const CHECKPOINT_JOB = "notary.checkpoint";
+
+/** Default time between a receipt and the checkpoint that covers it without a request. */
+const CHECKPOINT_DELAY_MS = 1_000;
 
 /** The chains of receipts, one per project. */
 export class NotaryService {
@@ -40,19 +50,30 @@ export class NotaryService {
   private readonly chains: ActorRegistry<number, ChainActor>;
   private readonly signing: SpeculativeSigner;
 
+  /** The Merkle trees over the chains. */
+  readonly trees: ReceiptTrees;
+
   constructor(
     private readonly store: NotaryStore,
-    private readonly kernel: Pick<Kernel, "vault" | "ids" | "writer" | "cores">,
+    private readonly kernel: Pick<Kernel, "vault" | "ids" | "writer" | "cores" | "scheduler"> & {
+      readonly checkpointDelayMs?: number;
+    },
     inMemoryMax = CHAINS_IN_MEMORY_MAX,
     signInBackground?: SignInBackground,
   ) {
+    this.trees = new ReceiptTrees(store.tree);
     const { writer, cores } = kernel;
     this.chains = new ActorRegistry(inMemoryMax);
     this.signing = new SpeculativeSigner(this.crypto, () => writer.queued, cores, signInBackground);
   }
 
-  /** Creates a project's chain and its key pair. If the chain exists, this changes nothing. */
-  init(tx: Tx, userId: string, project: CallerProject): ChainCreated | ChainExists {
+  /** Creates a project's chain and its key pair. If the chain exists, this changes nothing. `origin`: of its checkpoints. */
+  init(
+    tx: Tx,
+    userId: string,
+    project: CallerProject,
+    origin: string | null = null,
+  ): ChainCreated | ChainExists {
     const existing = this.store.chainOf(project.ref);
     if (existing !== null) {
       tx.audit(null);
@@ -63,9 +84,11 @@ export class NotaryService {
     const chain_id = chainIdOf(userId, project.id);
     const public_key = publicXOf(privateKeyOf(seed));
     const private_key = vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chain_id));
-    this.store.addChain(tx, { project_ref: project.ref, chain_id, public_key, private_key, now: tx.now });
+    const row = { project_ref: project.ref, chain_id, public_key, private_key, origin };
+    this.store.addChain(tx, { ...row, now: tx.now });
     const target = { type: "chain", id: chain_id };
-    tx.audit({ summary: "Chain of receipts created", target, before: null, after: { public_key } });
+    const after = { public_key, ...(origin !== null && { origin }) };
+    tx.audit({ summary: "Chain of receipts created", target, before: null, after });
     return { success: true, publicKey: jwkOf(public_key), createdAt: isoTime(tx.now), chain_id };
   }
 
@@ -87,15 +110,14 @@ export class NotaryService {
     entry: LogEntry,
     predicted: PredictedReceipt | null = null,
   ): { chain: ChainActor; receipt: Receipt } {
-    const chain = this.chain(projectRef, tx);
-    if (chain === undefined) {
-      throw new ApiError("conflict", "This project has no chain yet. Call POST /v1/witness/sys/init first.");
-    }
-    const { sequence: lastSequence, hash: lastHash } = chain;
+    const chain = this.chainToUse(projectRef, tx);
+    const { sequence: lastSequence, hash: lastHash, privateKey } = chain;
+    if (privateKey === null) throw new ApiError("conflict", CHAIN_ENDED);
+    assertOneHistory(chain);
     const sequence = lastSequence + 1;
     const match = matchingPrediction(predicted, chain);
     const chain_hash = match?.hash ?? chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
-    const signature = match?.signature ?? signHash(chain.privateKey, chain_hash);
+    const signature = match?.signature ?? signHash(privateKey, chain_hash);
     this.store.append(tx, chain.ref, sequence, tx.now, chain_hash, signature, entry.text);
     tx.onRollback(() => {
       chain.sequence = lastSequence;
@@ -104,7 +126,29 @@ export class NotaryService {
     chain.sequence = sequence;
     chain.hash = chain_hash;
     const row = { sequence, at: tx.now, chain_hash, signature, prev_hash: lastHash };
-    return { chain, receipt: receiptOf(chain, row, entry.contentHash, entry.log) };
+    const receipt = receiptOf(chain, row, entry.contentHash, entry.log);
+    this.trees.add(tx, chain, receipt);
+    if (!chain.checkpointDue) this.scheduleCheckpoint(tx, projectRef, chain);
+    return { chain, receipt };
+  }
+
+  /** Returns the project's chain. @throws ApiError `conflict` before init. */
+  chainToUse(projectRef: number, tx?: Tx): ChainActor {
+    const chain = this.chain(projectRef, tx);
+    if (chain !== undefined) return chain;
+    throw new ApiError("conflict", "This project has no chain yet. Call POST /v1/witness/sys/init first.");
+  }
+
+  /** Returns the fields of a receipt that its leaf covers, or null. */
+  leafFields(chain: ChainActor, sequence: number): LeafFields | null {
+    const row = this.store.receipt(chain.ref, sequence);
+    if (row === null) return null;
+    return {
+      sequence_id: String(row.sequence),
+      timestamp: row.at,
+      content_hash: contentHashOf(row.log).toHex(),
+      chain_hash: row.chain_hash.toHex(),
+    };
   }
 
   /** Returns the receipt at a position, or null. */
@@ -113,6 +157,15 @@ export class NotaryService {
     if (chain === undefined) return null;
     const row = this.store.receipt(chain.ref, sequence);
     return row && readReceipt(chain, row);
+  }
+
+  /** Returns the JSON text of a receipt, without parsing its log; null past the end. */
+  receiptText(projectRef: number, sequence: number): string | null {
+    const chain = this.chain(projectRef);
+    const row = chain && this.store.receipt(chain.ref, sequence);
+    if (!chain || !row) return null;
+    const { log: _, ...fields } = receiptOf(chain, row, contentHashOf(row.log), {});
+    return `${JSON.stringify(fields).slice(0, -1)},"log":${row.log}}`;
   }
 
   /**
@@ -141,9 +194,27 @@ export class NotaryService {
 
   /** Returns the public key of a chain of any account. @throws ApiError `not_found` */
   publicKey(chainId: string): PublicKeyJwk {
+    return jwkOf(this.chainById(chainId).public_key);
+  }
+
+  /** Returns a chain of any account. @throws ApiError `not_found` */
+  chainById(chainId: string): PublicChainRow {
     const row = this.store.chainById(chainId);
     if (row === null) throw new ApiError("not_found", "No chain has this id.");
-    return jwkOf(row.public_key);
+    return row;
+  }
+
+  /** Publishes a project's checkpoints and tiles, or stops that. @throws ApiError `conflict` before init. */
+  setPublic(tx: Tx, projectRef: number, isPublic: boolean): void {
+    const chain = this.chainToUse(projectRef, tx);
+    const before = this.chainById(chain.chainId).is_public === 1;
+    this.store.setPublic(tx, isPublic ? 1 : 0, chain.ref);
+    tx.audit({
+      summary: isPublic ? "Transparency log published" : "Transparency log withdrawn",
+      target: { type: "chain", id: chain.chainId },
+      before: { public: before },
+      after: { public: isPublic },
+    });
   }
 
   /** Returns the project's chain, if it has one. Inside a unit of work, pass the unit. */
@@ -161,7 +232,9 @@ export class NotaryService {
   remove(tx: Tx, projectRef: number, rowsMax: number): number {
     const row = this.store.chainOf(projectRef);
     if (row === null) return 0;
-    const removed = this.store.removeReceipts(tx, row.ref, rowsMax);
+    let removed = this.store.removeReceipts(tx, row.ref, rowsMax);
+    if (removed < rowsMax) removed += this.trees.remove(tx, row.ref, rowsMax - removed);
+    if (removed < rowsMax) removed += this.store.checkpoints.removeAll(tx, row.ref, rowsMax - removed);
     if (removed === rowsMax) return removed;
     this.store.removeChain(tx, row.ref);
     // If this is rolled back, the chain is read again.
@@ -169,14 +242,44 @@ export class NotaryService {
     return removed + 1;
   }
 
+  /** The first receipt after a checkpoint schedules the next one. */
+  private scheduleCheckpoint(tx: Tx, projectRef: number, chain: ChainActor): void {
+    const { scheduler, checkpointDelayMs = CHECKPOINT_DELAY_MS } = this.kernel;
+    scheduler.enqueue(tx, CHECKPOINT_JOB, String(projectRef), tx.now + checkpointDelayMs, null);
+    tx.onRollback(() => {
+      chain.checkpointDue = false;
+    });
+    chain.checkpointDue = true;
+  }
+
   private activate(row: ChainRow): ChainActor {
     const { ref, chain_id, public_key: publicX, private_key } = row;
-    const seed = Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
     const { sequence, chain_hash: hash } = this.store.head(ref) ?? NO_RECEIPT;
-    const privateKey = privateKeyOf(seed);
-    return { recent: false, idle: true, ref, publicX, privateKey, sequence, hash, predicted: null };
+    const seed = () => Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
+    const privateKey = private_key.length === 0 ? null : privateKeyOf(seed());
+    return {
+      recent: false,
+      idle: true,
+      ref,
+      chainId: chain_id,
+      origin: row.origin ?? `ninefold/${chain_id}`,
+      epoch: row.epoch,
+      backlog: row.tree_backlog,
+      restored: row.restored,
+      fork: row.fork,
+      checkpointDue: false,
+      publicX,
+      privateKey,
+      sequence,
+      hash,
+      predicted: null,
+    };
   }
 }
+
+/** Message for a chain whose private key is lost. */
+export const CHAIN_ENDED =
+  "The signing key of this chain was lost in a restore without the master key. Its receipts can still be verified, but none can be added. Use another project, which has its own chain.";
 
 function readReceipt(chain: ChainActor, row: ReceiptRow): Receipt {
   return receiptOf(chain, row, contentHashOf(row.log), JSON.parse(row.log));

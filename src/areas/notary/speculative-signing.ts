@@ -44,20 +44,21 @@ export class SpeculativeSigner {
 
   /** Predicts the next receipt of a chain from its log's hash. Call it just before queuing the receipt's unit of work. */
   predict(chain: ChainActor, contentHash: Uint8Array): PredictedReceipt | null {
-    if (!this.isEnabled) return null;
+    if (!this.isEnabled || chain.privateKey === null) return null;
+    const { privateKey } = chain;
     const { sequence: before, hash: prevHash } = chain.predicted ?? chain;
     const sequence = before + 1;
     const hash = chainHashOf(this.crypto, prevHash, BigInt(sequence), contentHash);
     const predicted: PredictedReceipt = { chain, prevHash, sequence, hash, signature: null };
     chain.predicted = predicted;
     // With an empty queue the commit may come before another thread starts.
-    if (this.queued() > 0 && this.inFlight < SIGNATURES_IN_FLIGHT_MAX) this.start(predicted);
+    if (this.queued() > 0 && this.inFlight < SIGNATURES_IN_FLIGHT_MAX) this.start(predicted, privateKey);
     return predicted;
   }
 
-  private start(predicted: PredictedReceipt): void {
+  private start(predicted: PredictedReceipt, privateKey: KeyObject): void {
     this.inFlight += 1;
-    this.sign(predicted.chain.privateKey, predicted.hash, (signature) => {
+    this.sign(privateKey, predicted.hash, (signature) => {
       this.inFlight -= 1;
       predicted.signature = signature;
     });

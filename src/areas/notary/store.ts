@@ -1,4 +1,6 @@
 import type { Database } from "../../kernel/storage/database.ts";
+import { checkpointStore } from "./checkpoints/store.ts";
+import { treeStore } from "./tree/store.ts";
 
 /** A row of `chains`. */
 export interface ChainRow {
@@ -6,6 +8,27 @@ export interface ChainRow {
   chain_id: string;
   public_key: string;
   private_key: Uint8Array;
+  /** Origin of its checkpoints; null if it is derived from the chain id. */
+  origin: string | null;
+  epoch: number;
+  /** The first receipts that may lack leaves; 0 once the tree is complete. */
+  tree_backlog: number;
+  /** JSON: what a restore has noted, until it is declared in the chain. */
+  restored: string | null;
+  /** JSON: where others have seen a longer history. */
+  fork: string | null;
+}
+
+type NewChain = Pick<ChainRow, "chain_id" | "public_key" | "private_key" | "origin"> & {
+  project_ref: number;
+  now: number;
+};
+
+/** A chain as anyone may see it, if it is public. */
+export interface PublicChainRow {
+  project_ref: number;
+  public_key: string;
+  is_public: number;
 }
 
 /** A stored receipt with the chain hash of the previous one (null for the first). */
@@ -20,23 +43,33 @@ export interface ReceiptRow {
 
 export type NotaryStore = ReturnType<typeof notaryStore>;
 
-/** All SQL of chains and receipts. */
+/** All SQL of chains and receipts, and of what lies over them. */
 export function notaryStore(db: Database) {
   const receipts = `SELECT own.sequence, own.at, own.chain_hash, own.signature, own.log, before.chain_hash AS prev_hash
     FROM receipts AS own
     LEFT JOIN receipts AS before ON before.chain_ref = own.chain_ref AND before.sequence = own.sequence - 1
     WHERE own.chain_ref = ?`;
   return {
+    tree: treeStore(db),
+    checkpoints: checkpointStore(db),
     chainOf: db.one<ChainRow, [projectRef: number]>(
-      "SELECT ref, chain_id, public_key, private_key FROM chains WHERE project_ref = ?",
+      `SELECT ref, chain_id, public_key, private_key, origin, epoch, tree_backlog, restored, fork FROM chains WHERE project_ref = ?`,
     ),
-    chainById: db.one<Pick<ChainRow, "public_key">, [chainId: string]>(
-      "SELECT public_key FROM chains WHERE chain_id = ?",
+    chainById: db.one<PublicChainRow, [chainId: string]>(
+      "SELECT project_ref, public_key, is_public FROM chains WHERE chain_id = ?",
     ),
-    addChain: db.change<[Omit<ChainRow, "ref"> & { project_ref: number; now: number }]>(
-      `INSERT INTO chains (project_ref, chain_id, public_key, private_key, created_at)
-       VALUES ($project_ref, $chain_id, $public_key, $private_key, $now)`,
+    addChain: db.change<[NewChain]>(
+      `INSERT INTO chains (project_ref, chain_id, public_key, private_key, origin, created_at)
+       VALUES ($project_ref, $chain_id, $public_key, $private_key, $origin, $now)`,
     ),
+    /** Projects whose chains were restored. */
+    restored: db.all<{ readonly project_ref: number }, []>(
+      "SELECT project_ref FROM chains WHERE restored IS NOT NULL ORDER BY ref",
+    ),
+    setHistory: db.change<[{ ref: number; epoch: number; restored: string | null; fork: string | null }]>(
+      "UPDATE chains SET epoch = $epoch, restored = $restored, fork = $fork WHERE ref = $ref",
+    ),
+    setPublic: db.change<[isPublic: number, ref: number]>("UPDATE chains SET is_public = ? WHERE ref = ?"),
     removeChain: db.change<[ref: number]>("DELETE FROM chains WHERE ref = ?"),
     // Hot path: positional parameters are faster than named ones.
     append: db.change<

@@ -1,8 +1,8 @@
 import { isUnavailable } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { PutOutcome } from "../../kernel/outbound/s3.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import { retryDelayMs } from "./domain.ts";
-import type { PutOutcome } from "./s3.ts";
 import type { NotaryService } from "./service.ts";
 import { UPLOAD_JOB, type Upload, type Uploads } from "./uploads.ts";
 

@@ -1,10 +1,12 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Fields } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { CallerProject } from "../../kernel/http/access/caller.ts";
+import type { Caller, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { hasObject, objectUrl, type PutOutcome, putOnce, type S3Bucket } from "../../kernel/outbound/s3.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
+import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { LogEntry, PredictedReceipt } from "./chain.ts";
 import {
@@ -14,7 +16,6 @@ import {
   objectKey,
   retryDelayMs,
 } from "./domain.ts";
-import { objectUrl, type PutOutcome, putOnce } from "./s3.ts";
 import type { Receipt, ReceiptStorage, StorageBody, StorageConfigured } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
 import type { CopyStore, NewReceiptStore, ReceiptStoreRow, StoreLocation } from "./store.ts";
@@ -29,6 +30,9 @@ export const IMMEDIATE_UPLOAD_TIMEOUT_MS = 2_000;
 export const CONCURRENT_UPLOADS_MAX = 256;
 
 /** Kind of the durable job that uploads buffered receipts. Each project has one; its key is the project. */
+/** Problem of a storage whose credentials a restore without the master key has removed. */
+const CREDENTIALS_LOST =
+  "the credentials were lost in a restore: set them again with POST /v1/witness/config";
 export const UPLOAD_JOB = "notary.deliver";
 
 /** Storage configurations in memory, about 1 KB each. */
@@ -74,7 +78,11 @@ export class Uploads {
   /** Uploads that a log request is waiting for. The job skips them. */
   private readonly inFlight = new Set<string>();
 
-  constructor(private readonly deps: UploadDeps) {}
+  private readonly digests: SecretDigests;
+
+  constructor(private readonly deps: UploadDeps) {
+    this.digests = new SecretDigests(deps.vault);
+  }
 
   /** @throws ApiError `validation_error` if the configuration cannot work or its address is not allowed. */
   assertUsable(config: StorageBody): void {
@@ -117,7 +125,8 @@ export class Uploads {
   }
 
   /** Returns the current configuration with masked credentials. @throws ApiError `not_found` without one. */
-  view(projectRef: number): ReceiptStorage {
+  view(caller: Caller): ReceiptStorage {
+    const { id, ref: projectRef } = caller.project;
     const { store, buffered } = this.destination(projectRef);
     if (store === null) {
       throw new ApiError(
@@ -125,8 +134,25 @@ export class Uploads {
         "No storage is configured. Configure one with POST /v1/witness/config.",
       );
     }
-    const { endpoint, bucket, region, prefix, access_key_id, last_error } = store;
-    return { endpoint, bucket, region, prefix, accessKeyId: masked(access_key_id), buffered, last_error };
+    const { endpoint, bucket, region, prefix, access_key_id, secret_access_key, last_error } = store;
+    const secrets = {
+      accessKeyId: access_key_id,
+      // Empty after a restore without the master key.
+      secretAccessKey:
+        secret_access_key.length === 0
+          ? null
+          : this.deps.vault.open(secret_access_key, sealContext(projectRef)),
+    };
+    return {
+      endpoint,
+      bucket,
+      region,
+      prefix,
+      accessKeyId: masked(access_key_id),
+      buffered,
+      last_error,
+      ...this.digests.of(caller, "witness", id, secrets),
+    };
   }
 
   /** Number of receipts that have not been copied to the storage. */
@@ -184,12 +210,33 @@ export class Uploads {
 
   /** Makes one attempt to copy a receipt. */
   upload({ projectRef, sequence, store }: Upload, receipt: Receipt, timeoutMs: number): Promise<PutOutcome> {
-    const { endpoint, bucket: name, region, access_key_id: accessKeyId } = store;
-    const secretAccessKey = this.deps.vault.open(store.secret_access_key, sealContext(projectRef));
-    const account = this.deps.owners.accountOf(projectRef);
-    const bucket = { account, endpoint, bucket: name, region, accessKeyId, secretAccessKey };
+    const bucket = this.bucketOf(projectRef, store);
+    if (bucket === null) return Promise.resolve({ kind: "unavailable", problem: CREDENTIALS_LOST });
     const body = Buffer.from(JSON.stringify(receipt));
     return putOnce(this.deps.outbound, bucket, objectKey(store.prefix, sequence), body, timeoutMs);
+  }
+
+  /** Whether a project's storage has a receipt; null if it does not say. False without a storage. */
+  async hasReceipt(projectRef: number, sequence: number): Promise<boolean | null> {
+    const { store } = this.destination(projectRef);
+    if (store === null) return false;
+    const bucket = this.bucketOf(projectRef, store);
+    if (bucket === null) return null;
+    return hasObject(
+      this.deps.outbound,
+      bucket,
+      objectKey(store.prefix, sequence),
+      IMMEDIATE_UPLOAD_TIMEOUT_MS,
+    );
+  }
+
+  /** A storage with its credentials; null if a restore has removed them. */
+  private bucketOf(projectRef: number, store: ReceiptStoreRow): S3Bucket | null {
+    const { endpoint, bucket, region, access_key_id: accessKeyId } = store;
+    if (store.secret_access_key.length === 0) return null;
+    const secretAccessKey = this.deps.vault.open(store.secret_access_key, sealContext(projectRef));
+    const account = this.deps.owners.accountOf(projectRef);
+    return { account, endpoint, bucket, region, accessKeyId, secretAccessKey };
   }
 
   /** Records the outcome of an upload. Returns the status of the copy. */

@@ -103,9 +103,9 @@ describe("the chain of a deleted project", () => {
       await writer.submit((tx) => notary.remove(tx, 900, rowsMax)),
       store.chainById(made.chain_id) !== null,
     ];
-    expect(await remove(2)).toEqual([2, true]);
-    expect(await remove(2)).toEqual([2, true]);
-    expect(await remove(3)).toEqual([2, false]);
+    // Receipts, leaves, and the chain.
+    for (let rows = 0; rows < 10; rows += 2) expect(await remove(2)).toEqual([2, true]);
+    expect(await remove(3)).toEqual([1, false]);
     expect(await remove(3)).toEqual([0, false]);
     const late = writer.submit((tx) => notary.append(tx, 900, entry(9)));
     expect((await late.catch((error: Error) => error.message)) as string).toContain("has no chain yet");

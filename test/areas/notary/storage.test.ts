@@ -307,8 +307,8 @@ describe("the storage of a deleted project", () => {
       rows = await kernel.writer.submit((tx) => resources.removeRows(tx, ref, 2));
       removed.push(rows);
     }
-    // Two copies; two receipts; the chain and the storage; none.
-    expect(removed).toEqual([2, 2, 2, 0]);
+    // Two copies, receipts and leaves; the chain and the storage; none.
+    expect(removed).toEqual([2, 2, 2, 2, 0]);
     expect(resources.count(ref, null)).toBe(0);
     const left =
       "SELECT (SELECT count(*) FROM receipt_stores WHERE project_ref = ?1) + (SELECT count(*) FROM chains WHERE project_ref = ?1) AS n";

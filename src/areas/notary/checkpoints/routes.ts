@@ -1,0 +1,128 @@
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import {
+  Bundle,
+  BundleQuery,
+  CheckpointQuery,
+  ConsistencyProof,
+  ConsistencyQuery,
+  InclusionProof,
+  InclusionQuery,
+  ReceiptParams,
+  SignedCheckpoint,
+} from "../schema.ts";
+import type { Checkpoints } from "./checkpoints.ts";
+
+/** Media type of notes and proofs as texts. */
+export const TEXT = { "content-type": "text/plain; charset=utf-8" };
+const TEXT_CONTENT = { "text/plain": null };
+
+const READ = {
+  access: "witness:read",
+  errors: ["conflict", "service_unavailable", "notary.fork_detected"],
+} as const;
+
+/** Routes of checkpoints and proofs. */
+export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
+  return new Elysia({ tags: ["Notary"] })
+    .use(api)
+    .get(
+      "/v1/witness/checkpoint",
+      async ({ call, query: { format } }) => {
+        const size = checkpoints.size(call.caller.project.ref);
+        const found = await signed(call, checkpoints, size, (ref, tx) => checkpoints.current(ref, tx));
+        return format === "json" ? found : reply(200, found.note as never, TEXT);
+      },
+      {
+        op: {
+          ...READ,
+          name: "witness.checkpoint",
+          exactResponse: true,
+          summary: "Get a signed checkpoint over all receipts",
+          description:
+            "A checkpoint commits the server to the number of receipts and to each of them. A new one is signed if the chain has grown, at most once per second. Store it: `ninefold verify --checkpoint` then proves that nothing was removed, changed or reordered.",
+          additionalResponses: { "200": { description: "Success.", content: TEXT_CONTENT } },
+        },
+        query: CheckpointQuery,
+        response: SignedCheckpoint,
+      },
+    )
+    .get(
+      "/v1/witness/proofs/inclusion",
+      ({ call, query: { sequence_id, size = null } }) => {
+        const sequence = Number(sequence_id);
+        return signed(call, checkpoints, size ?? sequence, (ref, tx) =>
+          checkpoints.inclusion(ref, sequence, size, tx),
+        );
+      },
+      {
+        op: {
+          ...READ,
+          name: "witness.proofs.inclusion",
+          summary: "Prove that a receipt is in the chain",
+          errors: [...READ.errors, "not_found"],
+        },
+        query: InclusionQuery,
+        response: InclusionProof,
+      },
+    )
+    .get(
+      "/v1/witness/proofs/consistency",
+      ({ call, query: { from, to = null } }) => {
+        const size = to ?? checkpoints.size(call.caller.project.ref);
+        return signed(call, checkpoints, size, (ref, tx) => checkpoints.consistency(ref, from, to, tx));
+      },
+      {
+        op: {
+          ...READ,
+          name: "witness.proofs.consistency",
+          summary: "Prove that the chain only grew between two sizes",
+        },
+        query: ConsistencyQuery,
+        response: ConsistencyProof,
+      },
+    )
+    .get(
+      "/v1/witness/receipts/:sequence_id/bundle",
+      ({ call, params: { sequence_id }, query: { format } }) => {
+        const sequence = Number(sequence_id);
+        checkpoints.assertReceipt(call.caller.project.ref, sequence);
+        return signed(call, checkpoints, sequence, (ref, tx) =>
+          format === "tlog-proof"
+            ? reply(200, checkpoints.tlogProof(ref, sequence, tx) as never, TEXT)
+            : checkpoints.bundle(ref, sequence, tx),
+        );
+      },
+      {
+        op: {
+          ...READ,
+          name: "witness.bundle",
+          exactResponse: true,
+          summary: "Get a receipt with the proof that it is in the chain",
+          description:
+            "The bundle can be verified without the server: by `ninefold verify --bundle`, or in a browser by `verifyBundle` of `ninefold/verify`.",
+          errors: [...READ.errors, "not_found"],
+          additionalResponses: { "200": { description: "Success.", content: TEXT_CONTENT } },
+        },
+        params: ReceiptParams,
+        query: BundleQuery,
+        response: Bundle,
+      },
+    );
+}
+
+/** Responds from the newest checkpoint; only if it does not cover `size` receipts, in a unit of work that signs another. */
+async function signed<T extends object>(
+  call: Call,
+  checkpoints: Checkpoints,
+  size: number,
+  respond: (projectRef: number, tx?: Tx) => T,
+): Promise<T> {
+  const { ref } = call.caller.project;
+  return checkpoints.mustSign(ref, size)
+    ? await call.perform((tx) => respond(call.caller.project.ref, tx))
+    : await call.read(() => respond(ref));
+}

@@ -1,0 +1,141 @@
+import { ApiError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { type ChainActor, readLogEntry } from "./chain.ts";
+import type { Checkpoints } from "./checkpoints/checkpoints.ts";
+import { retryDelayMs } from "./domain.ts";
+import { type Fork, originOf } from "./history.ts";
+import type { NotaryService } from "./service.ts";
+import type { NotaryStore } from "./store.ts";
+import type { Uploads } from "./uploads.ts";
+
+/** Kind of the durable job that checks a restored chain. Its key is the project. */
+export const RESTORED_JOB = "notary.restored";
+
+/** Concurrent checks; each is a request to a storage. */
+const CONCURRENT_CHAINS = 16;
+
+/** How long a storage that does not respond delays a restored chain. */
+export const UNREACHABLE_MS = 24 * 60 * 60 * 1000;
+
+/** What the restore notes in the database, as far as it is used here. */
+interface RestoreNote {
+  readonly backup_created_at: string | null;
+}
+
+/** State of the job: the beginning of its checks, and the failed ones. */
+interface Attempts {
+  readonly since: number;
+  readonly failures: number;
+}
+
+interface RestoresDeps {
+  readonly kernel: Pick<Kernel, "scheduler" | "writer" | "clock" | "ids">;
+  readonly store: NotaryStore;
+  readonly notary: NotaryService;
+  readonly checkpoints: Checkpoints;
+  readonly uploads: Uploads;
+}
+
+/**
+ * Restored chains. A restored server cannot know what was signed after its backup: it asks the storage of the receipts, and then
+ * declares the restore in the chain. If the storage has more receipts, nothing is signed until that is accepted.
+ */
+export class Restores {
+  constructor(private readonly deps: RestoresDeps) {
+    deps.kernel.scheduler.register(RESTORED_JOB, {
+      concurrency: CONCURRENT_CHAINS,
+      run: ({ key, payload }) => this.check(Number(key), payload as Attempts),
+    });
+  }
+
+  /** Declares the restore in chains without a storage, and starts the checks of all others. */
+  async resume(): Promise<void> {
+    const { kernel, store, notary, uploads } = this.deps;
+    for (const { project_ref } of store.restored()) {
+      await kernel.writer.submit((tx) => {
+        const chain = notary.chain(project_ref, tx);
+        if (chain === undefined || chain.fork !== null) return;
+        if (!uploads.isConfigured(project_ref)) return this.declare(tx, project_ref, chain);
+        const attempts: Attempts = { since: tx.now, failures: 0 };
+        kernel.scheduler.enqueue(tx, RESTORED_JOB, String(project_ref), tx.now, attempts);
+      });
+    }
+  }
+
+  /**
+   * Continues a chain although others have seen a longer history. Checkpoints get another origin, and the chain a receipt that
+   * declares the fork.
+   *
+   * @throws ApiError `conflict` if the chain has no fork and is not being checked.
+   */
+  accept(tx: Tx, projectRef: number): ChainActor {
+    const { kernel, notary } = this.deps;
+    const chain = notary.chainToUse(projectRef, tx);
+    if (chain.fork === null && chain.restored === null)
+      throw new ApiError("conflict", "This chain has no fork: there is nothing to accept.");
+    tx.audit({
+      summary: "Fork of the chain accepted",
+      target: { type: "chain", id: chain.chainId },
+      before: { fork: chain.fork === null ? null : JSON.parse(chain.fork) },
+      after: { fork: null, size: chain.sequence },
+    });
+    kernel.scheduler.cancel(tx, RESTORED_JOB, String(projectRef));
+    this.declare(tx, projectRef, chain);
+    return chain;
+  }
+
+  private async check(projectRef: number, { since, failures }: Attempts): Promise<JobOutcome> {
+    const { kernel, notary, uploads } = this.deps;
+    const chain = notary.chain(projectRef);
+    if (chain === undefined || chain.restored === null || chain.fork !== null) return {};
+    const found = await uploads.hasReceipt(projectRef, chain.sequence + 1);
+    const now = kernel.clock.now();
+    if (found === null && now - since < UNREACHABLE_MS) {
+      const payload: Attempts = { since, failures: failures + 1 };
+      return { retryAt: now + retryDelayMs(payload.failures, kernel.ids.fraction()), payload };
+    }
+    return {
+      record: (tx) => {
+        const current = notary.chain(projectRef, tx);
+        if (current === undefined || current.restored === null) return;
+        if (found === true) this.setFork(tx, current, { by: "the storage", seen: current.sequence + 1 });
+        else this.declare(tx, projectRef, current);
+      },
+    };
+  }
+
+  private setFork(tx: Tx, chain: ChainActor, fork: Fork): void {
+    this.change(tx, chain, { fork: JSON.stringify(fork) });
+  }
+
+  /** Ends the epoch if something was signed in it, and logs that the chain continues from here. Free of charge. */
+  private declare(tx: Tx, projectRef: number, chain: ChainActor): void {
+    const { checkpoints, uploads } = this.deps;
+    const note = chain.restored === null ? null : (JSON.parse(chain.restored) as RestoreNote);
+    const epoch = checkpoints.hasSigned(chain) ? chain.epoch + 1 : chain.epoch;
+    this.change(tx, chain, { epoch, restored: null, fork: null });
+    // The key is lost: the chain has ended.
+    if (chain.privateKey === null) return;
+    const log = {
+      ninefold: "restored",
+      backup_made_at: note?.backup_created_at ?? null,
+      previous_origin: originOf(chain, Math.max(0, epoch - 1)),
+      size: chain.sequence,
+    };
+    uploads.append(tx, projectRef, readLogEntry({ log }, JSON.stringify({ log })), null);
+  }
+
+  private change(
+    tx: Tx,
+    chain: ChainActor,
+    to: Partial<Pick<ChainActor, "epoch" | "restored" | "fork">>,
+  ): void {
+    const { epoch, restored, fork } = chain;
+    const after = { epoch, restored, fork, ...to };
+    this.deps.store.setHistory(tx, { ref: chain.ref, ...after });
+    tx.onRollback(() => Object.assign(chain, { epoch, restored, fork }));
+    Object.assign(chain, after);
+  }
+}
