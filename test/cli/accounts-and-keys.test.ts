@@ -97,6 +97,50 @@ describe("account", () => {
     expect((await server.client(String(again["api_key"])).get("/v1/meter/balance")).status).toBe(200);
   });
 
+  test("export prints everything of an account as JSON lines", async () => {
+    const account = await server.account({ email: "expo@example.com" });
+    await account.post("/v1/gate", { flag_key: "exported", enabled: true });
+    const { code, out, error } = await call("account export EXPO@example.com");
+    expect([code, error]).toEqual([0, ""]);
+    const lines = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["export", "account", "flag", "end"]),
+    );
+    expect(lines.at(-1)).toEqual({ type: "end", user_id: account.userId, records: lines.length - 2 });
+  });
+
+  test("an export that is cut off is an error", async () => {
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () =>
+        new Response('{"type":"export"}\n', { headers: { "content-type": "application/x-ndjson" } }),
+    });
+    const { code, error } = await call(`account export usr_x --url http://127.0.0.1:${other.port}`);
+    expect([code, error]).toEqual([
+      1,
+      "ninefold: The export is incomplete: its last line is missing. Try again.\n",
+    ]);
+    await other.stop(true);
+  });
+
+  test("delete needs --yes and deletes by e-mail address", async () => {
+    const account = await server.account({ email: "dora@example.com" });
+    expect(await call("account delete dora@example.com")).toEqual({
+      code: 2,
+      out: "",
+      error:
+        "ninefold: account delete removes everything of the account and cannot be undone. Confirm it with --yes.\n",
+    });
+    expect((await account.get("/v1/meter/balance")).status).toBe(200);
+    const deleted = fields((await call("account delete DORA@example.com --yes")).out);
+    expect(deleted).toEqual({ user_id: account.userId, deleted_at: expect.stringMatching(/Z$/) });
+    expect((await account.get("/v1/meter/balance")).status).toBe(401);
+  });
+
   test("list prints all pages, newest first", async () => {
     for (let index = 0; index < 120; index += 1) await server.account({ email: `many-${index}@example.com` });
     const { out } = await call("account list");
@@ -119,6 +163,13 @@ describe("account", () => {
     ["account create ada@example.com", 409, "An account with this e-mail address already exists."],
     ["account create nonsense", 400, "email must be an e-mail address"],
     ["account set usr_nobody --tier pro", 404, "There is no account with this user_id."],
+    ["account export usr_nobody", 404, "There is no account with this user_id."],
+    ["account delete usr_nobody --yes", 404, "There is no account with this user_id."],
+    [
+      "account delete operator@localhost --yes",
+      409,
+      "This is the operator's account, which cannot be deleted.",
+    ],
     ["account reset-key usr_nobody", 404, "There is no account with this user_id."],
     [
       "account set operator@localhost --suspended true",
@@ -231,6 +282,32 @@ describe("key", () => {
     writeFileSync(path, `${server.key}\n`);
     const environment = { NINEFOLD_API_KEY: "", NINEFOLD_API_KEY_FILE: path };
     expect((await call("key list", { environment })).code).toBe(0);
+  });
+});
+
+describe("channel", () => {
+  test("list prints the last result of each channel", async () => {
+    const create = (name: string, url: string) =>
+      server.operator.post("/v1/pulse/channels", { name, kind: "webhook", config: { url } });
+    const made = [
+      await create("quiet", "https://example.com/a"),
+      await create("broken", "https://b.invalid/"),
+    ];
+    expect(made.map(({ status }) => status)).toEqual([201, 201]);
+    const tested = await server.operator.post(`/v1/pulse/channels/${made[1]?.body["id"]}/test`, {});
+    const error = String(tested.body["error"]);
+    expect(error).toStartWith("dns: ");
+    const rows = (await call("channel list")).out
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(rows).toEqual([
+      ["id", "name", "kind", "default", "last_sent_at", "last_error"],
+      [String(made[1]?.body["id"]), "broken", "webhook", "true", "-", error],
+      [String(made[0]?.body["id"]), "quiet", "webhook", "true", "-", "-"],
+    ]);
+    const { channels } = await json("channel list");
+    expect(channels).toMatchObject([{ last_error: error }, { last_error: null }]);
   });
 });
 

@@ -40,7 +40,10 @@ const LINES: readonly (readonly [line: string, words: readonly string[]])[] = [
   ["ninefold serve --json --data d", ["data"]],
   ["ninefold serve --config r", ["receipts.jsonl"]],
   ["ninefold verify ", ["data", "receipts.jsonl"]],
-  ["ninefold verify --", ["--help", "--public-key"]],
+  [
+    "ninefold verify --",
+    ["--bundle", "--checkpoint", "--help", "--public-key", "--quorum", "--vkey", "--witness"],
+  ],
   ["ninefold key create --scope meter:read --sc", ["--scope"]],
   ["ninefold completions ", ["bash", "fish", "zsh"]],
   ["ninefold help ", FIRST],

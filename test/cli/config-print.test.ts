@@ -121,9 +121,17 @@ describe("secrets are masked", () => {
     const values: Record<string, string> = {
       ...environment,
       NINEFOLD_MASTER_KEY: "ef".repeat(32),
+      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: "id",
+      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: "secret",
     };
     const settings = await print([], values);
-    for (const option of OPTIONS.filter(({ secret }) => secret === true)) {
+    // It excludes an archive.
+    const commitLog = "NINEFOLD_COMMIT_LOG";
+    const clustered = await print([], { ...environment, [commitLog]: "postgres://ada:hunter2@db/nf" });
+    expect(clustered.get("commit_log")?.value).toContain("********");
+    for (const option of OPTIONS.filter(
+      ({ secret, variable }) => secret === true && variable !== commitLog,
+    )) {
       expect(values[option.variable]).toBeString();
       expect(String(settings.get(option.fileName)?.value)).toContain("********");
     }

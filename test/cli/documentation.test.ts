@@ -32,10 +32,11 @@ function examples(text: string): string[][] {
     );
 }
 
-/** `account` and `key` share what they have in common in the section above theirs. */
+/** The commands that call a server share what they have in common in a section, to which the others link. */
 function described(name: string): string {
   const own = section(name);
-  return /^(account|key) /.test(name) ? own + section("account and key") : own;
+  const isShared = /^(account|key) /.test(name) || own.includes("](#account-and-key)");
+  return isShared ? own + section("account and key") : own;
 }
 
 describe("docs/command-line.md", () => {

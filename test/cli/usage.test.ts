@@ -3,10 +3,11 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
-import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { commandHelp, groupHelp, overview } from "../../src/cli/help.ts";
 import { oneLine } from "../../src/cli/output.ts";
 import { COMMANDS } from "../../src/cli/table.ts";
+import { sqliteVersion } from "../../src/kernel/storage/examine.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
 import { ninefold, runToEnd } from "./run.ts";
 
@@ -31,15 +32,18 @@ symlinkSync(endless, endless);
 type Case = readonly [args: readonly string[], error: string, environment?: Readonly<Record<string, string>>];
 
 const USAGE: readonly Case[] = [
-  [["sing"], 'there is no command "sing". Try ninefold --help.'],
+  [["juggle"], 'there is no command "juggle". Try ninefold --help.'],
   [["sevre"], 'there is no command "sevre". Did you mean serve? Try ninefold --help.'],
-  [["sing", "--help"], 'there is no command "sing". Try ninefold --help.'],
-  [["help", "sing"], 'there is no command "sing". Try ninefold --help.'],
+  [["juggle", "--help"], 'there is no command "juggle". Try ninefold --help.'],
+  [["help", "juggle"], 'there is no command "juggle". Try ninefold --help.'],
   [["help", "a", "b", "c"], "Unexpected argument 'c'. Try ninefold help --help."],
-  [["account"], "account needs a command: create, list, set, reset-key. Try ninefold account --help."],
+  [
+    ["account"],
+    "account needs a command: create, list, set, export, delete, reset-key. Try ninefold account --help.",
+  ],
   [
     ["account", "--json"],
-    "account needs a command: create, list, set, reset-key. Try ninefold account --help.",
+    "account needs a command: create, list, set, export, delete, reset-key. Try ninefold account --help.",
   ],
   [
     ["account", "crate"],
@@ -98,12 +102,12 @@ const USAGE: readonly Case[] = [
   [["key", "revoke", ".."], 'KEY_ID must be an id, not "..".', withKey],
   [["account", "set", ".", "--tier", "pro"], 'USER must be an id, not ".".', withKey],
   [["a\u001b[31mb\n\u202ec"], 'there is no command "a\\u001b[31mb\\u000a\\u202ec". Try ninefold --help.'],
-  [["verify"], "verify needs FILE. Try ninefold verify --help."],
+  [["verify"], "verify needs FILE or --bundle. Try ninefold verify --help."],
   [["verify", "a", "b"], "Unexpected argument 'b'. Try ninefold verify --help."],
   [["verify", "a", "--public-key"], "--public-key needs a value. Try ninefold verify --help."],
   [["doctor", "--port", "99999"], "--port must be a port from 0 to 65535."],
   [["doctor", "now"], "Unexpected argument 'now'. Try ninefold doctor --help."],
-  [["config"], "config needs a command: print. Try ninefold config --help."],
+  [["config"], "config needs a command: print, init, schema. Try ninefold config --help."],
   [["config", "print", "--signup", "maybe"], "--signup must be one of closed, free, open."],
   [["openapi", "--json"], "Unknown option '--json'. Try ninefold openapi --help."],
   [["healthcheck", "--timeout", "0"], "--timeout must be a number of seconds from 1 to 3600."],
@@ -141,7 +145,7 @@ const FAILURES: readonly Case[] = [
   ],
   [
     ["account", "list"],
-    "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, or work on the folder of a stopped one with --data FOLDER.",
+    "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, run ninefold login, or work on the folder of a stopped one with --data FOLDER.",
   ],
   [
     ["account", "list"],
@@ -253,7 +257,21 @@ describe("help", () => {
 });
 
 test.each(["version", "--version", "-V"])("ninefold %s", async (arg) => {
-  expect(await ninefold([arg])).toEqual({ code: 0, out: `${version}\n`, error: "" });
+  const { code, out, error } = await ninefold([arg, "--json"]);
+  expect([code, error]).toEqual([0, ""]);
+  const known = JSON.parse(out);
+  const parts = { bun: Bun.version, sqlite: sqliteVersion() };
+  expect(known).toEqual({ version, commit: known.commit, date: known.date, ...parts });
+  // Only an executable knows what it was built from.
+  if (NINEFOLD_COMMAND === SOURCE_COMMAND) expect(known).toMatchObject({ commit: null, date: null });
+  const lines = [
+    version,
+    `commit  ${known.commit ?? "unknown"}`,
+    ...(known.date === null ? [] : [`date    ${known.date}`]),
+    `Bun     ${parts.bun}`,
+    `SQLite  ${parts.sqlite}`,
+  ];
+  expect(await ninefold([arg])).toEqual({ code: 0, out: `${lines.join("\n")}\n`, error: "" });
 });
 
 describe("a reader that closes the output", () => {

@@ -8,7 +8,14 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 import { callMaintenance } from "./maintenance-calls.ts";
 import { callIncidents, callPages } from "./monitor-calls.ts";
 import { createRecorder, type Recorder } from "./support.ts";
-import { callBuckets, callDeliveries, callEndpoints, callSchedules, NOBODY_URL } from "./webhook-calls.ts";
+import {
+  callBuckets,
+  callDeliveries,
+  callEndpoints,
+  callPortal,
+  callSchedules,
+  NOBODY_URL,
+} from "./webhook-calls.ts";
 
 let folder: string;
 let server: TestServer;
@@ -52,6 +59,10 @@ test("system, accounts and the operator's API", async () => {
   expect(suspended.suspended).toBe(true);
   const [newest] = await operator.admin.accounts.list().toArray();
   expect(newest?.email).toBe("grace@example.com");
+  const exported = await operator.admin.accounts.export(grace.user_id);
+  expect(String(exported)).toContain('"type":"end"');
+  const deleted = await operator.admin.accounts.delete(grace.user_id);
+  expect(deleted.user_id).toBe(grace.user_id);
   const before = server.clock.now();
   expect(await operator.admin.advanceClock(1_000)).toEqual({ now: before + 1_000 });
   expect(await operator.admin.clock()).toEqual({ now: before + 1_000 });
@@ -270,6 +281,8 @@ test("monitors", async () => {
   const [check] = await nf.monitors.history(id).toArray();
   expect(check).toMatchObject({ status: "down", manual: true });
   expect((await nf.monitors.history(id).page()).uptime["24h"]).toBe(0);
+  const { series } = await nf.monitors.history(id, { range: "24h" }).page();
+  expect(series?.buckets).toMatchObject([{ checks: 1, up: 0, latency_ms: null }]);
   expect(await nf.monitors.delete(id)).toEqual({ deleted: true });
 
   await nf.monitors.renewPingKey();
@@ -293,6 +306,7 @@ test("status pages", () => callPages(nf));
 test("deliveries", () => callDeliveries(nf, server));
 test("schedules", () => callSchedules(nf));
 test("endpoints and messages", () => callEndpoints(nf));
+test("the portal", () => callPortal(nf));
 test("buckets and their events", () => callBuckets(nf, server));
 
 test("the notary", async () => {
@@ -302,6 +316,13 @@ test("the notary", async () => {
   const receipt = await nf.notary.log({ event: "invoice.paid", amount: 4200 });
   expect(receipt).toMatchObject({ sequence_id: "1", public_key: chain.publicKey });
   expect((await nf.notary.verify(receipt)).valid).toBe(true);
+  expect(await nf.notary.checkpoint()).toMatchObject({ size: 1, cosignatures: [] });
+  const proof = await nf.notary.inclusionProof({ sequence_id: "1" });
+  expect(await nf.notary.receipts.bundle(1)).toMatchObject({ receipt, checkpoint: proof.checkpoint });
+  expect(await Array.fromAsync(nf.notary.export())).toEqual([receipt]);
+  expect((await nf.notary.consistencyProof({ from: 0 })).to).toBe(1);
+  await expect(nf.notary.acceptFork(chain.chain_id)).rejects.toMatchObject({ code: "conflict" });
+  expect((await nf.notary.publish({ public: true })).path).toEndWith(chain.chain_id);
   expect(await nf.notary.receipts.get(1)).toEqual(receipt);
   expect(await nf.notary.receipts.list().toArray()).toEqual([receipt]);
   expect(await nf.withKey(null).notary.publicKey(chain.chain_id)).toEqual(chain.publicKey);
@@ -331,7 +352,11 @@ const MONITORING = ["health.live", "health.ready", "metrics.read"];
 /** For pages of the server, in a browser: a client has a key, and no cookie; and a stream is nothing that it reads. */
 const BROWSER = ["session.create", "session.read", "session.end", "changes.stream", "ofrep.events"];
 /** For everybody, in a browser or a feed reader. */
-const PUBLIC = ["status.page", "status.feed", "status.incident", "status.badge"];
+const STATUS_PAGES = ["page", "feed", "calendar", "icon", "incident", "badge"];
+const SUBSCRIPTIONS = ["subscribe", "subscribe_form", "subscription", "subscription_change"];
+const PUBLIC = [...STATUS_PAGES, ...SUBSCRIPTIONS].map((name) => `status.${name}`);
+/** For clients of transparency logs. */
+const LOGS = ["witness.tlog.checkpoint", "witness.tlog.tile"];
 /** For reverse proxies. */
 const PROXIES = ["check.http"];
 
@@ -341,5 +366,7 @@ test("covers every operation of the API", () => {
   const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");
   const called = recorder.requests.map(({ method, path }) => operationAt(method, path));
   const names: string[] = [...new Set(called)].filter((name) => name !== null);
-  expect([...names, ...MONITORING, ...BROWSER, ...PUBLIC, ...PROXIES].sort()).toEqual(operations.sort());
+  expect([...names, ...MONITORING, ...BROWSER, ...PUBLIC, ...LOGS, ...PROXIES].sort()).toEqual(
+    operations.sort(),
+  );
 });

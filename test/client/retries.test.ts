@@ -243,6 +243,7 @@ describe("errors", () => {
       fields: {},
       extras,
       retryAfterMs: null,
+      leader: null,
     });
     expect(error.message).toBe("a insufficient_balance");
   });

@@ -19,6 +19,8 @@ export async function callDeliveries(nf: Ninefold, server: TestServer): Promise<
     relay_id,
   ]);
   expect((await nf.relay.get(relay_id)).attempt_log).toEqual([]);
+  expect(await nf.relay.body(relay_id)).toEqual({ body: '{"a":1}', size_bytes: 7 });
+  expect((await nf.relay.stats()).counts).toMatchObject({ scheduled: 1, failed: 0 });
   expect(await nf.relay.cancel(relay_id)).toEqual({ relay_id, status: "cancelled" });
 
   const once = { ...body, delay: "0s", retry_schedule: [], deduplication_id: "one" } as const;
@@ -82,6 +84,27 @@ export async function callEndpoints(nf: Ninefold): Promise<void> {
   expect((await messages.get("m-1")).payload).toEqual({ n: 1 });
   expect(await messages.resend("m-1")).toEqual({ resent: 0 });
   expect(await endpoints.delete(id)).toBeUndefined();
+}
+
+/** The same with portal links, and what a customer can do with one. */
+export async function callPortal(nf: Ninefold): Promise<void> {
+  const { url } = await nf.relay.portal.create({ owner_id: "acme", expires_in: "1h" });
+  const { portal } = nf.withKey(url.slice(url.indexOf("=") + 1)).relay;
+  expect((await portal.get()).owner_id).toBe("acme");
+  const made = await portal.endpoints.create({ url: NOBODY_URL });
+  const id = made.endpoint_id;
+  expect((await portal.endpoints.list().toArray()).map(({ endpoint_id }) => endpoint_id)).toEqual([id]);
+  expect((await portal.endpoints.update(id, { state: "paused" })).state).toBe("paused");
+  expect((await portal.endpoints.get(id)).counts.waiting).toBe(0);
+  expect((await portal.endpoints.secret.reveal(id)).secret).toBe(made.secret);
+  expect((await portal.endpoints.secret.rotate(id)).secret).not.toBe(made.secret);
+  const { relay_id } = await portal.endpoints.test(id);
+  expect((await portal.deliveries.list().toArray()).map((one) => one.relay_id)).toEqual([relay_id]);
+  await nf.relay.cancel(relay_id);
+  expect((await portal.deliveries.get(relay_id)).status).toBe("cancelled");
+  await expect(portal.deliveries.resend(relay_id)).rejects.toMatchObject({ code: "conflict" });
+  await portal.endpoints.delete(id);
+  expect(await nf.relay.portal.revoke({ owner_id: "acme" })).toEqual({ revoked: 1 });
 }
 
 /** The same with buckets and their events. */

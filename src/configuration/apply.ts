@@ -1,0 +1,150 @@
+import type { Api, JsonObject } from "../cli/api/http-api.ts";
+import { StartupError } from "../kernel/errors.ts";
+import type { Field } from "./kinds.ts";
+import { newProject, type ProjectPlan, type Step } from "./plan.ts";
+import { requestOf } from "./read.ts";
+import { ProjectApi, pathOf, type ServerProject } from "./server.ts";
+import { replaced } from "./shown.ts";
+
+/** Where the secrets of new keys go. */
+export interface SecretSink {
+  /** The `Idempotency-Key` of a creation, the same after an interruption. */
+  begin(project: string, name: string): string;
+  store(project: string, name: string, secret: string): void;
+}
+
+/** Whether a plan creates keys, whose secrets must go somewhere. */
+export function createsKeys(plans: readonly ProjectPlan[]): boolean {
+  return plans.some(({ steps }) => steps.some(isKey));
+}
+
+function isKey({ action, resource }: Step): boolean {
+  return action === "create" && resource?.facts.createOnly === true;
+}
+
+/**
+ * Carries out the steps of plans, one after another. `onStep` is called after each.
+ * @throws StartupError at the first failure, naming the resource; a further run continues.
+ */
+export async function applyPlans(
+  api: Api,
+  plans: readonly ProjectPlan[],
+  sink: SecretSink | null,
+  onStep: (step: Step) => void,
+): Promise<void> {
+  for (const plan of plans) {
+    const run: Run = { api, plan, sink, project: plan.api };
+    for (const step of plan.steps) {
+      try {
+        await perform(run, step);
+      } catch (error) {
+        if (!(error instanceof StartupError)) throw error;
+        const at = step.wanted === null ? "" : `, line ${step.wanted.at.line}`;
+        throw new StartupError(
+          `${step.action} ${step.kind}.${step.name}${at}: ${error.message} Run the command again to continue.`,
+        );
+      }
+      onStep(step);
+    }
+  }
+}
+
+interface Run {
+  readonly api: Api;
+  readonly plan: ProjectPlan;
+  readonly sink: SecretSink | null;
+  project: ProjectApi | null;
+}
+
+async function perform(run: Run, step: Step): Promise<void> {
+  const { file } = run.plan;
+  if (step.resource === null) {
+    if (step.action === "create") {
+      const made = (await run.api.send("POST", "/v1/projects", newProject(file))) as unknown as ServerProject;
+      if (made.slug !== file.slug)
+        throw new StartupError(`The project got the slug ${made.slug}: another one has ${file.slug}.`);
+      run.project = new ProjectApi(run.api, made);
+      if (file.name !== null && file.name !== made.name)
+        await run.api.send("PATCH", `/v1/projects/${made.id}`, { name: file.name });
+      return;
+    }
+    const change = Object.fromEntries(step.fields.map((one) => [one.field, one.new]));
+    await run.api.send("PATCH", `/v1/projects/${String(step.item?.["id"])}`, change);
+    return;
+  }
+  if (run.project === null) throw new Error("the project has not been created");
+  if (step.action === "create") await create(run, run.project, step);
+  else if (step.action === "change") await change(run, run.project, step);
+  else await remove(run.project, step);
+}
+
+async function create({ plan, sink }: Run, api: ProjectApi, { resource, wanted }: Step): Promise<void> {
+  if (resource === null || wanted === null) return;
+  const { facts, fields, create: route } = resource;
+  const given = [...fields.values()].filter(({ name }) => name in wanted.values);
+  const values = withIds(plan, given, wanted.values);
+  const own = facts.isSingle === true ? {} : { [facts.name]: wanted.name, managed_by: "apply" };
+  const inCreate = given.filter((one) => one.inCreate);
+  const body = { ...requestOf(resource, inCreate, values), ...own };
+  const { slug } = api.project;
+  const isKeyed = facts.createOnly === true && sink !== null;
+  const headers: Record<string, string> = isKeyed ? { "idempotency-key": sink.begin(slug, wanted.name) } : {};
+  const made = await api.send("POST", pathOf(route.path, api.project.id), body, headers);
+  if (isKeyed) sink.store(slug, wanted.name, String(made["secret"]));
+  const id = String(made[resource.idKey] ?? made["id"] ?? made[facts.name] ?? "");
+  const names = plan.ids.get(resource.section) ?? new Map<string, string>();
+  plan.ids.set(resource.section, names.set(wanted.name, id));
+  // Such as the state of a bucket.
+  const later = given.filter((one) => !one.inCreate);
+  if (later.length > 0 && resource.change !== null)
+    await api.send(
+      resource.change.method,
+      pathOf(resource.change.path, id),
+      requestOf(resource, later, values),
+    );
+}
+
+async function change(
+  { plan }: Run,
+  api: ProjectApi,
+  { resource, wanted, item, fields }: Step,
+): Promise<void> {
+  if (resource?.change == null || wanted === null || item === null) return;
+  const { facts, change: route } = resource;
+  const changed = [...resource.fields.values()].filter(({ name }) =>
+    fields.some(({ field }) => field === name),
+  );
+  // A save and a flattened object are given as a whole.
+  const isWhole = facts.isSingle === true || changed.some((one) => one.isFlattened);
+  const sent = isWhole
+    ? [...resource.fields.values()].filter(
+        (one) =>
+          one.name in wanted.values && (facts.isSingle === true || one.isFlattened || changed.includes(one)),
+      )
+    : changed;
+  const body = requestOf(resource, sent, withIds(plan, sent, wanted.values));
+  const own =
+    facts.isSave === true
+      ? { [facts.name]: wanted.name, enabled: wanted.values["enabled"] ?? item["enabled"] }
+      : {};
+  const path =
+    facts.isSave === true || facts.isSingle === true ? route.path : pathOf(route.path, item[resource.idKey]);
+  await api.send(route.method, path, { ...body, ...own });
+}
+
+async function remove(api: ProjectApi, { resource, item }: Step): Promise<void> {
+  if (resource?.remove == null || item === null) return;
+  const { method, path } = resource.remove;
+  try {
+    await api.send(method, pathOf(path, item[resource.idKey]));
+  } catch (error) {
+    if ((error as { status?: number }).status !== 404) throw error;
+  }
+}
+
+/** Values with ids in place of names. What is no name is an id already. */
+function withIds({ ids }: ProjectPlan, fields: readonly Field[], values: JsonObject): JsonObject {
+  const idOf = (section: string, name: string) => ids.get(section)?.get(name) ?? name;
+  const own = fields.map(({ name, schema }) => [name, replaced(schema, values[name], idOf)]);
+  return { ...values, ...Object.fromEntries(own) };
+}

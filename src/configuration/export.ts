@@ -1,0 +1,166 @@
+import { isDeepStrictEqual } from "node:util";
+import type { TSchema } from "@sinclair/typebox";
+import { stringify } from "yaml";
+import type { JsonObject } from "../cli/api/http-api.ts";
+import { SECRET } from "../kernel/audit/redaction.ts";
+import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
+import { fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+import type { ProjectApi, ServerProject } from "./server.ts";
+import { replaced, shownValue } from "./shown.ts";
+
+/** An exported project. */
+export interface Exported {
+  /** The document, without its version. */
+  readonly document: JsonObject;
+  /** Environment variables that it reads. */
+  readonly variables: readonly string[];
+  /** What could not be exported, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/** Reads everything of a project that a file can have. @throws StartupError */
+export async function exportProject(api: ProjectApi, kinds: readonly Kind[]): Promise<Exported> {
+  const named = new Map<string, ReadonlyMap<string, JsonObject>>();
+  const notes: string[] = [];
+  for (const kind of kinds) {
+    const items = await api.list(kind);
+    const whole = kind.onlyRead.length === 0 ? items : await api.readAll(kind, items);
+    named.set(kind.section, byName(kind, whole, notes));
+  }
+  const nameOf = (section: string, id: string): string => {
+    const kind = kinds.find((one) => one.section === section);
+    const found = [...(named.get(section) ?? [])].find(([, item]) => item[kind?.idKey ?? ""] === id);
+    return found?.[0] ?? id;
+  };
+  const variables: string[] = [];
+  const document: Record<string, unknown> = describe(api.project);
+  for (const kind of kinds) {
+    const items = named.get(kind.section) ?? new Map<string, JsonObject>();
+    if (items.size === 0) continue;
+    const [outer = "", inner] = kind.section.split(".");
+    const entries = [...items].map(([name, item]) => {
+      const prefix = [kind.section.split(".")[0], ...(inner === undefined ? [name] : [])].join("_");
+      return [name, resourceOf(kind, item, { prefix, variables, nameOf })] as const;
+    });
+    document[outer] = { ...(document[outer] as object | undefined), ...Object.fromEntries(entries) };
+  }
+  return { document, variables, notes };
+}
+
+/** The text of a file with these projects. */
+export function textOf(exported: readonly Exported[]): string {
+  return exported
+    .map(({ document }, index) =>
+      stringify({ ...(index === 0 ? { ninefold: 1 } : {}), ...document }, { lineWidth: 0 }),
+    )
+    .join("---\n");
+}
+
+function describe({ slug, name, description }: ServerProject): Record<string, unknown> {
+  return {
+    project: slug,
+    ...(name === slug ? {} : { name }),
+    ...(description === null ? {} : { description }),
+  };
+}
+
+function byName(kind: Kind, items: readonly JsonObject[], notes: string[]): ReadonlyMap<string, JsonObject> {
+  const named = new Map<string, JsonObject>();
+  const twice = new Set<string>();
+  let unnamed = 0;
+  // Lists begin with the newest.
+  for (const item of items.toReversed()) {
+    const name = kind.facts.isSingle === true ? kind.section.split(".")[1] : item[kind.facts.name];
+    if (typeof name !== "string") unnamed += 1;
+    else if (named.has(name)) twice.add(name);
+    else named.set(name, item);
+  }
+  if (unnamed > 0) notes.push(`${unnamed} ${kind.section} without a name were not exported.`);
+  for (const name of twice) {
+    named.delete(name);
+    notes.push(`Several ${kind.section} have the name ${name}: they were not exported.`);
+  }
+  return named;
+}
+
+interface Writing {
+  /** Begins the names of environment variables. */
+  readonly prefix: string;
+  readonly variables: string[];
+  readonly nameOf: (section: string, id: string) => string;
+}
+
+function resourceOf(kind: Kind, item: JsonObject, writing: Writing): JsonObject {
+  const { defaults = {}, computed } = kind.facts;
+  const absent = computed?.(item) ?? [];
+  const digests = (item["secret_digest"] ?? {}) as JsonObject;
+  const entries = [...kind.fields.values()].flatMap((field): [string, unknown][] => {
+    const { name, apiName, schema } = field;
+    const isHidden = isSecret(schema, item);
+    if (absent.includes(apiName)) return [];
+    if (isHidden) return name in digests ? [[name, reference(writing, name)]] : [];
+    // Responses to reads have only the names of some headers.
+    const names = apiName === "headers" ? (item["header_names"] as readonly string[] | undefined) : undefined;
+    const value =
+      names === undefined || names.length === 0
+        ? shownValue(kind, field, item)
+        : Object.fromEntries(names.map((header) => [header, SECRET]));
+    if ((value ?? null) === null || isDeepStrictEqual(value, defaults[apiName])) return [];
+    const shown = replaced(schema, value, writing.nameOf);
+    if (isHeaders(name, schema)) return [[name, headersOf(shown as JsonObject, writing)]];
+    return [
+      [name, written(schema, shown, { ...writing, prefix: `${writing.prefix}_${name}` }, digests, name)],
+    ];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Values that look like credentials as references. */
+function headersOf(headers: JsonObject, writing: Writing): JsonObject {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => {
+      const isHidden = value === SECRET || SECRET_NAMES.has(name.toLowerCase());
+      return [name, isHidden ? reference(writing, name) : value];
+    }),
+  );
+}
+
+/** A value without members that have their defaults, and with the names of its members in files. */
+function written(
+  schema: TSchema,
+  value: unknown,
+  writing: Writing,
+  digests: JsonObject,
+  path: string,
+): unknown {
+  const type = Array.isArray(value) ? "array" : typeof value;
+  const own = schema["anyOf"] === undefined ? schema : notNull(schema).find((one) => one["type"] === type);
+  if (own === undefined || isFree(own) || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value))
+    return value.map((one, index) => written(own["items"] ?? {}, one, writing, digests, `${path}.${index}`));
+  const properties: Readonly<Record<string, TSchema>> | undefined = own["properties"];
+  if (properties === undefined) return value;
+  const members = value as JsonObject;
+  const entries = Object.entries(properties).flatMap(([name, one]): [string, unknown][] => {
+    const inner = `${path}.${name}`;
+    if (isSecret(one, members)) return inner in digests ? [[name, reference(writing, name)]] : [];
+    const member = members[name];
+    if ((member ?? null) === null && !isRequiredNull(own, name, member)) return [];
+    if (one["default"] !== undefined && isDeepStrictEqual(member, one["default"])) return [];
+    return [[fileName(name, one), written(one, member, writing, digests, inner)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isRequiredNull(schema: TSchema, name: string, member: unknown): boolean {
+  return member === null && (schema["required"] as readonly string[] | undefined)?.includes(name) === true;
+}
+
+/** `{env: NAME}` with a name of its own. */
+function reference({ prefix, variables }: Writing, name: string): { env: string } {
+  const plain = `${prefix}_${name}`.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
+  let free = plain;
+  for (let number = 2; variables.includes(free); number += 1) free = `${plain}_${number}`;
+  variables.push(free);
+  return { env: free };
+}

@@ -1,0 +1,13 @@
+import { dirname, resolve } from "node:path";
+import { readText, variableNamed } from "../config/sources.ts";
+import type { Kind } from "./kinds.ts";
+import { type FileProject, readConfiguration } from "./read.ts";
+
+/** Reads a configuration file with the secrets that it refers to. `-` is standard input. @throws StartupError */
+export function readFile(path: string, kinds: readonly Kind[]): FileProject[] {
+  const text = readText(path === "-" ? "/dev/stdin" : path, "configuration");
+  return readConfiguration(path, text, kinds, {
+    variable: variableNamed,
+    file: (name) => readText(resolve(path === "-" ? "." : dirname(path), name), "file"),
+  });
+}

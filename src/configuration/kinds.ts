@@ -1,0 +1,182 @@
+import type { TObject, TSchema } from "@sinclair/typebox";
+import type { DeclaredRoute } from "../kernel/http/api.ts";
+import type { FileFacts } from "../kernel/resources/managed.ts";
+
+/** A field of a resource in a file. */
+export interface Field {
+  /** Its name in the file. */
+  readonly name: string;
+  /** Its name in requests. */
+  readonly apiName: string;
+  /** In the object whose fields are flattened. */
+  readonly isFlattened: boolean;
+  readonly schema: TSchema;
+  readonly inCreate: boolean;
+  readonly inChange: boolean;
+}
+
+/** A kind of resource that a file can have. */
+export interface Kind {
+  readonly section: string;
+  readonly facts: FileFacts;
+  /** The fields beside the name, by their names in the file. */
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly create: DeclaredRoute;
+  /** Null if it cannot be changed. */
+  readonly change: DeclaredRoute | null;
+  readonly remove: DeclaredRoute | null;
+  readonly read: DeclaredRoute | null;
+  /** Path and query of the list. */
+  readonly listPath: string;
+  /** Member of a page with the items, and of an item with its id. */
+  readonly itemsKey: string;
+  readonly idKey: string;
+  /** Fields that only the response to a single resource has, by their names in the file. */
+  readonly onlyRead: readonly string[];
+  /** Sections that its fields refer to. */
+  readonly refersTo: ReadonlySet<string>;
+}
+
+/** The order of changes: what others refer to comes first. Deletions run in reverse. */
+const ORDER = [
+  ...["keys", "notary.storage", "flags", "channels", "endpoints", "buckets"],
+  ...["monitors", "maintenance", "status_pages", "schedules"],
+];
+
+/** Extension of a schema that names the section that a text refers to. */
+const REFERENCE = "x-resource";
+/** Extension of a schema that says when a text is a secret. */
+const SECRET_IF = "x-secret-if";
+
+/** The kinds of resources that the endpoints of a server declare, in the order of changes. */
+export function kindsOf(routes: readonly DeclaredRoute[]): Kind[] {
+  const kinds = routes.flatMap((route) => {
+    const { file } = route.operation;
+    return file === undefined ? [] : [kindOf(route, file, routes)];
+  });
+  const rank = ({ section }: Kind) => (ORDER.includes(section) ? ORDER.indexOf(section) : ORDER.length);
+  return kinds.sort((a, b) => rank(a) - rank(b));
+}
+
+function kindOf(create: DeclaredRoute, facts: FileFacts, routes: readonly DeclaredRoute[]): Kind {
+  const listPath = facts.listPath ?? create.path;
+  const [base = ""] = listPath.split("?", 1);
+  // The collection of the items: for keys that is not the path of their creation.
+  const items = facts.listPath !== undefined && facts.isSave !== true ? base : create.path;
+  const isOne = ({ path }: DeclaredRoute) =>
+    path.startsWith(`${items}/:`) && !path.slice(items.length + 2).includes("/");
+  const find = (...methods: string[]) =>
+    routes.find((route) => methods.includes(route.method) && isOne(route)) ?? null;
+  const list = routes.find(({ method, path }) => method === "GET" && path === base);
+  if (list === undefined) throw new Error(`${facts.section} has no list at ${base}`);
+  const page = list.responses[200] as TObject;
+  const [itemsKey = "", itemsSchema] =
+    Object.entries<TSchema>(page.properties).find(([, { type }]) => type === "array") ?? [];
+  const item = largestObject(itemsSchema?.["items"] ?? page);
+  const change = facts.isSave === true || facts.isSingle === true ? create : find("PATCH", "PUT");
+  const single = facts.isSave === true || facts.isSingle === true ? null : find("GET");
+  const fields = fieldsOf(create.body, change?.body, facts);
+  const shown = single === null ? item : (single.responses[200] as TObject);
+  const onlyRead = [...fields.values()].filter(
+    ({ apiName }) => apiName in shown.properties && !(apiName in item.properties),
+  );
+  return {
+    section: facts.section,
+    facts,
+    fields,
+    create,
+    change,
+    remove: find("DELETE"),
+    read: single,
+    listPath,
+    itemsKey,
+    idKey: "id" in item.properties ? "id" : (Object.keys(item.properties)[0] ?? "id"),
+    onlyRead: onlyRead.map(({ name }) => name),
+    refersTo: new Set([...fields.values()].flatMap(({ schema }) => referencesIn(schema))),
+  };
+}
+
+function largestObject(schema: TSchema): TObject {
+  const members: TSchema[] = schema["anyOf"] ?? [schema];
+  const sizes = members.map((one) => Object.keys(one["properties"] ?? {}).length);
+  return members[sizes.indexOf(Math.max(...sizes))] as TObject;
+}
+
+function fieldsOf(
+  create: TObject | undefined,
+  change: TObject | undefined,
+  { name, omitted = [], flattened }: FileFacts,
+): ReadonlyMap<string, Field> {
+  const fields = new Map<string, Field>();
+  const [inCreate, inChange] = [create?.properties ?? {}, change?.properties ?? {}];
+  const add = (apiName: string, schema: TSchema, isFlattened: boolean, owner: string) => {
+    const field = {
+      name: fileName(apiName, schema),
+      apiName,
+      isFlattened,
+      schema,
+      inCreate: owner in inCreate,
+      inChange: owner in inChange,
+    };
+    fields.set(field.name, field);
+  };
+  for (const [apiName, schema] of Object.entries<TSchema>({ ...inCreate, ...inChange, ...inCreate })) {
+    // A field that is declared to be rejected.
+    if (apiName === name || apiName === "managed_by" || omitted.includes(apiName) || "not" in schema)
+      continue;
+    if (apiName !== flattened) add(apiName, schema, false, apiName);
+    else
+      for (const [inner, own] of Object.entries<TSchema>(schema["properties"]))
+        add(inner, own, true, apiName);
+  }
+  return fields;
+}
+
+/** The name of a field in a file: `monitors` for `monitor_ids`, since names stand there in place of ids. */
+export function fileName(apiName: string, schema: TSchema): string {
+  if (referenceOf(schema) === null) return apiName;
+  return apiName.replace(/_ids$/, "s").replace(/_id$/, "");
+}
+
+/** The section that a text, or the texts of a list, refer to; null for none. */
+function referenceOf(schema: TSchema): string | null {
+  const own: unknown = schema[REFERENCE] ?? schema["items"]?.[REFERENCE];
+  if (typeof own === "string") return own;
+  const [first] = notNull(schema);
+  return schema["anyOf"] === undefined || first === undefined ? null : referenceOf(first);
+}
+
+function referencesIn(schema: TSchema): string[] {
+  const inner = [schema["items"], ...(schema["anyOf"] ?? []), ...Object.values(schema["properties"] ?? {})];
+  const own: unknown = schema[REFERENCE];
+  const below = inner.flatMap((one) => (one === undefined ? [] : referencesIn(one as TSchema)));
+  return typeof own === "string" ? [own, ...below] : below;
+}
+
+/** The schemas of a value that may be null. */
+export function notNull(schema: TSchema): TSchema[] {
+  const members: TSchema[] = schema["anyOf"] ?? [schema];
+  return members.filter(({ type }) => type !== "null");
+}
+
+/** Whether a text is a secret, given the fields next to it. */
+export function isSecret(schema: TSchema, beside: Readonly<Record<string, unknown>>): boolean {
+  if (schema["writeOnly"] === true) return true;
+  const condition: { field: string; values: readonly unknown[] } | undefined = schema[SECRET_IF];
+  if (condition?.values.includes(beside[condition.field]) === true) return true;
+  return schema["anyOf"] !== undefined && notNull(schema).some((one) => isSecret(one, beside));
+}
+
+/** Whether a field maps the names of headers to texts. */
+export function isHeaders(name: string, schema: TSchema): boolean {
+  return name === "headers" && notNull(schema).some((one) => one["patternProperties"] !== undefined);
+}
+
+/** Whether a field accepts any JSON: its members are no fields of ours. */
+export function isFree(schema: TSchema): boolean {
+  const { type, properties, patternProperties, anyOf, additionalProperties } = schema;
+  if (anyOf !== undefined) return false;
+  if (type === undefined && schema["const"] === undefined) return true;
+  if (type !== "object" || patternProperties !== undefined) return false;
+  return Object.keys(properties ?? {}).length === 0 && additionalProperties !== false;
+}

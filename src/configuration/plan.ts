@@ -1,0 +1,267 @@
+import { slugOf } from "../areas/projects/domain.ts";
+import type { Api, JsonObject } from "../cli/api/http-api.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { FileError } from "./document.ts";
+import type { Field, Kind } from "./kinds.ts";
+import type { FileProject, FileResource } from "./read.ts";
+import { ProjectApi, projectsOf, type ServerProject } from "./server.ts";
+import { isSame, replaced, shownValue } from "./shown.ts";
+
+/** What stands in place of a secret. */
+const SENSITIVE = "(sensitive)";
+
+/** A changed field; both values are {@link SENSITIVE} for secrets. */
+export interface FieldChange {
+  readonly field: string;
+  readonly old: unknown;
+  readonly new: unknown;
+}
+
+/** A step of a plan, as `--json` shows it. */
+export interface Change {
+  readonly action: "create" | "change" | "delete";
+  readonly kind: string;
+  readonly name: string;
+  readonly fields: readonly FieldChange[];
+}
+
+/** A step with what it needs to be carried out. */
+export interface Step extends Change {
+  /** Null for the project itself. */
+  readonly resource: Kind | null;
+  readonly wanted: FileResource | null;
+  /** The resource on the server; null for a new one. */
+  readonly item: JsonObject | null;
+}
+
+/** The plan of a project. */
+export interface ProjectPlan {
+  readonly file: FileProject;
+  /** Null for a project that does not exist yet. */
+  readonly api: ProjectApi | null;
+  /** Ids by section and name. */
+  readonly ids: Map<string, Map<string, string>>;
+  readonly steps: readonly Step[];
+}
+
+/** What plans are made with. */
+export interface Planning {
+  readonly api: Api;
+  readonly kinds: readonly Kind[];
+  /** The path of the file, for messages. */
+  readonly path: string;
+  /** Whether marked resources that are missing in the file are deleted. */
+  readonly prune: boolean;
+  /** Whether the creation of a key was interrupted before its secret was stored. */
+  readonly isPending?: (project: string, name: string) => boolean;
+}
+
+/** Compares a file with a server, and changes nothing. @throws StartupError */
+export async function planOf(planning: Planning, files: readonly FileProject[]): Promise<ProjectPlan[]> {
+  const projects = await projectsOf(planning.api);
+  const plans: ProjectPlan[] = [];
+  for (const file of files) plans.push(await planOfProject(planning, file, projects));
+  return plans;
+}
+
+async function planOfProject(
+  planning: Planning,
+  file: FileProject,
+  projects: readonly ServerProject[],
+): Promise<ProjectPlan> {
+  const project = projectOf(planning, file, projects);
+  const ids = new Map<string, Map<string, string>>();
+  if (project === null) {
+    const slug = file.slug ?? "";
+    const made = { action: "create", kind: "project", name: slug, fields: [] } as const;
+    const creations = ordered(planning, file).map((wanted) => creationOf(wanted));
+    return {
+      file,
+      api: null,
+      ids,
+      steps: [{ ...made, resource: null, wanted: null, item: null }, ...creations],
+    };
+  }
+  const api = new ProjectApi(planning.api, project);
+  const needed = sectionsOf(planning, file);
+  const steps: Step[] = [...projectSteps(file, project)];
+  const found = new Map<string, ReadonlyMap<string, JsonObject>>();
+  for (const kind of planning.kinds) {
+    if (!needed.has(kind.section)) continue;
+    const items = namedItems(planning, kind, await api.list(kind), file);
+    found.set(kind.section, items);
+    ids.set(kind.section, new Map([...items].map(([name, item]) => [name, String(item[kind.idKey])])));
+  }
+  await addUnlisted(planning, file, api, found);
+  for (const wanted of ordered(planning, file)) {
+    const item = found.get(wanted.kind.section)?.get(wanted.name);
+    const isPending = wanted.kind.facts.createOnly && planning.isPending?.(project.slug, wanted.name);
+    const step =
+      item === undefined || isPending === true ? creationOf(wanted) : changeOf(planning, wanted, item, ids);
+    if (step !== null) steps.push(step);
+  }
+  if (planning.prune) steps.push(...deletionsOf(planning, file, found));
+  return { file, api, ids, steps };
+}
+
+/** Null for one that is to be created. @throws FileError for a project that the key does not see. */
+function projectOf(
+  { path }: Planning,
+  { slug, at }: FileProject,
+  projects: readonly ServerProject[],
+): ServerProject | null {
+  if (slug !== null) return projects.find((one) => one.slug === slug) ?? null;
+  const own = projects.length === 1 ? projects[0] : projects.find((one) => one.slug === "default");
+  if (own === undefined)
+    throw new FileError(path, at, "the key sees several projects: name one with project:");
+  return own;
+}
+
+function projectSteps({ name, description }: FileProject, project: ServerProject): Step[] {
+  const fields: FieldChange[] = [];
+  if (name !== null && name !== project.name) fields.push({ field: "name", old: project.name, new: name });
+  if (description !== undefined && description !== project.description)
+    fields.push({ field: "description", old: project.description, new: description });
+  if (fields.length === 0) return [];
+  const change = { action: "change", kind: "project", name: project.slug, fields } as const;
+  return [{ ...change, resource: null, wanted: null, item: project as unknown as JsonObject }];
+}
+
+/** The sections of a file, those that they refer to, and all of them to find what is to be deleted. */
+function sectionsOf({ kinds, prune }: Planning, { resources }: FileProject): ReadonlySet<string> {
+  if (prune) return new Set(kinds.map(({ section }) => section));
+  return new Set(resources.flatMap(({ kind }) => [kind.section, ...kind.refersTo]));
+}
+
+/** The resources of a section by name. @throws FileError if the file names one of several with the same name. */
+function namedItems(
+  { path }: Planning,
+  kind: Kind,
+  items: readonly JsonObject[],
+  file: FileProject,
+): ReadonlyMap<string, JsonObject> {
+  const named = new Map<string, JsonObject>();
+  for (const item of items) {
+    const name = kind.facts.isSingle === true ? (kind.section.split(".")[1] ?? "") : item[kind.facts.name];
+    if (typeof name !== "string") continue;
+    const wanted = file.resources.find((one) => one.kind === kind && one.name === name);
+    if (named.has(name) && wanted !== undefined)
+      throw new FileError(
+        path,
+        wanted.at,
+        `the project has several ${kind.section} with the name ${name}: rename one`,
+      );
+    named.set(name, item);
+  }
+  return named;
+}
+
+/** Reads what lists do not show, of the resources whose files have it. */
+async function addUnlisted(
+  { kinds }: Planning,
+  { resources }: FileProject,
+  api: ProjectApi,
+  found: Map<string, ReadonlyMap<string, JsonObject>>,
+): Promise<void> {
+  for (const kind of kinds) {
+    const items = found.get(kind.section);
+    if (items === undefined || kind.onlyRead.length === 0) continue;
+    const wanted = resources.filter(
+      (one) => one.kind === kind && items.has(one.name) && kind.onlyRead.some((field) => field in one.values),
+    );
+    const names = wanted.map(({ name }) => name);
+    const read = await api.readAll(
+      kind,
+      names.map((name) => items.get(name) ?? {}),
+    );
+    found.set(kind.section, new Map([...items, ...names.map((name, at) => [name, read[at] ?? {}] as const)]));
+  }
+}
+
+/** In the order of changes: what another one of its section refers to comes first. */
+function ordered({ kinds }: Planning, { resources }: FileProject): readonly FileResource[] {
+  return kinds.flatMap((kind) => {
+    const own = resources.filter((one) => one.kind === kind);
+    const byName = new Map(own.map((one) => [one.name, one]));
+    const done = new Set<FileResource>();
+    const add = (one: FileResource): void => {
+      if (done.has(one)) return;
+      done.add(one);
+      for (const { name, schema } of kind.fields.values())
+        replaced(schema, one.values[name], (section, text) => {
+          const other = section === kind.section ? byName.get(text) : undefined;
+          if (other !== undefined && !sorted.includes(other)) add(other);
+          return text;
+        });
+      sorted.push(one);
+    };
+    const sorted: FileResource[] = [];
+    for (const one of own) add(one);
+    return sorted;
+  });
+}
+
+function creationOf(wanted: FileResource): Step {
+  const { kind, name } = wanted;
+  return { action: "create", kind: kind.section, name, fields: [], resource: kind, wanted, item: null };
+}
+
+/** Null if nothing differs. @throws FileError for a field that cannot be changed. */
+function changeOf(
+  { path }: Planning,
+  wanted: FileResource,
+  item: JsonObject,
+  ids: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): Step | null {
+  const { kind, name } = wanted;
+  if (kind.facts.createOnly === true) return null;
+  const digests = (item["secret_digest"] ?? {}) as JsonObject;
+  const fields = Object.entries(wanted.values).flatMap(([fieldName, value]): FieldChange[] => {
+    const field = kind.fields.get(fieldName) as Field;
+    const current = replaced(field.schema, shownValue(kind, field, item), (section, id) =>
+      nameOf(ids, section, id),
+    );
+    const beside = { ...item, ...wanted.values };
+    if (isSame(field, value, current, { beside, digests, path: fieldName })) return [];
+    if (!field.inChange) {
+      const message = `${fieldName} of ${kind.section}.${name} cannot be changed: use another name, or delete the resource first`;
+      throw new FileError(path, wanted.at, message);
+    }
+    const isHidden = wanted.sensitive.has(fieldName) || fieldName in digests || fieldName === "headers";
+    return [
+      isHidden
+        ? { field: fieldName, old: SENSITIVE, new: SENSITIVE }
+        : { field: fieldName, old: current ?? null, new: value },
+    ];
+  });
+  if (fields.length === 0) return null;
+  return { action: "change", kind: kind.section, name, fields, resource: kind, wanted, item };
+}
+
+/** Marked resources that are missing in the file, in reverse order. */
+function deletionsOf(
+  { kinds }: Planning,
+  { resources }: FileProject,
+  found: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
+): Step[] {
+  const gone = kinds.flatMap((kind) =>
+    [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Step[] => {
+      const isWanted = resources.some((one) => one.kind === kind && one.name === name);
+      if (isWanted || item["managed_by"] !== "apply" || kind.remove === null) return [];
+      return [{ action: "delete", kind: kind.section, name, fields: [], resource: kind, wanted: null, item }];
+    }),
+  );
+  return gone.reverse();
+}
+
+function nameOf(ids: ReadonlyMap<string, ReadonlyMap<string, string>>, section: string, id: string): string {
+  for (const [name, known] of ids.get(section) ?? []) if (known === id) return name;
+  return id;
+}
+
+/** Fields of a request that creates a project with the slug of a file. */
+export function newProject({ slug, name, description }: FileProject): JsonObject {
+  if (slug === null) throw new StartupError("A new project needs a slug.");
+  const shown = name !== null && slugOf(name) === slug ? name : slug;
+  return { name: shown, ...(description === undefined ? {} : { description }) };
+}

@@ -1,0 +1,368 @@
+import { type TSchema, Kind as TypeKind } from "@sinclair/typebox";
+import { nearestName } from "../kernel/data/nearest-name.ts";
+import { fieldMessages } from "../kernel/http/requests/validate.ts";
+import { SECRET_NAMES } from "../kernel/secrets/secret-names.ts";
+import { FileError, type FileMap, type FileValue, type Place, parseDocuments, plainOf } from "./document.ts";
+import { type Field, fileName, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+
+/** Longest name for which a similar one is searched. */
+const NAME_LENGTH_MAX = 100;
+
+/** A resource as a file has it. */
+export interface FileResource {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly at: Place;
+  /** Values by field, with names in place of ids. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Fields whose values came from the environment or from files. */
+  readonly sensitive: ReadonlySet<string>;
+}
+
+/** A project as a file has it. */
+export interface FileProject {
+  readonly at: Place;
+  /** Null: the project of the key. */
+  readonly slug: string | null;
+  readonly name: string | null;
+  readonly description: string | null | undefined;
+  /** In the order of changes. */
+  readonly resources: readonly FileResource[];
+}
+
+/** Reads what a file refers to. */
+export interface SecretSource {
+  /** The value of an environment variable; undefined where it is not set. */
+  variable(name: string): string | undefined;
+  /** The text of a file, by its path relative to the file that names it. @throws StartupError */
+  file(path: string): string;
+}
+
+/**
+ * Reads a configuration file.
+ * @throws FileError with line and column for everything that a server would not accept, as far as schemas tell.
+ */
+export function readConfiguration(
+  file: string,
+  text: string,
+  kinds: readonly Kind[],
+  secrets: SecretSource,
+): FileProject[] {
+  const documents = parseDocuments(file, text);
+  const [first] = documents;
+  if (first === undefined) throw new FileError(file, { line: 1, column: 1 }, "is empty");
+  const reader = new Reader(file, kinds, secrets);
+  const projects = documents.map((document, index) => reader.project(document, index === 0));
+  const slugs = new Set<string | null>();
+  for (const { slug, at } of projects) {
+    if (slugs.has(slug)) throw new FileError(file, at, `the project ${slug ?? "of the key"} occurs twice`);
+    slugs.add(slug);
+  }
+  return projects;
+}
+
+/** Where a value of a resource is read. */
+interface Reading {
+  /** Places by JSON pointer of the request. */
+  readonly places: Map<string, Place>;
+  readonly sensitive: Set<string>;
+  /** The field of the resource. */
+  readonly field: string;
+}
+
+class Reader {
+  constructor(
+    private readonly file: string,
+    private readonly kinds: readonly Kind[],
+    private readonly secrets: SecretSource,
+  ) {}
+
+  project(document: FileValue, isFirst: boolean): FileProject {
+    const map = this.mapOf(document, "a document");
+    const sections = [...new Set(this.kinds.map(({ section }) => section.split(".")[0] ?? section))];
+    const known = ["ninefold", "project", "name", "description", ...sections];
+    this.assertKnown(map, known, "section");
+    const version = map.entries.get("ninefold");
+    if (version === undefined ? isFirst : plainOf(version.value) !== 1)
+      throw this.error(
+        version?.value.at ?? map.at,
+        "the version of the format is missing: write ninefold: 1",
+      );
+    const text = (name: string) => {
+      const entry = map.entries.get(name);
+      return entry === undefined ? undefined : this.textOf(entry.value, name);
+    };
+    const slug = text("project") ?? null;
+    const project = map.entries.get("project");
+    if (slug !== null && !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug))
+      throw this.error(
+        project?.value.at ?? map.at,
+        "project must be a slug: lower-case letters, digits and dashes",
+      );
+    const resources = this.kinds.flatMap((kind) => this.section(map, kind));
+    return {
+      at: project?.at ?? map.at,
+      slug,
+      name: text("name") ?? null,
+      description: text("description"),
+      resources,
+    };
+  }
+
+  private section(document: FileMap, kind: Kind): FileResource[] {
+    const [outer = "", inner] = kind.section.split(".");
+    const entry = document.entries.get(outer);
+    if (entry === undefined || isNull(entry.value)) return [];
+    const section = this.mapOf(entry.value, outer);
+    if (inner !== undefined) {
+      this.assertKnown(
+        section,
+        this.kinds.flatMap((one) => one.section.split(".")[1] ?? []),
+        "field",
+      );
+      const own = section.entries.get(inner);
+      return own === undefined ? [] : [this.resource(kind, inner, own.at, own.value)];
+    }
+    return [...section.entries].map(([name, { at, value }]) => this.resource(kind, name, at, value));
+  }
+
+  private resource(kind: Kind, name: string, at: Place, value: FileValue): FileResource {
+    const map = this.mapOf(isNull(value) ? { kind: "map", at: value.at, entries: new Map() } : value, name);
+    const names = [...kind.fields.keys()];
+    this.assertKnown(map, hasGroups(kind) ? [...names, "monitors"] : names, "field");
+    const entries = [...expanded(map, kind).entries];
+    const beside = Object.fromEntries(entries.map(([field, entry]) => [field, plainOf(entry.value)]));
+    const places = new Map<string, Place>([["", at]]);
+    const sensitive = new Set<string>();
+    const values: Record<string, unknown> = {};
+    for (const [fieldName, { at: keyAt, value: given }] of entries) {
+      const field = kind.fields.get(fieldName) as Field;
+      const pointer = field.isFlattened ? `/${kind.facts.flattened}/${field.apiName}` : `/${field.apiName}`;
+      places.set(pointer, keyAt);
+      const reading = { places, sensitive, field: fieldName };
+      values[fieldName] = this.value(given, field.schema, fieldName, { pointer, beside, reading });
+    }
+    this.check(kind, name, values, places);
+    return { kind, name, at, values, sensitive };
+  }
+
+  /** Checks a request with the schema of the creation, or of the change for fields that only that has. */
+  private check(
+    kind: Kind,
+    name: string,
+    values: Readonly<Record<string, unknown>>,
+    places: ReadonlyMap<string, Place>,
+  ): void {
+    const fields = [...kind.fields.values()].filter((field) => field.name in values);
+    const own = kind.facts.isSingle === true ? {} : { [kind.facts.name]: name };
+    for (const route of [kind.create, kind.change]) {
+      if (route?.body === undefined) continue;
+      const isCreate = route === kind.create;
+      const body = requestOf(
+        kind,
+        fields.filter((field) => (isCreate ? field.inCreate : field.inChange)),
+        values,
+      );
+      const schema = typed(route.body);
+      let found: string | undefined;
+      const messages = fieldMessages(schema, isCreate ? { ...own, ...body } : body, (path) => {
+        found ??= path;
+        return path.replaceAll("/", ".");
+      });
+      const [first] = Object.entries(messages);
+      if (first === undefined) continue;
+      const [field, [message = ""] = []] = first;
+      throw this.error(placeOf(places, `/${found ?? ""}`), `${kind.section}.${name}: ${field} ${message}`);
+    }
+  }
+
+  /** A value as a request has it, except for ids, in whose place names stand. */
+  private value(
+    given: FileValue,
+    schema: TSchema,
+    name: string,
+    at: {
+      readonly pointer: string;
+      readonly beside: Readonly<Record<string, unknown>>;
+      readonly reading: Reading;
+    },
+  ): unknown {
+    const { pointer, beside, reading } = at;
+    if (isNull(given)) return null;
+    const members = notNull(schema);
+    const secret = isSecret(schema, beside);
+    if (acceptsText(members)) {
+      const referred = this.referred(given);
+      if (referred !== null) {
+        reading.sensitive.add(reading.field);
+        return referred;
+      }
+      if (secret)
+        throw this.error(
+          given.at,
+          `${name} is a secret: write {env: NAME} or {file: PATH} in place of the text`,
+        );
+    }
+    if (given.kind === "scalar") {
+      const isOnlyText = members.every(({ type }) => type === "string");
+      if (isOnlyText && typeof given.value !== "string")
+        throw this.error(given.at, `${name} must be a text: quote it, as "${given.source}"`);
+      return given.value;
+    }
+    const [own] = members.filter(({ type }) => type === (given.kind === "list" ? "array" : "object"));
+    if (own === undefined || isFree(own)) return plainOf(given);
+    if (given.kind === "list") {
+      return given.items.map((item, index) => {
+        const inner = `${pointer}/${index}`;
+        reading.places.set(inner, item.at);
+        return this.value(item, own["items"], name, { ...at, pointer: inner });
+      });
+    }
+    const isMap = own["patternProperties"] !== undefined;
+    const properties: Record<string, TSchema> = own["properties"] ?? {};
+    const byName = new Map(
+      Object.entries(properties).map(([key, one]) => [fileName(key, one), [key, one] as const]),
+    );
+    if (!isMap) this.assertKnown(given, [...byName.keys()], "field");
+    const besideInner = Object.fromEntries([...given.entries].map(([key, one]) => [key, plainOf(one.value)]));
+    const entries = [...given.entries].map(([key, entry]) => {
+      const [apiName, inner] = byName.get(key) ?? [
+        key,
+        Object.values<TSchema>(own["patternProperties"] ?? {})[0],
+      ];
+      const path = `${pointer}/${apiName}`;
+      reading.places.set(path, entry.at);
+      const isHeader = isHeaders(name, schema);
+      const marked = isHeader && SECRET_NAMES.has(key.toLowerCase()) ? { ...inner, writeOnly: true } : inner;
+      return [
+        apiName,
+        this.value(entry.value, (marked ?? {}) as TSchema, key, {
+          pointer: path,
+          beside: besideInner,
+          reading,
+        }),
+      ];
+    });
+    return Object.fromEntries(entries);
+  }
+
+  /** The text that `{env: NAME}` or `{file: PATH}` refers to; null for anything else. */
+  private referred(given: FileValue): string | null {
+    if (given.kind !== "map" || given.entries.size !== 1) return null;
+    const [[source, entry]] = [...given.entries] as [[string, { at: Place; value: FileValue }]];
+    if (source !== "env" && source !== "file") return null;
+    const target = this.textOf(entry.value, source);
+    if (source === "file") return this.secrets.file(target).replace(/\r?\n$/, "");
+    const value = this.secrets.variable(target);
+    if (value === undefined) throw this.error(entry.at, `the environment variable ${target} is not set`);
+    return value;
+  }
+
+  private mapOf(value: FileValue, name: string): FileMap {
+    if (value.kind === "map") return value;
+    throw this.error(value.at, `${name} must be a mapping of names to values`);
+  }
+
+  private textOf(value: FileValue, name: string): string {
+    if (value.kind === "scalar" && typeof value.value === "string") return value.value;
+    const quoted = value.kind === "scalar" ? `: quote it, as "${value.source}"` : "";
+    throw this.error(value.at, `${name} must be a text${quoted}`);
+  }
+
+  private assertKnown(map: FileMap, names: readonly string[], what: string): void {
+    for (const [name, { at }] of map.entries) {
+      if (names.includes(name)) continue;
+      const near = name.length > NAME_LENGTH_MAX ? null : nearestName(name, names);
+      throw this.error(
+        at,
+        `there is no ${what} ${name.slice(0, NAME_LENGTH_MAX)}.${near === null ? "" : ` Did you mean ${near}?`}`,
+      );
+    }
+  }
+
+  private error(at: Place, message: string): FileError {
+    return new FileError(this.file, at, message);
+  }
+}
+
+/** The body of a request with some fields. */
+export function requestOf(
+  { facts: { flattened } }: Kind,
+  fields: readonly Field[],
+  values: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  const inner: Record<string, unknown> = {};
+  for (const { name, apiName, isFlattened } of fields) {
+    if (isFlattened) inner[apiName] = values[name];
+    else body[apiName] = values[name];
+  }
+  return flattened === undefined || Object.keys(inner).length === 0 ? body : { ...body, [flattened]: inner };
+}
+
+function isNull(value: FileValue): boolean {
+  return value.kind === "scalar" && value.value === null;
+}
+
+function acceptsText(members: readonly TSchema[]): boolean {
+  return members.length > 0 && members.every(({ type }) => type === "string");
+}
+
+/** Whether a kind shows groups of monitors, for which `monitors` is short. */
+function hasGroups({ fields }: Kind): boolean {
+  const items =
+    fields.get("groups")?.schema["items"] ?? fields.get("groups")?.schema["anyOf"]?.[0]?.["items"];
+  return items?.["properties"]?.["monitor_ids"] !== undefined && !fields.has("monitors");
+}
+
+/** `monitors: […]` of a status page as one group without a heading. */
+function expanded(map: FileMap, kind: Kind): FileMap {
+  const monitors = map.entries.get("monitors");
+  if (monitors === undefined || !hasGroups(kind) || map.entries.has("groups")) return map;
+  const { at } = monitors;
+  const heading: FileValue = { kind: "scalar", at, value: "", source: "" };
+  const group: FileValue = {
+    kind: "map",
+    at,
+    entries: new Map([
+      ["name", { at, value: heading }],
+      ["monitors", monitors],
+    ]),
+  };
+  const entries = new Map([...map.entries].filter(([name]) => name !== "monitors"));
+  entries.set("groups", { at, value: { kind: "list", at, items: [group] } });
+  return { ...map, entries };
+}
+
+/** The place of a pointer, or of the nearest one above it. */
+function placeOf(places: ReadonlyMap<string, Place>, pointer: string): Place {
+  for (let path = pointer; path !== ""; path = path.slice(0, path.lastIndexOf("/"))) {
+    const found = places.get(path);
+    if (found !== undefined) return found;
+  }
+  return places.get("") ?? { line: 1, column: 1 };
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  boolean: "Boolean",
+  string: "String",
+  integer: "Integer",
+  number: "Number",
+  array: "Array",
+};
+
+/** A body's schema whose fields are checked by their types, also those that the service checks itself. */
+function typed(schema: TSchema): TSchema {
+  const properties = Object.entries<TSchema>(schema["properties"]).map(([name, one]) => {
+    if (one[TypeKind] !== "Any") return [name, one];
+    return [name, { ...one, [TypeKind]: kindOf(one) }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+function kindOf(schema: TSchema): string {
+  if (schema["anyOf"] !== undefined) return "Union";
+  if (schema["patternProperties"] !== undefined) return "Record";
+  if (schema["type"] === "object") return "Object";
+  return TYPES[String(schema["type"])] ?? "Any";
+}

@@ -1,0 +1,115 @@
+import type { TSchema } from "@sinclair/typebox";
+import { type Json, publicSchema } from "../kernel/http/document/openapi.ts";
+import { fileName, isHeaders, isSecret, type Kind } from "./kinds.ts";
+
+/** A reference to a secret or another text. */
+const REFERENCE: Json = {
+  anyOf: [
+    {
+      type: "object",
+      properties: { env: { type: "string", description: "Name of an environment variable." } },
+      required: ["env"],
+      additionalProperties: false,
+    },
+    {
+      type: "object",
+      properties: { file: { type: "string", description: "Path, relative to this file." } },
+      required: ["file"],
+      additionalProperties: false,
+    },
+  ],
+};
+
+/** The JSON Schema of configuration files, for editors. */
+export function fileSchema(kinds: readonly Kind[]): Json {
+  const sections: Record<string, Json> = {};
+  for (const kind of kinds) {
+    const [outer = "", inner] = kind.section.split(".");
+    const resource = resourceSchema(kind);
+    sections[outer] =
+      inner === undefined
+        ? { type: "object", additionalProperties: resource }
+        : { type: "object", properties: { [inner]: resource }, additionalProperties: false };
+  }
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Ninefold configuration file",
+    type: "object",
+    properties: {
+      ninefold: { const: 1, description: "Version of the format." },
+      project: { type: "string", description: "Slug of the project, which is created if it is missing." },
+      name: { type: "string", description: "Name of the project." },
+      description: { type: ["string", "null"], description: "Description of the project." },
+      ...sections,
+    },
+    additionalProperties: false,
+  };
+}
+
+function resourceSchema(kind: Kind): Json {
+  const fields = [...kind.fields.values()];
+  const properties = Object.fromEntries(
+    fields.map(({ name, schema }) => [
+      name,
+      isHeaders(name, schema) ? headersSchema(schema) : valueSchema(schema),
+    ]),
+  );
+  const groups = kind.fields.get("groups");
+  const short = groups === undefined ? {} : { monitors: { type: "array", items: { type: "string" } } };
+  return { type: ["object", "null"], properties: { ...short, ...properties }, additionalProperties: false };
+}
+
+function headersSchema(schema: TSchema): Json {
+  const { description } = publicSchema(schema);
+  const value = { anyOf: [{ type: "string" }, REFERENCE] };
+  return { type: ["object", "null"], additionalProperties: value, ...(description ? { description } : {}) };
+}
+
+/** The schema of a value, whose texts can be references, and whose ids are names. */
+function valueSchema(schema: TSchema): Json {
+  return withReferences(publicSchema(renamed(schema)));
+}
+
+function renamed(schema: TSchema): TSchema {
+  const { properties, items, anyOf, required } = schema;
+  const names = new Map(
+    Object.entries<TSchema>(properties ?? {}).map(([name, one]) => [name, fileName(name, one)] as const),
+  );
+  return {
+    ...schema,
+    ...(isSecret(schema, {}) ? { writeOnly: true } : {}),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries<TSchema>(properties).map(([name, one]) => [names.get(name) ?? name, renamed(one)]),
+      ),
+      ...(required && { required: (required as string[]).map((name) => names.get(name) ?? name) }),
+    }),
+    ...(items && { items: renamed(items) }),
+    ...(anyOf && { anyOf: (anyOf as TSchema[]).map(renamed) }),
+  } as TSchema;
+}
+
+function withReferences(schema: Json): Json {
+  const { properties, items, anyOf, ...rest } = schema;
+  const own: Json = {
+    ...rest,
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(properties as Record<string, Json>).map(([name, one]) => [
+              name,
+              withReferences(one),
+            ]),
+          ),
+        }),
+    ...(items === undefined ? {} : { items: withReferences(items as Json) }),
+    ...(anyOf === undefined ? {} : { anyOf: (anyOf as Json[]).map(withReferences) }),
+  };
+  const types = [schema["type"]].flat();
+  if (!types.includes("string") || schema["enum"] !== undefined) return own;
+  const { description, ...text } = own;
+  const shown = description === undefined ? {} : { description };
+  if (schema["writeOnly"] === true) return { ...shown, ...REFERENCE };
+  return { ...shown, anyOf: [text, ...(REFERENCE["anyOf"] as Json[])] };
+}

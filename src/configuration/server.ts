@@ -1,0 +1,103 @@
+import type { Api, JsonObject } from "../cli/api/http-api.ts";
+import { PROJECT_HEADER } from "../kernel/http/access/project-choice.ts";
+import type { Kind } from "./kinds.ts";
+
+/** Items of a page: the maximum of the API. */
+const PAGE_LIMIT = 100;
+/** Requests that are sent concurrently where the order does not matter. */
+const CONCURRENCY = 8;
+
+/** A project of a server. */
+export interface ServerProject {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly description: string | null;
+}
+
+/** Calls a server in one project. */
+export class ProjectApi {
+  private readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    private readonly api: Api,
+    readonly project: ServerProject,
+  ) {
+    this.headers = { [PROJECT_HEADER]: project.id };
+  }
+
+  /** @throws StartupError with the server's error message. */
+  send(method: string, path: string, body?: JsonObject, headers: Readonly<Record<string, string>> = {}) {
+    return this.api.send(method, path, body, { ...this.headers, ...headers });
+  }
+
+  /** The resources of a kind in this project. */
+  async list(kind: Kind): Promise<readonly JsonObject[]> {
+    const { facts, listPath, itemsKey } = kind;
+    if (facts.isSingle === true) {
+      const found = await this.sendOrNull("GET", listPath);
+      return found === null ? [] : [found];
+    }
+    const items = await pagesOf((query) => this.send("GET", withQuery(listPath, query)), itemsKey);
+    // The list of keys has those of the whole account.
+    return items.filter(
+      (item) =>
+        (item["project_id"] === undefined || item["project_id"] === this.project.id) &&
+        (item["revoked_at"] ?? null) === null &&
+        item["has_name"] !== false,
+    );
+  }
+
+  /** The response to a resource of its own, for each of some. */
+  async readAll(kind: Kind, items: readonly JsonObject[]): Promise<readonly JsonObject[]> {
+    const { read } = kind;
+    if (read === null) return items;
+    const found: JsonObject[] = [];
+    for (let from = 0; from < items.length; from += CONCURRENCY) {
+      const some = items.slice(from, from + CONCURRENCY);
+      found.push(
+        ...(await Promise.all(some.map((item) => this.send("GET", pathOf(read.path, item[kind.idKey]))))),
+      );
+    }
+    return found;
+  }
+
+  private async sendOrNull(method: string, path: string): Promise<JsonObject | null> {
+    try {
+      return await this.send(method, path);
+    } catch (error) {
+      if ((error as { status?: number }).status === 404) return null;
+      throw error;
+    }
+  }
+}
+
+/** The projects that the key sees. */
+export async function projectsOf(api: Api): Promise<readonly ServerProject[]> {
+  const found = await pagesOf((query) => api.send("GET", withQuery("/v1/projects", query)), "projects");
+  return found as unknown as readonly ServerProject[];
+}
+
+async function pagesOf(
+  read: (query: string) => Promise<JsonObject>,
+  itemsKey: string,
+): Promise<readonly JsonObject[]> {
+  const found: JsonObject[] = [];
+  for (let cursor: unknown = null; ; ) {
+    const from = cursor === null ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
+    const page = await read(`limit=${PAGE_LIMIT}${from}`);
+    found.push(...((page[itemsKey] ?? []) as readonly JsonObject[]));
+    const next = page["cursor"] ?? page["next_cursor"] ?? null;
+    if (next === null || next === cursor) return found;
+    cursor = next;
+  }
+}
+
+function withQuery(path: string, query: string): string {
+  return `${path}${path.includes("?") ? "&" : "?"}${query}`;
+}
+
+/** The path of one resource. */
+export function pathOf(path: string, id: unknown): string {
+  return path.replace(/:[A-Za-z_]+/, encodeURIComponent(String(id)));
+}

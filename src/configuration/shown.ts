@@ -1,0 +1,94 @@
+import { isDeepStrictEqual } from "node:util";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { matchesDigest, type SecretValue } from "../kernel/secrets/secret-digest.ts";
+import { type Field, isFree, isHeaders, isSecret, type Kind, notNull } from "./kinds.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Replaces what stands at references: names by ids, or ids by names. */
+export type Replace = (section: string, text: string) => string;
+
+/** A value of a field with its references replaced. */
+export function replaced(schema: TSchema, value: unknown, replace: Replace): unknown {
+  if (value === null || value === undefined) return value;
+  const section: unknown = schema["x-resource"];
+  if (typeof section === "string" && typeof value === "string") return replace(section, value);
+  const own = memberFor(schema, value);
+  if (own === undefined || isFree(own)) return value;
+  if (own !== schema) return replaced(own, value, replace);
+  if (Array.isArray(value)) return value.map((one) => replaced(own["items"] ?? {}, one, replace));
+  if (typeof value !== "object") return value;
+  const properties: Readonly<Record<string, TSchema>> = own["properties"] ?? {};
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      replaced(properties[name] ?? Type.Unknown(), one, replace),
+    ]),
+  );
+}
+
+/** The schema among those of a union that a value has; undefined for none. */
+function memberFor(schema: TSchema, value: unknown): TSchema | undefined {
+  if (schema["anyOf"] === undefined) return schema;
+  const type = Array.isArray(value) ? "array" : typeof value;
+  const members = notNull(schema);
+  return members.length === 1 ? members[0] : members.find((one) => one["type"] === type);
+}
+
+/** The value of a field in the response to a resource. */
+export function shownValue(kind: Kind, { apiName, isFlattened }: Field, item: Values): unknown {
+  const { flattened = "" } = kind.facts;
+  return isFlattened ? (item[flattened] as Values | undefined)?.[apiName] : item[apiName];
+}
+
+/** Whether a resource has the value of a file. `digests`: those of its secrets, by field. */
+export function isSame(
+  field: Field,
+  wanted: unknown,
+  current: unknown,
+  { beside, digests, path }: { readonly beside: Values; readonly digests: Values; readonly path: string },
+): boolean {
+  const { schema } = field;
+  if (isSecret(schema, beside) || isHeaders(path, schema))
+    return hasDigest(digests[path], wanted as SecretValue);
+  return isEqual(schema, wanted, current, digests, path);
+}
+
+function hasDigest(digest: unknown, wanted: SecretValue): boolean {
+  const isNone = wanted === null || (typeof wanted === "object" && Object.keys(wanted ?? {}).length === 0);
+  if (digest === undefined || isNone) return digest === undefined && isNone;
+  return matchesDigest(String(digest), wanted);
+}
+
+/** Members that a file omits have their defaults. */
+function isEqual(schema: TSchema, wanted: unknown, current: unknown, digests: Values, path: string): boolean {
+  if (wanted === null || wanted === undefined || current === null || current === undefined)
+    return (wanted ?? null) === (current ?? null);
+  const own = memberFor(schema, wanted);
+  if (own === undefined || isFree(own) || typeof wanted !== "object")
+    return isDeepStrictEqual(wanted, current) || isSameTime(own, wanted, current);
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(current) || current.length !== wanted.length) return false;
+    return wanted.every((one, index) =>
+      isEqual(own["items"] ?? {}, one, current[index], digests, `${path}.${index}`),
+    );
+  }
+  const properties: Record<string, TSchema> | undefined = own["properties"];
+  if (properties === undefined) return isDeepStrictEqual(wanted, current);
+  return Object.entries(properties).every(([name, one]) => {
+    const inner = `${path}.${name}`;
+    const given = (wanted as Values)[name];
+    if (isSecret(one, wanted as Values)) return hasDigest(digests[inner], (given ?? null) as SecretValue);
+    const shown = (current as Values)[name];
+    if (given !== undefined) return isEqual(one, given, shown, digests, inner);
+    return (shown ?? null) === null || isDeepStrictEqual(shown, one["default"]);
+  });
+}
+
+/** Timestamps are compared as times: the server writes each in one form. */
+function isSameTime(schema: TSchema | undefined, wanted: unknown, current: unknown): boolean {
+  if (schema?.["type"] !== "string" || typeof wanted !== "string" || typeof current !== "string")
+    return false;
+  const isTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/;
+  return isTime.test(wanted) && isTime.test(current) && Date.parse(wanted) === Date.parse(current);
+}

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { startNinefold } from "../../src/testing/index.ts";
+import { type AccountClient, useTestServer } from "../support/server.ts";
+import { ninefold } from "./run.ts";
+
+/** A command takes a second; busy machines take longer. */
+setDefaultTimeout(60_000);
+
+const server = useTestServer();
+let account: AccountClient;
+let folder: string;
+beforeAll(async () => {
+  account = await server.account({ tier: "unlimited" });
+  folder = mkdtempSync(join(tmpdir(), "ninefold-configuration-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+function run(args: readonly string[], environment: Record<string, string> = {}) {
+  const own = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: account.key ?? "" };
+  return ninefold(args, { environment: { ...own, ...environment } });
+}
+
+const TEXT = `ninefold: 1
+flags:
+  new-checkout: { enabled: true, description: "Line\\u202e one" }
+endpoints:
+  billing: { url: https://example.com/hooks, secret: { file: ./billing.secret }, headers: { X-Key: { env: BILLING_KEY } } }
+keys:
+  web: { prefix: acme, scopes: [orders] }
+`;
+
+test("plan, apply and export: exit codes, output, secrets of new keys", async () => {
+  file("billing.secret", `whsec_${Buffer.alloc(32, 1).toString("base64")}\n`);
+  const path = file("ninefold.yaml", TEXT);
+  const environment = { BILLING_KEY: "k-1" };
+  const planned = await run(["plan", path], environment);
+  expect(planned.out).toBe("+ create keys web\n+ create flags new-checkout\n+ create endpoints billing\n");
+  expect(planned.code).toBe(2);
+  const noKeys = await run(["apply", path, "--yes"], environment);
+  expect([noKeys.code, noKeys.error]).toEqual([
+    1,
+    "ninefold: The file creates keys. Name a file for their secrets with --secrets-out FILE.\n",
+  ]);
+  const out = join(folder, "secrets.json");
+  const args = ["apply", path, "--secrets-out", out];
+  const unasked = await run(args, environment);
+  expect([unasked.code, unasked.error]).toEqual([
+    1,
+    "ninefold: apply needs --yes where nobody can be asked.\n",
+  ]);
+  const dry = await run([...args, "--dry-run", "--json"], environment);
+  expect(JSON.parse(dry.out).changes).toHaveLength(3);
+  expect(dry.code).toBe(0);
+  const applied = await run([...args, "--yes"], environment);
+  expect(applied.out).toEndWith("3 of 3 changes applied.\n");
+  expect(applied.code).toBe(0);
+  const secrets = JSON.parse(readFileSync(out, "utf8"));
+  const verified = await account.post("/v1/keys/verify", { secret: secrets.default.web });
+  expect(verified.body["valid"]).toBe(true);
+  expect(statSync(out).mode & 0o777).toBe(0o600);
+  const again = await run(["plan", path], environment);
+  expect([again.code, again.out]).toEqual([0, "No changes.\n"]);
+  const exported = await run(["export"]);
+  expect(exported.out).toContain("billing:\n    url: https://example.com/hooks\n");
+  expect(exported.error).toContain("ENDPOINTS_BILLING_SECRET");
+  const variables = {
+    ENDPOINTS_BILLING_SECRET: readFileSync(join(folder, "billing.secret"), "utf8").trim(),
+    ENDPOINTS_BILLING_X_KEY: "k-1",
+  };
+  const same = await run(["plan", file("exported.yaml", exported.out)], variables);
+  expect([same.code, same.out]).toEqual([0, "No changes.\n"]);
+  const changed = await run(["plan", path, "--json"], { BILLING_KEY: "k-2" });
+  expect(changed.code).toBe(2);
+  const hidden = { field: "headers", old: "(sensitive)", new: "(sensitive)" };
+  expect(JSON.parse(changed.out)).toEqual({
+    changes: [{ action: "change", kind: "endpoints", name: "billing", fields: [hidden] }],
+  });
+});
+
+test("a creation of a key that was interrupted before its secret was stored is continued", async () => {
+  const path = file("keys.yaml", "ninefold: 1\nkeys:\n  late: { prefix: acme, scopes: [orders] }\n");
+  const out = file("pending.json", "{}");
+  const idempotency_key = crypto.randomUUID();
+  const [project] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
+  const body = { prefix: "acme", scopes: ["orders"], name: "late", managed_by: "apply" };
+  const headers = { "idempotency-key": idempotency_key };
+  const made = await account.post(`/v1/projects/${project?.id}/keys`, body, { headers });
+  writeFileSync(out, JSON.stringify({ default: { late: { idempotency_key } } }));
+  const applied = await run(["apply", path, "--yes", "--secrets-out", out]);
+  expect(applied.code, applied.error).toBe(0);
+  expect(JSON.parse(readFileSync(out, "utf8"))).toEqual({ default: { late: made.body["secret"] } });
+});
+
+describe("errors", () => {
+  test.each([
+    ["an unset variable", TEXT, ":5:102: the environment variable BILLING_KEY is not set"],
+    ["a file of 2 MiB", `a: ${"x".repeat(2 * 1024 * 1024)}`, "is larger than 1048576 bytes"],
+  ])("%s", async (_, text, message) => {
+    const result = await run(["plan", file("ninefold.yaml", text)]);
+    expect(result.code).toBe(1);
+    expect(result.error).toContain(message);
+  });
+
+  test("usage: 1 for plan and apply, where 2 means changes", async () => {
+    for (const args of [["plan"], ["apply", "--nothing"]]) expect((await run(args)).code).toBe(1);
+    expect((await run(["export", "stray"])).code).toBe(2);
+    expect((await run(["plan", join(folder, "missing.yaml")])).code).toBe(1);
+    const unknown = await run(["export", "--project", "nowhere"]);
+    expect([unknown.code, unknown.error]).toEqual([
+      1,
+      "ninefold: There is no project with the slug nowhere.\n",
+    ]);
+  });
+});
+
+test("a server applies a file before its first request; a mistake ends its start", async () => {
+  const apply = file("start.yaml", "ninefold: 1\nflags:\n  at-start: { enabled: true }\n");
+  const command = NINEFOLD_COMMAND as unknown as readonly [string, ...string[]];
+  await using instance = await startNinefold({ apply, command });
+  const flags = await instance.client.flags.list().toArray();
+  expect(flags).toEqual(["at-start"]);
+  const wrong = file("wrong.yaml", "ninefold: 1\nflag: {}\n");
+  expect(startNinefold({ apply: wrong, command })).rejects.toThrow(
+    "wrong.yaml:2:1: there is no section flag.",
+  );
+  const keys = file("with-keys.yaml", "ninefold: 1\nkeys:\n  web: { prefix: acme, scopes: [a] }\n");
+  expect(startNinefold({ apply: keys, command })).rejects.toThrow("creates keys");
+});
+
+test("config schema prints a JSON Schema with every section", async () => {
+  const { out, code } = await run(["config", "schema"]);
+  expect(code).toBe(0);
+  const { properties } = JSON.parse(out);
+  const sections = [
+    "keys",
+    "notary",
+    "flags",
+    "channels",
+    "endpoints",
+    "buckets",
+    "monitors",
+    "status_pages",
+    "schedules",
+  ];
+  expect(Object.keys(properties)).toEqual(expect.arrayContaining(["ninefold", "project", ...sections]));
+  const { url, channels } = properties.monitors.additionalProperties.properties;
+  expect(url.anyOf[0].type).toBe("string");
+  expect(channels.type ?? channels.anyOf).toBeDefined();
+  // Secrets are references only.
+  expect(JSON.stringify(properties.endpoints.additionalProperties.properties.secret)).not.toContain(
+    "maxLength",
+  );
+});

@@ -1,0 +1,306 @@
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { ALIASES_MAX, DEPTH_MAX } from "../../src/configuration/document.ts";
+import { type AccountClient, useTestServer } from "../support/server.ts";
+import { Configured } from "./support.ts";
+
+/** Some tests send hundreds of requests; busy machines take longer. */
+setDefaultTimeout(60_000);
+
+const server = useTestServer({ manualClock: true, args: ["--allow-private-targets", "all"] });
+let account: AccountClient;
+let configured: Configured;
+beforeEach(async () => {
+  account = await server.account({ tier: "unlimited" });
+  configured = new Configured(server, account.key ?? "");
+});
+
+/** One resource of each kind that refers to others, and what they refer to. */
+const slug = () => `page-${crypto.randomUUID().slice(0, 8)}`;
+const fileWith = (page: string) => `ninefold: 1
+project: default
+flags:
+  new-checkout: { enabled: true, description: "The new one" }
+channels:
+  ops: { kind: slack, url: { env: SLACK_URL } }
+monitors:
+  website: { url: https://example.com/, interval: 60000, channels: [ops], depends_on: base, headers: { Authorization: { env: A } } }
+  base: { url: https://example.com/base, interval: 60000 }
+status_pages:
+  ${page}: { title: Shop, monitors: [website, base] }
+endpoints:
+  billing: { url: https://example.com/hooks, secret: { env: WHSEC } }
+buckets:
+  in: { targets: [{ endpoint: billing }], state: live }
+schedules:
+  nightly: { cron: "0 3 * * *", target_url: https://example.com/, payload: { env: prod } }
+maintenance:
+  Move: { schedule: "0 3 * * 0", duration_ms: 3600000, monitors: [website] }
+`;
+
+test("apply creates what is missing, in order; a second run changes nothing", async () => {
+  const text = fileWith(slug());
+  const steps = await configured.lines(text);
+  expect(steps.map((line) => line.split(".")[0])).toEqual([
+    "create flags",
+    "create channels",
+    "create endpoints",
+    "create buckets",
+    // What it depends on comes first.
+    "create monitors",
+    "create monitors",
+    "create maintenance",
+    "create status_pages",
+    "create schedules",
+  ]);
+  await configured.apply(text);
+  expect(await configured.lines(text)).toEqual([]);
+  const { body } = await account.get("/v1/pulse");
+  const monitors = body["monitors"] as { name: string; managed_by: string; depends_on: string | null }[];
+  expect(monitors.map(({ managed_by }) => managed_by)).toEqual(["apply", "apply"]);
+  expect(monitors.find(({ name }) => name === "website")?.depends_on).not.toBeNull();
+  const [bucket] = (await account.get("/v1/catch/buckets")).body["buckets"] as { state: string }[];
+  expect(bucket?.state).toBe("live");
+});
+
+test("apply that ends at any step is continued by the next run", async () => {
+  const text = fileWith(slug());
+  const stop = new Error("killed");
+  for (let steps = (await configured.plan(text)).length; steps > 0; steps -= 1) {
+    const interrupted = configured.apply(text, false, () => {
+      throw stop;
+    });
+    expect(await interrupted.catch((error: unknown) => error)).toBe(stop);
+    expect(await configured.plan(text)).toHaveLength(steps - 1);
+  }
+});
+
+test("a changed line is one change; secrets are compared by their digests", async () => {
+  const text = fileWith(slug());
+  await configured.apply(text);
+  expect(await configured.lines(text.replace("The new one", "Newer"))).toEqual([
+    "change flags.new-checkout description",
+  ]);
+  expect(await configured.lines(text.replace("{ env: A }", "{ env: B_URL }"))).toEqual([
+    "change monitors.website headers",
+  ]);
+  const rotated = text.replace("secret: { env: WHSEC }", "secret: { env: OTHER_TOKEN }");
+  const [step] = await configured.plan(rotated);
+  expect(step?.fields).toEqual([{ field: "secret", old: "(sensitive)", new: "(sensitive)" }]);
+  const moved = text.replace("interval: 60000, channels", "interval: 90000, channels");
+  await configured.apply(moved);
+  expect(await configured.lines(moved)).toEqual([]);
+});
+
+test("what exists is adopted: changed, and never pruned; what apply has created is", async () => {
+  await account.post("/v1/gate", { flag_key: "by-hand", enabled: false });
+  await account.post("/v1/gate", { flag_key: "unnamed-in-the-file", enabled: false });
+  const text = "ninefold: 1\nflags:\n  by-hand: { enabled: true }\n  by-file: { enabled: true }\n";
+  expect(await configured.lines(text)).toEqual(["change flags.by-hand enabled", "create flags.by-file"]);
+  await configured.apply(text);
+  const empty = "ninefold: 1\n";
+  expect(await configured.lines(empty)).toEqual([]);
+  expect(await configured.lines(empty, true)).toEqual(["delete flags.by-file"]);
+  await configured.apply(empty, true);
+  expect(await configured.lines(empty, true)).toEqual([]);
+  const { flags } = (await account.get("/v1/gate")).body as { flags: string[] };
+  expect(flags.sort()).toEqual(["by-hand", "unnamed-in-the-file"]);
+});
+
+test("deletions run in reverse order, so that nothing is in use", async () => {
+  const text = fileWith(slug());
+  await configured.apply(text);
+  await configured.apply("ninefold: 1\n", true);
+  for (const [path, key] of [
+    ["/v1/relay/endpoints", "endpoints"],
+    ["/v1/catch/buckets", "buckets"],
+    ["/v1/pulse/channels", "channels"],
+  ] as const)
+    expect((await account.get(path)).body[key]).toEqual([]);
+});
+
+test("several projects: missing ones are created, each with resources of its own", async () => {
+  const text = `ninefold: 1
+project: shop
+name: Shop
+flags: { a: { enabled: true } }
+---
+project: blog
+description: Texts
+flags: { a: { enabled: false } }
+`;
+  expect(await configured.lines(text)).toEqual([
+    "create project.shop",
+    "create flags.a",
+    "create project.blog",
+    "create flags.a",
+  ]);
+  await configured.apply(text);
+  expect(await configured.lines(text)).toEqual([]);
+  expect(await configured.lines(text.replace("Texts", "Posts"))).toEqual(["change project.blog description"]);
+  expect(await configured.export("shop")).toBe(
+    "ninefold: 1\nproject: shop\nname: Shop\nflags:\n  a:\n    enabled: true\n",
+  );
+});
+
+test("a field that cannot be changed is an error that says so", async () => {
+  const file = (kind: string) =>
+    `ninefold: 1\nchannels:\n  ops: { kind: ${kind}, url: { env: SLACK_URL } }\n`;
+  await configured.apply(file("slack"));
+  expect(configured.plan(file("discord"))).rejects.toThrow(
+    "f.yaml:3:3: kind of channels.ops cannot be changed: use another name, or delete the resource first",
+  );
+});
+
+test("200 resources: a plan takes less than a second, an apply less than five", async () => {
+  const monitors = Array.from(
+    { length: 100 },
+    (_, at) => `  m${at}: { url: https://example.com/${at}, interval: 60000, headers: { X-A: b } }\n`,
+  );
+  const flags = Array.from({ length: 100 }, (_, at) => `  f${at}: { enabled: true }\n`);
+  const text = `ninefold: 1\nmonitors:\n${monitors.join("")}flags:\n${flags.join("")}`;
+  const cpu = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  };
+  // Processor time of the command and the server together: other work on this machine does not count.
+  expect(await cpu(() => configured.apply(text))).toBeLessThan(5_000);
+  expect(
+    await cpu(async () => {
+      expect(await configured.lines(text)).toEqual([]);
+    }),
+  ).toBeLessThan(1_000);
+});
+
+describe("mistakes, each with its line and column, before anything is changed", () => {
+  const flag = "ninefold: 1\nflags:\n";
+  const website = "ninefold: 1\nmonitors:\n  website:\n    url: https://example.com/\n";
+  const aliases = `ninefold: 1\nflags:\n  a: &a { enabled: true }\n`;
+  test.each([
+    ["an empty file", "", "f.yaml:1:1: is empty"],
+    ["no version", "flags: {}\n", "f.yaml:1:1: the version of the format is missing: write ninefold: 1"],
+    ["not YAML", "a: [1\n", "f.yaml:2:1: is not YAML"],
+    [
+      "an unknown section",
+      "ninefold: 1\nmonitor: {}\n",
+      "f.yaml:2:1: there is no section monitor. Did you mean monitors?",
+    ],
+    [
+      "an unknown field",
+      `${website}    intervall: 60000\n`,
+      "f.yaml:5:5: there is no field intervall. Did you mean interval?",
+    ],
+    [
+      "a wrong type",
+      `${website}    interval: soon\n`,
+      "f.yaml:5:5: monitors.website: interval must be an integer",
+    ],
+    [
+      "a value beyond a limit",
+      `${website}    interval: 1\n`,
+      "f.yaml:5:5: monitors.website: interval must be an integer from",
+    ],
+    [
+      "a required field",
+      "ninefold: 1\nschedules:\n  a: { payload: {} }\n",
+      "f.yaml:3:3: schedules.a: cron is required",
+    ],
+    [
+      "a name twice",
+      `${flag}  a: { enabled: true }\n  a: { enabled: true }\n`,
+      "f.yaml:4:3: a occurs twice: remove one of them",
+    ],
+    [
+      "a project twice",
+      "ninefold: 1\nproject: a\n---\nproject: a\n",
+      "f.yaml:4:1: the project a occurs twice",
+    ],
+    [
+      "a number for a text",
+      `${flag}  a: { enabled: true, description: 3.10 }\n`,
+      'description must be a text: quote it, as "3.10"',
+    ],
+    [
+      "an octal for a text",
+      `${flag}  a: { enabled: true, description: 012 }\n`,
+      'f.yaml:3:36: description must be a text: quote it, as "012"',
+    ],
+    [
+      "a secret as text",
+      "ninefold: 1\nchannels:\n  a: { kind: slack, url: https://x.example/ }\n",
+      "f.yaml:3:26: url is a secret: write {env: NAME} or {file: PATH} in place of the text",
+    ],
+    [
+      "a credential in a header",
+      `${website}    headers: { Authorization: Bearer x }\n`,
+      "Authorization is a secret",
+    ],
+    ["a bad name", `${flag}  A B: { enabled: true }\n`, "f.yaml:3:3: flags.A B: flag_key must be 1 to"],
+    [
+      "a nested mistake",
+      `${flag}  a:\n    enabled: true\n    rules:\n      - when: [{ attribute: a, op: equals }]\n        serve: { variant: on }\n`,
+      "f.yaml:6:32: flags.a: rules.0.when.0.op must be one of",
+    ],
+    ["deep nesting", `a: ${"[".repeat(2_000)}`, `is nested deeper than ${DEPTH_MAX} levels`],
+    [
+      "deep nesting below the parser's limit",
+      `a: ${"[".repeat(200)}${"]".repeat(200)}`,
+      `is nested deeper than ${DEPTH_MAX} levels`,
+    ],
+    [
+      "too many aliases",
+      `${aliases}${Array.from({ length: ALIASES_MAX + 1 }, (_, at) => `  b${at}: *a\n`).join("")}`,
+      `has more than ${ALIASES_MAX} aliases`,
+    ],
+    ["an alias of itself", "ninefold: 1\nflags: &a { b: *a }\n", "is nested deeper than"],
+    [
+      "a second document of a wrong form",
+      "ninefold: 1\n---\n- a\n",
+      "f.yaml:3:1: a document must be a mapping of names to values",
+    ],
+  ])("%s", async (_, text, message) => {
+    const failed = await configured.apply(text).catch((error: Error) => error.message);
+    expect(String(failed)).toContain(message);
+    expect((await account.get("/v1/gate")).body["flags"]).toEqual([]);
+  });
+
+  test("words that other parsers take for values stay texts", async () => {
+    for (const word of ["no", "on", "2026-01-01"]) {
+      await configured.apply(`${flag}  a: { enabled: true, description: ${word} }\n`);
+      const { body } = await account.get("/v1/gate/a/definition");
+      expect(body["description"]).toBe(word);
+    }
+  });
+
+  test("aliases up to the limit", async () => {
+    const text = `${aliases}${Array.from({ length: ALIASES_MAX }, (_, at) => `  b${at}: *a\n`).join("")}`;
+    expect(await configured.plan(text)).toHaveLength(ALIASES_MAX + 1);
+  });
+});
+
+/** Creations that a configuration file does not have, and why. */
+const NOT_IN_FILES: Readonly<Record<string, string>> = {
+  "projects.create": "a document is a project",
+  "keys.create": "keys of a project have a route of their own",
+  "monitors.incidents.create": "an event",
+};
+
+test("every operation that creates a resource with a name is in files, or is exempt by name", () => {
+  const { routes } = server.server.app.http;
+  const named = routes.filter(({ method, body, responses, operation }) => {
+    const fields = Object.keys(body?.properties ?? {});
+    const hasName = ["name", "title", "slug", "flag_key"].some((field) => fields.includes(field));
+    return method === "POST" && 201 in responses && hasName && operation.byPortal !== true;
+  });
+  const sections = named.flatMap(({ operation }) => operation.file?.section ?? []);
+  expect(sections).toEqual(expect.arrayContaining(["monitors", "channels", "status_pages", "flags", "keys"]));
+  const missing = named.filter(({ operation }) => operation.file === undefined);
+  expect(missing.map(({ operation }) => operation.name).sort()).toEqual(Object.keys(NOT_IN_FILES).sort());
+});
+
+test("what others refer to is created before them", () => {
+  const order = configured.kinds.map(({ section }) => section);
+  for (const { section, refersTo } of configured.kinds)
+    for (const other of refersTo) expect(order.indexOf(other)).toBeLessThanOrEqual(order.indexOf(section));
+});

@@ -1,0 +1,139 @@
+import { beforeAll, expect, test } from "bun:test";
+import type { TSchema } from "@sinclair/typebox";
+import fc from "fast-check";
+import { bodyOf } from "../support/matrix.ts";
+import { type AccountClient, useTestServer } from "../support/server.ts";
+import { Configured, createFitting, SECRET_TEXT, valuesFor } from "./support.ts";
+
+const server = useTestServer({ manualClock: true, args: ["--allow-private-targets", "all"] });
+let account: AccountClient;
+let configured: Configured;
+/** Ids that resources can refer to, by section. */
+const ids = new Map<string, string[]>();
+let names = 0;
+
+beforeAll(async () => {
+  account = await server.account({ tier: "unlimited" });
+  configured = new Configured(server, account.key ?? "");
+  const make = async (section: string, path: string, body: object, id: string) => {
+    const made = await account.post(path, body);
+    expect(made.status, made.text).toBe(201);
+    ids.set(section, [...(ids.get(section) ?? []), String(made.body[id])]);
+  };
+  for (const name of ["one", "two"]) {
+    await make("monitors", "/v1/pulse", { name, url: "https://example.com/", interval: 60_000 }, "id");
+    const config = { url: "https://example.com/" };
+    await make("channels", "/v1/pulse/channels", { name, kind: "webhook", config }, "id");
+    await make(
+      "endpoints",
+      "/v1/relay/endpoints",
+      { name, url: "https://example.com/", secret: SECRET_TEXT },
+      "endpoint_id",
+    );
+  }
+});
+
+/** Fields that no generated resource can have. */
+const NEVER: Readonly<Record<string, readonly string[]>> = {
+  // Needs a mail server.
+  monitors: ["email_alert"],
+  channels: ["to"],
+};
+
+/** What a resource of a kind needs, beside its name. */
+const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
+  monitors: [
+    { type: "tcp", host: "db.example.com", port: 5432, interval: 60_000 },
+    { type: "dns", host: "example.com", record_type: "A", interval: 60_000 },
+    { type: "heartbeat" },
+    { type: "heartbeat", schedule: "30 2 * * *", tz: "Europe/Berlin" },
+    { url: "https://example.com/", interval: 60_000, timeout: 30_000 },
+    { url: "https://example.com/", interval: 300_000, json_path: "$.a", json_value: "b" },
+  ],
+  channels: [
+    { kind: "webhook", config: { url: "https://hooks.example.com/services/T0/B0/secret" } },
+    { kind: "slack", config: { url: "https://hooks.example.com/services/T0/B0/secret" } },
+    { kind: "telegram", config: { token: "123456:AbCdEf", chat_id: "-100" } },
+    {
+      kind: "ntfy",
+      config: { url: "https://hooks.example.com/services/T0/B0/secret", token: "123456:AbCdEf" },
+    },
+  ],
+  maintenance: [
+    { starts_at: "2030-01-31T22:00:00Z", ends_at: "2030-01-31T23:00:00Z" },
+    { schedule: "0 3 * * 0", duration_ms: 3_600_000 },
+  ],
+  schedules: [
+    { cron: "0 3 * * *", target_url: "https://example.com/" },
+    { cron: "0 3 * * *", event_type: "invoice.paid" },
+  ],
+  buckets: [
+    { target_url: "https://example.com/x" },
+    { targets: [], delivery: "pull" },
+    {
+      delivery: "pull",
+      provider: "custom",
+      signature: { header: "X-Sig", algorithm: "hmac-sha256", template: "{body}" },
+    },
+    { delivery: "pull", provider: "meta", challenge: { token: "123456:AbCdEf" } },
+    {
+      delivery: "pull",
+      signing_secret: SECRET_TEXT,
+      previous_signing_secret: SECRET_TEXT,
+      previous_expires_at: "2026-03-20T12:00:00Z",
+    },
+  ],
+  endpoints: [{ url: "https://example.com/", secret: SECRET_TEXT }],
+};
+
+test("export, then plan: no changes, over every kind of resource and every field", async () => {
+  const covered = new Map<string, Set<string>>();
+  for (const kind of configured.kinds) {
+    const { section, facts, create, fields } = kind;
+    const seen = new Set<string>();
+    covered.set(section, seen);
+    const optional = Object.fromEntries(
+      [...fields.values()]
+        .filter((field) => !field.isFlattened)
+        .map(({ apiName, schema }) => [
+          apiName,
+          valuesFor(apiName, schema as TSchema, (referred) => ids.get(referred) ?? [""]),
+        ]),
+    );
+    const bases = BASES[section] ?? [bodyOf(create) as Record<string, unknown>];
+    const samples = fc.sample(fc.record(optional, { requiredKeys: [] }), { numRuns: 8, seed: 7 });
+    const single = Object.entries(optional).flatMap(([name, value]) =>
+      fc.sample(fc.record({ [name]: value }), { numRuns: 3, seed: 7 }),
+    );
+    const made = facts.isSingle === true ? single : [...samples, ...single];
+    for (const [index, values] of made.entries()) {
+      names += 1;
+      const own = facts.isSingle === true ? {} : { [facts.name]: `r-${names}` };
+      const secrets =
+        facts.isSingle === true ? { accessKeyId: SECRET_TEXT, secretAccessKey: SECRET_TEXT } : {};
+      const base = { ...bases[index % bases.length], ...own, ...secrets };
+      const [project] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
+      const path = create.path.replace(":id", project?.id ?? "");
+      const { body, sent } = await createFitting(account, path, base, values as Record<string, unknown>);
+      for (const name of Object.keys(sent)) seen.add(name);
+      // Fields that only a change has.
+      const later = Object.entries(values as Record<string, unknown>).filter(([name]) =>
+        [...fields.values()].some((field) => field.apiName === name && !field.inCreate),
+      );
+      const { change } = kind;
+      if (later.length === 0 || change === null) continue;
+      const item = change.path.replace(/:\w+/, String(body["id"]));
+      const changed = await account.send(change.method, item, Object.fromEntries(later));
+      expect(changed.status, changed.text).toBe(200);
+      for (const [name] of later) seen.add(name);
+    }
+    const missing = [...fields.values()].filter(
+      ({ apiName, isFlattened }) =>
+        !isFlattened && !seen.has(apiName) && !(NEVER[section] ?? []).includes(apiName),
+    );
+    expect(missing.map(({ apiName }) => `${section}.${apiName}`)).toEqual([]);
+  }
+  const text = await configured.export();
+  const steps = await configured.plan(text);
+  expect(steps.map(({ kind, name, fields }) => ({ kind, name, fields }))).toEqual([]);
+}, 120_000);
