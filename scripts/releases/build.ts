@@ -77,7 +77,7 @@ function checkFormat(bytes: Uint8Array, platform: Platform): void {
 
 async function checkRun(shop: Workshop, built: string): Promise<void> {
   const { code, output } = await shop.run([built, "version"], shop.root);
-  if (code !== 0 || output.trim() !== shop.version) {
+  if (code !== 0 || output.split("\n", 1)[0] !== shop.version) {
     throw new Error(`${built} version answered ${JSON.stringify(output)} with exit code ${code}`);
   }
 }

@@ -5,8 +5,7 @@ import { buildPackage } from "../packages/build.ts";
 import { pack } from "../packages/platform.ts";
 
 /**
- * Adds to the executables in a folder what else a release has: the package `ninefold`, the changes of the version, and the
- * checksums of all of it. Returns the names of the files.
+ * Adds to the executables in a folder the package `ninefold` and the changes of the version. Returns the names of the files.
  *
  * @throws Error when the changelog has no part of the version.
  */
@@ -17,8 +16,7 @@ export async function finishRelease(root: string, folder: string, version: strin
   try {
     await buildPackage(root, built);
     const packed = pack(built, folder);
-    writeSums(folder, version);
-    return [packed, changes, "SHA256SUMS"];
+    return [packed, changes];
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
@@ -31,14 +29,15 @@ export function changesOf(changelog: string, version: string): string {
   return `${part.trimEnd()}\n`;
 }
 
-/** One file for `sha256sum -c`, of everything that a folder has of a version. */
-export function writeSums(folder: string, version: string): void {
+/** Writes one file for `sha256sum -c`, of everything that a folder has of a version, and returns its text. */
+export function writeSums(folder: string, version: string): string {
   const files = readdirSync(folder).filter(
-    (file) => file.includes(`-${version}`) && !file.endsWith(".sha256"),
+    (file) => ["-", "_"].some((sign) => file.includes(`${sign}${version}`)) && !file.endsWith(".sha256"),
   );
   const lines = files.sort().map((file) => {
     const sum = new Bun.CryptoHasher("sha256").update(readFileSync(join(folder, file))).digest("hex");
     return `${sum}  ${file}\n`;
   });
   writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
+  return lines.join("");
 }

@@ -1,0 +1,83 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A package of npm that goes into the executable. */
+export interface EmbeddedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** SPDX expression. */
+  readonly license: string;
+  /** The licence in full, with notices. */
+  readonly text: string;
+  /** Hash of the package as the registry has it, as in the lockfile: `sha512-…`. */
+  readonly integrity: string;
+  /** The packages that it needs in turn, as `name@version`. */
+  readonly needs: readonly string[];
+}
+
+/** A line of `packages` in bun.lock: the name with its version, the registry, what it needs, and its hash. */
+type Locked = readonly [
+  resolved: string,
+  registry: string,
+  needs: Partial<Record<"dependencies" | "optionalDependencies", Record<string, string>>>,
+  integrity: string,
+];
+
+interface Lockfile {
+  readonly workspaces: { readonly "": { readonly dependencies: Record<string, string> } };
+  readonly packages: Readonly<Record<string, Locked>>;
+}
+
+/** The part of an installed package's manifest that is used. */
+interface Manifest {
+  readonly license?: unknown;
+  readonly author?: string | { readonly name: string };
+}
+
+/** Licences whose text says who must be named, so that it has to go along. */
+const TEXT_FILE = /^(licen[sc]e|copying|notice)([.-].*)?$/i;
+
+/**
+ * The production dependencies of a repository with all that they need, sorted by name: from its lockfile, with the licences
+ * of the installed packages.
+ *
+ * @throws Error for a package without a licence: nothing may be distributed before somebody has looked.
+ */
+export function embeddedPackages(root: string): EmbeddedPackage[] {
+  const { workspaces, packages } = Bun.JSONC.parse(readFileSync(join(root, "bun.lock"), "utf8")) as Lockfile;
+  const found = new Map<string, EmbeddedPackage>();
+  const pending = Object.keys(workspaces[""].dependencies).map((name) => placeOf(packages, "", name));
+  for (const place of pending) {
+    if (found.has(place)) continue;
+    const [resolved, , needed, integrity] = packages[place] as Locked;
+    const wanted = Object.keys({ ...needed.dependencies, ...needed.optionalDependencies });
+    const places = wanted.map((name) => placeOf(packages, place, name));
+    pending.push(...places);
+    const needs = places.map((one) => (packages[one] as Locked)[0]).sort();
+    const at = resolved.lastIndexOf("@");
+    const [name, version] = [resolved.slice(0, at), resolved.slice(at + 1)];
+    found.set(place, { name, version, integrity, needs, ...licenseOf(root, place) });
+  }
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Where the lockfile has a package that another one needs: its own copy, or the common one. @throws Error */
+function placeOf(packages: Lockfile["packages"], from: string, name: string): string {
+  const places = from === "" ? [name] : [`${from}/${name}`, name];
+  const place = places.find((one) => one in packages);
+  if (place === undefined) throw new Error(`bun.lock has no ${name}, which ${from || "package.json"} needs`);
+  return place;
+}
+
+function licenseOf(root: string, place: string): Pick<EmbeddedPackage, "license" | "text"> {
+  // `a/b` is the copy of b within a; a scope has a slash, too.
+  const nested = place.replaceAll(/(?<=^|\/)(@[^/]+\/)?[^/]+(?=\/|$)/g, (name) => `node_modules/${name}`);
+  const folder = join(root, nested);
+  const { license, author } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  if (typeof license !== "string") throw new Error(`${place} names no licence`);
+  const files = readdirSync(folder).filter((name) => TEXT_FILE.test(name));
+  const texts = files.sort().map((name) => readFileSync(join(folder, name), "utf8").trim());
+  // Without a file of its own, it is known by its name and its author.
+  if (texts.length === 0) texts.push(`${license}, ${typeof author === "string" ? author : author?.name}`);
+  return { license, text: texts.join("\n\n") };
+}

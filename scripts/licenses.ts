@@ -1,0 +1,36 @@
+// Collects the licences of everything in the executable into build/licenses/, unless they are there already from the same files.
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { embeddedParts } from "./embedded/parts.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const OUT = join(ROOT, "build/licenses");
+const FILE = join(OUT, "licenses.txt");
+/** Holds the hash of the files that the licences were collected by. */
+const STAMP = join(OUT, "stamp");
+const INPUTS = [
+  "bun.lock",
+  "package.json",
+  "LICENSE",
+  "scripts/licenses.ts",
+  ...["bun.txt", "sqlite.txt", "packages.ts", "parts.ts"].map((name) => `scripts/embedded/${name}`),
+];
+
+const stamp = Bun.hash(INPUTS.map((file) => readFileSync(join(ROOT, file), "utf8")).join("\n")).toString(16);
+if (!existsSync(STAMP) || readFileSync(STAMP, "utf8") !== stamp) {
+  mkdirSync(OUT, { recursive: true });
+  const parts = embeddedParts(ROOT).map(({ name, version, license, text }) => ({
+    name,
+    version,
+    license,
+    text,
+  }));
+  // Tests that run at the same time may collect them too: each file is replaced whole, the stamp last.
+  for (const [path, text] of [
+    [FILE, JSON.stringify(parts)],
+    [STAMP, stamp],
+  ] as const) {
+    writeFileSync(`${path}.${process.pid}`, text);
+    renameSync(`${path}.${process.pid}`, path);
+  }
+}

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Release } from "./sbom.ts";
+
+/** The feed that `ninefold upgrade --check` loads. */
+export function feedText({ version, date }: Release, url: string): string {
+  return `${JSON.stringify({ version, date, url })}\n`;
+}
+
+/** What each file is for, by what its name ends with or contains. */
+const PURPOSES: readonly (readonly [pattern: RegExp, purpose: string])[] = [
+  [/\.deb$/, "Debian and Ubuntu"],
+  [/\.cdx\.json$/, "SBOM (CycloneDX 1.6)"],
+  [/^ninefold-\d[^a-z]*\.tgz$/, "npm: client, verifier and test server"],
+  [/\.tgz$/, "npm: the executable of a platform"],
+  [/^ninefold-.*-(linux|darwin|windows)-/, "executable"],
+];
+
+/** The notes of a release: how to verify it, its files, and its changes. `folder` has the files. */
+export function notesOf(folder: string, { version, date }: Release, publicKey: string): string {
+  const rows = readdirSync(folder)
+    .sort()
+    .flatMap((file) => {
+      const purpose = PURPOSES.find(([pattern]) => pattern.test(file))?.[1];
+      return purpose === undefined || file.endsWith(".sha256") ? [] : [`| \`${file}\` | ${purpose} |\n`];
+    });
+  const changes = readFileSync(join(folder, `CHANGES-${version}.md`), "utf8").replace(/^## .*\n+/, "");
+  return `# Ninefold ${version}
+
+Released on ${date.slice(0, 10)}.
+
+## Files
+
+| file | content |
+|---|---|
+${rows.join("")}
+Verify a file before you use it:
+
+\`\`\`sh
+minisign -V -P ${publicKey} -m SHA256SUMS
+sha256sum --check --ignore-missing SHA256SUMS
+\`\`\`
+
+## Changes
+
+${changes}`;
+}
