@@ -1,14 +1,13 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { CheckSchedule } from "./checks/schedule.ts";
 import { targetOf } from "./checks/targets.ts";
-import type { MonitorType } from "./fields.ts";
 import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
 import type { HeartbeatView } from "./heartbeats/schema.ts";
-import { mergedTiming, type splitGiven } from "./heartbeats/settings.ts";
+import { mergedTiming } from "./heartbeats/settings.ts";
 import type { HeartbeatSettings } from "./heartbeats/store.ts";
 import type { MonitorRow, MonitorSettings, MonitorStore } from "./store.ts";
-
-type GivenTiming = ReturnType<typeof splitGiven>["timing"];
+import type { GivenTiming } from "./type-fields.ts";
+import type { MonitorType } from "./types.ts";
 
 /** What the server does for monitors of one type. Its fields are in `MONITOR_TYPES`. */
 export interface TypeBehavior {
@@ -62,7 +61,7 @@ export function typeBehaviors(
       const merged = mergedTiming(timing, heartbeats.of(before), tx.now);
       heartbeats.change(tx, before, { ...before, settings }, merged);
     },
-    recheck: (tx, { ref }) => heartbeats.checkDeadlines(tx, ref),
+    recheck: (tx, { ref }) => heartbeats.rescheduleDeadline(tx, ref),
     view: (monitor, viewer) => heartbeats.view(monitor, viewer),
     settingsOf: (monitor) => heartbeats.settingsOf(monitor),
   };

@@ -170,12 +170,37 @@ export interface HourCount {
   readonly hour: number;
   readonly checks: number;
   readonly up: number;
+  /** Sum of the latencies of its successful checks, milliseconds; null if it was not recorded. */
+  readonly latencySum: number | null;
+}
+
+type Counts = Omit<HourCount, "hour">;
+
+/** Counts of a period without checks. */
+export const NO_CHECKS: Counts = { checks: 0, up: 0, latencySum: 0 };
+
+/** Counts of two periods together. */
+export function sumOf(one: Counts, other: Counts): Counts {
+  return {
+    checks: one.checks + other.checks,
+    up: one.up + other.up,
+    latencySum:
+      one.latencySum === null || other.latencySum === null ? null : one.latencySum + other.latencySum,
+  };
 }
 
 /** Share of checks in the last `hours` that were up, in percent with three decimals; null without checks. */
-export function uptimePercent(counts: readonly HourCount[], now: number, hours: number): number | null {
-  const recent = counts.filter(({ hour }) => hour > now - hours * HOUR_MS);
-  const sum = (of: "checks" | "up") => recent.reduce((total, count) => total + count[of], 0);
+export function uptimePercent(
+  counts: readonly Omit<HourCount, "latencySum">[],
+  now: number,
+  hours: number,
+): number | null {
+  return percentUp(counts.filter(({ hour }) => hour > now - hours * HOUR_MS));
+}
+
+/** Share of checks that were up, in percent with three decimals; null without checks. */
+export function percentUp(counts: readonly Omit<Counts, "latencySum">[]): number | null {
+  const sum = (of: "checks" | "up") => counts.reduce((total, count) => total + count[of], 0);
   const checks = sum("checks");
   return checks === 0 ? null : Math.round((sum("up") / checks) * 100_000) / 1_000;
 }

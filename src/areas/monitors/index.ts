@@ -4,27 +4,32 @@ import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import type { AreaExport } from "../../kernel/projects/account-export.ts";
+import { COUNTED_MAX, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { Channels } from "./alerts/channels.ts";
-import { type ChannelNotification, Notifications } from "./alerts/notifications.ts";
-import { channelRoutes } from "./alerts/routes.ts";
-import { channelStore } from "./alerts/store.ts";
+import { Channels } from "./channels/channels.ts";
+import { type ChannelNotification, Notifications } from "./channels/notifications.ts";
+import { channelRoutes } from "./channels/routes.ts";
+import { channelStore } from "./channels/store.ts";
 import { CHECK_RETENTION_MS } from "./checks/checks.ts";
+import { monitorExport } from "./export.ts";
 import { Pings } from "./heartbeats/pings.ts";
 import { heartbeatRoutes } from "./heartbeats/routes.ts";
 import { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import { heartbeatRows, heartbeatStore, pingStore } from "./heartbeats/store.ts";
 import { dayStore } from "./history/day-store.ts";
-import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/incidents.ts";
+import { INCIDENT_RETENTION_MS, Incidents } from "./incidents/lifecycle.ts";
 import { incidentRoutes } from "./incidents/routes.ts";
 import { incidentStore } from "./incidents/store.ts";
+import { monitorCard } from "./overview-card.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { createStatusPages } from "./status-pages/index.ts";
+import { subscriberStore } from "./status-pages/subscriptions/store.ts";
+import { CONFIRMATION_MS } from "./status-pages/subscriptions/subscriptions.ts";
 import { checkStore, monitorRows, monitorStore } from "./store.ts";
 
 registerErrorFields({
@@ -52,6 +57,7 @@ const STORED_CHECKS_MAX = 100_000_000;
 /** What the area offers to the server. */
 export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
+  readonly exported: AreaExport;
   readonly card: OverviewCard;
   /** Number of open incidents of the caller's project, up to `COUNTED_MAX`. */
   readonly openIncidents: (caller: Caller) => number;
@@ -90,19 +96,20 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     checks,
     stopped,
     incidents: incidentRows,
+    subscribers: subscriberStore(kernel.db),
     channels: channelStore(kernel.db),
     dayCounts: dayStore(kernel.db, steady),
     heartbeats: heartbeatStore(kernel.db, steady, heartbeats, pingRows),
     steady,
   };
   const notifications = new Notifications(parts);
-  const incidents = new Incidents(parts, notifications);
+  const status = createStatusPages(kernel, parts);
+  const incidents = new Incidents({ ...parts, pages: status.ofIncidents }, notifications);
   const channels = new Channels(parts, notifications);
   const service = new MonitorService(parts, { notifications, incidents, channels });
   const pings = new Pings(parts, service.heartbeats, (tx, owner, slug) =>
     service.createPinged(tx, owner, slug),
   );
-  const status = createStatusPages(kernel, parts);
   kernel.housekeeping.addPurge({
     name: "monitors.purge",
     rowsMax: 2_000,
@@ -110,20 +117,11 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       Math.max(
         checks.removeOld(tx, rowsMax, tx.now - CHECK_RETENTION_MS, STORED_CHECKS_MAX),
         incidentRows.removeOld(tx, rowsMax, tx.now - INCIDENT_RETENTION_MS),
+        parts.subscribers.removeUnconfirmed(tx, tx.now - CONFIRMATION_MS, rowsMax),
       ),
   });
-  const counted = (status: number) => (projectRef: number) =>
-    parts.monitors.countOf(projectRef, status, COUNTED_MAX);
-  const [up, down, unknown] = [counted(1), counted(2), counted(3)];
   return {
-    card: {
-      area: "pulse",
-      schema: countsSchema(["total", "up", "down"]),
-      read: ({ project: { ref } }) => {
-        const is = { up: up(ref), down: down(ref) };
-        return { total: is.up + is.down + unknown(ref), ...is };
-      },
-    },
+    card: monitorCard(parts),
     finish: () => steady.finish(),
     notifyProject: (tx, notification) => notifications.notifyChannels(tx, { ...notification, monitor: null }),
     openIncidents: ({ project }) => incidentRows.openCount(project.ref, COUNTED_MAX),
@@ -139,6 +137,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       ...channelRoutes(api, channels),
       ...status.routes(api),
     ],
+    exported: monitorExport({ ...kernel, pings: parts.heartbeats }),
     resources: {
       name: "monitors",
       count: (projectRef) => parts.monitors.count(projectRef),

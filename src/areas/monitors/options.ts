@@ -1,9 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { name, oneOf, orNull, text } from "../../kernel/data/schema.ts";
+import { partOf, setting } from "../../kernel/data/settings.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { RECORD_TYPES } from "../../kernel/outbound/lookups.ts";
 import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
-import { clearable, flag, integer, milliseconds } from "./fields.ts";
+import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
+import { requiredFor } from "./types.ts";
 
 /** Maximum length of a group name, which is a heading in a list. */
 export const GROUP_LENGTH_MAX = 60;
@@ -34,116 +36,165 @@ const StatusOrRange = Type.String({
   examples: ["200-299"],
 });
 
-/** Optional settings of creation and update. */
-export const OPTION_FIELDS = {
-  group: clearable({
-    ...name("Group under which the monitor is listed.", GROUP_LENGTH_MAX),
-    examples: ["checkout"],
-  }),
-  retry_interval: clearable(
-    milliseconds(
-      RETRY_MS_MIN,
-      RETRY_MS_MAX,
-      "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
+/** The optional settings of monitors. */
+const OPTIONS = {
+  group: setting(
+    clearable({
+      ...name("Group under which the monitor is listed.", GROUP_LENGTH_MAX),
+      examples: ["checkout"],
+    }),
+    orNull(Type.String({ examples: ["checkout"] })),
+    null,
+  ),
+  retry_interval: setting(
+    clearable(
+      milliseconds(
+        RETRY_MS_MIN,
+        RETRY_MS_MAX,
+        "Time between checks from the first failure until the target is down, in milliseconds; at most `interval`. Null: `interval`.",
+      ),
     ),
+    orNull(Type.Integer(), { examples: [null] }),
+    null,
   ),
-  recovery_threshold: Type.Optional(
-    integer(1, 10, "Consecutive successes after which a target that is down is up; 1 by default."),
-  ),
-  degraded_ms: clearable(
-    milliseconds(1, 30_000, "Latency above which a check is slow, in milliseconds; less than `timeout`."),
-  ),
-  notify_degraded: Type.Optional(
-    flag("Whether channels are notified when the target becomes slow, and when its latency is normal again."),
-  ),
-  accept_status: clearable(
-    Type.Array(StatusOrRange, {
-      minItems: 1,
-      maxItems: ACCEPTED_MAX,
-      errorMessage: `must be 1 to ${ACCEPTED_MAX} statuses such as 200 or 200-299, as texts`,
-      description: "Response statuses that count as up; null for all below 400.",
-    }),
-  ),
-  host: Type.Optional(
-    text({
-      min: 1,
-      max: 253,
-      description:
-        "Name or address of the host, for `tcp`; name that is looked up, for `dns`. Required for both.",
-      examples: ["db.example.com"],
-    }),
-  ),
-  port: Type.Optional(integer(1, 65_535, "Port, for `tcp`. Required there.")),
-  record_type: Type.Optional({
-    ...RecordType,
-    description: "Type of the records, for `dns`. Required there.",
-  }),
-  record_value: clearable(
-    text({
-      min: 1,
-      max: RECORD_LENGTH_MAX,
-      description:
-        "Value that one of the records must have, for `dns`; null for any. `MX` records are compared as `10 mail.example.com`.",
-      examples: ["192.0.2.10"],
-    }),
-  ),
-  keyword: clearable(
-    Keyword(
-      "Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends.",
+  recovery_threshold: setting(
+    Type.Optional(
+      integer(1, 10, "Consecutive successes after which a target that is down is up; 1 by default."),
     ),
+    Type.Integer({ examples: [1] }),
+    1,
   ),
-  keyword_absent: clearable(Keyword("Text that must not appear in the first 64 KiB of the body.")),
-  json_path: clearable(
-    text({
-      min: 1,
-      max: JSON_PATH_LENGTH_MAX,
-      description: "Path of a value in a JSON response.",
-      examples: ["$.status"],
-    }),
-  ),
-  json_op: clearable({ ...JsonOp, description: "Comparison of the value at `json_path`; `==` by default." }),
-  json_value: Type.Optional(
-    Type.Union([text({ min: 0, max: KEYWORD_LENGTH_MAX }), Type.Number(), Type.Boolean(), Type.Null()], {
-      errorMessage: `must be a text of at most ${KEYWORD_LENGTH_MAX} characters, a number, true, false or null`,
-      description: "Value that the value at `json_path` is compared with.",
-      examples: ["UP"],
-    }),
-  ),
-  tls_expiry_days: Type.Optional(
-    integer(
-      0,
-      90,
-      "Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default.",
+  degraded_ms: setting(
+    clearable(
+      milliseconds(1, 30_000, "Latency above which a check is slow, in milliseconds; less than `timeout`."),
     ),
+    orNull(Type.Integer({ examples: [2_000] })),
+    null,
+  ),
+  notify_degraded: setting(
+    Type.Optional(
+      flag(
+        "Whether channels are notified when the target becomes slow, and when its latency is normal again.",
+      ),
+    ),
+    Type.Boolean({ examples: [false] }),
+    false,
+  ),
+  accept_status: setting(
+    clearable(
+      Type.Array(StatusOrRange, {
+        minItems: 1,
+        maxItems: ACCEPTED_MAX,
+        errorMessage: `must be 1 to ${ACCEPTED_MAX} statuses such as 200 or 200-299, as texts`,
+        description: "Response statuses that count as up; null for all below 400.",
+      }),
+    ),
+    orNull(Type.Array(Type.String({ examples: ["200-299"] })), { examples: [null] }),
+    null,
+  ),
+  host: setting(
+    Type.Optional(
+      text({
+        min: 1,
+        max: 253,
+        description: `Name or address of the host; for \`dns\` the name that is looked up. ${requiredFor("host")}`,
+        examples: ["db.example.com"],
+      }),
+    ),
+    orNull(Type.String(), {
+      description: "Host of the target; null if the target is a URL.",
+      examples: [null],
+    }),
+    null,
+  ),
+  port: setting(
+    Type.Optional(integer(1, 65_535, `Port of the host. ${requiredFor("port")}`)),
+    orNull(Type.Integer(), { description: "Port of the host.", examples: [null] }),
+    null,
+  ),
+  record_type: setting(
+    Type.Optional({ ...RecordType, description: `Type of the records. ${requiredFor("record_type")}` }),
+    orNull(RecordType, { description: "Type of the records.", examples: [null] }),
+    null,
+  ),
+  record_value: setting(
+    clearable(
+      text({
+        min: 1,
+        max: RECORD_LENGTH_MAX,
+        description:
+          "Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`.",
+        examples: ["192.0.2.10"],
+      }),
+    ),
+    orNull(Type.String(), {
+      description: "Value that one of the records must have; null for any.",
+      examples: [null],
+    }),
+    null,
+  ),
+  keyword: setting(
+    clearable(
+      Keyword(
+        "Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends.",
+      ),
+    ),
+    orNull(Type.String(), { examples: [null] }),
+    null,
+  ),
+  keyword_absent: setting(
+    clearable(Keyword("Text that must not appear in the first 64 KiB of the body.")),
+    orNull(Type.String(), { examples: [null] }),
+    null,
+  ),
+  json_path: setting(
+    clearable(
+      text({
+        min: 1,
+        max: JSON_PATH_LENGTH_MAX,
+        description: "Path of a value in a JSON response.",
+        examples: ["$.status"],
+      }),
+    ),
+    orNull(Type.String({ examples: ["$.status"] })),
+    null,
+  ),
+  json_op: setting(
+    clearable({ ...JsonOp, description: "Comparison of the value at `json_path`; `==` by default." }),
+    orNull(JsonOp),
+    null,
+  ),
+  json_value: setting(
+    Type.Optional(
+      Type.Union([text({ min: 0, max: KEYWORD_LENGTH_MAX }), Type.Number(), Type.Boolean(), Type.Null()], {
+        errorMessage: `must be a text of at most ${KEYWORD_LENGTH_MAX} characters, a number, true, false or null`,
+        description: "Value that the value at `json_path` is compared with.",
+        examples: ["UP"],
+      }),
+    ),
+    Type.Union([Type.String({ examples: ["UP"] }), Type.Number(), Type.Boolean(), Type.Null()]),
+    null,
+  ),
+  tls_expiry_days: setting(
+    Type.Optional(
+      integer(
+        0,
+        90,
+        "Days before expiry of the certificate at which channels are notified; 0 for never, 14 by default.",
+      ),
+    ),
+    Type.Integer({ examples: [14] }),
+    14,
   ),
 };
-type OptionFields = { [Field in keyof typeof OPTION_FIELDS]?: Static<(typeof OPTION_FIELDS)[Field]> };
+type Options = typeof OPTIONS;
+
+/** Optional settings of creation and update. */
+export const OPTION_FIELDS = partOf(OPTIONS, "given");
+type OptionFields = { [Field in keyof Options]?: Static<Options[Field]["given"]> };
 
 /** Optional settings in every response. */
-export const SHOWN_OPTIONS = {
-  group: orNull(Type.String({ examples: ["checkout"] })),
-  retry_interval: orNull(Type.Integer(), { examples: [null] }),
-  recovery_threshold: Type.Integer({ examples: [1] }),
-  degraded_ms: orNull(Type.Integer({ examples: [2_000] })),
-  notify_degraded: Type.Boolean({ examples: [false] }),
-  accept_status: orNull(Type.Array(Type.String({ examples: ["200-299"] })), { examples: [null] }),
-  host: orNull(Type.String(), { description: "Host of a `tcp` or `dns` monitor.", examples: [null] }),
-  port: orNull(Type.Integer(), { description: "Port of a `tcp` monitor.", examples: [null] }),
-  record_type: orNull(RecordType, {
-    description: "Type of the records of a `dns` monitor.",
-    examples: [null],
-  }),
-  record_value: orNull(Type.String(), {
-    description: "Value that one of the records of a `dns` monitor must have; null for any.",
-    examples: [null],
-  }),
-  keyword: orNull(Type.String(), { examples: [null] }),
-  keyword_absent: orNull(Type.String(), { examples: [null] }),
-  json_path: orNull(Type.String({ examples: ["$.status"] })),
-  json_op: orNull(JsonOp),
-  json_value: Type.Union([Type.String({ examples: ["UP"] }), Type.Number(), Type.Boolean(), Type.Null()]),
-  tls_expiry_days: Type.Integer({ examples: [14] }),
-};
+export const SHOWN_OPTIONS = partOf(OPTIONS, "shown");
 
 const ShownOptions = Type.Object(SHOWN_OPTIONS);
 /** Optional settings of a monitor. */
@@ -167,25 +218,7 @@ export function statusRange(text: string): readonly [from: number, to: number] {
   return [Number(from), Number(to)];
 }
 
-/** Defaults of the optional settings. */
-const OPTION_DEFAULTS: MonitorOptions = {
-  group: null,
-  retry_interval: null,
-  recovery_threshold: 1,
-  degraded_ms: null,
-  notify_degraded: false,
-  accept_status: null,
-  host: null,
-  port: null,
-  record_type: null,
-  record_value: null,
-  keyword: null,
-  keyword_absent: null,
-  json_path: null,
-  json_op: null,
-  json_value: null,
-  tls_expiry_days: 14,
-};
+const OPTION_DEFAULTS: MonitorOptions = partOf(OPTIONS, "initial");
 const OPTION_NAMES = Object.keys(OPTION_DEFAULTS) as (keyof MonitorOptions)[];
 
 /** The stored form of options: those that differ from their defaults as JSON; null if none does. */

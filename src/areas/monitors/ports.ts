@@ -4,11 +4,12 @@ import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Notifier } from "../../kernel/outbound/notification.ts";
 import type { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
-import type { ChannelStore } from "./alerts/store.ts";
+import type { ChannelStore } from "./channels/store.ts";
 import type { SteadyHeartbeats } from "./heartbeats/steady.ts";
 import type { HeartbeatStore } from "./heartbeats/store.ts";
 import type { DayStore } from "./history/day-store.ts";
 import type { IncidentStore } from "./incidents/store.ts";
+import type { SubscriberStore } from "./status-pages/subscriptions/store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** Accounts that own monitors. */
@@ -48,6 +49,8 @@ export interface MonitorParts
   readonly checks: CheckStore;
   readonly channels: ChannelStore;
   readonly incidents: IncidentStore;
+  /** Subscribers of status pages. */
+  readonly subscribers: SubscriberStore;
   readonly dayCounts: DayStore;
   readonly heartbeats: HeartbeatStore;
   readonly steady: SteadyHeartbeats;

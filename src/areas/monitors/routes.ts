@@ -1,14 +1,13 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
-import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
-import { maintenanceRoutes } from "./maintenance/routes.ts";
+import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import {
-  LIST_LIMIT,
   Monitor,
   MonitorCreateBody,
   MonitorDeleted,
   MonitorHistory,
+  MonitorHistoryQuery,
   MonitorPage,
   MonitorParams,
   MonitorQuery,
@@ -16,6 +15,7 @@ import {
   MonitorUpdateBody,
 } from "./schema.ts";
 import type { MonitorService } from "./service.ts";
+import { MONITOR_FILE } from "./type-fields.ts";
 
 /** Every request costs 1 credit and counts towards the rate limit of monitors. */
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
@@ -27,7 +27,7 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
   return [
     readRoutes(api, monitors),
     changeRoutes(api, monitors),
-    maintenanceRoutes(api, monitors.maintenance),
+    resourceRoutes(api, monitors.maintenance.resource),
   ].flat();
 }
 
@@ -65,12 +65,12 @@ function readRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.history",
           ...READ,
-          summary: "List a monitor's checks, newest first, with its uptime",
-          description: "Checks are stored for 30 days.",
+          summary: "List a monitor's checks, newest first, with its uptime and outages",
+          description: "Checks are stored for 30 days, daily counts for 400 days.",
           errors: ["not_found"],
         },
         params: MonitorParams,
-        query: pageQuery(LIST_LIMIT),
+        query: MonitorHistoryQuery,
         response: MonitorHistory,
       },
     );
@@ -93,6 +93,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           description: "The first check runs within 5 seconds. A heartbeat waits for its first ping.",
           errors: ["monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken"],
           example: { url: "https://example.com/health", interval: 60_000 },
+          file: MONITOR_FILE,
         },
         body: MonitorCreateBody,
         response: { 201: Monitor },

@@ -1,10 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull } from "../../kernel/data/schema.ts";
+import { name, named, oneOf, orNull, refersTo } from "../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
-import { MonitorChannels } from "./alerts/schema.ts";
-import { clearable, flag, integer, MonitorType, milliseconds } from "./fields.ts";
+import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
+import { MonitorChannels } from "./channels/schema.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW } from "./heartbeats/schema.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
+import { clearable, flag, integer, milliseconds } from "./schema-builders.ts";
+import { MonitorType, requiredFor } from "./types.ts";
 
 /** Shortest and longest interval of a request; the tier can raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -23,7 +25,7 @@ const url = (description: string) =>
     description,
   });
 const Name = name("Name of the monitor, unique in the project. Without one, the host is shown.");
-const Url = url("URL to check. Required for the type `http`.");
+const Url = url(`URL to check. ${requiredFor("url")}`);
 const Interval = milliseconds(
   INTERVAL_MS_MIN,
   INTERVAL_MS_MAX,
@@ -71,6 +73,7 @@ const OPTIONAL = {
 const DependsOn = Type.String({
   maxLength: 64,
   errorMessage: "must be the id of a monitor",
+  ...refersTo("monitors"),
   description:
     "Id of the monitor that this one depends on. While that one fails, failures of this one cause no alerts.",
   examples: [],
@@ -78,6 +81,7 @@ const DependsOn = Type.String({
 
 /** Body of a monitor's creation. */
 export const MonitorCreateBody = named("MonitorCreateBody", {
+  ...MANAGED,
   url: Type.Optional(Url),
   interval: Type.Optional(Interval),
   ...HEARTBEAT_CREATE,
@@ -176,12 +180,16 @@ const CONFIGURED = {
   type: MonitorType,
   url: Type.String({
     description:
-      "URL that is checked; `tcp:` or `dns:` with the target of these types; for heartbeats `heartbeat:` and the id.",
+      "URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id.",
     examples: ["https://example.com/health"],
   }),
   name: Type.String({
     description: "Name of the monitor, else the host of its target, else `Heartbeat`.",
     examples: ["example.com"],
+  }),
+  has_name: Type.Boolean({
+    description: "Whether the monitor has a `name` of its own; otherwise its host is shown.",
+    examples: [false],
   }),
   method: Type.String({ examples: ["GET"] }),
   body: orNull(Type.String(), { examples: [null] }),
@@ -202,6 +210,8 @@ const CONFIGURED = {
   created_at: Type.Integer({ description: "Time of creation, Unix seconds." }),
   updated_at: Type.Integer({ description: "Time of the last update, Unix seconds." }),
   ...HEARTBEAT_VIEW,
+  ...MANAGED,
+  ...SECRET_DIGEST,
 };
 
 /** A monitor with its headers. */
@@ -264,10 +274,61 @@ const Percent = orNull(Type.Number({ examples: [99.98] }), {
   description: "Share of checks that were up, in percent; null without checks.",
 });
 
+const OutageTotal = Type.Object({
+  count: Type.Integer({ description: "Number of outages.", examples: [1] }),
+  duration_ms: Type.Integer({
+    description: "Duration of the outages within the range, in milliseconds.",
+    examples: [3_570_000],
+  }),
+});
+
+const MonitorRange = oneOf(["24h", "7d", "30d", "90d"], {
+  description: "Range of `series`; without it, there is no `series`.",
+});
+/** A time range up to now. */
+export type MonitorRange = Static<typeof MonitorRange>;
+
+/** Query of a monitor's history. */
+export const MonitorHistoryQuery = Type.Composite(
+  [Type.Object({ range: Type.Optional(MonitorRange) }), pageQuery(LIST_LIMIT)],
+  { $id: "MonitorHistoryQuery" },
+);
+export type MonitorHistoryQuery = Static<typeof MonitorHistoryQuery>;
+
+/** Availability and latency of a monitor over time. */
+export const MonitorSeries = named("MonitorSeries", {
+  from: Type.Integer({ description: "Start of the first bucket, Unix seconds." }),
+  to: Type.Integer({ description: "End of the last bucket, which contains the current time, Unix seconds." }),
+  bucket_ms: Type.Integer({
+    description: "Length of a bucket, in milliseconds.",
+    examples: [600_000],
+  }),
+  buckets: Type.Array(
+    Type.Object({
+      at: Type.Integer({ description: "Start of the bucket, Unix seconds." }),
+      checks: Type.Integer({ description: "Number of checks that count in the uptime.", examples: [10] }),
+      up: Type.Integer({ description: "Number of these checks that were up.", examples: [10] }),
+      latency_ms: orNull(Type.Integer({ examples: [84] }), {
+        description: "Average latency of the checks that were up, in milliseconds; null if it is not known.",
+      }),
+    }),
+    { description: "Buckets with checks, oldest first." },
+  ),
+});
+export type MonitorSeries = Static<typeof MonitorSeries>;
+
 /** A page of a monitor's checks, newest first. */
 export const MonitorHistory = named("MonitorHistory", {
   checks: Type.Array(MonitorCheck),
-  uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent }),
+  uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent, "90d": Percent }),
+  outages: Type.Object(
+    { "24h": OutageTotal, "7d": OutageTotal, "30d": OutageTotal, "90d": OutageTotal },
+    {
+      description:
+        "Number and duration of outages, which are the incidents of the monitor; the newest 1000 at most.",
+    },
+  ),
+  series: Type.Optional(MonitorSeries),
   cursor: NextCursor,
 });
 export type MonitorHistory = Static<typeof MonitorHistory>;

@@ -6,24 +6,25 @@ import type { Call } from "../../kernel/http/requests/call.ts";
 import { encodeCursor, pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Channels } from "./alerts/channels.ts";
-import type { Notifications } from "./alerts/notifications.ts";
-import { Reminders } from "./alerts/reminders.ts";
 import { type TypeBehaviors, typeBehaviors } from "./behaviors.ts";
+import type { Channels } from "./channels/channels.ts";
+import type { Notifications } from "./channels/notifications.ts";
+import { Reminders } from "./channels/reminders.ts";
+import { CHANNELS_MAX } from "./channels/schema.ts";
 import { Checks } from "./checks/checks.ts";
 import { CheckSchedule } from "./checks/schedule.ts";
 import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
-import { assertOfType, assertRequired, splitGiven } from "./heartbeats/settings.ts";
+import { Days } from "./history/days.ts";
 import { historyOf } from "./history/history.ts";
-import type { Incidents } from "./incidents/incidents.ts";
+import type { Incidents } from "./incidents/lifecycle.ts";
 import { Outages } from "./incidents/outages.ts";
-import type { MaintenanceService } from "./maintenance/maintenance.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
   LIST_LIMIT,
   type Monitor,
   type MonitorDeleted,
   type MonitorHistory,
+  type MonitorHistoryQuery,
   type MonitorPage,
   type MonitorQuery,
   type MonitorStatus,
@@ -33,6 +34,7 @@ import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow } from "./store.ts";
 import { createSuppression } from "./suppression/index.ts";
 import type { Suppression } from "./suppression/suppression.ts";
+import { assertOfType, assertRequired, splitGiven } from "./type-fields.ts";
 import { checksTarget } from "./types.ts";
 import { aboutMonitor, MonitorViews } from "./views.ts";
 
@@ -48,6 +50,9 @@ type Owner = {
   readonly project: { readonly ref: number };
 };
 
+/** Settings of a new monitor. */
+type NewMonitor = MonitorUpdateBody & { readonly managed_by?: "apply" };
+
 /** Manages monitors. */
 export class MonitorService {
   readonly heartbeats: Heartbeats;
@@ -57,7 +62,8 @@ export class MonitorService {
   private readonly suppression: Suppression;
   private readonly behaviors: TypeBehaviors;
   private readonly views: MonitorViews;
-  readonly maintenance: MaintenanceService;
+  private readonly days: Days;
+  readonly maintenance: ReturnType<typeof createSuppression>["maintenance"];
   private nextRef: number;
 
   constructor(
@@ -86,6 +92,7 @@ export class MonitorService {
     this.behaviors = typeBehaviors(parts.monitors, this.schedule, this.heartbeats);
     this.views = new MonitorViews(parts, { ...alerting, suppression, behaviors: this.behaviors });
     this.bound = new TierLimit(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
+    this.days = new Days(parts.dayCounts);
     this.nextRef = parts.monitors.highestRef() + 1;
   }
 
@@ -106,14 +113,14 @@ export class MonitorService {
    * Creates a monitor and starts its checks, or waits for its pings.
    * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`
    */
-  create(tx: Tx, viewer: Viewer, given: MonitorUpdateBody): Monitor {
+  create(tx: Tx, viewer: Viewer, given: NewMonitor): Monitor {
     const { monitor, ...warning } = this.insert(tx, viewer.caller, given);
     tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.views.audited(monitor) });
     return { ...this.views.whole(monitor, viewer), ...warning };
   }
 
   /** Creates a monitor without an audit entry: see {@link create}. */
-  insert(tx: Tx, { account, project }: Owner, given: MonitorUpdateBody) {
+  insert(tx: Tx, { account, project }: Owner, { managed_by, ...given }: NewMonitor) {
     const { monitors, ids } = this.parts;
     this.assertNameFree(project.ref, given.name, null);
     this.bound.assertCapacity(account);
@@ -130,6 +137,7 @@ export class MonitorService {
       projectRef: project.ref,
       now: tx.now,
       monitorId: uuidToBytes(monitorId),
+      managedBy: managed_by ?? null,
     });
     monitors.insertState(tx, ref, project.ref);
     const monitor = this.find(project.ref, monitorId);
@@ -184,14 +192,16 @@ export class MonitorService {
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     let removed = 0;
     for (const { ref } of this.parts.monitors.ofProject(projectRef, rowsMax)) {
+      removed += this.removeChecks(tx, ref, rowsMax - removed);
+      if (removed >= rowsMax) return removed;
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
-    removed += this.maintenance.removeRows(tx, projectRef, rowsMax - removed);
+    removed += this.maintenance.windows.removeRows(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
-    this.parts.channels.removeOfProject(tx, projectRef);
+    this.parts.channels.removeOfProject(tx, projectRef, CHANNELS_MAX);
     this.alerting.notifications.channelsChanged(tx, projectRef);
     this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
@@ -226,14 +236,9 @@ export class MonitorService {
     return { rows: monitors.page(params, status), floor: 0 };
   }
 
-  /** Lists a monitor's checks, newest first, with its uptime. @throws ApiError `not_found`, `validation_error` */
-  history(
-    projectRef: number,
-    monitorId: string,
-    now: number,
-    query: { limit?: number; cursor?: string },
-  ): MonitorHistory {
-    return historyOf(this.parts.checks, this.find(projectRef, monitorId), now, query);
+  /** Lists a monitor's checks, newest first, with its uptime and outages. @throws ApiError `not_found`, `validation_error` */
+  history(projectRef: number, monitorId: string, now: number, query: MonitorHistoryQuery): MonitorHistory {
+    return historyOf({ ...this.parts, days: this.days }, this.find(projectRef, monitorId), now, query);
   }
 
   /** A monitor of a project. @throws ApiError `not_found` */
@@ -275,12 +280,33 @@ export class MonitorService {
     throw new ApiError("invalid_request", "A heartbeat has no target to check: it waits for pings.");
   }
 
+  /** Removes at most `rowsMax` checks of a monitor, newest first: the others remain a valid history. Returns how many. */
+  private removeChecks(tx: Tx, ref: number, rowsMax: number): number {
+    const { checks, monitors } = this.parts;
+    let last = monitors.monitor(ref)?.lastCheck ?? 0;
+    let removed = 0;
+    while (last !== 0 && removed < rowsMax) {
+      const check = checks.check(last);
+      // Older ones have expired.
+      if (check === null || check.ref !== ref) last = 0;
+      else {
+        if (checks.removeCheck(tx, last) === 0) checks.emptyCheck(tx, last);
+        last = check.previous;
+        removed += 1;
+      }
+    }
+    if (removed > 0) monitors.setLastCheck(tx, ref, last);
+    return removed;
+  }
+
   /** Removes at most `rowsMax` rows of a monitor: first its counts, then itself. Returns the number of removed rows. */
   private remove(tx: Tx, ref: number, rowsMax: number): number {
     const { checks, dayCounts, monitors } = this.parts;
     const hours = checks.removeHours(tx, ref, rowsMax);
     const counts = hours + (hours < rowsMax ? dayCounts.remove(tx, ref, rowsMax - hours) : 0);
     if (counts === rowsMax) return counts;
+    const monitor = monitors.monitor(ref);
+    if (monitor !== null) this.alerting.notifications.cancelReminders(tx, monitor);
     this.schedule.end(tx, ref);
     this.suppression.forget(tx, ref);
     this.alerting.incidents.resolve(tx, ref, tx.now);

@@ -9,7 +9,7 @@ import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
 
 /** Defaults of a new monitor. */
-const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
+export const MONITOR_DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   type: "http",
   name: null,
   method: "GET",
@@ -25,11 +25,14 @@ const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   ...optionsOf(null),
 };
 
-/** Lowest tier with a feature; all higher tiers have it. */
-const FEATURE_TIERS = {
-  ...({ headers: "pro", email_alert: "pro", webhook_url: "starter" } as const),
-  ...({ "a channel": "starter", "a channel of kind email": "pro" } as const),
-};
+/** The lowest tier with a feature, all higher tiers have it; and how errors name the feature. */
+const FEATURES = {
+  headers: { tier: "pro", noun: "headers" },
+  email_alert: { tier: "pro", noun: "email_alert" },
+  webhook_url: { tier: "starter", noun: "webhook_url" },
+  channels: { tier: "starter", noun: "a channel" },
+  email_channels: { tier: "pro", noun: "a channel of kind email" },
+} as const satisfies Readonly<Record<string, { readonly tier: TierName; readonly noun: string }>>;
 
 /**
  * Checks given settings before anything is charged.
@@ -65,7 +68,7 @@ export function mergedSettings(
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
   const requested = interval ?? minimum;
   const plain: MonitorSettings = {
-    ...(before ?? { ...DEFAULTS, url: "", interval: minimum }),
+    ...(before ?? { ...MONITOR_DEFAULTS, url: "", interval: minimum }),
     ...others,
     ...(headers === undefined ? {} : { headers: sealed(parts.vault, headers, monitorId) }),
     ...(interval === undefined ? {} : { interval: Math.max(requested, minimum) }),
@@ -89,12 +92,12 @@ function raisedWarning(field: string, requested: number, minimum: number, tier: 
 }
 
 /** @throws ApiError `forbidden` naming the tier that a feature needs. */
-export function assertFeature(field: keyof typeof FEATURE_TIERS, tier: TierName): void {
-  const needed = FEATURE_TIERS[field];
+export function assertFeature(feature: keyof typeof FEATURES, tier: TierName): void {
+  const { tier: needed, noun } = FEATURES[feature];
   if (TIER_NAMES.indexOf(tier) >= TIER_NAMES.indexOf(needed)) return;
   throw new ApiError(
     "forbidden",
-    `${field} requires the tier ${needed} or higher; the tier of this account is ${tier}.`,
+    `${noun} requires the tier ${needed} or higher; the tier of this account is ${tier}.`,
   );
 }
 

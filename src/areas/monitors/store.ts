@@ -1,5 +1,6 @@
 import { bytesToUuid, uuidToBytes } from "../../kernel/data/uuid.ts";
 import type { Certificate } from "../../kernel/outbound/certificate.ts";
+import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { StoredCertificate } from "./checks/certificate.ts";
@@ -14,7 +15,7 @@ export type MonitorSettings = Omit<
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
   | ("degraded" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
   | ("channels" | "incident_id" | "depends_on" | "flapping" | "maintenance")
-  | ("interval" | keyof HeartbeatView)
+  | ("interval" | "has_name" | "managed_by" | "secret_digest" | keyof HeartbeatView)
 > & {
   /** Milliseconds; 0 for types that do not check a target. */
   readonly interval: number;
@@ -31,6 +32,7 @@ export interface MonitorRow extends MonitorState, HourCount {
   readonly accountRef: number;
   readonly projectRef: number;
   readonly settings: MonitorSettings;
+  readonly managedBy: ManagedBy;
   /** Incremented by every change of the settings. */
   readonly version: number;
   readonly createdAt: number;
@@ -59,17 +61,17 @@ const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 E
 
 const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
   created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, body, timeout_ms AS timeout,
-  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options`;
+  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, managed_by AS managedBy`;
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
-  hour, hour_checks AS checks, hour_up AS up, degraded, streak, certificate`;
+  hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum, degraded, streak, certificate`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
 type NewSettings = MonitorSettings & { ref: number; now: number };
 type SettingsParams = ReturnType<typeof storable<NewSettings>>;
 /** The columns that a check changes. */
 type StateParams = MonitorState & HourCount & { ref: number; lastCheck: number };
-type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number };
+type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number; managedBy: ManagedBy };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
 /** Monitors searched for one page of active or paused ones, for which there is no index: some milliseconds. */
@@ -86,7 +88,7 @@ export function monitorRows(db: Database) {
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
   const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
-    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, hour_latency = $latencySum, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
   );
   return {
     writeState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
@@ -121,13 +123,16 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
     `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
   );
   const insert = db.change<[SettingsParams & Identity]>(
-    `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at) VALUES ($ref, $monitorId, $accountRef, $projectRef, ${values}, 1, $now, $now)`,
+    `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at, managed_by) VALUES ($ref, $monitorId, $accountRef, $projectRef, ${values}, 1, $now, $now, $managedBy)`,
   );
   const update = db.change<[SettingsParams]>(
     `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
   );
   const forgetCertificate = db.change<[ref: number]>(
     "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
+  );
+  const setLastCheck = db.change<[sequence: number, ref: number]>(
+    "UPDATE monitor_states SET last_check = ? WHERE monitor_ref = ?",
   );
   const remove = db.change<[ref: number]>("DELETE FROM monitors WHERE ref = ?");
   const removeState = db.change<[ref: number]>("DELETE FROM monitor_states WHERE monitor_ref = ?");
@@ -156,7 +161,12 @@ export function monitorStore(db: Database, unsaved?: UnsavedMonitors, rows: Moni
       unsaved?.release(tx, ref);
       remove(tx, ref);
     },
-    /** The checks of the monitor are deleted when they expire. */
+    /** Its chain of checks now ends with this one. */
+    setLastCheck(tx: Tx, ref: number, sequence: number): void {
+      unsaved?.release(tx, ref);
+      setLastCheck(tx, sequence, ref);
+    },
+    /** The checks of a single monitor are deleted when they expire, those of a project with the project. */
     removeState(tx: Tx, ref: number): void {
       unsaved?.release(tx, ref);
       removeState(tx, ref);
@@ -288,6 +298,9 @@ export type StoredCheck = Omit<NewCheck, "up" | "manual" | "connectivity" | "off
   manual: number;
 };
 
+/** Counts of a period that starts at a time, epoch milliseconds. */
+export type Bucket = Omit<HourCount, "hour"> & { readonly at: number };
+
 /** The name that files have for the check after which states of heartbeats may be behind. */
 const UNSAVED_SINCE = "heartbeats_unsaved_since";
 
@@ -316,6 +329,14 @@ export function checkStore(db: Database) {
     check: db.one<StoredCheck, [sequence: number]>(
       "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark FROM monitor_checks WHERE sequence = ?",
     ),
+    /** The last check up to a sequence. */
+    lastUpTo: db.one<{ readonly sequence: number; readonly at: number }, [sequence: number]>(
+      "SELECT sequence, checked_at AS at FROM monitor_checks WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
+    ),
+    /** The last check of each monitor in a range of sequences. */
+    lastOfEach: db.all<{ readonly ref: number; readonly sequence: number }, [after: number, upTo: number]>(
+      "SELECT monitor_ref AS ref, max(sequence) AS sequence FROM monitor_checks WHERE sequence > ? AND sequence <= ? GROUP BY monitor_ref",
+    ),
     /**
      * Removes checks among the `rowsMax` oldest: those before a time, and those beyond the newest `storedMax`. They have the
      * lowest sequences, in one range. The newest check always stays: sequences continue from it.
@@ -325,8 +346,15 @@ export function checkStore(db: Database) {
        AND (checked_at < ? OR sequence <= (SELECT max(sequence) FROM monitor_checks) - ?)
        AND sequence <> (SELECT max(sequence) FROM monitor_checks)`,
     ),
+    removeCheck: db.change<[sequence: number]>(
+      "DELETE FROM monitor_checks WHERE sequence = ? AND sequence <> (SELECT max(sequence) FROM monitor_checks)",
+    ),
+    /** Sequences continue from the newest check, so its row stays, without its content. */
+    emptyCheck: db.change<[sequence: number]>(
+      "UPDATE monitor_checks SET monitor_ref = 0, previous = 0, response_status = NULL, error = NULL WHERE sequence = ?",
+    ),
     insertHour: db.change<[Readonly<HourCount & { ref: number }>]>(
-      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up) VALUES ($ref, $hour, $checks, $up)",
+      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up, latency) VALUES ($ref, $hour, $checks, $up, $latencySum)",
     ),
     removeHoursBefore: db.change<[ref: number, hour: number]>(
       "DELETE FROM monitor_hours WHERE monitor_ref = ? AND hour < ?",
@@ -335,7 +363,22 @@ export function checkStore(db: Database) {
       "DELETE FROM monitor_hours WHERE (monitor_ref, hour) IN (SELECT monitor_ref, hour FROM monitor_hours WHERE monitor_ref = ? LIMIT ?)",
     ),
     hoursSince: db.all<HourCount, [ref: number, hour: number]>(
-      "SELECT hour, checks, up FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?",
+      "SELECT hour, checks, up, latency AS latencySum FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?",
+    ),
+    /** Walks the checks of a monitor back to a time and counts them by bucket. At most `walkedMax` checks are walked. */
+    bucketsOfChecks: db.all<
+      Bucket & { readonly walked: number },
+      [{ ref: number; lastCheck: number; from: number; bucketMs: number; walkedMax: number }]
+    >(
+      `WITH RECURSIVE walk (previous, at, up, latency, counts) AS (
+         SELECT previous, checked_at, up, latency_ms, mark = 0 FROM monitor_checks
+         WHERE sequence = $lastCheck AND monitor_ref = $ref AND checked_at >= $from
+         UNION ALL SELECT one.previous, one.checked_at, one.up, one.latency_ms, one.mark = 0
+         FROM walk JOIN monitor_checks AS one ON one.sequence = walk.previous
+         WHERE one.monitor_ref = $ref AND one.checked_at >= $from
+         LIMIT $walkedMax
+       ) SELECT at - at % $bucketMs AS at, count(*) AS walked, sum(counts) AS checks, sum(up AND counts) AS up,
+           sum(CASE WHEN up AND counts THEN latency ELSE 0 END) AS latencySum FROM walk GROUP BY 1 ORDER BY 1`,
     ),
   };
 }

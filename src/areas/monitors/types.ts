@@ -1,14 +1,16 @@
-import type { MonitorType } from "./fields.ts";
-import type { MonitorUpdateBody } from "./schema.ts";
+import { Type } from "@sinclair/typebox";
+import { oneOf } from "../../kernel/data/schema.ts";
 
-/** What a type of monitor is, without what it does: see {@link TypeBehavior} for that. */
-interface MonitorTypeInfo {
+/** What a type of monitor is, without what it does: see `TypeBehavior` for that. */
+interface MonitorTypeInfo<Field extends string = string> {
+  /** What a monitor of this type does, in the description of the field `type`. */
+  readonly does: string;
   /** Whether the server sends requests to a target; otherwise it waits for pings. */
   readonly checksTarget: boolean;
   /** Fields that only monitors of some types have, this one among them. */
-  readonly fields: readonly (keyof MonitorUpdateBody)[];
+  readonly fields: readonly Field[];
   /** The fields that a new monitor must have. */
-  readonly required: readonly (keyof MonitorUpdateBody)[];
+  readonly required: readonly Field[];
   /** How error messages name a monitor of this type. */
   readonly noun: string;
 }
@@ -16,9 +18,9 @@ interface MonitorTypeInfo {
 /** Fields of every type that checks a target. */
 const CHECKED = ["interval", "timeout", "retry_interval", "degraded_ms", "notify_degraded"] as const;
 
-/** All types of monitors. */
-export const MONITOR_TYPES: Readonly<Record<MonitorType, MonitorTypeInfo>> = {
+const TYPES = {
   http: {
+    does: "requests a URL",
     checksTarget: true,
     fields: [
       "url",
@@ -37,27 +39,49 @@ export const MONITOR_TYPES: Readonly<Record<MonitorType, MonitorTypeInfo>> = {
     required: ["url", "interval"],
     noun: "an http monitor",
   },
-  heartbeat: {
-    checksTarget: false,
-    fields: ["slug", "period_ms", "schedule", "tz", "grace_ms"],
-    required: [],
-    noun: "a heartbeat",
-  },
   tcp: {
+    does: "connects to a port",
     checksTarget: true,
     fields: ["host", "port", ...CHECKED, "keyword"],
     required: ["host", "port", "interval"],
     noun: "a tcp monitor",
   },
   dns: {
+    does: "looks up records",
     checksTarget: true,
     fields: ["host", "record_type", "record_value", ...CHECKED],
     required: ["host", "record_type", "interval"],
     noun: "a dns monitor",
   },
-};
+  heartbeat: {
+    does: "waits for pings",
+    checksTarget: false,
+    fields: ["slug", "period_ms", "schedule", "tz", "grace_ms"],
+    required: [],
+    noun: "a heartbeat",
+  },
+} as const satisfies Readonly<Record<string, MonitorTypeInfo>>;
+
+export type MonitorType = keyof typeof TYPES;
+type TypeField = (typeof TYPES)[MonitorType]["fields"][number];
+
+/** All types of monitors. */
+export const MONITOR_TYPES: Readonly<Record<MonitorType, MonitorTypeInfo<TypeField>>> = TYPES;
+const NAMES = Object.keys(TYPES) as MonitorType[];
+
+export const MonitorType = Type.Unsafe<MonitorType>(
+  oneOf(NAMES, {
+    description: `${NAMES.map((one) => `\`${one}\` ${TYPES[one].does}`).join(", ")}. Default \`http\`; fixed after creation.`,
+  }),
+);
 
 /** Whether monitors of a type send requests to a target. */
 export function checksTarget(type: MonitorType): boolean {
   return MONITOR_TYPES[type].checksTarget;
+}
+
+/** The types that require a field, for its description: "Required for `tcp` and `dns`." */
+export function requiredFor(field: TypeField): string {
+  const names = NAMES.filter((one) => MONITOR_TYPES[one].required.includes(field)).map((one) => `\`${one}\``);
+  return `Required for ${new Intl.ListFormat("en").format(names)}.`;
 }

@@ -1,11 +1,13 @@
 import type { Fields } from "../../kernel/audit/change.ts";
-import type { Channels } from "./alerts/channels.ts";
+import { managedView } from "../../kernel/resources/managed.ts";
+import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { TypeBehaviors } from "./behaviors.ts";
+import type { Channels } from "./channels/channels.ts";
 import { daysLeft } from "./checks/certificate.ts";
 import { sealContext } from "./checks/http.ts";
 import { hostOf, isFailing, secondsOf, shownName } from "./domain.ts";
 import type { Viewer } from "./heartbeats/heartbeats.ts";
-import type { Incidents } from "./incidents/incidents.ts";
+import type { Incidents } from "./incidents/lifecycle.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
@@ -14,6 +16,8 @@ import { checksTarget } from "./types.ts";
 
 /** Representations of monitors in responses and in the audit log. */
 export class MonitorViews {
+  private readonly digests: SecretDigests;
+
   constructor(
     private readonly parts: Pick<MonitorParts, "clock" | "vault">,
     private readonly of: {
@@ -22,7 +26,9 @@ export class MonitorViews {
       readonly suppression: Suppression;
       readonly behaviors: TypeBehaviors;
     },
-  ) {}
+  ) {
+    this.digests = new SecretDigests(parts.vault);
+  }
 
   /** A monitor with its headers. */
   whole(monitor: MonitorRow, viewer: Viewer): Monitor {
@@ -33,25 +39,36 @@ export class MonitorViews {
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
       ...this.of.suppression.viewOf(monitor),
+      ...this.managedOf(monitor, viewer, this.headersOf(monitor)),
     };
   }
 
   /** A monitor with its status, without header values. */
   status(monitor: MonitorRow, viewer: Viewer): MonitorStatus {
+    const headers = this.headersOf(monitor);
     return {
       monitor_id: monitor.monitorId,
       ...this.configuredOf(monitor),
       ...this.of.behaviors(monitor.settings.type).view(monitor, viewer),
-      header_names: Object.keys(this.headersOf(monitor) ?? {}),
+      header_names: Object.keys(headers ?? {}),
       ...this.lastCheckOf(monitor),
       ...this.of.suppression.viewOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
+      ...this.managedOf(monitor, viewer, headers),
     };
+  }
+
+  private managedOf(
+    { monitorId, managedBy }: MonitorRow,
+    { caller }: Viewer,
+    headers: Readonly<Record<string, string>> | null,
+  ) {
+    return { ...managedView(managedBy), ...this.digests.of(caller, "pulse", monitorId, { headers }) };
   }
 
   /** The settings for the audit log, without results of checks. */
   audited(monitor: MonitorRow): Fields {
-    const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
+    const { created_at, updated_at, has_name, ...settings } = this.configuredOf(monitor);
     const timing = this.of.behaviors(settings.type).settingsOf(monitor);
     const depends_on = this.of.suppression.parentOf(monitor.ref)?.monitorId ?? null;
     return { ...settings, ...timing, depends_on, headers: this.headersOf(monitor) };
@@ -64,6 +81,7 @@ export class MonitorViews {
       ...others,
       interval: checksTarget(settings.type) ? others.interval : null,
       name: shownName(settings),
+      has_name: settings.name !== null,
       channels: this.of.channels.idsFor(projectRef, ref),
       created_at: secondsOf(createdAt),
       updated_at: secondsOf(updatedAt),
@@ -81,7 +99,7 @@ export class MonitorViews {
       degraded,
       failing: isFailing(monitor),
       certificate: certificateOf(monitor, this.parts.clock.now()),
-      incident_id: incident?.incidentId ?? null,
+      incident_id: incident?.id ?? null,
     };
   }
 

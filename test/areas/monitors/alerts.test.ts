@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/errors.ts";
 import { MailServer } from "../../support/mail-server.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import { consoleOf, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -51,7 +51,7 @@ describe("e-mail alerts", () => {
     const [incident] = list["incidents"] as { id: string }[];
     expect(mail.received[0]?.raw).toContain("the target responded with 500\r\nsince 12:01 UTC\r\n\r\n");
     expect(mail.received[0]?.raw).toContain(
-      `URL: ${site.url("/health")}\r\nIncident: https://ninefold.example/dashboard/#/monitors/incidents/${incident?.id}\r\n`,
+      `URL: ${site.url("/health")}\r\nIncident: ${await consoleOf(account)}/monitors/incidents/${incident?.id}\r\n`,
     );
     site.answers(200);
     await server.clock.advance(30 * SECOND);

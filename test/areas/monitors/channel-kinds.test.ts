@@ -6,7 +6,7 @@ import {
   requestOf,
   shortened,
   TEXT_MAX,
-} from "../../../src/areas/monitors/alerts/channel-kinds.ts";
+} from "../../../src/areas/monitors/channels/channel-kinds.ts";
 import { clockText, durationText } from "../../../src/areas/monitors/domain.ts";
 
 const told = (text: string, title = "Shop", link: string | null = null): ChannelMessage => {

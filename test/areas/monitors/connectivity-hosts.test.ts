@@ -10,7 +10,10 @@ import {
 import type { OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
 
 function see(hosts: ConnectivityHosts, account: number, host: string, address: string): void {
-  const monitor = { accountRef: account, settings: { url: `https://${host}/`, interval: 60_000 } };
+  const monitor = {
+    accountRef: account,
+    settings: { type: "http", url: `https://${host}/`, interval: 60_000 },
+  };
   hosts.recordOutcome(monitor as MonitorRow, { answered: true, address } as OutboundOutcome, 1);
 }
 
@@ -33,7 +36,7 @@ test("the most recently checked hosts are remembered, up to a limit per account 
 test("a host's network is its /24 or IPv6 /48, or without an address the end of its name", () => {
   const hosts = new ConnectivityHosts();
   const network = (host: string, address: string | null) => {
-    const monitor = { accountRef: 1, settings: { url: `https://${host}/`, interval: 60_000 } };
+    const monitor = { accountRef: 1, settings: { type: "http", url: `https://${host}/`, interval: 60_000 } };
     const addresses = address === null ? [] : [address];
     const outcome = { answered: false, addresses, failure: { kind: "dns", message: "" } };
     hosts.recordOutcome(monitor as MonitorRow, outcome as unknown as OutboundOutcome, 1);

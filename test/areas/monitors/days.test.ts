@@ -183,7 +183,7 @@ test("aggregates more monitors than one unit of work has", async () => {
 test("days are stored for 400 days, and deleted with their monitor", async () => {
   const today = dayOf(TEST_START_MS);
   const ages = [1, 2, RETENTION_DAYS - 1, RETENTION_DAYS, RETENTION_DAYS + 100];
-  const insert = db().change<[number]>("INSERT INTO monitor_days VALUES (1, ?, 10, 10, 0, 0)");
+  const insert = db().change<[number]>("INSERT INTO monitor_days VALUES (1, ?, 10, 10, 0, 0, NULL)");
   await server.server.kernel.writer.submit((tx) => {
     for (const age of ages) insert(tx, today - age * DAY_MS);
   });

@@ -109,7 +109,7 @@ describe("history", () => {
       ["down", true, 500],
       ["up", false, 200],
     ];
-    const uptime = { "24h": 75, "7d": 75, "30d": 75 };
+    const uptime = { "24h": 75, "7d": 75, "30d": 75, "90d": 75 };
     expect(await read("")).toEqual({ checks: all, cursor: undefined, uptime } as never);
     const first = await read("?limit=3");
     expect(first.checks).toEqual(all.slice(0, 3) as never);

@@ -31,7 +31,7 @@ test("a check that ends after one of the next hour counts in its own hour", asyn
     const all = failed + site.take().length;
     const { uptime } = (await account.get(`/v1/pulse/${id}/history`)).body;
     const percent = Math.round(((all - failed) / all) * 100_000) / 1_000;
-    expect(uptime).toEqual({ "24h": percent, "7d": percent, "30d": percent });
+    expect(uptime).toEqual({ "24h": percent, "7d": percent, "30d": percent, "90d": percent });
   } finally {
     await server.stop();
     site.stop();

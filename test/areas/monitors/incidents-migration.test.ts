@@ -40,11 +40,11 @@ test("the migration opens an incident for each monitor that is down", async () =
     cause: null,
     resolvedAt: null,
   });
-  expect(incidents.openOf(1)?.incidentId).toMatch(/^inc_[0-9a-f]{32}$/);
+  expect(incidents.openOf(1)?.id).toMatch(/^inc_[0-9a-f]{32}$/);
   expect(incidents.openOf(2)).toMatchObject({ title: "https://example.com/ is down", startedAt: 5 });
   expect(incidents.openOf(3)).toBeNull();
   const params = { projectRef: 7, before: 100, rowsMax: 10 };
-  const found = incidents.page(params, { isOpen: true, monitorId: ids[1] ?? "" });
+  const found = incidents.pageBy(params, { isOpen: true, monitorId: ids[1] ?? "" });
   expect(found.map(({ monitorRef }) => monitorRef)).toEqual([2]);
   storage.close();
 });

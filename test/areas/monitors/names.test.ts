@@ -133,7 +133,7 @@ test("settings are returned by get and list, headers only by name", async () => 
   expect(one.body).toMatchObject(expected);
   const list = await reader.get("/v1/pulse");
   expect(list.body["monitors"]).toEqual([one.body]);
-  expect(one.text + list.text).not.toContain("secret");
+  expect(one.text + list.text).not.toContain("Bearer");
   await reader.put(`/v1/pulse/${id}`, { active: false, headers: null });
   expect((await reader.get(`/v1/pulse/${id}`)).body).toMatchObject({ active: false, header_names: [] });
 });

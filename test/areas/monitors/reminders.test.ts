@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { REMIND } from "../../../src/areas/monitors/alerts/schema.ts";
+import { REMIND } from "../../../src/areas/monitors/channels/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { MailServer } from "../../support/mail-server.ts";

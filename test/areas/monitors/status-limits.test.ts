@@ -6,7 +6,7 @@ import { LINKS_MAX, linksOf, paragraphs } from "../../../src/areas/monitors/inci
 import { CACHE_BYTES_MAX, StatusCache } from "../../../src/areas/monitors/status-pages/cache.ts";
 import { INCIDENTS_MAX, UPDATES_SHOWN } from "../../../src/areas/monitors/status-pages/events.ts";
 import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
-import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/text-budget.ts";
+import { TEXT_BYTES_MAX } from "../../../src/areas/monitors/status-pages/rendering/text-budget.ts";
 import { TaggedText } from "../../../src/kernel/http/responses/etag.ts";
 import { expectError } from "../../support/errors.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
@@ -290,7 +290,7 @@ test("lists return pages without groups, a single page returns them", async () =
   const monitor = await owner.post("/v1/pulse", { url: "https://a.example.com/", interval: 300_000 });
   const groups = [{ name: "Shop", monitor_ids: [String(monitor.body["id"])] }];
   const { body: made } = await owner.post("/v1/pulse/pages", { slug: "listed", title: "Listed", groups });
-  const { groups: _, ...summary } = made;
+  const { groups: _groups, logo: _logo, ...summary } = made;
   expect((await owner.get("/v1/pulse/pages")).body["pages"]).toEqual([summary]);
   expect((await owner.get(`/v1/pulse/pages/${made["id"]}`)).body["groups"]).toEqual(groups);
 });

@@ -3,6 +3,7 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
 import { RENDER_INTERVAL_MS } from "../../../src/areas/monitors/status-pages/public-pages.ts";
 import { PUBLIC_PER_MINUTE } from "../../../src/areas/monitors/status-pages/public-routes.ts";
+import { BADGE_LABEL_MAX } from "../../../src/areas/monitors/status-pages/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -86,6 +87,7 @@ describe("without a key", () => {
     ["", "text/html; charset=utf-8"],
     [".json", "application/json"],
     ["/feed.atom", "application/atom+xml; charset=utf-8"],
+    ["/maintenance.ics", "text/calendar; charset=utf-8"],
     ["/badge/1.svg", "image/svg+xml; charset=utf-8"],
     ["/badge/1.json", "application/json"],
   ])("a matching ETag gets 304, and HEAD works: %s", async (suffix, type) => {
@@ -106,7 +108,15 @@ describe("without a key", () => {
   test("an unpublished page cannot be distinguished from one that does not exist", async () => {
     const { slug, id } = await pageOf(["Hidden"]);
     await account.patch(`/v1/pulse/pages/${id}`, { published: false });
-    for (const suffix of ["", ".json", "/feed.atom", "/badge/1.svg", "/badge/1.json"]) {
+    for (const suffix of [
+      "",
+      ".json",
+      "/feed.atom",
+      "/maintenance.ics",
+      "/icon",
+      "/badge/1.svg",
+      "/badge/1.json",
+    ]) {
       const texts: string[] = [];
       for (const path of [slug, "never-made", "NO SLUG", "x".repeat(5_000)]) {
         const { status, text, headers } = await look(encodeURIComponent(path) + suffix);
@@ -214,7 +224,55 @@ describe("content", () => {
   });
 });
 
+describe("the icon", () => {
+  test("is the first letter of the title on the page's color, as an image that cannot run scripts", async () => {
+    const { slug, id } = await pageOf(["Icon"], { title: "<acme", color: "#ffee00" });
+    const icon = await look(`${slug}/icon`);
+    expect(Object.fromEntries(icon.headers)).toMatchObject({
+      "content-type": "image/svg+xml",
+      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+      "x-content-type-options": "nosniff",
+    });
+    expect(icon.text).toContain('fill="#ffee00"');
+    expect(icon.text).toContain('fill="#1f2328">&lt;</text>');
+    expect(XMLValidator.validate(icon.text)).toBe(true);
+    await account.patch(`/v1/pulse/pages/${id}`, { color: null });
+    expect((await look(`${slug}/icon`)).text).toContain('fill="#0f766e"');
+  });
+
+  test("is the page's logo, byte for byte", async () => {
+    const bytes = Buffer.from("89504e470d0a1a0a", "hex");
+    const logo = `data:image/png;base64,${bytes.toString("base64")}`;
+    const { slug, id } = await pageOf(["Logo"], { logo, website_url: "https://acme.example/help" });
+    const icon = await fetch(`${server.url}/status/${slug}/icon`);
+    expect(icon.headers.get("content-type")).toBe("image/png");
+    expect(Buffer.from(await icon.arrayBuffer()).equals(bytes)).toBe(true);
+    expect((await account.get(`/v1/pulse/pages/${id}`)).body["logo"]).toBe(logo);
+    expect((await look(slug)).text).toContain(
+      '<a class="website" href="https://acme.example/help" rel="noopener">acme.example</a>',
+    );
+    await account.patch(`/v1/pulse/pages/${id}`, { logo: null });
+    const { text } = await account.get("/v1/audit?limit=1");
+    expect(text).toContain(`sha256:${new Bun.CryptoHasher("sha256").update(logo).digest("hex")}`);
+    expect(text).not.toContain("base64");
+  });
+});
+
 describe("badges", () => {
+  test("have styles and a label of their own", async () => {
+    const { slug } = await pageOf(["Styles of badges"]);
+    const badge = async (query: string) => (await look(`${slug}/badge/1.svg?${query}`)).text;
+    expect(await badge("style=flat")).toBe(await badge(""));
+    expect(await badge("style=flat-square")).toContain('height="20" rx="0"');
+    const large = await badge("style=for-the-badge&label=%3Capi%3E");
+    expect(large).toContain("&lt;API&gt;</text>");
+    expect(large).toContain("<title>&lt;api&gt;: operational</title>");
+    expect(XMLValidator.validate(large)).toBe(true);
+    expect((await look(`${slug}/badge/1.json?label=api`)).body["label"]).toBe("api");
+    expect((await look(`${slug}/badge/1.svg?label=${"x".repeat(BADGE_LABEL_MAX)}`)).status).toBe(200);
+    for (const query of ["style=plastic", "label=", `label=${"x".repeat(BADGE_LABEL_MAX + 1)}`])
+      expectError(await look(`${slug}/badge/1.svg?${query}`), "validation_error");
+  });
   test.each(["0.svg", "9999.svg", "1.png", "1", "01.svg", "-1.json", "1e0.svg", "10000.svg"])(
     "404 for %s",
     async (name) => {

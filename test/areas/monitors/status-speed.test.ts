@@ -34,7 +34,9 @@ beforeAll(async () => {
     groups.push({ name: `Group ${group}`, monitor_ids: created.map(({ body }) => String(body["id"])) });
   }
   const { db, writer, clock } = server.server.kernel;
-  const insert = db.change<[number, number]>("INSERT INTO monitor_days VALUES (?, ?, 288, 287, 0, 60000)");
+  const insert = db.change<[number, number]>(
+    "INSERT INTO monitor_days VALUES (?, ?, 288, 287, 0, 60000, 24000)",
+  );
   await writer.submit((tx) => {
     for (let ref = 1; ref <= MONITORS; ref += 1)
       for (let day = 1; day < 90; day += 1) insert(tx, ref, dayOf(clock.now()) - day * DAY_MS);

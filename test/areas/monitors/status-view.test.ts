@@ -1,13 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
+import type { HourCount } from "../../../src/areas/monitors/domain.ts";
 import type { DayRow } from "../../../src/areas/monitors/history/day-store.ts";
 import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
 import { html, paragraphs } from "../../../src/areas/monitors/incidents/markup.ts";
-import { badgeOf } from "../../../src/areas/monitors/status-pages/badge.ts";
 import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/status-pages/event-reader.ts";
-import { statusFeed, statusJson } from "../../../src/areas/monitors/status-pages/feed.ts";
-import { statusHtml } from "../../../src/areas/monitors/status-pages/html.ts";
+import { badgeOf } from "../../../src/areas/monitors/status-pages/rendering/badge.ts";
+import { maintenanceCalendar } from "../../../src/areas/monitors/status-pages/rendering/calendar.ts";
+import { durationText } from "../../../src/areas/monitors/status-pages/rendering/dates.ts";
+import { statusFeed, statusJson } from "../../../src/areas/monitors/status-pages/rendering/feed.ts";
+import {
+  statusHtml,
+  UNFOLDED_MONITORS_MAX,
+} from "../../../src/areas/monitors/status-pages/rendering/html.ts";
 import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/status-pages/schema.ts";
 import {
   BARS_MAX,
@@ -61,6 +67,7 @@ interface Given {
   readonly maintenance?: readonly PageMaintenance[];
   readonly settings?: Partial<PageSettings>;
   readonly days?: readonly DayRow[];
+  readonly hours?: readonly HourCount[];
   readonly type?: string;
 }
 
@@ -70,6 +77,7 @@ function view({
   maintenance = [],
   settings = {},
   days = [],
+  hours = [],
   type = "http",
 }: Given) {
   const rows = monitors.map((state, index) => ({
@@ -90,6 +98,7 @@ function view({
   const parts = {
     monitors: { find: (id: string) => rows.find(({ monitorId }) => monitorId === id) ?? null },
     days: { since: () => new Map(days.map((row) => [row.day, row])) },
+    checks: { hoursSince: () => hours },
     eventReader: {
       incidents: () => incidents,
       maintenance: async () => maintenance,
@@ -98,18 +107,20 @@ function view({
   const groups = [{ name: "Shop", monitor_ids: rows.map(({ monitorId }) => monitorId) }];
   const page = {
     ref: 1,
-    pageId: "page_1",
+    id: "page_1",
     accountRef: 1,
     projectRef: 1,
     slug: "acme",
     createdAt: NOW,
     updatedAt: NOW,
+    managedBy: null,
     settings: { ...PAGE_DEFAULTS, title: "Acme", groups, ...settings },
   };
   return buildView(parts, page, NOW);
 }
 
-const rendered = (shown: StatusView) => statusHtml(shown, "s.css");
+const ASSETS = { style: "s.css", hasMail: true };
+const rendered = (shown: StatusView) => statusHtml(shown, ASSETS);
 
 describe("the sentence", () => {
   test.each<[string, Given, string, string]>([
@@ -129,6 +140,12 @@ describe("the sentence", () => {
     [
       "an incident of an outage",
       { incidents: [{ ...INCIDENT, impact: "outage" }] },
+      "down",
+      "Partial outage: 1 of 2 systems is down",
+    ],
+    [
+      "an incident of an outage without monitors",
+      { incidents: [{ ...INCIDENT, impact: "outage", monitorIds: [] }] },
       "down",
       "Partial outage",
     ],
@@ -212,7 +229,7 @@ describe("maintenance", () => {
   test("that is over appears in the feed only", async () => {
     const over = await view({ maintenance: [{ ...MAINTENANCE, endsAt: NOW - 1 }] });
     expect(over.sentence).toBe("All systems operational");
-    expect(await statusHtml(over, "s.css")).not.toContain("New disks");
+    expect(await statusHtml(over, ASSETS)).not.toContain("New disks");
     expect(await statusFeed(over, "http://x/status/acme")).toContain("New disks");
   });
 });
@@ -235,7 +252,7 @@ const FULL: Given = {
 test("a page with everything is valid HTML, Atom and JSON", async () => {
   const full = await view(FULL);
   const validator = new HtmlValidate({ extends: ["html-validate:standard"] });
-  const report = await validator.validateString(await statusHtml(full, "s.css"));
+  const report = await validator.validateString(await statusHtml(full, ASSETS));
   expect(report.results.flatMap(({ messages }) => messages)).toEqual([]);
   const broken = await validator.validateString("<!doctype html><p><div></p>");
   expect(broken.valid).toBe(false);
@@ -265,13 +282,19 @@ test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as
     day: today - (ups.length - 1 - index) * DAY_MS,
     checks: 10_000,
     up,
+    latencySum: null,
     observerMs: index === 0 ? 120_000 : 0,
     maintenanceMs: index === 1 ? 60_000 : 0,
   }));
   const text = await rendered(await view({ monitors: ["up"], days }));
   const bars = [...text.matchAll(/<path(?: class="(\w+)")? d="[^"]+"><title>([^<]+)<\/title>/g)];
-  expect(bars).toHaveLength(90);
-  expect(bars.slice(-8).map(([, look = "good", title]) => [look, title?.split(": ")[1]])).toEqual([
+  expect(bars).toHaveLength(90 + 24);
+  expect(
+    bars
+      .slice(0, 90)
+      .slice(-8)
+      .map(([, look = "good", title]) => [look, title?.split(": ")[1]]),
+  ).toEqual([
     ["none", "no data"],
     ["good", "100%, not observed for 2 min"],
     ["good", "99.99%, 1 min of maintenance"],
@@ -281,8 +304,126 @@ test("a bar is green from 99.9 percent, amber from 95; only 100 percent reads as
     ["bad", "94.99%"],
     ["bad", "0%"],
   ]);
-  expect(bars.at(-1)?.[2]).toStartWith("10 Mar: ");
+  expect(bars[89]?.[2]).toStartWith("10 Mar: ");
   expect(text).toContain('aria-label="90 days: 4 days with failures"');
+});
+
+test("the last 24 hours have bars: those without checks are short, those with an outage have the full height", async () => {
+  const hour = Math.floor(NOW / HOUR_MS) * HOUR_MS;
+  const hours = [
+    { hour: hour - 23 * HOUR_MS, checks: 60, up: 60, latencySum: null },
+    { hour: hour - HOUR_MS, checks: 60, up: 30, latencySum: null },
+  ];
+  const text = await rendered(await view({ monitors: ["up"], hours }));
+  const bars = [...text.matchAll(/<path(?: class="(\w+)")? d="(M\d+ \d)v\d"><title>([^<]+)<\/title>/g)].slice(
+    90,
+  );
+  expect(bars.map(([, look = "good", at, title]) => [look, at, title])).toEqual([
+    ["good", "M0 0", "13:00: 100%"],
+    ...Array.from({ length: 21 }, (_, index) => [
+      "none",
+      `M${index + 1} 7`,
+      `${String((14 + index) % 24).padStart(2, "0")}:00: no data`,
+    ]),
+    ["bad", "M22 0", "11:00: 50%"],
+    ["none", "M23 7", "12:00: no data"],
+  ]);
+  expect(text).toContain('aria-label="24 hours: 1 hour with failures"');
+});
+
+describe("an open incident that names a monitor", () => {
+  const states = async (given: Given) =>
+    (await view(given)).groups.flatMap(({ monitors }) => monitors.map(({ state }) => state));
+
+  test.each(["degraded", "outage"] as const)("of impact %s shows in the monitor's state", async (impact) => {
+    const incidents = [{ ...INCIDENT, impact }];
+    const shown = impact === "outage" ? "down" : "degraded";
+    expect(await states({ incidents })).toEqual([shown, "up"]);
+    expect(await states({ incidents, monitors: ["unknown", "up"] })).toEqual([shown, "up"]);
+    expect(await states({ incidents, monitors: ["down", "up"] })).toEqual(["down", "up"]);
+  });
+
+  test("counts no longer when it is resolved, hidden or not shown on the page", async () => {
+    expect(await states({ incidents: [{ ...INCIDENT, resolvedAt: NOW - 1 }] })).toEqual(["up", "up"]);
+    expect(await states({ incidents: [{ ...INCIDENT, public: false }] })).toEqual(["up", "up"]);
+    const settings = { publish_incidents: "none" } as const;
+    expect(await states({ incidents: [INCIDENT], settings })).toEqual(["up", "up"]);
+  });
+
+  test("does not replace the state of a monitor under maintenance", async () => {
+    const maintenance = [{ ...MAINTENANCE, monitorIds: ["m1"] }];
+    expect(await states({ incidents: [INCIDENT], maintenance })).toEqual(["maintenance", "up"]);
+  });
+});
+
+describe("groups", () => {
+  const settings = (count: number) => ({
+    groups: [
+      { name: "Shop", monitor_ids: Array.from({ length: count }, (_, index) => `m${index + 1}`) },
+      { name: "Partners", monitor_ids: [`m${count + 1}`] },
+    ],
+  });
+  const monitors = (count: number) => Array<"up">(count + 1).fill("up");
+
+  test("are unfolded on a page of up to UNFOLDED_MONITORS_MAX monitors", async () => {
+    const [fits, many] = [UNFOLDED_MONITORS_MAX - 1, UNFOLDED_MONITORS_MAX];
+    const small = await rendered(await view({ monitors: monitors(fits), settings: settings(fits) }));
+    expect(small.split('<details class="group" open>')).toHaveLength(3);
+    const large = await rendered(await view({ monitors: monitors(many), settings: settings(many) }));
+    expect(large.split('<details class="group">')).toHaveLength(3);
+  });
+
+  test("with a problem are unfolded, and say how much of them is down", async () => {
+    const count = UNFOLDED_MONITORS_MAX;
+    const text = await rendered(
+      await view({
+        monitors: [...Array<"up">(count - 1).fill("up"), "down", "down"],
+        settings: settings(count),
+      }),
+    );
+    expect(text).toMatch(
+      /<details class="group" open>\n<summary><h2>Shop<\/h2> <span class="state down">Partial outage</,
+    );
+    expect(text).toMatch(
+      /<details class="group" open>\n<summary><h2>Partners<\/h2> <span class="state down">Outage</,
+    );
+  });
+});
+
+test("past incidents stand under their days, with their duration", async () => {
+  const resolved = {
+    ...INCIDENT,
+    startedAt: NOW - 2 * DAY_MS,
+    resolvedAt: NOW - 2 * DAY_MS + 59 * 60_000,
+  };
+  const text = await rendered(await view({ incidents: [resolved] }));
+  const days = text.split('<h3 class="day">').slice(1);
+  expect(days).toHaveLength(15);
+  expect(days[0]).toStartWith('Tue 10 March</h3>\n<p class="when">No incidents.</p>');
+  expect(days[2]).toContain("Sun 8 March");
+  expect(days[2]).toContain("Degraded performance for <strong>59 min</strong>");
+});
+
+test.each([
+  [0, "less than a minute"],
+  [59 * 60_000, "59 min"],
+  [60 * 60_000, "1 h"],
+  [125 * 60_000, "2 h 5 min"],
+  [76 * 60 * 60_000, "3 d 4 h"],
+])("a duration of %d ms: %s", (ms, text) => {
+  expect(durationText(ms)).toBe(text);
+});
+
+test("maintenance is a valid calendar: lines are folded and texts escaped", async () => {
+  const given = { ...MAINTENANCE, title: "New disks; faster, \\o/", message: `First\nßß${"ß".repeat(100)}` };
+  const calendar = maintenanceCalendar(await view({ maintenance: [given] }), "https://x.example/status/acme");
+  expect(calendar).toEndWith("END:VEVENT\r\nEND:VCALENDAR\r\n");
+  for (const line of calendar.split("\r\n")) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75);
+  const unfolded = calendar.replaceAll("\r\n ", "");
+  expect(unfolded).toContain("SUMMARY:New disks\\; faster\\, \\\\o/\r\n");
+  expect(unfolded).toContain(`DESCRIPTION:Name 2\\n\\nFirst\\nßß${"ß".repeat(100)}\r\n`);
+  expect(unfolded).toContain("DTSTART:20260310T110000Z\r\nDTEND:20260310T130000Z\r\n");
+  expect(calendar).not.toContain("mnt_1");
 });
 
 test("a percentage is rounded down exactly, also on a badge", async () => {
@@ -304,8 +445,8 @@ describe("a monitor with several positions on a page", () => {
     const shown = await view({ incidents: [auto], maintenance, settings: { groups: groups(3), ...all } });
     expect(shown.incidents).toMatchObject([{ title: "Name 1 is down", numbers: [1, 2, 3] }]);
     expect(shown.groups[0]?.monitors.map(({ state }) => state)).toEqual(Array(3).fill("maintenance"));
-    expect(await statusHtml(shown, "s.css")).not.toContain("Name 1, Name 1");
-    expect(await statusHtml(shown, "s.css")).toContain("</time>. Name 1</p>");
+    expect(await statusHtml(shown, ASSETS)).not.toContain("Name 1, Name 1");
+    expect(await statusHtml(shown, ASSETS)).toContain("Affects Name 1</p>");
   });
 
   test("renders fast: 2,500 positions with the maximum of incidents and maintenance", async () => {
@@ -323,7 +464,7 @@ describe("a monitor with several positions on a page", () => {
 
 test("monitors beyond the limit of bars show numbers only", async () => {
   const monitors = Array.from({ length: BARS_MAX + 1 }, () => "up" as const);
-  expect((await rendered(await view({ monitors }))).split("<svg").length - 1).toBe(BARS_MAX);
+  expect((await rendered(await view({ monitors }))).split('<svg class="bars days').length - 1).toBe(BARS_MAX);
 });
 
 test.each([

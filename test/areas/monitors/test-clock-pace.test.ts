@@ -67,7 +67,7 @@ test(
     expect(asked.length).toBeLessThan(300);
     expect(asked.filter((at) => at > server.clock.now() - FULL_PACE_MS).length).toBe(60);
     const { body } = await account.get(`/v1/pulse/${id}/history?limit=1`);
-    expect(body["uptime"]).toEqual({ "24h": 100, "7d": 100, "30d": 100 });
+    expect(body["uptime"]).toEqual({ "24h": 100, "7d": 100, "30d": 100, "90d": 100 });
   },
   TIMEOUT_MS,
 );

@@ -6,7 +6,9 @@ import {
   hourOf,
   type MonitorEvent,
   type MonitorState,
+  NO_CHECKS,
   shownName,
+  sumOf,
 } from "../domain.ts";
 import type { CheckOutcome, Outages } from "../incidents/outages.ts";
 import type { MonitorParts } from "../ports.ts";
@@ -14,7 +16,7 @@ import type { CompletedCheck, MonitorRow, MonitorSettings } from "../store.ts";
 import type { Connectivity } from "../suppression/connectivity.ts";
 import { SUPPRESSION_REASONS, type Suppression } from "../suppression/suppression.ts";
 import { updatedCertificate } from "./certificate.ts";
-import type { TargetOutcome } from "./target-outcome.ts";
+import type { TargetOutcome } from "./target.ts";
 import { targetOf } from "./targets.ts";
 
 /** A check during which the event loop stalled for longer is inconclusive, and repeated. */
@@ -138,12 +140,19 @@ export class Checks {
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
     if (monitor.checks > 0 && !isSameHour) {
-      checks.insertHour(tx, { ref, hour: monitor.hour, checks: monitor.checks, up: monitor.up });
+      checks.insertHour(tx, {
+        ref,
+        hour: monitor.hour,
+        checks: monitor.checks,
+        up: monitor.up,
+        latencySum: monitor.latencySum,
+      });
       if (this.parts.scheduler.clockTrust.isTrusted)
         checks.removeHoursBefore(tx, ref, hour - CHECK_RETENTION_MS);
     }
-    const start = isSameHour ? monitor : { checks: 0, up: 0 };
-    const current = { hour, checks: start.checks + counted, up: start.up + (made.up ? counted : 0) };
+    const countedUp = made.up ? counted : 0;
+    const added = { checks: counted, up: countedUp, latencySum: countedUp * made.latencyMs };
+    const current = { hour, ...sumOf(isSameHour ? monitor : NO_CHECKS, added) };
     const sequence = this.nextSequence++;
     const { at, up, manual, latencyMs, responseStatus, error, certificate: seen } = made;
     const found = { at, up, manual, latencyMs, responseStatus, error };

@@ -1,10 +1,18 @@
 import ipaddr from "ipaddr.js";
 import type { RecordType } from "../../../kernel/outbound/lookups.ts";
 import type { MonitorRow } from "../store.ts";
-import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
+import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
+
+export const DNS: TargetKind = {
+  // RFC 4501.
+  urlOf: ({ host, record_type }) => `dns:${host}?type=${record_type}`,
+  check: checkRecords,
+  // A name server that responds may be in the same network, and a name is no host that can be probed.
+  probeUrlOf: () => null,
+};
 
 /** Looks up the records of a name, and compares them with the expected value. */
-export async function checkRecords({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+async function checkRecords({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
   const { host, record_type, record_value: expected, timeout: timeoutMs } = monitor.settings;
   const type = record_type ?? "A";
   const account = monitor.accountRef;

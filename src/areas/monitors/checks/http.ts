@@ -3,7 +3,7 @@ import type { Vault } from "../../../kernel/secrets/vault.ts";
 import { readsBody } from "../options.ts";
 import type { MonitorRow } from "../store.ts";
 import { failureOf } from "./assertions.ts";
-import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
+import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -11,11 +11,10 @@ const REDIRECTS_MAX = 5;
 const BODY_BYTES_MAX = 64 * 1024;
 const USER_AGENT = "Svc-Pulse/1.0";
 
+export const HTTP: TargetKind = { urlOf: ({ url }) => url, check: checkUrl, probeUrlOf: (url) => url };
+
 /** Requests the URL of a monitor, and compares the response with the assertions. */
-export async function checkUrl(
-  { outbound, vault }: TargetParts,
-  monitor: MonitorRow,
-): Promise<TargetOutcome> {
+async function checkUrl({ outbound, vault }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
   const { settings } = monitor;
   const { method, url, timeout, body: text } = settings;
   const body = method === "POST" ? text : null;

@@ -1,26 +1,14 @@
-import { isIPv6 } from "node:net";
-import type { MonitorType } from "../fields.ts";
-import type { MonitorRow, MonitorSettings } from "../store.ts";
-import { checkRecords } from "./dns.ts";
-import { checkUrl } from "./http.ts";
-import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
-import { checkPort } from "./tcp.ts";
-
-interface TargetKind {
-  /** URL that identifies the target in responses and alerts. */
-  urlOf(settings: MonitorSettings): string;
-  check(parts: TargetParts, monitor: MonitorRow): Promise<TargetOutcome>;
-}
+import type { MonitorType } from "../types.ts";
+import { DNS } from "./dns.ts";
+import { HTTP } from "./http.ts";
+import type { TargetKind } from "./target.ts";
+import { TCP } from "./tcp.ts";
 
 /** How each type checks its target. */
 const TARGETS: Readonly<Record<Exclude<MonitorType, "heartbeat">, TargetKind>> = {
-  http: { urlOf: ({ url }) => url, check: checkUrl },
-  tcp: {
-    urlOf: ({ host, port }) => `tcp://${host !== null && isIPv6(host) ? `[${host}]` : host}:${port}`,
-    check: checkPort,
-  },
-  // RFC 4501.
-  dns: { urlOf: ({ host, record_type }) => `dns:${host}?type=${record_type}`, check: checkRecords },
+  http: HTTP,
+  tcp: TCP,
+  dns: DNS,
 };
 
 /** How a type that has a target checks it. */

@@ -1,8 +1,15 @@
+import { isIPv6 } from "node:net";
 import type { MonitorRow } from "../store.ts";
-import type { TargetOutcome, TargetParts } from "./target-outcome.ts";
+import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
+
+export const TCP: TargetKind = {
+  urlOf: ({ host, port }) => `tcp://${host !== null && isIPv6(host) ? `[${host}]` : host}:${port}`,
+  check: checkPort,
+  probeUrlOf: (url) => url.replace(/^tcp:/, "http:"),
+};
 
 /** Connects to a port, and searches the keyword in what the server sends first. */
-export async function checkPort({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
+async function checkPort({ outbound }: TargetParts, monitor: MonitorRow): Promise<TargetOutcome> {
   const { host, port, keyword, timeout: timeoutMs } = monitor.settings;
   const outcome = await outbound.connectTo({
     account: monitor.accountRef,

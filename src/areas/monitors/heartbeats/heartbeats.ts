@@ -77,12 +77,12 @@ export class Heartbeats {
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
       run: async ({ key, dueAt }) => {
-        const late = this.findOverdue(Number(key), dueAt);
-        const isServerOffline = late !== null && (await suppression.isServerOffline(late.accountRef));
+        const overdue = this.findOverdue(Number(key), dueAt);
+        const isServerOffline = overdue !== null && (await suppression.isServerOffline(overdue.accountRef));
         return {
           record: (tx) => {
             if (isServerOffline) suppression.recordOffline(tx);
-            this.checkDeadline(tx, Number(key), dueAt);
+            this.reportIfOverdue(tx, Number(key), dueAt);
           },
         };
       },
@@ -97,8 +97,8 @@ export class Heartbeats {
     heartbeats.insertState(tx, ref);
   }
 
-  /** Checks the deadlines of a heartbeat immediately, also those that maintenance has postponed. */
-  checkDeadlines(tx: Tx, ref: number): void {
+  /** Schedules the job of a heartbeat's deadline again, also if maintenance has postponed it: immediately if it has passed. */
+  rescheduleDeadline(tx: Tx, ref: number): void {
     const row = this.parts.heartbeats.find(ref);
     if (row !== null) this.save(tx, ref, { ...row, jobAt: null });
   }
@@ -227,7 +227,7 @@ export class Heartbeats {
     const { heartbeats, ids, vault } = this.parts;
     const had = heartbeats.keyOf(project.ref) !== null;
     const ping_key = ids.base62(PING_KEY_LENGTH);
-    const sealed = vault.seal(ping_key, keyContext(project.ref));
+    const sealed = vault.seal(ping_key, pingKeyContext(project.ref));
     const owner = { projectRef: project.ref, accountRef: account.ref };
     heartbeats.setKey(tx, { ...owner, digest: keyDigest(ping_key), sealed });
     tx.audit({
@@ -268,11 +268,17 @@ export class Heartbeats {
 
   private keyOf(projectRef: number): string | null {
     const row = this.parts.heartbeats.keyOf(projectRef);
-    return row && this.parts.vault.open(row.sealed, keyContext(projectRef));
+    // A restore without the master key removes its text; pings with it still work.
+    return row === null || row.sealed.length === 0
+      ? null
+      : this.parts.vault.open(row.sealed, pingKeyContext(projectRef));
   }
 
-  /** Reports a deadline that has passed; a ping may have moved it meanwhile. `dueAt`: due time of the job. */
-  private checkDeadline(tx: Tx, ref: number, dueAt: number): void {
+  /**
+   * Reports a heartbeat whose deadline has passed, as a failed check; a ping may have moved the deadline meanwhile. `dueAt`:
+   * due time of the job.
+   */
+  private reportIfOverdue(tx: Tx, ref: number, dueAt: number): void {
     const { monitors, heartbeats, scheduler, stopped, steady } = this.parts;
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
@@ -403,6 +409,7 @@ function overranText({ startedAt, grace_ms }: HeartbeatRow, now: number): string
 }
 
 /** The context that a ping key is sealed with. */
-function keyContext(projectRef: number): string {
+/** The context in which the ping key of a project is sealed. */
+export function pingKeyContext(projectRef: number): string {
   return `ping-key:${projectRef}`;
 }

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { MonitorType } from "../fields.ts";
+import { MonitorType } from "../types.ts";
 
 const MINUTE_MS = 60_000;
 /** Minimum of periods and graces. */

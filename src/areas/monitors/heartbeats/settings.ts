@@ -1,50 +1,11 @@
-import { Type } from "@sinclair/typebox";
 import { invalidField } from "../../../kernel/errors.ts";
-import { compileValidator } from "../../../kernel/http/requests/validate.ts";
 import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
-import type { MonitorType } from "../fields.ts";
-import { MonitorUpdateBody } from "../schema.ts";
-import { MONITOR_TYPES } from "../types.ts";
+import type { GivenTiming } from "../type-fields.ts";
 import { GRACE_MS, PERIOD_MS } from "./schema.ts";
 import { nextExpected } from "./state.ts";
 import type { HeartbeatSettings } from "./store.ts";
 
 const TIME_ZONE = "UTC";
-
-const REQUIRED = new Map(
-  Object.entries(MONITOR_TYPES).map(([type, { required }]) => {
-    const schema = Type.Required(Type.Pick(MonitorUpdateBody, [...required], { additionalProperties: true }));
-    return [type, compileValidator(schema)];
-  }),
-);
-
-/** Separates the settings of heartbeats from those of every monitor. */
-export function splitGiven({ type, slug, period_ms, schedule, tz, grace_ms, ...common }: MonitorUpdateBody) {
-  return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, common };
-}
-
-type GivenTiming = ReturnType<typeof splitGiven>["timing"];
-
-/** @throws ApiError `validation_error` naming a required field of a new monitor that is missing. */
-export function assertRequired(type: MonitorType, given: MonitorUpdateBody): void {
-  REQUIRED.get(type)?.(given);
-}
-
-/** @throws ApiError `validation_error` for a type other than the monitor's, and for fields of another type. */
-export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void {
-  if (given.type !== undefined && given.type !== type)
-    throw invalidField("type", `is ${type} and cannot be changed. Create another monitor`);
-  for (const { fields, noun } of Object.values(MONITOR_TYPES)) {
-    const field = fields.find(
-      (name) => given[name] !== undefined && !MONITOR_TYPES[type].fields.includes(name),
-    );
-    if (field !== undefined)
-      throw invalidField(
-        field,
-        `is a field of ${noun}, and the \`type\` of this monitor is ${type}. Omit it.`,
-      );
-  }
-}
 
 /**
  * The settings of a heartbeat after an update. A period replaces a schedule, and a schedule a period.

@@ -38,7 +38,8 @@ export const PLAIN_SUCCESS = {
 
 /**
  * A heartbeat that is up and receives nothing but plain successes from one address. All that such a ping changes follows
- * from its check: from its time, its sequence, and how many there were.
+ * from its check: from its time, its sequence, and how many there were. Its deadline's job stays as it was in the database:
+ * when it is due before the deadline of the last ping, it is postponed, and a missing ping is found as for any heartbeat.
  */
 class SteadyHeartbeat implements Actor, PendingWrite {
   recent = false;

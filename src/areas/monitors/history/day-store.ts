@@ -9,6 +9,8 @@ export interface DayCount {
   readonly day: number;
   readonly checks: number;
   readonly up: number;
+  /** Sum of the latencies of its successful checks, milliseconds; null if it was not recorded for all of them. */
+  readonly latencySum: number | null;
 }
 
 /** How long no result of a monitor counted, by reason. */
@@ -35,7 +37,7 @@ export type DayStore = ReturnType<typeof dayStore>;
 /** All SQL of daily counts. */
 export function dayStore(db: Database, unsaved?: Pick<UnsavedMonitors, "monitor">) {
   const currentHour = db.one<HourCount, [ref: number]>(
-    "SELECT hour, hour_checks AS checks, hour_up AS up FROM monitor_states WHERE monitor_ref = ?",
+    "SELECT hour, hour_checks AS checks, hour_up AS up, hour_latency AS latencySum FROM monitor_states WHERE monitor_ref = ?",
   );
   return {
     /** Monitors in the order of their references, after a reference. */
@@ -46,21 +48,22 @@ export function dayStore(db: Database, unsaved?: Pick<UnsavedMonitors, "monitor"
     lastDay: db.number<[ref: number]>("SELECT max(day) AS n FROM monitor_days WHERE monitor_ref = ?"),
     /** Counts by day from the closed hours of a time range. */
     ofClosedHours: db.all<DayCount, [{ ref: number; from: number; until: number }]>(
-      `SELECT hour - hour % 86400000 AS day, sum(checks) AS checks, sum(up) AS up FROM monitor_hours
+      `SELECT hour - hour % 86400000 AS day, sum(checks) AS checks, sum(up) AS up,
+         CASE WHEN count(latency) = count(*) THEN sum(latency) END AS latencySum FROM monitor_hours
        WHERE monitor_ref = $ref AND hour >= $from AND hour < $until GROUP BY 1 ORDER BY 1`,
     ),
     /** Counts of the current hour, which is not closed yet. */
     currentHour: (ref: number): HourCount | null => unsaved?.monitor(ref) ?? currentHour(ref),
     since: db.all<DayRow, [ref: number, day: number]>(
-      `SELECT day, checks, up, observer_ms AS observerMs, maintenance_ms AS maintenanceMs
+      `SELECT day, checks, up, latency AS latencySum, observer_ms AS observerMs, maintenance_ms AS maintenanceMs
        FROM monitor_days WHERE monitor_ref = ? AND day >= ? ORDER BY day`,
     ),
     /** Stores a day of a monitor that still exists. Does not replace higher counts: some hours of the day may be deleted. */
     save: db.change<[Readonly<DayRow & { ref: number }>]>(
-      `INSERT INTO monitor_days (monitor_ref, day, checks, up, observer_ms, maintenance_ms)
-       SELECT $ref, $day, $checks, $up, $observerMs, $maintenanceMs FROM monitors WHERE ref = $ref
-       ON CONFLICT DO UPDATE SET (checks, up, observer_ms, maintenance_ms) =
-         (excluded.checks, excluded.up, excluded.observer_ms, excluded.maintenance_ms)
+      `INSERT INTO monitor_days (monitor_ref, day, checks, up, latency, observer_ms, maintenance_ms)
+       SELECT $ref, $day, $checks, $up, $latencySum, $observerMs, $maintenanceMs FROM monitors WHERE ref = $ref
+       ON CONFLICT DO UPDATE SET (checks, up, latency, observer_ms, maintenance_ms) =
+         (excluded.checks, excluded.up, excluded.latency, excluded.observer_ms, excluded.maintenance_ms)
        WHERE excluded.checks >= checks`,
     ),
     removeBefore: db.change<[ref: number, day: number]>(

@@ -1,5 +1,6 @@
 import { slices } from "../../../kernel/background/time-slices.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { NO_CHECKS, sumOf } from "../domain.ts";
 import type { DayCount, DayRow, DayStore } from "./day-store.ts";
 import { unobserved } from "./unobserved.ts";
 
@@ -76,8 +77,8 @@ export class Days {
     if (current === null || current.checks === 0 || current.hour < from || current.hour >= until)
       return closed;
     const day = dayOf(current.hour);
-    const before = closed.find((count) => count.day === day) ?? { checks: 0, up: 0 };
-    const sum = { day, checks: before.checks + current.checks, up: before.up + current.up };
+    const before = closed.find((count) => count.day === day) ?? NO_CHECKS;
+    const sum = { day, ...sumOf(before, current) };
     return [...closed.filter((count) => count.day !== day), sum].sort((a, b) => a.day - b.day);
   }
 }

@@ -1,20 +1,39 @@
 import { invalidField } from "../../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../../kernel/http/requests/pagination.ts";
 import { CHECK_RETENTION_MS } from "../checks/checks.ts";
-import { secondsOf, uptimePercent } from "../domain.ts";
-import { LIST_LIMIT, type MonitorCheck, type MonitorHistory } from "../schema.ts";
+import { percentUp, secondsOf, uptimePercent } from "../domain.ts";
+import type { IncidentStore } from "../incidents/store.ts";
+import {
+  LIST_LIMIT,
+  type MonitorCheck,
+  type MonitorHistory,
+  type MonitorHistoryQuery,
+  type MonitorRange,
+} from "../schema.ts";
 import type { CheckStore, MonitorRow, StoredCheck } from "../store.ts";
 import { SUPPRESSION_REASONS } from "../suppression/suppression.ts";
+import { DAY_MS, type Days, dayOf } from "./days.ts";
+import { RANGES, seriesOf } from "./series.ts";
 
 const DAY_HOURS = 24;
 
-/** Lists a monitor's checks, newest first, with its uptime. @throws ApiError `validation_error` for a cursor of another list. */
+/** Most outages that are counted: a target that is down every two hours for 90 days. It takes a millisecond. */
+export const OUTAGES_MAX = 1_000;
+
+interface HistoryParts {
+  readonly checks: CheckStore;
+  readonly days: Days;
+  readonly incidents: Pick<IncidentStore, "outagesOf">;
+}
+
+/** Lists a monitor's checks, newest first, with its uptime and outages. @throws ApiError `validation_error` for a cursor of another list. */
 export function historyOf(
-  store: CheckStore,
+  parts: HistoryParts,
   monitor: MonitorRow,
   now: number,
-  { limit = LIST_LIMIT, cursor }: { limit?: number; cursor?: string },
+  { limit = LIST_LIMIT, cursor, range }: MonitorHistoryQuery,
 ): MonitorHistory {
+  const { checks: store, days } = parts;
   const checks: MonitorCheck[] = [];
   let sequence = cursor === undefined ? monitor.lastCheck : sequenceOf(store, cursor, monitor.ref);
   while (sequence !== 0 && checks.length < limit) {
@@ -26,12 +45,27 @@ export function historyOf(
   }
   const more = checks.length === limit && store.check(sequence) !== null;
   const counts = [...store.hoursSince(monitor.ref, now - CHECK_RETENTION_MS), monitor];
-  const percent = (days: number) => uptimePercent(counts, now, days * DAY_HOURS);
+  const percent = (count: number) => uptimePercent(counts, now, count * DAY_HOURS);
+  const quarter = [...days.since(monitor.ref, dayOf(now) + DAY_MS - RANGES["90d"]).values()];
   return {
     checks,
-    uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30) },
+    uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30), "90d": percentUp(quarter) },
+    outages: outagesOf(parts.incidents, monitor, now),
+    ...(range === undefined ? {} : { series: seriesOf(parts, monitor, now, range) }),
     ...(more ? { cursor: encodeCursor([sequence]) } : {}),
   };
+}
+
+/** Number and duration of a monitor's outages in each range. */
+function outagesOf(incidents: HistoryParts["incidents"], { ref, monitorId }: MonitorRow, now: number) {
+  const outages = incidents.outagesOf({ ref, monitorId, since: now - RANGES["90d"], rowsMax: OUTAGES_MAX });
+  const totalOf = (range: MonitorRange) => {
+    const since = now - RANGES[range];
+    const within = outages.filter(({ to }) => (to ?? now) >= since);
+    const durations = within.map(({ from, to }) => Math.max(0, (to ?? now) - Math.max(from, since)));
+    return { count: within.length, duration_ms: durations.reduce((sum, ms) => sum + ms, 0) };
+  };
+  return { "24h": totalOf("24h"), "7d": totalOf("7d"), "30d": totalOf("30d"), "90d": totalOf("90d") };
 }
 
 function sequenceOf(store: CheckStore, cursor: string, ref: number): number {

@@ -1,9 +1,9 @@
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { Notifications } from "../alerts/notifications.ts";
+import type { Notifications } from "../channels/notifications.ts";
 import { healthNotifications } from "../checks/health-notifications.ts";
 import { clockText, durationText, type MonitorEvent, type MonitorState } from "../domain.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
-import type { Incidents } from "./incidents.ts";
+import type { Incidents } from "./lifecycle.ts";
 import type { IncidentRow } from "./store.ts";
 
 /** A check that changes the status of a monitor or repeats an alert. */
@@ -79,7 +79,7 @@ export class Outages {
       projectRef,
       monitor: before,
       event,
-      incidentId: incident?.incidentId ?? null,
+      incidentId: incident?.id ?? null,
       text: event === "monitor.down" ? downText(made.error, incident, tx.now) : upText(made, incident),
       detail: made.pingBody ? `Last ping: ${printable(made.pingBody)}` : null,
       toChannels: !isSilenced,

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { patchOf } from "../../../kernel/resources/schema.ts";
+import { CHANNEL_EVENTS } from "../channels/schema.ts";
 
 /** Default number of incidents on a page of the list. */
 export const INCIDENT_LIST_LIMIT = 50;
@@ -11,6 +12,8 @@ const TITLE_MAX = 200;
 const MESSAGE_MAX = 5_000;
 
 export const IMPACTS = ["degraded", "outage"] as const;
+/** States of a monitor on status pages. */
+export const STATES = ["up", "degraded", "down", "maintenance", "paused", "unknown"] as const;
 /** Progress of work on an incident. */
 export const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
 export type IncidentStatus = (typeof STATUSES)[number];
@@ -44,19 +47,14 @@ export const IncidentCreateBody = named("IncidentCreateBody", {
       maxItems: MONITORS_MAX,
       uniqueItems: true,
       errorMessage: `must be at most ${MONITORS_MAX} monitor ids`,
-      description: "Ids of the affected monitors.",
+      description: "Ids of the affected monitors. An automatic incident has the monitor that opened it.",
       examples: [[]],
     }),
   ),
   public: Type.Optional({ ...Public, default: false }),
 });
-export type IncidentCreateBody = Static<typeof IncidentCreateBody>;
 
-export const IncidentPatch = named("IncidentPatch", {
-  title: Type.Optional(Title),
-  public: Type.Optional(Public),
-});
-export type IncidentPatch = Static<typeof IncidentPatch>;
+export const IncidentPatch = patchOf("IncidentPatch", IncidentCreateBody, ["message"]);
 
 export const IncidentUpdateBody = named("IncidentUpdateBody", {
   status: Status,
@@ -109,9 +107,88 @@ const Update = Type.Object({
   message: Type.String({ examples: ["Our provider has an outage."] }),
 });
 
+const Alert = Type.Object({
+  at: Type.String({ format: "date-time", description: "Time at which the alert was queued." }),
+  event: oneOf(CHANNEL_EVENTS, { description: "Event of the alert." }),
+  monitor_id: orNull(Type.String({ format: "uuid" }), {
+    description: "Id of the monitor; null for an alert about a manual incident.",
+  }),
+  channels: Type.Array(Type.String(), {
+    description:
+      "Names of the notified channels, and the e-mail address of the account if it was notified directly.",
+    examples: [["Team chat"]],
+  }),
+});
+
+const Check = Type.Object({
+  at: Type.String({ format: "date-time", description: "Time of the check." }),
+  monitor_id: Type.String({ format: "uuid", description: "Id of the monitor." }),
+  status: oneOf(["up", "degraded", "down"], {
+    description: "Result of the check; `degraded` if it took longer than `degraded_ms` of the monitor.",
+  }),
+  latency_ms: Type.Number({ description: "Latency in milliseconds.", examples: [87] }),
+  response_status: orNull(Type.Integer(), {
+    description: "HTTP status of the response; null without one.",
+    examples: [503],
+  }),
+  error: orNull(Type.String(), {
+    description: "Error of a failed check; null if it succeeded.",
+    examples: ["the target responded with 503"],
+  }),
+});
+
+const AffectedMonitor = Type.Object({
+  id: Type.String({ format: "uuid", description: "Id of the monitor." }),
+  name: Type.String({ description: "Name of the monitor, else the host of its target.", examples: ["Shop"] }),
+  state: oneOf(STATES, { description: "State that status pages show for the monitor." }),
+});
+
+const IncidentPage = Type.Object({
+  slug: Type.String({ description: "Slug of the status page.", examples: ["acme"] }),
+  title: Type.String({ description: "Title of the status page.", examples: ["Acme"] }),
+  shown: Type.Boolean({
+    description: "Whether the page shows the incident; if not, it would if the incident were public.",
+  }),
+  incident_title: Type.String({
+    description: "Title of the incident on the page.",
+    examples: ["Payments fail"],
+  }),
+  affected: Type.String({
+    description: "Names of the affected monitors on the page; empty for none.",
+    examples: ["Shop, API"],
+  }),
+  subscribers: Type.Integer({
+    description: "Number of confirmed e-mail subscribers of the page.",
+    examples: [12],
+  }),
+});
+
 export const Incident = named("Incident", {
   ...INCIDENT,
   updates: Type.Array(Update, { description: "Posted updates, oldest first." }),
+  alerts: Type.Optional(
+    Type.Array(Alert, {
+      description:
+        "Alerts about the incident, and about outages of its monitors at that time; oldest first, at most 100. Only in the response to `GET`.",
+    }),
+  ),
+  checks: Type.Optional(
+    Type.Array(Check, {
+      description:
+        "Checks of the affected monitors whose result differs from the check before, from 30 minutes before the incident until its resolution; oldest first, the newest 50. Only in the response to `GET`.",
+    }),
+  ),
+  monitors: Type.Optional(
+    Type.Array(AffectedMonitor, {
+      description: "Affected monitors that still exist. Only in the response to `GET`.",
+    }),
+  ),
+  status_pages: Type.Optional(
+    Type.Array(IncidentPage, {
+      description:
+        "Published status pages that show the incident, or would if it were public, among the newest 5 of the project. Only in the response to `GET`.",
+    }),
+  ),
 });
 export type Incident = Static<typeof Incident>;
 
@@ -122,21 +199,12 @@ export const IncidentSummary = named("IncidentSummary", {
 });
 export type IncidentSummary = Static<typeof IncidentSummary>;
 
-export const IncidentParams = Type.Object({ incident_id: Type.String({ maxLength: 64 }) });
-
-export const IncidentQuery = named("IncidentQuery", {
+/** Filters of a list of incidents. */
+export const IncidentFilters = {
   status: Type.Optional(
     oneOf(["open", "resolved"], { description: "Returns only incidents with this status." }),
   ),
   monitor_id: Type.Optional(
     Type.String({ maxLength: 64, description: "Returns only incidents of the monitor with this id." }),
   ),
-  ...pageQuery(INCIDENT_LIST_LIMIT).properties,
-});
-export type IncidentQuery = Static<typeof IncidentQuery>;
-
-export const IncidentPage = named("IncidentPage", {
-  incidents: Type.Array(IncidentSummary),
-  cursor: NextCursor,
-});
-export type IncidentPage = Static<typeof IncidentPage>;
+};

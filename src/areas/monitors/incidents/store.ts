@@ -1,29 +1,36 @@
+import { column, flag, json, once, type RowOf, resourceTable } from "../../../kernel/resources/table.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { ChannelEvent } from "../channels/schema.ts";
 import { linksOf } from "./markup.ts";
 import type { Incident, IncidentStatus } from "./schema.ts";
 
+const INCIDENTS = {
+  name: "incidents",
+  id: "incident_id",
+  columns: {
+    /** Monitor that opened the incident; null for a manual one. */
+    monitorRef: once(column<number | null>()),
+    title: column<string>(),
+    /** Whether the title was written by a person, not derived from the monitor's name. */
+    titleGiven: flag(),
+    impact: column<Incident["impact"]>(),
+    status: column<IncidentStatus>(),
+    cause: once(column<string | null>()),
+    monitorIds: json<readonly string[]>(),
+    startedAt: once(column<number>()),
+    acknowledgedAt: column<number | null>(),
+    acknowledgedBy: column<string | null>(),
+    resolvedAt: column<number | null>(),
+    isPublic: flag("public"),
+    /** Whether subscribers of status pages were notified of it. */
+    announced: flag(),
+    suppressedBy: column<string | null>(),
+  },
+};
+
 /** An incident as stored. */
-export interface IncidentRow {
-  readonly ref: number;
-  readonly incidentId: string;
-  readonly projectRef: number;
-  /** Monitor that opened the incident; null for a manual one. */
-  readonly monitorRef: number | null;
-  readonly title: string;
-  /** Whether the title was written by a person, not derived from the monitor's name. */
-  readonly titleGiven: boolean;
-  readonly impact: Incident["impact"];
-  readonly status: IncidentStatus;
-  readonly cause: string | null;
-  readonly monitorIds: readonly string[];
-  readonly startedAt: number;
-  readonly acknowledgedAt: number | null;
-  readonly acknowledgedBy: string | null;
-  readonly resolvedAt: number | null;
-  readonly isPublic: boolean;
-  readonly suppressedBy: string | null;
-}
+export type IncidentRow = RowOf<typeof INCIDENTS>;
 
 /** An update of an incident. */
 export type IncidentUpdate = {
@@ -39,23 +46,29 @@ export type StoredUpdate = IncidentUpdate & {
   readonly links: string | null;
 };
 
+/** Alerts of an incident that are stored: the first ones, and the latest in place of the last. */
+export const INCIDENT_ALERTS_MAX = 100;
+
+/** An alert that was sent about an incident. */
+export type IncidentAlert = {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly event: ChannelEvent;
+  /** Names of the channels, and addresses of e-mails without a channel. */
+  readonly channels: readonly string[];
+};
+
 /** Filter of a list of incidents. Null matches any value. */
 export interface IncidentFilter {
   readonly isOpen: boolean | null;
   readonly monitorId: string | null;
 }
 
-type Stored = Omit<IncidentRow, "monitorIds" | "isPublic" | "titleGiven"> & {
-  /** JSON. */
-  readonly monitorIds: string;
-  readonly isPublic: number;
-  readonly titleGiven: number;
-};
 type PageParams = { readonly projectRef: number; readonly before: number; readonly rowsMax: number };
 
-const SELECT = `SELECT ref, incident_id AS incidentId, project_ref AS projectRef, monitor_ref AS monitorRef, title,
-  title_given AS titleGiven, impact, status, cause, monitor_ids AS monitorIds, started_at AS startedAt, acknowledged_at AS acknowledgedAt,
-  acknowledged_by AS acknowledgedBy, resolved_at AS resolvedAt, public AS isPublic, suppressed_by AS suppressedBy FROM incidents`;
+/** Incidents of a monitor that are searched for the timeline of another incident. */
+const [NEAR_BEFORE, NEAR_AFTER] = [1, 3];
+
 const OPEN = "resolved_at IS NULL";
 const RESOLVED = "resolved_at IS NOT NULL";
 
@@ -63,44 +76,41 @@ export type IncidentStore = ReturnType<typeof incidentStore>;
 
 /** All SQL of incidents. */
 export function incidentStore(db: Database) {
-  const withId = db.one<Stored, [incidentId: string]>(`${SELECT} WHERE incident_id = ?`);
-  const openOf = db.one<Stored, [monitorRef: number]>(`${SELECT} WHERE monitor_ref = ? AND ${OPEN}`);
-  const insert = db.change<[row: Stored]>(
-    `INSERT INTO incidents (ref, incident_id, project_ref, monitor_ref, title, title_given, impact, status, cause, monitor_ids, started_at,
-     acknowledged_at, acknowledged_by, resolved_at, public, suppressed_by) VALUES ($ref, $incidentId, $projectRef, $monitorRef, $title,
-     $titleGiven, $impact, $status, $cause, $monitorIds, $startedAt, $acknowledgedAt, $acknowledgedBy, $resolvedAt, $isPublic, $suppressedBy)`,
-  );
+  const rows = resourceTable(db, INCIDENTS);
   const insertMonitor = db.change<[monitorId: string, ref: number]>(
     "INSERT INTO incident_monitors (monitor_id, incident_ref) VALUES (?, ?)",
   );
-  const update = db.change<[row: Stored]>(
-    `UPDATE incidents SET title = $title, title_given = $titleGiven, status = $status, acknowledged_at = $acknowledgedAt, acknowledged_by = $acknowledgedBy,
-     resolved_at = $resolvedAt, public = $isPublic, suppressed_by = $suppressedBy WHERE ref = $ref`,
-  );
+  const removeMonitor = removeMonitorStatement(db);
   const addUpdate = db.change<[update: StoredUpdate & { readonly ref: number }]>(
     `INSERT INTO incident_updates (incident_ref, number, at, status, message, links)
      SELECT $ref, 1 + coalesce(max(number), 0), $at, $status, $message, $links FROM incident_updates WHERE incident_ref = $ref`,
   );
   return {
-    ...pageStore(db),
+    ...rows,
     ...removalStore(db),
-    /** Largest reference ever assigned; 0 for none. */
-    highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'incidents'"),
+    ...alertStore(db),
     insert(tx: Tx, row: IncidentRow): void {
-      insert(tx, storedOf(row));
+      rows.insert(tx, row);
       for (const monitorId of row.monitorIds) insertMonitor(tx, monitorId, row.ref);
     },
-    /** Writes the fields that can change: all but the monitors and the start. */
-    update: (tx: Tx, row: IncidentRow) => update(tx, storedOf(row)),
-    find(incidentId: string): IncidentRow | null {
-      const stored = withId(incidentId);
-      return stored && rowOf(stored);
+    /** Replaces the monitors by which an incident is found. */
+    setMonitors(tx: Tx, { ref, monitorIds }: IncidentRow, next: readonly string[]): void {
+      for (const monitorId of monitorIds) removeMonitor(tx, monitorId, ref);
+      for (const monitorId of next) insertMonitor(tx, monitorId, ref);
     },
+    pageBy: pageBy(rows),
     /** Open incident of a monitor. */
-    openOf(monitorRef: number): IncidentRow | null {
-      const stored = openOf(monitorRef);
-      return stored && rowOf(stored);
-    },
+    openOf: rows.one<[monitorRef: number]>(`WHERE monitor_ref = ? AND ${OPEN}`),
+    /** Newest outages of a monitor among its newest `rowsMax` incidents, without those that ended before a time. */
+    outagesOf: db.all<
+      { readonly from: number; readonly to: number | null },
+      [{ readonly ref: number; readonly monitorId: string; readonly since: number; readonly rowsMax: number }]
+    >(
+      `SELECT "from", "to" FROM (
+         SELECT monitor_ref, started_at AS "from", resolved_at AS "to" FROM incident_monitors JOIN incidents ON ref = incident_ref
+         WHERE monitor_id = $monitorId ORDER BY incident_ref DESC LIMIT $rowsMax
+       ) WHERE monitor_ref = $ref AND ("to" IS NULL OR "to" >= $since)`,
+    ),
     /** Number of open incidents of a project, counted up to a maximum. */
     openCount: db.number<[projectRef: number, countMax: number]>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE project_ref = ? AND ${OPEN} LIMIT ?)`,
@@ -127,31 +137,56 @@ export function incidentStore(db: Database) {
   };
 }
 
+/** Alerts that were sent about incidents. */
+function alertStore(db: Database) {
+  type Stored = Pick<IncidentAlert, "at" | "event"> & { readonly channels: string };
+  const insert = db.change<[alert: Stored & { readonly ref: number }]>(
+    `INSERT OR REPLACE INTO incident_alerts (incident_ref, number, at, event, channels)
+     SELECT $ref, min(1 + coalesce(max(number), 0), ${INCIDENT_ALERTS_MAX}), $at, $event, $channels FROM incident_alerts WHERE incident_ref = $ref`,
+  );
+  const alerts = db.all<Stored, [ref: number, rowsMax: number]>(
+    "SELECT at, event, channels FROM incident_alerts WHERE incident_ref = ? ORDER BY number LIMIT ?",
+  );
+  const nearest = (condition: string) =>
+    db.all<{ readonly ref: number }, [monitorId: string, ref: number, rowsMax: number]>(
+      `SELECT incident_ref AS ref FROM incident_monitors WHERE monitor_id = ? AND incident_ref ${condition} LIMIT ?`,
+    );
+  const before = nearest("< ? ORDER BY incident_ref DESC");
+  const after = nearest("> ? ORDER BY incident_ref");
+  return {
+    addAlert(tx: Tx, ref: number, { channels, ...alert }: IncidentAlert): void {
+      insert(tx, { ...alert, ref, channels: JSON.stringify(channels) });
+    },
+    /** Alerts of an incident, oldest first. */
+    alerts: (ref: number, rowsMax: number): IncidentAlert[] =>
+      alerts(ref, rowsMax).map((alert) => ({ ...alert, channels: JSON.parse(alert.channels) })),
+    /** References of the nearest incidents of a monitor before and after another one. */
+    near: (monitorId: string, ref: number): number[] =>
+      [...before(monitorId, ref, NEAR_BEFORE), ...after(monitorId, ref, NEAR_AFTER)].map(
+        (found) => found.ref,
+      ),
+  };
+}
+
 /** Pages of a project's incidents, newest first, below a reference. Each filter has its own statement and index. */
-function pageStore(db: Database) {
-  const END = "ORDER BY ref DESC LIMIT $rowsMax";
+function pageBy({ all }: Pick<ReturnType<typeof resourceTable<typeof INCIDENTS.columns>>, "all">) {
   const ofProject = (state: string) =>
-    db.all<Stored, [PageParams]>(
-      `${SELECT} WHERE project_ref = $projectRef AND ref < $before AND ${state} ${END}`,
+    all<[PageParams]>(
+      `WHERE project_ref = $projectRef AND ref < $before AND ${state} ORDER BY ref DESC LIMIT $rowsMax`,
     );
   const ofMonitor = (state: string) =>
-    db.all<Stored, [PageParams & { monitorId: string }]>(
-      `${SELECT} JOIN incident_monitors ON incident_ref = ref
+    all<[PageParams & { monitorId: string }]>(
+      `JOIN incident_monitors ON incident_ref = ref
        WHERE monitor_id = $monitorId AND incident_ref < $before AND project_ref = $projectRef AND ${state} ORDER BY incident_ref DESC LIMIT $rowsMax`,
     );
-  const [all, open, resolved] = [ofProject("1"), ofProject(OPEN), ofProject(RESOLVED)];
-  const [allOf, openOf, resolvedOf] = [ofMonitor("1"), ofMonitor(OPEN), ofMonitor(RESOLVED)];
-  const pick = <T>(isOpen: boolean | null, [any, is, isNot]: readonly [T, T, T]): T =>
-    isOpen === null ? any : isOpen ? is : isNot;
-  return {
-    page(params: PageParams, { isOpen, monitorId }: IncidentFilter): IncidentRow[] {
-      const rows =
-        monitorId === null
-          ? pick(isOpen, [all, open, resolved])(params)
-          : pick(isOpen, [allOf, openOf, resolvedOf])({ ...params, monitorId });
-      return rows.map(rowOf);
-    },
-  };
+  const [any, open, resolved] = [ofProject("1"), ofProject(OPEN), ofProject(RESOLVED)];
+  const [anyOf, openOf, resolvedOf] = [ofMonitor("1"), ofMonitor(OPEN), ofMonitor(RESOLVED)];
+  const pick = <T>(isOpen: boolean | null, [either, is, isNot]: readonly [T, T, T]): T =>
+    isOpen === null ? either : isOpen ? is : isNot;
+  return (params: PageParams, { isOpen, monitorId }: IncidentFilter): IncidentRow[] =>
+    monitorId === null
+      ? pick(isOpen, [any, open, resolved])(params)
+      : pick(isOpen, [anyOf, openOf, resolvedOf])({ ...params, monitorId });
 }
 
 /** Removal of incidents with their updates and monitors. */
@@ -162,15 +197,14 @@ function removalStore(db: Database) {
   const resolvedBefore = db.all<Removed, [time: number, rowsMax: number]>(select("resolved_at < ?"));
   const ofProject = db.all<Removed, [projectRef: number, rowsMax: number]>(select("project_ref = ?"));
   const removeUpdates = db.change<[ref: number]>("DELETE FROM incident_updates WHERE incident_ref = ?");
-  const removeMonitor = db.change<[monitorId: string, ref: number]>(
-    "DELETE FROM incident_monitors WHERE monitor_id = ? AND incident_ref = ?",
-  );
+  const removeAlerts = db.change<[ref: number]>("DELETE FROM incident_alerts WHERE incident_ref = ?");
+  const removeMonitor = removeMonitorStatement(db);
   const remove = db.change<[ref: number]>("DELETE FROM incidents WHERE ref = ?");
   function removeAll(tx: Tx, rows: readonly Removed[], rowsMax: number): number {
     let removed = 0;
     for (const { ref, monitorIds } of rows) {
       if (removed >= rowsMax) return rowsMax;
-      removed += removeUpdates(tx, ref) + remove(tx, ref);
+      removed += removeUpdates(tx, ref) + removeAlerts(tx, ref) + remove(tx, ref);
       for (const monitorId of JSON.parse(monitorIds)) removed += removeMonitor(tx, monitorId, ref);
     }
     return Math.min(removed, rowsMax);
@@ -185,20 +219,8 @@ function removalStore(db: Database) {
   };
 }
 
-function storedOf(row: IncidentRow): Stored {
-  return {
-    ...row,
-    monitorIds: JSON.stringify(row.monitorIds),
-    isPublic: row.isPublic ? 1 : 0,
-    titleGiven: row.titleGiven ? 1 : 0,
-  };
-}
-
-function rowOf(stored: Stored): IncidentRow {
-  return {
-    ...stored,
-    monitorIds: JSON.parse(stored.monitorIds),
-    isPublic: stored.isPublic !== 0,
-    titleGiven: stored.titleGiven !== 0,
-  };
+function removeMonitorStatement(db: Database) {
+  return db.change<[monitorId: string, ref: number]>(
+    "DELETE FROM incident_monitors WHERE monitor_id = ? AND incident_ref = ?",
+  );
 }

@@ -1,8 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NAME_LENGTH_MAX, name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { NAME_LENGTH_MAX, name, named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
+import { patchOf } from "../../../kernel/resources/schema.ts";
 import { TIMESTAMP_EXPECTED } from "../../../kernel/time/date-time.ts";
-import { LIST_LIMIT } from "../schema.ts";
 
 /** Maintenance entries of a project, past and future. */
 export const MAINTENANCE_MAX = 100;
@@ -37,7 +36,12 @@ const Message = text({
   description: "Details, as plain text.",
   examples: ["The shop moves to a larger machine."],
 });
-const MonitorIds = Type.Array(Type.String({ maxLength: 64, errorMessage: "must be the id of a monitor" }), {
+const MonitorId = Type.String({
+  maxLength: 64,
+  errorMessage: "must be the id of a monitor",
+  ...refersTo("monitors"),
+});
+const MonitorIds = Type.Array(MonitorId, {
   maxItems: MONITORS_MAX,
   errorMessage: `must be a list of at most ${MONITORS_MAX} ids of monitors`,
   description: "Ids of the monitors that cause no alerts during the window; empty for an announcement.",
@@ -80,24 +84,13 @@ const { properties: OPTIONAL } = Type.Partial(
 
 /** Body of new maintenance. */
 export const MaintenanceCreateBody = named("MaintenanceCreateBody", { title: Title, ...OPTIONAL });
-export type MaintenanceCreateBody = Static<typeof MaintenanceCreateBody>;
 
 /** Body of a change. */
-export const MaintenanceUpdateBody = named("MaintenanceUpdateBody", {
-  title: Type.Optional(Title),
-  ...OPTIONAL,
-});
+export const MaintenanceUpdateBody = patchOf("MaintenanceUpdateBody", MaintenanceCreateBody);
 export type MaintenanceUpdateBody = Static<typeof MaintenanceUpdateBody>;
 
-/** Path of a maintenance entry. */
-export const MaintenanceParams = Type.Object({ maintenance_id: Type.String({ maxLength: 64 }) });
-
-/** Query of a list of maintenance. */
-export const MaintenanceQuery = named("MaintenanceQuery", {
-  status: Type.Optional(oneOf(STATES)),
-  ...pageQuery(LIST_LIMIT).properties,
-});
-export type MaintenanceQuery = Static<typeof MaintenanceQuery>;
+/** Filter of a list of maintenance. */
+export const MaintenanceStatus = Type.Optional(oneOf(STATES));
 
 export const Maintenance = named("Maintenance", {
   id: Type.String({ examples: ["mnt_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
@@ -119,10 +112,3 @@ export const Maintenance = named("Maintenance", {
   updated_at: Type.String({ format: "date-time" }),
 });
 export type Maintenance = Static<typeof Maintenance>;
-
-/** A page of maintenance, newest first. */
-export const MaintenancePage = named("MaintenancePage", {
-  maintenance: Type.Array(Maintenance),
-  cursor: NextCursor,
-});
-export type MaintenancePage = Static<typeof MaintenancePage>;

@@ -93,14 +93,14 @@ export function eventReader({ events, incidents, maintenance }: EventReaderParts
       .map(({ links, ...update }) => ({ ...update, links: links === null ? null : JSON.parse(links) })),
   });
   const windowOf = (row: MaintenanceRow): PageMaintenance => ({
-    id: `${row.maintenanceId} ${row.starts_at}`,
+    id: `${row.id} ${row.starts_at}`,
     title: row.title,
     message: row.message,
-    public: row.public !== 0,
+    public: row.public,
     startsAt: row.starts_at,
     endsAt: row.ends_at,
     monitorIds: maintenance.idsOf(row.ref).map(({ id }) => bytesToUuid(id)),
-    announcedAt: row.schedule === null ? row.created_at : row.starts_at,
+    announcedAt: row.schedule === null ? row.createdAt : row.starts_at,
   });
   return {
     incidents(projectRef, { since, withAutomatic, max, updatesMax }) {
@@ -119,7 +119,7 @@ export function eventReader({ events, incidents, maintenance }: EventReaderParts
     async maintenance(projectRef, from, until) {
       const rows = maintenance
         .page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX)
-        .filter((row) => row.public !== 0 && row.starts_at < until && row.ends_at >= from);
+        .filter((row) => row.public && row.starts_at < until && row.ends_at >= from);
       const windows = await mapInSlices(rows, windowOf);
       return windows.sort((one, other) => one.startsAt - other.startsAt);
     },

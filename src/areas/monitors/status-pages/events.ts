@@ -5,8 +5,8 @@ import { type Markup, paragraphs } from "../incidents/markup.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import type { EventReader, PageIncident, PageMaintenance, PageUpdate } from "./event-reader.ts";
+import { bytesOf, TextBudget } from "./rendering/text-budget.ts";
 import type { PageRow } from "./store.ts";
-import { bytesOf, TextBudget } from "./text-budget.ts";
 
 /** Days for which a page shows resolved incidents and past maintenance. */
 export const PAST_DAYS = 15;
@@ -24,7 +24,7 @@ export type ShownUpdate = PageUpdate & { readonly markup: Markup };
 /** An incident with the positions of its monitors on the page. */
 export type ShownIncident = Omit<PageIncident, "updates"> & {
   readonly numbers: readonly number[];
-  /** Names of its monitors on the page, as the end of a sentence; empty without monitors. */
+  /** Names of its monitors on the page, such as `Shop, API and 3 more`; empty without monitors. */
   readonly names: string;
   /** Newest first. */
   readonly updates: readonly ShownUpdate[];
@@ -36,6 +36,9 @@ export type ShownMaintenance = PageMaintenance & {
   readonly markup: Markup;
 };
 
+/** Worst impact by position on the page. */
+export type Impacts = ReadonlyMap<number, PageIncident["impact"]>;
+
 /** Incidents and maintenance of a page. */
 export interface PageEvents {
   readonly page: PageRow;
@@ -45,6 +48,8 @@ export interface PageEvents {
   readonly maintenance: readonly ShownMaintenance[];
   /** Impacts of all open incidents, also of those that do not fit the page. */
   readonly openImpacts: ReadonlySet<PageIncident["impact"]>;
+  /** Worst impact of the open incidents that name a monitor, by its position. */
+  readonly impacts: Impacts;
   /** Positions of monitors that are under maintenance. */
   readonly maintainedPositions: ReadonlySet<number>;
   readonly isUnderMaintenance: boolean;
@@ -131,9 +136,38 @@ export async function loadEvents(
     incidents: visible.flatMap(({ id }) => shown.get(id) ?? []),
     maintenance: maintenance.filter((one) => one !== null),
     openImpacts: new Set(visible.flatMap(({ impact, resolvedAt }) => (resolvedAt === null ? [impact] : []))),
+    impacts: impactsOf(visible),
     maintainedPositions: new Set(current.flatMap(({ numbers }) => numbers)),
     isUnderMaintenance: current.length > 0,
   };
+}
+
+/** Worst impact of open incidents by position. */
+export function impactsOf(
+  incidents: readonly Pick<ShownIncident, "impact" | "resolvedAt" | "numbers">[],
+): Impacts {
+  const impacts = new Map<number, PageIncident["impact"]>();
+  for (const { impact, resolvedAt, numbers } of incidents) {
+    if (resolvedAt !== null) continue;
+    for (const number of numbers) if (impacts.get(number) !== "outage") impacts.set(number, impact);
+  }
+  return impacts;
+}
+
+/** Worst impact of the open manual incidents of a page that name the monitors at these positions. */
+export function openImpacts(
+  { eventReader }: EventParts,
+  page: PageRow,
+  now: number,
+  positions: Positions,
+): Impacts {
+  if (page.settings.publish_incidents === "none") return new Map();
+  const query = { since: now, withAutomatic: false, max: INCIDENTS_MAX, updatesMax: 0 };
+  const find = monitorFinder(page, positions);
+  const read = eventReader
+    .incidents(page.projectRef, query)
+    .map((one) => ({ ...one, ...find(one.monitorIds) }));
+  return impactsOf(read.filter((one) => isPublic(page, one)));
 }
 
 /** Loads an incident with all updates that fit a page. Returns null if the page does not show the incident. */
@@ -148,6 +182,37 @@ export async function loadIncident(
   const positions = await loadPositions(parts, page, new Set(found.monitorIds));
   const one = { ...found, ...monitorFinder(page, positions)(found.monitorIds) };
   return isPublic(page, one) ? renderIncident(one, positions, page, new TextBudget()) : null;
+}
+
+/** How a page shows an incident. */
+export interface IncidentPreview {
+  /** Whether the page shows it; otherwise it would if the incident were public. */
+  readonly shown: boolean;
+  readonly incident_title: string;
+  /** Names of its monitors on the page; empty for none. */
+  readonly affected: string;
+}
+
+/** Returns how a page shows an incident of some monitors, or would if it were public; null for a page that never shows it. */
+export function previewOf(
+  page: PageRow,
+  incident: PageIncident,
+  monitors: readonly MonitorRow[],
+): IncidentPreview | null {
+  if (page.settings.publish_incidents === "none") return null;
+  const rows = new Map(monitors.map((row) => [row.monitorId, row]));
+  const positions = new Map<number, MonitorRow>();
+  let number = 0;
+  for (const { monitor_ids } of page.settings.groups) {
+    for (const id of monitor_ids) {
+      number += 1;
+      const row = rows.get(id);
+      if (row !== undefined) positions.set(number, row);
+    }
+  }
+  const one = { ...incident, ...monitorFinder(page, positions)(incident.monitorIds) };
+  if (!isPublic(page, { ...one, public: true })) return null;
+  return { shown: isPublic(page, one), incident_title: titleOf(one, positions, page), affected: one.names };
 }
 
 type MonitorsOnPage = Pick<ShownIncident, "monitorIds" | "numbers" | "names">;
@@ -166,8 +231,7 @@ function monitorFinder(page: PageRow, positions: Positions) {
       return row === undefined ? [] : [displayName(page, number, row)];
     });
     const more = firsts.length - names.length;
-    const all = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-    return { numbers, names: all === "" ? "" : `. ${all}` };
+    return { numbers, names: `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}` };
   };
 }
 
@@ -223,6 +287,11 @@ function titleOf(
   const row = positions.get(number);
   const name = row === undefined ? "" : displayName(page, number, row);
   return `${name} ${resolvedAt === null ? "is" : "was"} down`;
+}
+
+/** Names of monitors as the end of a sentence; empty for none. */
+export function endingWith(names: string): string {
+  return names === "" ? "" : `. ${names}`;
 }
 
 /** Number of omitted updates as text, such as `3 earlier updates`; null if all are shown. */

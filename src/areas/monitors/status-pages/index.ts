@@ -1,5 +1,6 @@
 import type { Api } from "../../../kernel/http/api.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { Days } from "../history/days.ts";
 import { declareGauges } from "../history/gauges.ts";
@@ -7,11 +8,14 @@ import { maintenanceStore } from "../maintenance/store.ts";
 import type { MonitorParts } from "../ports.ts";
 import { eventReader } from "./event-reader.ts";
 import { eventStore } from "./event-store.ts";
+import { incidentPages } from "./incident-pages.ts";
 import { PublicStatusPages } from "./public-pages.ts";
-import { publicRoutes } from "./public-routes.ts";
-import { pageRoutes } from "./routes.ts";
-import { StatusPages } from "./status-pages.ts";
+import { publicAdmission, publicRoutes } from "./public-routes.ts";
+import { statusPageResource } from "./status-pages.ts";
 import { pageStore } from "./store.ts";
+import { registerAnnouncements } from "./subscriptions/announcements.ts";
+import { subscriptionRoutes } from "./subscriptions/routes.ts";
+import { Subscriptions } from "./subscriptions/subscriptions.ts";
 
 /** Parts of the area that status pages use. */
 type AreaParts = Pick<
@@ -25,32 +29,43 @@ type AreaParts = Pick<
   | "statusStyle"
   | "projectIdOf"
   | "incidents"
+  | "subscribers"
+  | "outbox"
+  | "publicUrl"
 >;
 
 /** Builds status pages: their management, their public side, and the daily uptime that they show. */
 export function createStatusPages(kernel: Kernel, parts: AreaParts) {
+  const maintenance = maintenanceStore(kernel.db);
   const reader = eventReader({
     events: eventStore(kernel.db),
     incidents: parts.incidents,
-    maintenance: maintenanceStore(kernel.db),
+    maintenance,
   });
   const days = new Days(parts.dayCounts);
   days.register(kernel);
   declareGauges(kernel, { ...parts, eventReader: reader });
   const pages = pageStore(kernel.db);
-  const common = { ...kernel, ...parts, pages, days, eventReader: reader };
+  const subscriptions = new Subscriptions({ ...kernel, ...parts });
+  const common = { ...kernel, ...parts, pages, days, eventReader: reader, subscriptions };
+  registerAnnouncements(common);
   const publicPages = new PublicStatusPages(common);
   const invalidate = (tx: Tx, slug: string): void => publicPages.invalidate(tx, slug);
-  const statusPages = new StatusPages({ ...common, invalidate });
+  const statusPages = statusPageResource({ ...common, invalidate });
+  const admit = publicAdmission(kernel.clock);
+  const style = parts.statusStyle;
   return {
+    ofIncidents: incidentPages({ eventReader: reader, maintenance, pages, subscribers: parts.subscribers }),
     routes: (api: Api) => [
-      ...pageRoutes(api, statusPages),
-      publicRoutes(api, publicPages, kernel.clock, parts.statusStyle),
+      resourceRoutes(api, statusPages),
+      publicRoutes(api, publicPages, admit, style),
+      subscriptionRoutes(api, { pages: publicPages, stored: pages, subscriptions, style, admit }),
     ],
-    /** Removes at most `rowsMax` pages of a deleted project. Returns the number of removed pages. */
+    /** Removes at most `rowsMax` pages and subscribers of a deleted project. Returns how many. */
     removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
       publicPages.invalidateProject(tx, projectRef);
-      return pages.removeOfProject(tx, projectRef, rowsMax);
+      const removed = pages.removeOfProject(tx, projectRef, rowsMax);
+      return removed + parts.subscribers.removeOfProject(tx, projectRef, rowsMax - removed);
     },
   };
 }

@@ -3,15 +3,18 @@ import { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { DAY_MS } from "../history/days.ts";
-import { INCIDENT_UPDATES_MAX } from "../incidents/incidents.ts";
+import { INCIDENT_UPDATES_MAX } from "../incidents/lifecycle.ts";
 import type { MonitorParts } from "../ports.ts";
-import { type BadgeMetric, badgeJson, badgeOf, badgeSvg } from "./badge.ts";
+import { type Icon, iconOf } from "./brand.ts";
 import { type CachedPage, StatusCache } from "./cache.ts";
-import { loadEvents, loadIncident, loadPositions, type ShownIncident } from "./events.ts";
-import { incidentJson, statusFeed, statusJson } from "./feed.ts";
-import { incidentHtml, statusHtml } from "./html.ts";
+import { loadEvents, loadIncident, loadPositions, type PageEvents, type ShownIncident } from "./events.ts";
+import { type BadgeMetric, type BadgeStyle, badgeJson, badgeOf, badgeSvg } from "./rendering/badge.ts";
+import { maintenanceCalendar } from "./rendering/calendar.ts";
+import { incidentJson, statusFeed, statusJson } from "./rendering/feed.ts";
+import { incidentHtml, type PageAssets, statusHtml } from "./rendering/html.ts";
+import { TextBudget } from "./rendering/text-budget.ts";
 import type { PageRow, PageStore } from "./store.ts";
-import { TextBudget } from "./text-budget.ts";
+import type { Subscriptions } from "./subscriptions/subscriptions.ts";
 import { buildView, monitorAt, type ShownMonitor, uptimeOfHours, type ViewParts } from "./view.ts";
 
 /** Time for which a rendered page is served from the cache, in milliseconds. */
@@ -20,11 +23,19 @@ export const RENDER_INTERVAL_MS = 10_000;
 interface StatusParts extends ViewParts, Pick<MonitorParts, "owners" | "stopped" | "statusStyle"> {
   readonly pages: PageStore;
   readonly clock: Clock;
+  readonly subscriptions: Pick<Subscriptions, "available">;
 }
 
 const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } as const;
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
+
+/** What a badge shows, and how. */
+export interface BadgeOptions {
+  readonly metric?: BadgeMetric;
+  readonly style?: BadgeStyle;
+  readonly label?: string;
+}
 
 /** Public side of status pages: cached texts, rendered in slices of the event loop. */
 export class PublicStatusPages {
@@ -47,7 +58,7 @@ export class PublicStatusPages {
     const cached = this.cachedPage(slug);
     return this.cache.text(cached, "html", async () => {
       const view = await buildView(this.parts, cached.page, cached.at);
-      return new TaggedText(await statusHtml(view, this.parts.statusStyle));
+      return new TaggedText(await statusHtml(view, this.assets));
     });
   }
 
@@ -63,13 +74,17 @@ export class PublicStatusPages {
   /** Returns the Atom feed. `baseUrl` is the URL of the server as the client reaches it. */
   async feed(slug: string, baseUrl: string): Promise<TaggedText> {
     const cached = this.cachedPage(slug);
-    const render = async () => {
-      const { page, at: now } = cached;
-      const positions = await loadPositions(this.parts, page);
-      const events = await loadEvents(this.parts, page, { now, positions, budget: new TextBudget() });
-      return new TaggedText(await statusFeed(events, `${baseUrl}/status/${slug}`));
-    };
+    const render = async () =>
+      new TaggedText(await statusFeed(await this.eventsOf(cached), `${baseUrl}/status/${slug}`));
     return this.cache.text(cached, "feed", render, baseUrl);
+  }
+
+  /** Returns the maintenance windows as an iCalendar object. `baseUrl` is as for the feed. */
+  async calendar(slug: string, baseUrl: string): Promise<TaggedText> {
+    const cached = this.cachedPage(slug);
+    const render = async () =>
+      new TaggedText(maintenanceCalendar(await this.eventsOf(cached), `${baseUrl}/status/${slug}`));
+    return this.cache.text(cached, "calendar", render, baseUrl);
   }
 
   /** Returns the page of an incident as HTML or JSON. */
@@ -84,24 +99,45 @@ export class PublicStatusPages {
     });
   }
 
+  /** Returns the settings of a page. */
+  find(slug: string): PageRow {
+    return this.cachedPage(slug).page;
+  }
+
+  /** Returns the icon of a page: its logo, or the first letter of its title. */
+  icon(slug: string): Icon {
+    return iconOf(this.cachedPage(slug).page.settings);
+  }
+
   /** Returns a badge. `name` consists of the position on the page and the format, such as `1.svg`. */
   async badge(
     slug: string,
     name: string,
-    metric: BadgeMetric,
+    { metric = "status", style = "flat", label }: BadgeOptions,
   ): Promise<{ readonly text: TaggedText; readonly isSvg: boolean }> {
     const cached = this.cachedPage(slug);
     const [, number, format] = BADGE.exec(name) ?? [];
     const isHidden = metric === "latency" && !cached.page.settings.show_latency;
     if (number === undefined || isHidden) throw badgeNotFound();
     const isSvg = format === "svg";
-    const text = await this.cache.text(cached, `badge ${name} ${metric}`, async () => {
+    const render = async () => {
       const monitor = await monitorAt(this.parts, cached.page, Number(number), cached.at);
       if (monitor === null) throw badgeNotFound();
-      const badge = badgeOf({ monitor, metric, ...this.valuesOf(monitor, metric, cached.at) });
-      return new TaggedText(isSvg ? badgeSvg(badge) : badgeJson(badge));
-    });
-    return { text, isSvg };
+      const found = badgeOf({ monitor, metric, ...this.valuesOf(monitor, metric, cached.at) });
+      const badge = label === undefined ? found : { ...found, label };
+      return new TaggedText(isSvg ? badgeSvg(badge, style) : badgeJson(badge));
+    };
+    const variant = JSON.stringify([style, label]);
+    return { text: await this.cache.text(cached, `badge ${name} ${metric}`, render, variant), isSvg };
+  }
+
+  private async eventsOf({ page, at: now }: CachedPage): Promise<PageEvents> {
+    const positions = await loadPositions(this.parts, page);
+    return loadEvents(this.parts, page, { now, positions, budget: new TextBudget() });
+  }
+
+  private get assets(): PageAssets {
+    return { style: this.parts.statusStyle, hasMail: this.parts.subscriptions.available };
   }
 
   private valuesOf({ row, uptime }: ShownMonitor, metric: BadgeMetric, now: number) {

@@ -6,9 +6,9 @@ import type { Api } from "../../../kernel/http/api.ts";
 import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
-import { notFoundHtml } from "./html.ts";
 import type { PublicStatusPages } from "./public-pages.ts";
 import { BadgeData, PublicIncident, PublicPage } from "./public-schema.ts";
+import { notFoundHtml } from "./rendering/html.ts";
 import { BadgeParams, BadgeQuery, PublicIncidentParams, PublicPageParams } from "./schema.ts";
 
 /** Maximum number of requests for status pages per client network and minute: some open tabs, or a page full of badges. */
@@ -19,6 +19,7 @@ const HTML = "text/html; charset=utf-8";
 const JSON_TYPE = "application/json";
 const ATOM = "application/atom+xml; charset=utf-8";
 const SVG = "image/svg+xml; charset=utf-8";
+const CALENDAR = "text/calendar; charset=utf-8";
 
 /** No scripts and no third-party content. Any site may embed the page: it has no controls that clickjacking could abuse. */
 const SECURITY_HEADERS = {
@@ -29,21 +30,37 @@ const SECURITY_HEADERS = {
 /** Half a minute is recent enough, and lets a shared cache serve a busy day of visitors. */
 const CACHED_HEADERS = { "cache-control": "public, max-age=30", ...SECURITY_HEADERS } as const;
 
+/** An uploaded SVG that is opened by itself runs no script and loads nothing. */
+const ICON_HEADERS = {
+  ...CACHED_HEADERS,
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  "x-content-type-options": "nosniff",
+} as const;
+
 /** A page in an open tab stays current without a script. A `meta` element would do the same, but fails WCAG checks. */
 const REFRESH_HEADERS = { refresh: "60" } as const;
 
 const ERRORS = { errors: ["not_found", "rate_limit_exceeded"] } as const;
 const SUFFIX = ".json";
 
-/** Declares the public routes of status pages: pages, JSON, feeds, incidents and badges. */
-export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, style: string) {
+/** Limits the requests of each network for public pages. The returned function throws `rate_limit_exceeded`. */
+export function publicAdmission(clock: Clock): (clientAddress: string) => void {
   const attempts = new AttemptLimiter(clock, PUBLIC_PER_MINUTE, MINUTE_MS);
-  const admit = (clientAddress: string): void => {
+  return (clientAddress) => {
     const waitSeconds = attempts.take(networkOf(clientAddress));
     if (waitSeconds === 0) return;
     const message = `A network can send at most ${PUBLIC_PER_MINUTE} requests for status pages per minute. Retry after the delay in the Retry-After header.`;
     throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: waitSeconds });
   };
+}
+
+/** Declares the public routes of status pages: pages, JSON, feeds, incidents and badges. */
+export function publicRoutes(
+  api: Api,
+  pages: PublicStatusPages,
+  admit: (clientAddress: string) => void,
+  style: string,
+) {
   return new Elysia({ tags: ["Status pages"] })
     .use(api)
     .get(
@@ -89,6 +106,41 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
       },
     )
     .get(
+      "/status/:page/maintenance.ics",
+      ({ call: { request, baseUrl }, params: { page } }) =>
+        respond(pages.calendar(page, baseUrl), request, CALENDAR),
+      {
+        open: {
+          name: "status.calendar",
+          summary: "Get a status page's maintenance windows as a calendar",
+          description: "An iCalendar object (RFC 5545), which calendar applications can subscribe to.",
+          responseTypes: [CALENDAR],
+          tagged: "by-handler",
+          admit,
+          ...ERRORS,
+        },
+        params: PublicPageParams,
+      },
+    )
+    .get(
+      "/status/:page/icon",
+      ({ params: { page } }) => {
+        const { type, bytes } = pages.icon(page);
+        return reply(200, bytes, { "content-type": type, ...ICON_HEADERS });
+      },
+      {
+        open: {
+          name: "status.icon",
+          summary: "Get a status page's icon",
+          description: "Its logo, or the first letter of its title on its color.",
+          responseTypes: ["image/svg+xml", "image/png", "image/jpeg", "image/webp"],
+          admit,
+          ...ERRORS,
+        },
+        params: PublicPageParams,
+      },
+    )
+    .get(
       "/status/:page/incidents/:incident",
       ({ call: { request }, params: { page, incident } }) =>
         respondWithPage(incident, request, `../../${style}`, (id, format) =>
@@ -120,8 +172,8 @@ export function publicRoutes(api: Api, pages: PublicStatusPages, clock: Clock, s
     )
     .get(
       "/status/:page/badge/:badge",
-      async ({ call: { request }, params, query: { metric = "status" } }) => {
-        const { text, isSvg } = await pages.badge(params.page, params.badge, metric);
+      async ({ call: { request }, params, query }) => {
+        const { text, isSvg } = await pages.badge(params.page, params.badge, query);
         return respond(Promise.resolve(text), request, isSvg ? SVG : JSON_TYPE);
       },
       {

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
-import { IMPACTS, STATUSES } from "../incidents/schema.ts";
+import { IMPACTS, STATES, STATUSES } from "../incidents/schema.ts";
 
-const State = oneOf(["up", "degraded", "down", "maintenance", "paused", "unknown"], {
+const State = oneOf(STATES, {
   description: "Current status.",
   examples: ["up"],
 });

@@ -1,10 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, text } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { LIST_LIMIT } from "../schema.ts";
+import { named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
+import { patchOf } from "../../../kernel/resources/schema.ts";
 
 /** Maximum number of characters of a page's texts. */
 export const PAGE_LENGTHS_MAX = { title: 100, description: 500, footer: 300, groupName: 100 } as const;
+/** Maximum size of a logo in bytes: an icon of 256 × 256 pixels fits. It is stored with the page's settings. */
+export const LOGO_BYTES_MAX = 32 * 1024;
+/** Maximum number of characters of a website's URL. */
+const WEBSITE_LENGTH_MAX = 500;
+/** Base64 has 4 characters for each 3 bytes; the prefix names the type. */
+const LOGO_LENGTH_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4 + "data:image/svg+xml;base64,".length;
+
 /** Maximum number of groups of a page. */
 export const GROUPS_MAX = 50;
 /** Maximum number of monitors of a group. */
@@ -36,7 +42,11 @@ const Group = Type.Object(
       examples: ["Shop"],
     }),
     monitor_ids: Type.Array(
-      Type.String({ maxLength: 64, examples: ["0190a0a0-0000-7000-8000-000000000000"] }),
+      Type.String({
+        maxLength: 64,
+        examples: ["0190a0a0-0000-7000-8000-000000000000"],
+        ...refersTo("monitors"),
+      }),
       {
         maxItems: GROUP_MONITORS_MAX,
         errorMessage: `must be at most ${GROUP_MONITORS_MAX} monitor ids`,
@@ -59,6 +69,27 @@ const SETTINGS = {
     errorMessage: `must be at most ${GROUPS_MAX} groups, each with name and monitor_ids`,
     description: "Groups of monitors, in the order in which the page shows them.",
   }),
+  color: orNull(
+    Type.String({ pattern: "^#[0-9a-fA-F]{6}$", errorMessage: "must be a color such as #0f766e" }),
+    { description: "Color of the page's icon, in hexadecimal; null for the default.", examples: ["#0f766e"] },
+  ),
+  logo: orNull(
+    Type.String({
+      maxLength: LOGO_LENGTH_MAX,
+      errorMessage: `must be a data URI of at most ${LOGO_BYTES_MAX / 1024} KiB`,
+    }),
+    {
+      description: `Icon of the page, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most ${LOGO_BYTES_MAX / 1024} KiB; null for the first letter of the title.`,
+      examples: [null],
+    },
+  ),
+  website_url: orNull(
+    Type.String({
+      maxLength: WEBSITE_LENGTH_MAX,
+      errorMessage: `must be an http or https URL of at most ${WEBSITE_LENGTH_MAX} characters`,
+    }),
+    { description: "URL of your website, linked in the page's header.", examples: ["https://acme.example"] },
+  ),
   show_latency: flag("Whether the page shows the latency of each monitor, except heartbeats."),
   show_urls: flag(
     "Whether the page shows the URL of each monitor, and the host of a monitor without a name.",
@@ -85,14 +116,9 @@ export const StatusPageCreateBody = Type.Composite(
   [Type.Object({ slug: Slug, title: Title }), Type.Partial(Settings)],
   { $id: "StatusPageCreateBody" },
 );
-export type StatusPageCreateBody = Static<typeof StatusPageCreateBody>;
 
 /** Body of a request that updates a page: any of its settings. */
-export const StatusPageUpdateBody = Type.Composite(
-  [Type.Partial(Type.Object({ slug: Slug, title: Title })), Type.Partial(Settings)],
-  { $id: "StatusPageUpdateBody" },
-);
-export type StatusPageUpdateBody = Static<typeof StatusPageUpdateBody>;
+export const StatusPageUpdateBody = patchOf("StatusPageUpdateBody", StatusPageCreateBody);
 
 /** Settings of a page, without its slug. */
 export type PageSettings = Static<typeof Settings> & { title: string };
@@ -101,6 +127,9 @@ export type PageSettings = Static<typeof Settings> & { title: string };
 export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
   description: "",
   groups: [],
+  color: null,
+  logo: null,
+  website_url: null,
   show_latency: false,
   show_urls: false,
   publish_incidents: "manual",
@@ -128,17 +157,10 @@ const PAGE = {
 export const StatusPage = named("StatusPage", PAGE);
 export type StatusPage = Static<typeof StatusPage>;
 
-const { groups: _, ...SUMMARY } = PAGE;
-/** A status page in a list: without its groups, which contain up to 2,500 monitor ids. */
+const { groups: _groups, logo: _logo, ...SUMMARY } = PAGE;
+/** A status page in a list: without its groups, which contain up to 2,500 monitor ids, and without its logo. */
 export const StatusPageSummary = named("StatusPageSummary", SUMMARY);
 export type StatusPageSummary = Static<typeof StatusPageSummary>;
-
-export const StatusPageList = named("StatusPageList", {
-  pages: Type.Array(StatusPageSummary),
-  cursor: NextCursor,
-});
-export const StatusPageQuery = pageQuery(LIST_LIMIT);
-export const StatusPageParams = Type.Object({ page_id: Type.String({ maxLength: 64 }) });
 
 /** Path of a public page: its slug, with `.json` for data. */
 export const PublicPageParams = Type.Object({ page: Type.String({ examples: ["acme"] }) });
@@ -148,6 +170,11 @@ export const PublicIncidentParams = Type.Object({
     description: "Id of the incident, with `.json` for data.",
     examples: ["inc_01a1fc2c30c071d9bf080e3cb4a7b202"],
   }),
+});
+export const SubscriptionQuery = Type.Object({
+  token: Type.Optional(
+    Type.String({ maxLength: 200, description: "Token of the link in an e-mail.", examples: ["AbCd"] }),
+  ),
 });
 export const BadgeParams = Type.Object({
   page: Type.String({ examples: ["acme"] }),
@@ -168,7 +195,26 @@ export const METRICS = [
   "cert",
 ] as const;
 
+/** Maximum number of characters of a badge's label. */
+export const BADGE_LABEL_MAX = 60;
+export const BADGE_STYLES = ["flat", "flat-square", "for-the-badge"] as const;
+
 export const BadgeQuery = Type.Object({
+  style: Type.Optional(
+    oneOf(BADGE_STYLES, {
+      errorMessage: `must be one of ${BADGE_STYLES.join(", ")}`,
+      description: "Style of the image, by default `flat`.",
+      examples: ["flat-square"],
+    }),
+  ),
+  label: Type.Optional(
+    text({
+      min: 1,
+      max: BADGE_LABEL_MAX,
+      description: "Text on the left side, by default the name of the monitor and the metric.",
+      examples: ["API"],
+    }),
+  ),
   metric: Type.Optional(
     oneOf(METRICS, {
       errorMessage: `must be one of ${METRICS.join(", ")}`,

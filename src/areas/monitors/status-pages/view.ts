@@ -1,27 +1,33 @@
 import { mapInSlices } from "../../../kernel/background/time-slices.ts";
 import type { DayRow } from "../history/day-store.ts";
 import { DAY_MS, type Days, dayOf } from "../history/days.ts";
+import type { STATES } from "../incidents/schema.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import { checksTarget } from "../types.ts";
 import {
   displayName,
   type EventParts,
+  type Impacts,
   isInProgress,
   loadEvents,
   loadPositions,
+  openImpacts,
   type PageEvents,
 } from "./events.ts";
+import { bytesOf, TextBudget } from "./rendering/text-budget.ts";
 import type { PageRow } from "./store.ts";
-import { bytesOf, TextBudget } from "./text-budget.ts";
 
 /** Number of days for which a page shows uptime. */
 export const DAYS_SHOWN = 90;
+/** Number of hours of the bars of the last day. The current hour is the last one. */
+export const HOURS_SHOWN = 24;
+const HOUR_MS = 60 * 60 * 1000;
 /** Maximum number of monitors with bars, which make a page of 1.6 MB. Further monitors show their uptime as a number only. */
 export const BARS_MAX = 250;
 
 /** Status of a monitor or of a whole page. */
-export type ShownState = "up" | "degraded" | "down" | "maintenance" | "paused" | "unknown";
+export type ShownState = (typeof STATES)[number];
 
 /** A monitor as a page shows it. */
 export interface ShownMonitor {
@@ -36,7 +42,18 @@ export interface ShownMonitor {
   readonly latencyMs: number | null;
   /** Days from the first one to today, null for a day without checks; null if the monitor has no bars. */
   readonly days: readonly (DayRow | null)[] | null;
+  /** Percentage of successful checks in each of the last 24 hours, null without checks; null if the monitor has no bars. */
+  readonly hours: readonly (number | null)[] | null;
   readonly row: MonitorRow;
+}
+
+/** Monitors under one heading, with the worst of their states. */
+export interface ShownGroup {
+  readonly name: string;
+  readonly state: ShownState;
+  /** Whether all monitors with a result are down. */
+  readonly isAllDown: boolean;
+  readonly monitors: readonly ShownMonitor[];
 }
 
 /** Everything that a page shows. */
@@ -47,7 +64,9 @@ export interface StatusView extends PageEvents {
   readonly checkedAt: number | null;
   /** Start of the first day of the bars, in epoch milliseconds. */
   readonly firstDay: number;
-  readonly groups: readonly { readonly name: string; readonly monitors: readonly ShownMonitor[] }[];
+  /** Start of the first of the 24 hours, in epoch milliseconds. */
+  readonly firstHour: number;
+  readonly groups: readonly ShownGroup[];
 }
 
 export interface ViewParts extends EventParts, Pick<MonitorParts, "checks"> {
@@ -60,22 +79,25 @@ export async function buildView(parts: ViewParts, page: PageRow, now: number): P
   const positions = await loadPositions(parts, page);
   const events = await loadEvents(parts, page, { now, positions, budget });
   const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
+  const firstHour = firstHourOf(now);
   const monitors = await mapInSlices(positions, ([number, row]) => {
-    const shown = monitorOf(page, { number, row }, events.maintainedPositions);
+    const shown = monitorOf(page, { number, row }, events);
     const fits = shown.url === null || budget.reserve(bytesOf(shown.url));
-    return { ...shown, url: fits ? shown.url : null, ...historyOf(parts, { number, row, firstDay }) };
+    const history = historyOf(parts, { number, row, firstDay, firstHour });
+    return { ...shown, url: fits ? shown.url : null, ...history };
   });
   const times = monitors.flatMap(({ row }) => row.lastCheckedAt ?? []);
   return {
     ...events,
     firstDay,
+    firstHour,
     groups: groupsOf(page, new Map(monitors.map((shown) => [shown.number, shown]))),
     checkedAt: times.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null),
     ...summaryOf(monitors, events),
   };
 }
 
-/** Returns the monitor at a position of a page, as badges show it, or null. */
+/** Returns the monitor at a position of a page, as badges show it: without bars. Null if there is none. */
 export async function monitorAt(
   parts: ViewParts,
   page: PageRow,
@@ -89,39 +111,62 @@ export async function monitorAt(
   const isUnderMaintenance = windows.some(
     (one) => isInProgress(one, now) && one.monitorIds.includes(row.monitorId),
   );
-  const maintainedPositions = new Set(isUnderMaintenance ? [number] : []);
   const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
-  return {
-    ...monitorOf(page, { number, row }, maintainedPositions),
-    ...historyOf(parts, { number, row, firstDay }),
+  const events = {
+    maintainedPositions: new Set(isUnderMaintenance ? [number] : []),
+    impacts: openImpacts(parts, page, now, new Map([[number, row]])),
   };
+  return {
+    ...monitorOf(page, { number, row }, events),
+    uptime: uptimeOf([...parts.days.since(row.ref, firstDay).values()]),
+    days: null,
+    hours: null,
+  };
+}
+
+function firstHourOf(now: number): number {
+  return Math.floor(now / HOUR_MS) * HOUR_MS - (HOURS_SHOWN - 1) * HOUR_MS;
 }
 
 function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor>): StatusView["groups"] {
   let number = 0;
   return settings.groups
-    .map(({ name, monitor_ids }) => ({
-      name,
-      monitors: monitor_ids.flatMap(() => {
+    .map(({ name, monitor_ids }) => {
+      const monitors = monitor_ids.flatMap(() => {
         number += 1;
         return shown.get(number) ?? [];
-      }),
-    }))
+      });
+      const known = knownOf(monitors);
+      const isAllDown = known.length > 0 && known.every(({ state }) => state === "down");
+      return { name, state: worstOf(known), isAllDown, monitors };
+    })
     .filter(({ monitors }) => monitors.length > 0);
+}
+
+/** States from the worst to the best. */
+const WORST_FIRST: readonly ShownState[] = ["down", "degraded", "maintenance", "up"];
+
+function worstOf(monitors: readonly ShownMonitor[]): ShownState {
+  return WORST_FIRST.find((state) => monitors.some((one) => one.state === state)) ?? "unknown";
+}
+
+/** Monitors with a result: neither paused nor without checks. */
+function knownOf(monitors: readonly ShownMonitor[]): ShownMonitor[] {
+  return monitors.filter(({ state }) => state !== "unknown" && state !== "paused");
 }
 
 function monitorOf(
   page: PageRow,
   { number, row }: { readonly number: number; readonly row: MonitorRow },
-  maintainedPositions: ReadonlySet<number>,
-): Omit<ShownMonitor, "uptime" | "days"> {
+  events: Pick<PageEvents, "maintainedPositions" | "impacts">,
+): Omit<ShownMonitor, "uptime" | "days" | "hours"> {
   const { settings } = page;
   return {
     number,
     name: displayName(page, number, row),
     // A heartbeat has no URL: its setting contains an id.
     url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
-    state: stateOf(row, maintainedPositions.has(number)),
+    state: stateOf(row, number, events),
     // The latency of a heartbeat is the duration of a run of its job.
     latencyMs: settings.show_latency && checksTarget(row.settings.type) ? row.latencyMs : null,
     row,
@@ -129,22 +174,46 @@ function monitorOf(
 }
 
 function historyOf(
-  { days }: ViewParts,
-  { number, row, firstDay }: { readonly number: number; readonly row: MonitorRow; readonly firstDay: number },
-): Pick<ShownMonitor, "uptime" | "days"> {
+  { days, checks }: ViewParts,
+  { number, row, firstDay, firstHour }: HistoryQuery,
+): Pick<ShownMonitor, "uptime" | "days" | "hours"> {
   const byDay = days.since(row.ref, firstDay);
+  const uptime = uptimeOf([...byDay.values()]);
+  if (number > BARS_MAX) return { uptime, days: null, hours: null };
+  const byHour = new Map([...checks.hoursSince(row.ref, firstHour), row].map((one) => [one.hour, one]));
   return {
-    uptime: uptimeOf([...byDay.values()]),
-    days:
-      number > BARS_MAX
-        ? null
-        : Array.from({ length: DAYS_SHOWN }, (_, index) => byDay.get(firstDay + index * DAY_MS) ?? null),
+    uptime,
+    days: Array.from({ length: DAYS_SHOWN }, (_, index) => byDay.get(firstDay + index * DAY_MS) ?? null),
+    hours: Array.from({ length: HOURS_SHOWN }, (_, index) => {
+      const hour = byHour.get(firstHour + index * HOUR_MS);
+      return hour === undefined ? null : percentOf(hour.checks, hour.up);
+    }),
   };
 }
 
-function stateOf(row: MonitorRow, isUnderMaintenance: boolean): ShownState {
-  if (isUnderMaintenance) return "maintenance";
-  if (!row.settings.active) return "paused";
+interface HistoryQuery {
+  readonly number: number;
+  readonly row: MonitorRow;
+  readonly firstDay: number;
+  readonly firstHour: number;
+}
+
+/** A monitor is as bad as its checks say, or as an open incident that names it. */
+export function stateOf(
+  row: MonitorRow,
+  number: number,
+  {
+    maintainedPositions,
+    impacts,
+  }: { readonly maintainedPositions: ReadonlySet<number>; readonly impacts: Impacts },
+): ShownState {
+  if (maintainedPositions.has(number)) return "maintenance";
+  const impact = impacts.get(number);
+  if (impact === "outage") return "down";
+  const isChecked = row.settings.active;
+  if (isChecked && row.status === "down") return "down";
+  if (impact === "degraded") return "degraded";
+  if (!isChecked) return "paused";
   return row.status === "up" && row.degraded ? "degraded" : row.status;
 }
 
@@ -175,7 +244,7 @@ function summaryOf(
   shown: readonly ShownMonitor[],
   { openImpacts, isUnderMaintenance }: PageEvents,
 ): Pick<StatusView, "state" | "sentence"> {
-  const known = shown.filter(({ state }) => state !== "unknown" && state !== "paused");
+  const known = knownOf(shown);
   const down = known.filter(({ state }) => state === "down").length;
   if (down > 0) return { state: "down", sentence: outageSentence(down, known.length) };
   if (openImpacts.has("outage")) return { state: "down", sentence: "Partial outage" };

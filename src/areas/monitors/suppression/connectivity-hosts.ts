@@ -1,6 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { isPublicAddress } from "../../../kernel/outbound/address.ts";
 import type { Failed, FailureKind } from "../../../kernel/outbound/outcome.ts";
+import { targetOf } from "../checks/targets.ts";
 import type { ConnectivitySign } from "../domain.ts";
 import type { MonitorRow } from "../store.ts";
 
@@ -43,9 +44,9 @@ export class ConnectivityHosts {
   /** Records the outcome of a check that ended `at`. Returns what it shows about connectivity; null for a private target: nothing. */
   recordOutcome(monitor: MonitorRow, outcome: ReachOutcome, at: number): ConnectivitySign | null {
     const { accountRef: account, settings } = monitor;
-    // A name server that responds may be in the same network, and a name is no host that can be probed.
-    if (settings.type === "dns") return outcome.answered ? "open" : signOf(outcome);
-    const { host, hostname } = new URL(settings.url);
+    const url = targetOf(settings.type).probeUrlOf(settings.url);
+    if (url === null) return outcome.answered ? "open" : signOf(outcome);
+    const { host, hostname } = new URL(url);
     const known = this.accounts.get(account)?.get(host);
     const addresses = outcome.answered ? [outcome.address ?? []].flat() : outcome.addresses;
     const isPublic = addresses.length === 0 ? (known?.isPublic ?? true) : addresses.every(isPublicAddress);
@@ -54,7 +55,6 @@ export class ConnectivityHosts {
     const network = networkOf(addresses[0]) ?? known?.network ?? domainOf(hostname);
     const proved = sign === "proved";
     const { interval: intervalMs } = settings;
-    const url = settings.url.replace(/^tcp:/, "http:");
     this.remember(host, { url, account, isPublic, network, proved, at, intervalMs });
     return sign;
   }

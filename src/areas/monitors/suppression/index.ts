@@ -1,10 +1,11 @@
 import { isoTime } from "../../../kernel/time/date-time.ts";
-import type { ChannelNotification, Notifications } from "../alerts/notifications.ts";
 import type { TypeBehaviors } from "../behaviors.ts";
+import type { ChannelNotification, Notifications } from "../channels/notifications.ts";
 import type { CheckSchedule } from "../checks/schedule.ts";
 import type { IncidentRow } from "../incidents/store.ts";
-import { MaintenanceService } from "../maintenance/maintenance.ts";
+import { maintenanceResource } from "../maintenance/maintenance.ts";
 import { type MaintenanceRow, maintenanceStore } from "../maintenance/store.ts";
+import { MaintenanceWindows } from "../maintenance/windows.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { MonitorRow } from "../store.ts";
 import { Connectivity, type Outage } from "./connectivity.ts";
@@ -25,9 +26,10 @@ export function createSuppression(
     notifyChannels: (tx, projectRef, outage) =>
       notifications.notifyChannels(tx, outageNotification(projectRef, outage)),
   });
-  const maintenance = new MaintenanceService({
+  const stored = maintenanceStore(parts.db);
+  const windows = new MaintenanceWindows({
     ...parts,
-    maintenance: maintenanceStore(parts.db),
+    maintenance: stored,
     recheck(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
       if (monitor?.settings.active) checkers.behaviors()(monitor.settings.type).recheck(tx, monitor);
@@ -38,13 +40,14 @@ export function createSuppression(
     ...parts,
     store,
     connectivity,
-    maintenance,
+    maintenance: windows,
     notifyChannels(tx, event, monitor) {
       const incident = parts.incidents.openOf(monitor.ref);
       notifications.notifyChannels(tx, flappingNotification(event, monitor, incident));
     },
   });
-  return { suppression, connectivity, maintenance };
+  const resource = maintenanceResource(parts, stored, windows);
+  return { suppression, connectivity, maintenance: { windows, resource } };
 }
 
 function outageNotification(projectRef: number, outage: Outage): ChannelNotification {
@@ -61,7 +64,7 @@ function outageNotification(projectRef: number, outage: Outage): ChannelNotifica
 
 function maintenanceNotification(
   event: "maintenance.started" | "maintenance.ended",
-  { projectRef, maintenanceId, title, message, ...row }: MaintenanceRow,
+  { projectRef, id, title, message, ...row }: MaintenanceRow,
 ): ChannelNotification {
   const [starts_at, ends_at] = [isoTime(row.starts_at), isoTime(row.ends_at)];
   return {
@@ -70,7 +73,7 @@ function maintenanceNotification(
     event,
     title,
     text: event === "maintenance.ended" ? "maintenance has ended" : `maintenance until ${ends_at}`,
-    facts: { maintenance_id: maintenanceId, title, message, starts_at, ends_at },
+    facts: { maintenance_id: id, title, message, starts_at, ends_at },
   };
 }
 
@@ -84,5 +87,5 @@ function flappingNotification(
     event === "monitor.flapping"
       ? `${FLAPPING_CHANGES} changes within ${within} minutes: no alerts until the status is stable for ${stable} minutes`
       : `stable for ${stable} minutes`;
-  return { projectRef: monitor.projectRef, monitor, event, text, incidentId: incident?.incidentId ?? null };
+  return { projectRef: monitor.projectRef, monitor, event, text, incidentId: incident?.id ?? null };
 }

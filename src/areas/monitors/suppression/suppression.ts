@@ -2,7 +2,7 @@ import { isUuid } from "../../../kernel/data/uuid.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isOutdated, type MonitorEvent, type MonitorState } from "../domain.ts";
-import type { MaintenanceService } from "../maintenance/maintenance.ts";
+import type { MaintenanceWindows } from "../maintenance/windows.ts";
 import type { MonitorParts } from "../ports.ts";
 import type { CompletedCheck, MonitorRow } from "../store.ts";
 import { checksTarget } from "../types.ts";
@@ -50,7 +50,7 @@ export interface FinalEffect extends CheckEffect {
 type Parts = Pick<MonitorParts, "monitors" | "incidents" | "scheduler" | "clock" | "stopped" | "writer"> & {
   readonly store: SuppressionStore;
   readonly connectivity: Connectivity;
-  readonly maintenance: MaintenanceService;
+  readonly maintenance: MaintenanceWindows;
   /** Notifies channels that a monitor is flapping, or of its status when flapping ends. */
   readonly notifyChannels: (tx: Tx, event: "monitor.flapping" | MonitorEvent, monitor: MonitorRow) => void;
 };
@@ -204,7 +204,7 @@ export class Suppression {
       const isSilenced = goesDown ? this.recordChange(tx, monitor, check) : this.isFlapping(monitor);
       return { ...effect, isSilenced };
     }
-    const suppressedBy = this.parts.incidents.openOf(parent.ref)?.incidentId ?? parent.monitorId;
+    const suppressedBy = this.parts.incidents.openOf(parent.ref)?.id ?? parent.monitorId;
     // The alert stays due: it is sent when the parent recovers and this target does not.
     const state = { ...effect.state, alertedAt: monitor.alertedAt };
     return { ...effect, state, event: null, suppressedBy };

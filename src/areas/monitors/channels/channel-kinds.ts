@@ -1,6 +1,6 @@
 import { SECRET } from "../../../kernel/audit/redaction.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
-import type { ChannelConfig, ChannelEvent, ChannelKind } from "./schema.ts";
+import { type ChannelConfig, type ChannelEvent, type ChannelKind, SECRET_URL_KINDS } from "./schema.ts";
 
 /**
  * Maximum length of a text, in UTF-16 units. With its heading, in UTF-8, it is within the limits of all providers; the
@@ -40,21 +40,31 @@ interface ChannelRequest {
 
 type Field = keyof ChannelConfig;
 
-/** What a kind of channel needs and does. */
-interface ChannelKindInfo {
+interface CommonKindInfo {
   readonly requiredFields: readonly Field[];
   readonly optionalFields?: readonly Field[];
   /** Format of `token`, if it is not any printable ASCII text. */
   readonly tokenFormat?: RegExp;
+  /** The feature that the tier of the account must have. */
+  readonly feature: "channels" | "email_channels";
+}
+
+/** A kind whose messages are requests, which the relay sends and retries. */
+interface HttpKindInfo extends CommonKindInfo {
+  readonly transport: "http";
   /** Whether requests are signed as webhooks. */
   readonly isSigned?: true;
-  /** The feature that the tier of the account must have. */
-  readonly feature: "a channel" | "a channel of kind email";
-  /** Whether path and query of `url` are secret. */
-  readonly hasSecretUrl: boolean;
-  /** Makes the request of a message; null for e-mails, which are sent by the outbox. */
-  readonly request: ((config: ChannelConfig, message: ChannelMessage) => ChannelRequest) | null;
+  /** Makes the request of a message. */
+  readonly request: (config: ChannelConfig, message: ChannelMessage) => ChannelRequest;
 }
+
+/** A kind whose messages are e-mails, which the outbox sends. */
+interface MailKindInfo extends CommonKindInfo {
+  readonly transport: "mail";
+}
+
+/** What a kind of channel needs and does. */
+type ChannelKindInfo = HttpKindInfo | MailKindInfo;
 
 /** A Telegram token: a part of the path of a URL. */
 const TELEGRAM_TOKEN = /^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$/;
@@ -64,39 +74,39 @@ const TOKEN = /^[\x21-\x7e]+$/;
 /** All kinds of channels. */
 export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
   webhook: {
+    transport: "http",
     requiredFields: ["url"],
-    feature: "a channel",
+    feature: "channels",
     isSigned: true,
-    hasSecretUrl: false,
     request: ({ url = "" }, { facts }) => json(url, facts),
   },
   slack: {
+    transport: "http",
     requiredFields: ["url"],
-    feature: "a channel",
-    hasSecretUrl: true,
+    feature: "channels",
     request: ({ url = "" }, message) => json(url, { text: escapedForSlack(linesOf(message)) }),
   },
   discord: {
+    transport: "http",
     requiredFields: ["url"],
-    feature: "a channel",
-    hasSecretUrl: true,
+    feature: "channels",
     request: ({ url = "" }, message) =>
       json(url, { content: linesOf(message), allowed_mentions: { parse: [] } }),
   },
   telegram: {
+    transport: "http",
     requiredFields: ["token", "chat_id"],
-    feature: "a channel",
+    feature: "channels",
     optionalFields: ["url"],
     tokenFormat: TELEGRAM_TOKEN,
-    hasSecretUrl: false,
     request: ({ url, token = "", chat_id }, message) =>
       json(withPath(url ?? TELEGRAM, `/bot${token}/sendMessage`), { chat_id, text: linesOf(message) }),
   },
   ntfy: {
+    transport: "http",
     requiredFields: ["url"],
-    feature: "a channel",
+    feature: "channels",
     optionalFields: ["token"],
-    hasSecretUrl: true,
     request({ url = "", token }, message) {
       const severity = severityOf(message);
       const authorization: RequestHeaders = token === undefined ? {} : { Authorization: `Bearer ${token}` };
@@ -111,9 +121,9 @@ export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
     },
   },
   gotify: {
+    transport: "http",
     requiredFields: ["url", "token"],
-    feature: "a channel",
-    hasSecretUrl: false,
+    feature: "channels",
     request({ url = "", token = "" }, message) {
       const priority = severityOf(message) === "failure" ? 8 : 4;
       const body = { title: message.heading, message: textOf(message), priority };
@@ -121,17 +131,16 @@ export const CHANNEL_KINDS: Readonly<Record<ChannelKind, ChannelKindInfo>> = {
     },
   },
   apprise: {
+    transport: "http",
     requiredFields: ["url"],
-    feature: "a channel",
-    hasSecretUrl: true,
+    feature: "channels",
     request: ({ url = "" }, message) =>
       json(url, { title: message.heading, body: textOf(message), type: severityOf(message) }),
   },
   email: {
+    transport: "mail",
     requiredFields: ["to"],
-    feature: "a channel of kind email",
-    hasSecretUrl: false,
-    request: null,
+    feature: "email_channels",
   },
 };
 
@@ -171,9 +180,9 @@ export function shortened(text: string, lengthMax: number = TEXT_MAX): string {
 
 /** The request of a message to a channel. Not for e-mails. The sender signs webhooks. */
 export function requestOf(kind: ChannelKind, config: ChannelConfig, message: ChannelMessage): ChannelRequest {
-  const { request } = CHANNEL_KINDS[kind];
-  if (request === null) throw new Error(`channels of the kind ${kind} send no requests`);
-  return request(config, message);
+  const info = CHANNEL_KINDS[kind];
+  if (info.transport !== "http") throw new Error(`channels of the kind ${kind} send no requests`);
+  return info.request(config, message);
 }
 
 /** The text with its link, and the detail below it. */
@@ -203,12 +212,25 @@ export function redactedUrl(url: string): string {
   return `${new URL(url).origin}/${SECRET}`;
 }
 
+/** Whether the URL of a kind is a secret. */
+function hasSecretUrl(kind: ChannelKind): boolean {
+  return SECRET_URL_KINDS.includes(kind);
+}
+
+/** The secrets of a channel's configuration by field. */
+export function secretsIn(
+  kind: ChannelKind,
+  { url, token }: ChannelConfig,
+): Record<string, string | undefined> {
+  return { token, ...(hasSecretUrl(kind) ? { url } : {}) };
+}
+
 /** A channel's configuration without its secrets. */
 export function redactedConfig(kind: ChannelKind, config: ChannelConfig): ChannelConfig {
   const { url, token } = config;
   return {
     ...config,
-    ...(url === undefined || !CHANNEL_KINDS[kind].hasSecretUrl ? {} : { url: redactedUrl(url) }),
+    ...(url === undefined || !hasSecretUrl(kind) ? {} : { url: redactedUrl(url) }),
     ...(token === undefined ? {} : { token: SECRET }),
   };
 }

@@ -1,14 +1,5 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { oneOf, orNull } from "../../kernel/data/schema.ts";
-
-const TYPES = ["http", "heartbeat", "tcp", "dns"] as const;
-
-export const MonitorType = oneOf(TYPES, {
-  errorMessage: `must be one of ${TYPES.join(", ")}`,
-  description:
-    "`http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation.",
-});
-export type MonitorType = Static<typeof MonitorType>;
+import { type TSchema, Type } from "@sinclair/typebox";
+import { orNull } from "../../kernel/data/schema.ts";
 
 const MINUTE_MS = 60_000;
 

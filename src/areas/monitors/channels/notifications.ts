@@ -47,7 +47,16 @@ export interface ChannelNotification {
 
 type NoticeParts = Pick<
   MonitorParts,
-  "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock" | "scheduler"
+  | "vault"
+  | "notifier"
+  | "outbox"
+  | "owners"
+  | "publicUrl"
+  | "projectIdOf"
+  | "channels"
+  | "incidents"
+  | "clock"
+  | "scheduler"
 >;
 
 /** Delays before retries, 24 hours in total, as for endpoints: an alert must survive an outage of a chat service. */
@@ -120,21 +129,31 @@ export class Notifications {
     const { monitor, toAccount = false } = notification;
     const messageOf = this.messages(notification, tx.now);
     const notified = new Set<string>();
+    const names: string[] = [];
     for (const channel of this.channelsFor(notification)) {
       this.deliver(tx, String(channel.ref), notification, (downSince) =>
         this.send(tx, channel, monitor, messageOf(downSince)),
       );
       this.scheduleReminder(tx, channel, notification);
-      if (CHANNEL_KINDS[channel.kind].request === null)
-        for (const to of this.recipientsOf(channel)) notified.add(to.toLowerCase());
+      const isMail = CHANNEL_KINDS[channel.kind].transport === "mail";
+      if (isMail) for (const to of this.recipientsOf(channel)) notified.add(to.toLowerCase());
+      if (!isMail || this.parts.outbox.available) names.push(channel.name);
     }
-    if (!toAccount || monitor === null) return;
-    const { accountRef } = monitor;
-    const { email } = this.parts.owners.account(accountRef);
-    if (notified.has(email.toLowerCase())) return;
-    this.deliver(tx, "account", notification, (downSince) =>
-      this.sendMail(tx, accountRef, [email], messageOf(downSince)),
-    );
+    const account = toAccount && monitor !== null ? this.parts.owners.account(monitor.accountRef) : null;
+    if (account !== null && monitor !== null && !notified.has(account.email.toLowerCase())) {
+      this.deliver(tx, "account", notification, (downSince) =>
+        this.sendMail(tx, monitor.accountRef, [account.email], messageOf(downSince)),
+      );
+      if (this.parts.outbox.available) names.push(account.email);
+    }
+    this.recordAlert(tx, notification, names);
+  }
+
+  /** Stores which channels were notified of an incident, for its timeline. */
+  private recordAlert(tx: Tx, { incidentId = null, event }: ChannelNotification, channels: string[]): void {
+    const incident =
+      incidentId === null || channels.length === 0 ? null : this.parts.incidents.find(incidentId);
+    if (incident !== null) this.parts.incidents.addAlert(tx, incident.ref, { at: tx.now, event, channels });
   }
 
   /** The channels that a notification is for. */
@@ -163,6 +182,12 @@ export class Notifications {
     const intervalMs = REMIND_MS[remind];
     if (monitor === null || event !== "monitor.down" || intervalMs === null) return;
     this.parts.scheduler.enqueue(tx, REMINDER, reminderKey(monitor.ref, ref), tx.now + intervalMs, null);
+  }
+
+  /** A monitor is removed: nothing reminds of its outage any more. */
+  cancelReminders(tx: Tx, { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">): void {
+    for (const channel of this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX))
+      this.parts.scheduler.cancel(tx, REMINDER, reminderKey(ref, channel.ref));
   }
 
   /** Makes the message of a notification once, and another one for recipients that did not get the alert before it. */
@@ -211,7 +236,7 @@ export class Notifications {
   /** Sends a test message immediately, without retries, and stores nothing. */
   async sendTest(channel: ChannelRow): Promise<MailTrial> {
     const message = this.testMessage(channel);
-    if (CHANNEL_KINDS[channel.kind].request !== null)
+    if (CHANNEL_KINDS[channel.kind].transport === "http")
       return {
         ...(await this.parts.notifier.trial(this.notificationOf(channel, null, message))),
         response: null,
@@ -226,13 +251,13 @@ export class Notifications {
   }
 
   /** Seals a channel's configuration. */
-  sealed(config: ChannelConfig, channelId: string): Uint8Array {
-    return this.parts.vault.seal(JSON.stringify(config), sealContext(channelId));
+  sealed(config: ChannelConfig, id: string): Uint8Array {
+    return this.parts.vault.seal(JSON.stringify(config), channelSealContext(id));
   }
 
   /** A channel's configuration. */
-  configOf({ config, channelId }: ChannelRow): ChannelConfig {
-    return JSON.parse(this.parts.vault.open(config, sealContext(channelId)));
+  configOf({ config, id }: ChannelRow): ChannelConfig {
+    return JSON.parse(this.parts.vault.open(config, channelSealContext(id)));
   }
 
   private testMessage({ name }: ChannelRow): ChannelMessage {
@@ -254,6 +279,7 @@ export class Notifications {
 
   private messageOf(
     {
+      projectRef,
       monitor,
       event,
       title,
@@ -265,14 +291,17 @@ export class Notifications {
     }: ChannelNotification,
     now: number,
   ): ChannelMessage {
-    const { publicUrl } = this.parts;
+    const { publicUrl, projectIdOf } = this.parts;
     const text = shortened(given);
     const name = title ?? (monitor === null ? "" : shownName(monitor.settings));
     const about =
       monitor === null
         ? { name }
         : { monitor_id: monitor.monitorId, name, url: monitor.settings.url, status: monitor.status };
-    const linkTo = (path: string) => (publicUrl === null ? null : `${publicUrl}/dashboard/#${path}`);
+    const projectId = publicUrl === null ? null : projectIdOf(projectRef);
+    const project = projectId === null ? "" : `/${projectId}`;
+    const linkTo = (path: string) =>
+      publicUrl === null ? null : `${publicUrl}/dashboard/#${project}${path}`;
     const incidentLink = incidentId === null ? null : linkTo(`/monitors/incidents/${incidentId}`);
     return {
       event,
@@ -291,7 +320,7 @@ export class Notifications {
   /** Queues a message to a channel. */
   private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, message: ChannelMessage): Withdraw {
     const { notifier } = this.parts;
-    if (CHANNEL_KINDS[channel.kind].request === null)
+    if (CHANNEL_KINDS[channel.kind].transport === "mail")
       return this.sendMail(tx, channel.accountRef, this.recipientsOf(channel), message, channel.ref);
     const id = notifier.notify(tx, this.notificationOf(channel, monitor, message));
     this.parts.channels.setDelivery(tx, id, channel.ref);
@@ -336,13 +365,16 @@ export class Notifications {
     const retry_schedule = CHANNEL_RETRIES;
     const notification = { accountRef, projectRef, event: message.event, monitor_id, body, retry_schedule };
     // Webhooks are signed, and their URL is not secret.
-    if (CHANNEL_KINDS[kind].isSigned === true) return { ...notification, target_url: destination.url };
+    const info = CHANNEL_KINDS[kind];
+    if (info.transport === "http" && info.isSigned === true)
+      return { ...notification, target_url: destination.url };
     return { ...notification, target_url: redactedUrl(destination.url), destination };
   }
 }
 
 /** The context that configurations are sealed for. */
-function sealContext(channelId: string): string {
+/** The context in which the configuration of a channel is sealed. */
+export function channelSealContext(channelId: string): string {
   return `channel-config:${channelId}`;
 }
 

@@ -1,10 +1,16 @@
-import { mapInSlices } from "../../../kernel/background/time-slices.ts";
-import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
-import { html, type Markup } from "../incidents/markup.ts";
-import { omittedText, type PageEvents, type ShownIncident, type ShownMaintenance } from "./events.ts";
+import { mapInSlices } from "../../../../kernel/background/time-slices.ts";
+import { isoTime, isoTimeOrNull } from "../../../../kernel/time/date-time.ts";
+import { html, type Markup } from "../../incidents/markup.ts";
+import {
+  endingWith,
+  omittedText,
+  type PageEvents,
+  type ShownIncident,
+  type ShownMaintenance,
+} from "../events.ts";
+import type { PageRow } from "../store.ts";
+import { type ShownMonitor, type StatusView, uptimeOf } from "../view.ts";
 import { IMPACT_LABELS } from "./labels.ts";
-import type { PageRow } from "./store.ts";
-import { type ShownMonitor, type StatusView, uptimeOf } from "./view.ts";
 
 /** Renders the page as JSON: the same content as the HTML page. */
 export async function statusJson(view: StatusView): Promise<string> {
@@ -76,7 +82,7 @@ export async function statusFeed(events: PageEvents, address: string): Promise<s
   const updated = Math.max(page.updatedAt, ...entries.map((entry) => entry.updated));
   return html`<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
-<id>${urn(page.pageId)}</id>
+<id>${urn(page.id)}</id>
 <title>${title}</title>
 ${description === "" ? null : html`<subtitle>${description}</subtitle>\n`}<updated>${isoTime(updated)}</updated>
 <author><name>${title}</name></author>
@@ -96,7 +102,7 @@ function incidentEntry(incident: ShownIncident, page: PageRow, address: string):
   const updated = Math.max(startedAt, resolvedAt ?? 0, ...updates.map(({ at }) => at));
   const resolution = resolvedAt === null ? null : html`<p>Resolved ${isoTime(resolvedAt)}.</p>`;
   const omitted = omittedText(incident);
-  const content = html`<p>${IMPACT_LABELS[impact]} since ${isoTime(startedAt)}${names}.</p>
+  const content = html`<p>${IMPACT_LABELS[impact]} since ${isoTime(startedAt)}${endingWith(names)}.</p>
 ${resolution}${updates.map(({ at, status, markup }) => html`<p><b>${status}</b>, ${isoTime(at)}</p>${markup}`)}${omitted && html`<p>${omitted}.</p>`}`;
   const prefix = resolvedAt === null ? "" : "Resolved: ";
   return entryOf(
@@ -108,7 +114,7 @@ ${resolution}${updates.map(({ at, status, markup }) => html`<p><b>${status}</b>,
 
 function maintenanceEntry(maintenance: ShownMaintenance, page: PageRow, address: string): Entry {
   const { id, title, markup, startsAt, endsAt, announcedAt, names } = maintenance;
-  const content = html`<p>From ${isoTime(startsAt)} to ${isoTime(endsAt)}${names}.</p>${markup}`;
+  const content = html`<p>From ${isoTime(startsAt)} to ${isoTime(endsAt)}${endingWith(names)}.</p>${markup}`;
   return entryOf(
     { id, title: `Maintenance: ${title}`, published: announcedAt, updated: announcedAt, content },
     page,
@@ -124,7 +130,7 @@ function entryOf(
   return {
     updated,
     markup: html`<entry>
-<id>${urn(`${page.pageId} ${id}`)}</id>
+<id>${urn(`${page.id} ${id}`)}</id>
 <title>${title}</title>
 <published>${isoTime(published)}</published>
 <updated>${isoTime(updated)}</updated>

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { name, named, oneOf, orNull, refersTo, secretOf, text } from "../../../kernel/data/schema.ts";
+import { patchOf } from "../../../kernel/resources/schema.ts";
 
 /** Channels of a project: each alert reads all of them. */
 export const CHANNELS_MAX = 50;
@@ -8,7 +8,6 @@ export const CHANNELS_MAX = 50;
 export const MONITOR_CHANNELS_MAX = 10;
 /** Recipients of a channel of the kind `email`. */
 const RECIPIENTS_MAX = 5;
-const LIST_LIMIT = 50;
 
 /** All kinds of channels. */
 const KINDS = ["webhook", "slack", "discord", "telegram", "ntfy", "gotify", "apprise", "email"] as const;
@@ -82,6 +81,17 @@ const Config = Type.Object(CONFIG, {
 /** Configuration of a channel. */
 export type ChannelConfig = Static<typeof Config>;
 
+/** Kinds whose URL is a secret. */
+export const SECRET_URL_KINDS: readonly ChannelKind[] = ["slack", "discord", "ntfy", "apprise"];
+const GivenConfig = Type.Object(
+  {
+    ...CONFIG,
+    url: { ...CONFIG.url, ...secretOf("kind", SECRET_URL_KINDS) },
+    token: { ...CONFIG.token, writeOnly: true },
+  },
+  { description: Config.description ?? "" },
+);
+
 const Events = Type.Array(oneOf(CHANNEL_EVENTS), {
   minItems: 1,
   maxItems: CHANNEL_EVENTS.length,
@@ -106,22 +116,14 @@ const Name = name("Name of the channel.");
 export const ChannelCreateBody = named("ChannelCreateBody", {
   name: Name,
   kind: Kind,
-  config: Config,
+  config: GivenConfig,
   default: Type.Optional({ ...IsDefault, default: true }),
   events: Type.Optional(Events),
   remind: Type.Optional({ ...Reminders, default: "never" }),
 });
-export type ChannelCreateBody = Static<typeof ChannelCreateBody>;
 
 /** Body of a channel's update. */
-export const ChannelPatch = named("ChannelPatch", {
-  name: Type.Optional(Name),
-  config: Type.Optional(Config),
-  default: Type.Optional(IsDefault),
-  events: Type.Optional(Events),
-  remind: Type.Optional(Reminders),
-});
-export type ChannelPatch = Static<typeof ChannelPatch>;
+export const ChannelPatch = patchOf("ChannelPatch", ChannelCreateBody, ["kind"]);
 
 const RFC_3339 = Type.String({ format: "date-time" });
 const CHANNEL_ID = Type.String({ examples: ["chn_01a1fc2c30c071d9bf080e3cb4a7b202"] });
@@ -146,20 +148,8 @@ export const Channel = named("Channel", {
 });
 export type Channel = Static<typeof Channel>;
 
-/** Path of a channel. */
-export const ChannelParams = Type.Object({ channel_id: Type.String({ maxLength: 64 }) });
-
-/** Query of a list of channels. */
-export const ChannelQuery = pageQuery(LIST_LIMIT);
-export type ChannelQuery = Static<typeof ChannelQuery>;
-
-/** A page of channels, newest first. */
-export const ChannelPage = named("ChannelPage", { channels: Type.Array(Channel), cursor: NextCursor });
-export type ChannelPage = Static<typeof ChannelPage>;
-
 /** Response to a deletion. */
 export const ChannelDeleted = named("ChannelDeleted", { deleted: Type.Literal(true) });
-export type ChannelDeleted = Static<typeof ChannelDeleted>;
 
 /** Result of a test. */
 export const ChannelTested = named("ChannelTested", {
@@ -176,10 +166,13 @@ export const ChannelTested = named("ChannelTested", {
 export type ChannelTested = Static<typeof ChannelTested>;
 
 /** Ids of the channels of a monitor. */
-export const MonitorChannels = Type.Array(text({ min: 1, max: 64 }), {
-  maxItems: MONITOR_CHANNELS_MAX,
-  uniqueItems: true,
-  errorMessage: `must be at most ${MONITOR_CHANNELS_MAX} ids of channels, or null`,
-  description: "Ids of the channels that are notified; null for the project's default channels.",
-  examples: [[]],
-});
+export const MonitorChannels = Type.Array(
+  { ...text({ min: 1, max: 64 }), ...refersTo("channels") },
+  {
+    maxItems: MONITOR_CHANNELS_MAX,
+    uniqueItems: true,
+    errorMessage: `must be at most ${MONITOR_CHANNELS_MAX} ids of channels, or null`,
+    description: "Ids of the channels that are notified; null for the project's default channels.",
+    examples: [[]],
+  },
+);

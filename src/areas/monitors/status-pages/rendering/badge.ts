@@ -1,8 +1,8 @@
-import { html } from "../incidents/markup.ts";
+import { html } from "../../incidents/markup.ts";
+import type { BADGE_STYLES, METRICS } from "../schema.ts";
+import type { ShownMonitor, ShownState } from "../view.ts";
 import { uptimeRating } from "./bars.ts";
 import { STATE_LABELS } from "./labels.ts";
-import type { METRICS } from "./schema.ts";
-import type { ShownMonitor, ShownState } from "./view.ts";
 
 /** Metric that a badge shows. */
 export type BadgeMetric = (typeof METRICS)[number];
@@ -99,21 +99,37 @@ export function badgeJson({ label, message, colour }: Badge): string {
   return JSON.stringify({ schemaVersion: 1, label, message, color: COLOURS[colour][1], ...isError });
 }
 
-/** Average width of a character, and the padding of each part (both ends together), in pixels. */
-const CHARACTER_PX = 6.8;
-const PADDING_PX = 12;
+/** Style of a badge's image. */
+export type BadgeStyle = (typeof BADGE_STYLES)[number];
+
+/** Sizes in pixels. `character`: average width of a character; `padding`: of each part, both ends together. */
+const STYLES = {
+  flat: { height: 20, radius: 3, baseline: 14, font: 11, character: 6.8, padding: 12, weight: 400 },
+  "flat-square": { height: 20, radius: 0, baseline: 14, font: 11, character: 6.8, padding: 12, weight: 400 },
+  "for-the-badge": {
+    height: 28,
+    radius: 0,
+    baseline: 18,
+    font: 10,
+    character: 8.6,
+    padding: 24,
+    weight: 700,
+  },
+} as const satisfies Record<BadgeStyle, object>;
 
 /** Renders a badge as SVG. `textLength` fits the texts into their parts, whatever font the client has. */
-export function badgeSvg({ label, message, colour }: Badge): string {
-  const widthOf = (text: string): number => Math.round([...text].length * CHARACTER_PX) + PADDING_PX;
-  const [left, right] = [widthOf(label), widthOf(message)];
+export function badgeSvg({ label, message, colour }: Badge, style: BadgeStyle = "flat"): string {
+  const { height, radius, baseline, font, character, padding, weight } = STYLES[style];
+  const shown = (text: string): string => (style === "for-the-badge" ? text.toUpperCase() : text);
+  const widthOf = (text: string): number => Math.round([...text].length * character) + padding;
+  const [left, right] = [widthOf(shown(label)), widthOf(shown(message))];
   const part = (text: string, from: number, width: number) =>
-    html`<text x="${from + width / 2}" y="14" textLength="${width - PADDING_PX}" lengthAdjust="spacingAndGlyphs">${text}</text>`;
-  return html`<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="20" viewBox="0 0 ${left + right} 20" role="img" aria-label="${label}: ${message}">
+    html`<text x="${from + width / 2}" y="${baseline}" textLength="${width - padding}" lengthAdjust="spacingAndGlyphs">${shown(text)}</text>`;
+  return html`<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="${height}" viewBox="0 0 ${left + right} ${height}" role="img" aria-label="${label}: ${message}">
 <title>${label}: ${message}</title>
-<clipPath id="r"><rect width="${left + right}" height="20" rx="3"/></clipPath>
-<g clip-path="url(#r)"><rect width="${left}" height="20" fill="#24292f"/><rect x="${left}" width="${right}" height="20" fill="${COLOURS[colour][0]}"/></g>
-<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">${part(label, 0, left)}${part(message, left, right)}</g>
+<clipPath id="r"><rect width="${left + right}" height="${height}" rx="${radius}"/></clipPath>
+<g clip-path="url(#r)"><rect width="${left}" height="${height}" fill="#24292f"/><rect x="${left}" width="${right}" height="${height}" fill="${COLOURS[colour][0]}"/></g>
+<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="${font}"${weight === 400 ? null : html` font-weight="${weight}"`}>${part(label, 0, left)}${part(message, left, right)}</g>
 </svg>
 `.text;
 }

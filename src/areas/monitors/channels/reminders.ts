@@ -31,7 +31,7 @@ export class Reminders {
   private remind(tx: Tx, monitorRef: number, channelRef: number): void {
     const { monitors, incidents, channels, checks, scheduler, stopped } = this.parts;
     const monitor = monitors.monitor(monitorRef);
-    const channel = channels.channel(channelRef);
+    const channel = channels.withRef(channelRef);
     const incident = incidents.openOf(monitorRef);
     if (monitor === null || channel === null || incident === null) return;
     const intervalMs = REMIND_MS[channel.remind];
@@ -53,7 +53,7 @@ export class Reminders {
       monitor,
       event: "monitor.down",
       onlyTo: channelRef,
-      incidentId: incident.incidentId,
+      incidentId: incident.id,
       text: downText(incident.cause, incident, tx.now),
       facts: {
         status: monitor.status,

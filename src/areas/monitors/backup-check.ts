@@ -1,0 +1,44 @@
+import { type LostSecret, lostLines, type RestoreStep } from "../../kernel/data/backup-check.ts";
+
+const OWNER = "JOIN accounts ON accounts.ref = account_ref";
+const UUID = `lower(substr(hex(monitor_id), 1, 8) || '-' || substr(hex(monitor_id), 9, 4) || '-' || substr(hex(monitor_id), 13, 4)
+  || '-' || substr(hex(monitor_id), 17, 4) || '-' || substr(hex(monitor_id), 21))`;
+
+/**
+ * Removes what a lost master key has sealed of monitors: those with headers are paused, channels are deleted, since their
+ * whole configuration is sealed, and ping keys still work, but are not shown.
+ */
+export const forgetMonitorSecrets: RestoreStep = (db, now) => {
+  const monitors = db.all<LostSecret>(
+    `SELECT ${UUID} AS id, name, email FROM monitors ${OWNER} WHERE headers IS NOT NULL ORDER BY monitors.ref`,
+  );
+  db.execute(
+    "DELETE FROM jobs WHERE kind = 'monitors.check' AND key IN (SELECT CAST(ref AS TEXT) FROM monitors WHERE headers IS NOT NULL)",
+  );
+  db.execute(
+    "UPDATE monitors SET headers = NULL, active = 0, version = version + 1, updated_at = ? WHERE headers IS NOT NULL",
+    now,
+  );
+  const channels = db.all<LostSecret>(
+    `SELECT channel_id AS id, kind || ' ' || name AS name, email FROM channels ${OWNER} ORDER BY channels.ref`,
+  );
+  db.execute("DELETE FROM channels");
+  const keys = db.all<LostSecret>(
+    `SELECT projects.id, name, email FROM heartbeat_ping_keys JOIN projects ON projects.ref = project_ref
+     JOIN accounts ON accounts.ref = projects.account_ref ORDER BY projects.ref`,
+  );
+  db.execute("UPDATE heartbeat_ping_keys SET sealed = x''");
+  return [
+    ...lostLines(
+      "monitor",
+      "headers of monitors, which are paused: set them and make the monitors active",
+      monitors,
+    ),
+    ...lostLines("channel", "notification channels, which are deleted: create them again", channels),
+    ...lostLines(
+      "project",
+      "the texts of ping keys: pings with them still work; renew a key to see it again",
+      keys,
+    ),
+  ];
+};

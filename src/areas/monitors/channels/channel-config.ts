@@ -1,0 +1,57 @@
+import { SECRET } from "../../../kernel/audit/redaction.ts";
+import { invalidField } from "../../../kernel/errors.ts";
+import type { CallerAccount } from "../../../kernel/http/access/caller.ts";
+import { isUnlimited } from "../../../kernel/limits/tiers.ts";
+import { isEmail } from "../../../kernel/mail/address.ts";
+import type { MonitorParts } from "../ports.ts";
+import { assertFeature } from "../settings.ts";
+import { CHANNEL_KINDS, isToken } from "./channel-kinds.ts";
+import type { ChannelConfig, ChannelKind } from "./schema.ts";
+
+type Parts = Pick<MonitorParts, "outbound" | "outbox" | "owners">;
+type Field = keyof ChannelConfig;
+
+/** A Telegram chat: its number, or the name of a public channel. */
+const CHAT = /^(-?[0-9]{1,20}|@[A-Za-z0-9_]{1,63})$/;
+
+/** @throws ApiError `validation_error`, `forbidden` naming the tier that the kind needs */
+export function assertConfig(
+  parts: Parts,
+  account: CallerAccount,
+  kind: ChannelKind,
+  config: ChannelConfig,
+): void {
+  assertFeature(CHANNEL_KINDS[kind].feature, account.tier);
+  const { requiredFields, optionalFields = [] } = CHANNEL_KINDS[kind];
+  const missing = requiredFields.find((field) => config[field] === undefined);
+  if (missing !== undefined) throw invalidField(`config.${missing}`, `is required for the kind ${kind}`);
+  const known: readonly Field[] = [...requiredFields, ...optionalFields];
+  const unknown = (Object.keys(config) as Field[]).find((field) => !known.includes(field));
+  if (unknown !== undefined)
+    throw invalidField(`config.${unknown}`, `is not a field of the kind ${kind}: omit it`);
+  const shown = (["url", "token"] as const).find((field) => config[field]?.includes(SECRET));
+  // A redacted configuration that is sent back would replace the secret.
+  if (shown !== undefined)
+    throw invalidField(`config.${shown}`, `must contain the secret itself, not ${SECRET}`);
+  const { url, token, chat_id: chat, to } = config;
+  if (url !== undefined) parts.outbound.policy.assertUrl("config.url", url, { requireHttps: true });
+  if (token !== undefined && !isToken(kind, token))
+    throw invalidField("config.token", "must be a token in the format of its provider, without spaces");
+  if (chat !== undefined && !CHAT.test(chat))
+    throw invalidField("config.chat_id", "must be the number of a chat, or @ and the name of a channel");
+  if (to !== undefined) assertRecipients(parts, account, to);
+}
+
+/** The server sends e-mails to the address of the account only; the operator's channels can use any address. */
+function assertRecipients(
+  { outbox, owners }: Parts,
+  { ref, tier }: CallerAccount,
+  to: readonly string[],
+): void {
+  if (!outbox.available)
+    throw invalidField("kind", "must be another kind: this server has no mail server configured");
+  const accountEmail = owners.account(ref).email.toLowerCase();
+  const isAllowed = (address: string) => isUnlimited(tier) || address.toLowerCase() === accountEmail;
+  if (!to.every((address) => isEmail(address) && isAllowed(address)))
+    throw invalidField("config.to", "must be the e-mail address of the account");
+}

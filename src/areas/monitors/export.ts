@@ -1,0 +1,229 @@
+import {
+  type AreaExport,
+  asFlag,
+  asJson,
+  asName,
+  asTime,
+  asUuid,
+  type ExportedTable,
+  idLookup,
+} from "../../kernel/projects/account-export.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Database } from "../../kernel/storage/database.ts";
+import { redactedConfig } from "./channels/channel-kinds.ts";
+import { channelSealContext } from "./channels/notifications.ts";
+import type { ChannelKind } from "./channels/schema.ts";
+import { sealContext } from "./checks/http.ts";
+import { pingKeyContext } from "./heartbeats/heartbeats.ts";
+import type { PingStore } from "./heartbeats/store.ts";
+
+const OF_PROJECT = { project_ref: "ref" };
+const OF_MONITOR = { monitor_ref: "ref" };
+
+/** Monitors, channels, incidents, maintenance and status pages in an export. */
+export function monitorExport({
+  db,
+  vault,
+  pings,
+}: {
+  db: Database;
+  vault: Vault;
+  pings: Pick<PingStore, "lastPings">;
+}): AreaExport {
+  const monitorId = idLookup(db, "monitors", "monitor_id", asUuid);
+  return {
+    ofProject: [
+      {
+        type: "monitor",
+        table: "monitors",
+        of: OF_PROJECT,
+        key: ["ref"],
+        id: "monitor_id",
+        show: {
+          monitor_id: asUuid,
+          // The type of the record has this name.
+          type: null,
+          // As the API shows them.
+          headers: (value, row, context) =>
+            JSON.parse(
+              vault.open(
+                value as Uint8Array,
+                sealContext(String(asUuid(row["monitor_id"] ?? "", row, context))),
+              ),
+            ),
+          email_alert: asFlag,
+          notify_recovery: asFlag,
+          active: asFlag,
+          options: asJson,
+        },
+        more: ({ type }) => ({ monitor_type: type }),
+        contains: [
+          {
+            type: "monitor_dependency",
+            table: "monitor_parents",
+            of: OF_MONITOR,
+            key: ["monitor_ref"],
+            more: ({ parent_ref }) => ({ depends_on: monitorId(parent_ref) }),
+          },
+          {
+            type: "monitor_channels",
+            table: "monitor_channels",
+            of: OF_MONITOR,
+            key: ["monitor_ref"],
+            show: { channel_refs: null },
+            more: ({ channel_refs }) => ({
+              channels: (JSON.parse(String(channel_refs)) as number[]).map(
+                idLookup(db, "channels", "channel_id"),
+              ),
+            }),
+          },
+          {
+            type: "monitor_flapping",
+            table: "monitor_quiet",
+            of: OF_MONITOR,
+            key: ["monitor_ref"],
+            show: { changes: asJson, flapping: asFlag },
+          },
+          ...heartbeatTables(pings),
+          {
+            type: "monitor_state",
+            table: "monitor_states",
+            of: OF_MONITOR,
+            key: ["monitor_ref"],
+            show: {
+              status: asName(["up", "down", "unknown"], 1),
+              degraded: asFlag,
+              certificate: asJson,
+              last_check: null,
+              hour: asTime,
+            },
+            contains: [
+              {
+                type: "monitor_check",
+                table: "monitor_checks",
+                of: { monitor_ref: "monitor_ref" },
+                key: ["sequence"],
+                newest: ({ last_check }) => Number(last_check),
+                show: { up: asFlag, manual: asFlag, mark: asName(["counts", "offline", "maintenance"], 0) },
+              },
+            ],
+          },
+          {
+            type: "monitor_hour",
+            table: "monitor_hours",
+            of: OF_MONITOR,
+            key: ["hour"],
+            show: { hour: asTime },
+          },
+          { type: "monitor_day", table: "monitor_days", of: OF_MONITOR, key: ["day"], show: { day: asTime } },
+        ],
+      },
+      {
+        type: "ping_key",
+        table: "heartbeat_ping_keys",
+        of: OF_PROJECT,
+        key: ["project_ref"],
+        show: { digest: null, sealed: null },
+        more: ({ project_ref, sealed }) => ({
+          ping_key:
+            (sealed as Uint8Array).length === 0
+              ? null
+              : vault.open(sealed as Uint8Array, pingKeyContext(Number(project_ref))),
+        }),
+      },
+      {
+        type: "channel",
+        table: "channels",
+        of: OF_PROJECT,
+        key: ["ref"],
+        show: {
+          config: (value, { kind, channel_id }) =>
+            redactedConfig(
+              String(kind) as ChannelKind,
+              JSON.parse(vault.open(value as Uint8Array, channelSealContext(String(channel_id)))),
+            ),
+          is_default: asFlag,
+          events: asJson,
+        },
+      },
+      {
+        type: "maintenance",
+        table: "monitor_maintenance",
+        of: OF_PROJECT,
+        key: ["ref"],
+        id: "maintenance_id",
+        show: { public: asFlag, begun: asFlag },
+        contains: [
+          {
+            type: "maintenance_monitor",
+            table: "monitor_maintained",
+            of: { maintenance_ref: "ref" },
+            key: ["monitor_ref"],
+            more: ({ monitor_ref }) => ({ monitor_id: monitorId(monitor_ref) }),
+          },
+        ],
+      },
+      {
+        type: "incident",
+        table: "incidents",
+        of: OF_PROJECT,
+        key: ["ref"],
+        id: "incident_id",
+        show: { monitor_ids: asJson, public: asFlag, title_given: asFlag },
+        contains: [
+          {
+            type: "incident_update",
+            table: "incident_updates",
+            of: { incident_ref: "ref" },
+            key: ["number"],
+            show: { links: asJson },
+          },
+          {
+            type: "incident_alert",
+            table: "incident_alerts",
+            of: { incident_ref: "ref" },
+            key: ["number"],
+            show: { channels: asJson },
+          },
+        ],
+      },
+      {
+        type: "status_page",
+        table: "status_pages",
+        of: OF_PROJECT,
+        key: ["ref"],
+        isLarge: true,
+        show: { settings: asJson },
+      },
+      { type: "status_subscriber", table: "status_subscribers", of: OF_PROJECT, key: ["ref"] },
+    ],
+  };
+}
+
+function heartbeatTables(pings: Pick<PingStore, "lastPings">): readonly ExportedTable[] {
+  return [
+    {
+      type: "heartbeat",
+      table: "heartbeats",
+      of: OF_MONITOR,
+      key: ["monitor_ref"],
+      show: { ping_id: asUuid },
+    },
+    {
+      type: "heartbeat_state",
+      table: "heartbeat_states",
+      of: OF_MONITOR,
+      key: ["monitor_ref"],
+      show: { started_rid: asUuid, waits_since: asTime },
+    },
+    {
+      type: "heartbeat_ping",
+      table: "heartbeat_pings",
+      of: OF_MONITOR,
+      key: ["id"],
+      // Their ids are computed from the heartbeat's reference.
+      read: ({ ref }) =>
+        pings.lastPings(Number(ref)).map(({ durationMs, ...ping }) => ({ ...ping, duration_ms: durationMs })),
+    },
+  ];
+}

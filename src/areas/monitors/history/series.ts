@@ -1,0 +1,106 @@
+import { hourOf, NO_CHECKS, secondsOf, sumOf } from "../domain.ts";
+import type { MonitorRange, MonitorSeries } from "../schema.ts";
+import type { Bucket, CheckStore, MonitorRow } from "../store.ts";
+import { DAY_MS, type Days, dayOf } from "./days.ts";
+
+const HOUR_MS = DAY_MS / 24;
+const MINUTE_MS = HOUR_MS / 60;
+
+/** Length of each range in milliseconds. */
+export const RANGES: Readonly<Record<MonitorRange, number>> = {
+  "24h": DAY_MS,
+  "7d": 7 * DAY_MS,
+  "30d": 30 * DAY_MS,
+  "90d": 90 * DAY_MS,
+};
+
+/** Lengths of buckets, smallest first: at most 180 in a range. The smallest one that is not below the interval is used. */
+const BUCKETS_MS: Readonly<Record<MonitorRange, readonly number[]>> = {
+  "24h": [10 * MINUTE_MS, 30 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS],
+  "7d": [HOUR_MS, 6 * HOUR_MS, DAY_MS],
+  "30d": [4 * HOUR_MS, DAY_MS],
+  "90d": [DAY_MS],
+};
+
+/**
+ * Most checks that are walked for one series: those of a day at the shortest interval, 5,760, and some manual ones. Above it
+ * (a heartbeat can be pinged every second), buckets of hours come from the hourly counts. It takes 8 ms.
+ */
+export const WALKED_CHECKS_MAX = 6_000;
+
+export interface SeriesParts {
+  readonly checks: Pick<CheckStore, "bucketsOfChecks" | "hoursSince">;
+  readonly days: Pick<Days, "since">;
+}
+
+/** Counts the checks of a monitor in buckets of equal length, the last of which contains `now`. Empty buckets are omitted. */
+export function seriesOf(
+  parts: SeriesParts,
+  monitor: MonitorRow,
+  now: number,
+  range: MonitorRange,
+): MonitorSeries {
+  const sizes = BUCKETS_MS[range];
+  const bucketMs = sizes.find((size) => size >= monitor.settings.interval) ?? Number(sizes.at(-1));
+  return (
+    (bucketMs < HOUR_MS ? fromChecks(parts, monitor, rangeOf(now, range, bucketMs)) : null) ??
+    fromCounts(parts, monitor, rangeOf(now, range, Math.max(bucketMs, HOUR_MS)))
+  );
+}
+
+interface BucketRange {
+  /** Start of the first bucket, epoch milliseconds. */
+  readonly from: number;
+  /** End of the last bucket, epoch milliseconds. */
+  readonly to: number;
+  readonly bucketMs: number;
+}
+
+function rangeOf(now: number, range: MonitorRange, bucketMs: number): BucketRange {
+  const to = now - (now % bucketMs) + bucketMs;
+  return { from: to - RANGES[range], to, bucketMs };
+}
+
+/** From the checks themselves; null if there are too many of them. */
+function fromChecks({ checks }: SeriesParts, { ref, lastCheck }: MonitorRow, range: BucketRange) {
+  const { from, bucketMs } = range;
+  const buckets = checks.bucketsOfChecks({ ref, lastCheck, from, bucketMs, walkedMax: WALKED_CHECKS_MAX });
+  const walked = buckets.reduce((sum, bucket) => sum + bucket.walked, 0);
+  return walked < WALKED_CHECKS_MAX ? viewOf(range, buckets) : null;
+}
+
+/** From hourly counts, or from daily ones for buckets of a day. */
+function fromCounts({ checks, days }: SeriesParts, monitor: MonitorRow, range: BucketRange): MonitorSeries {
+  const { from, bucketMs } = range;
+  if (bucketMs === DAY_MS)
+    return viewOf(
+      range,
+      [...days.since(monitor.ref, dayOf(from)).values()].map(({ day, ...counts }) => ({
+        ...counts,
+        at: day,
+      })),
+    );
+  const buckets = new Map<number, Bucket>();
+  for (const count of [...checks.hoursSince(monitor.ref, hourOf(from)), monitor]) {
+    const at = count.hour - (count.hour % bucketMs);
+    if (count.hour >= from) buckets.set(at, { at, ...sumOf(buckets.get(at) ?? NO_CHECKS, count) });
+  }
+  return viewOf(range, [...buckets.values()]);
+}
+
+function viewOf({ from, to, bucketMs }: BucketRange, buckets: readonly Bucket[]): MonitorSeries {
+  return {
+    from: secondsOf(from),
+    to: secondsOf(to),
+    bucket_ms: bucketMs,
+    buckets: buckets
+      .filter(({ checks }) => checks > 0)
+      .sort((one, other) => one.at - other.at)
+      .map(({ at, checks, up, latencySum }) => ({
+        at: secondsOf(at),
+        checks,
+        up,
+        latency_ms: up === 0 || latencySum === null ? null : Math.round(latencySum / up),
+      })),
+  };
+}

@@ -1,0 +1,166 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf, orNull } from "../../kernel/data/schema.ts";
+import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import type { ChannelStore } from "./channels/store.ts";
+import { percentUp, shownName, uptimePercent } from "./domain.ts";
+import type { IncidentRow, IncidentStore } from "./incidents/store.ts";
+import type { CheckStore, MonitorRow, MonitorStore } from "./store.ts";
+import { MONITOR_TYPES, type MonitorType } from "./types.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_HOURS = 24;
+/** Open incidents in an overview: more than a person reads. */
+export const INCIDENTS_SHOWN_MAX = 20;
+/** Monitors in an overview. */
+export const WORST_SHOWN_MAX = 5;
+/** Newest incidents whose monitors may be among the worst, and monitors of each status: each monitor takes some microseconds. */
+const CANDIDATES_MAX = 20;
+const CHANNELS_SHOWN_MAX = 5;
+
+const Time = Type.String({ format: "date-time" });
+
+const OpenIncident = Type.Object({
+  id: Type.String({ examples: ["inc_01a2090d463772d49699ae61c4ae6b36"] }),
+  title: Type.String({ examples: ["shop is down"] }),
+  monitor_type: orNull(oneOf(Object.keys(MONITOR_TYPES) as MonitorType[]), {
+    description: "Type of the monitor that opened the incident; null for a manual incident.",
+  }),
+  cause: orNull(Type.String(), {
+    description: "Error of the check that opened the incident.",
+    examples: ["the target responded with 503"],
+  }),
+  status: Type.String({ examples: ["investigating"] }),
+  public: Type.Boolean(),
+  started_at: Time,
+  acknowledged_at: orNull(Time),
+  updated_at: orNull(Time, { description: "Time of the last posted update; null without one." }),
+});
+
+const WorstMonitor = Type.Object({
+  monitor_id: Type.String({ examples: ["01a2090c-166c-740d-98cb-915cdebde699"] }),
+  name: Type.String({ examples: ["shop"] }),
+  status: oneOf(["up", "down", "unknown", "degraded"]),
+  uptime: orNull(Type.Number(), {
+    description: "Share of checks in the last 24 hours that were up, in percent.",
+  }),
+  hours: Type.Array(orNull(Type.Number()), {
+    description:
+      "Share of checks that were up, in percent, of each of the last 24 hours, the current one last; null without checks.",
+  }),
+});
+
+const FailingChannel = Type.Object({
+  id: Type.String({ examples: ["ch_01a2090c76be776a9c2edab4e3bf6df3"] }),
+  name: Type.String({ examples: ["ops"] }),
+  error: Type.String({ examples: ["the target responded with 404"] }),
+});
+
+interface CardParts {
+  readonly monitors: Pick<MonitorStore, "countOf" | "page" | "monitor">;
+  readonly checks: Pick<CheckStore, "hoursSince">;
+  readonly incidents: Pick<IncidentStore, "pageBy" | "newestUpdates">;
+  readonly channels: Pick<ChannelStore, "failing">;
+}
+
+/** The monitors' part of the overview. */
+export function monitorCard(parts: CardParts): OverviewCard {
+  const { monitors, channels } = parts;
+  return {
+    area: "pulse",
+    schema: countsSchema(["total", "up", "down"], {
+      incidents: Type.Optional(
+        Type.Array(OpenIncident, { description: "Newest open incidents. With `details`." }),
+      ),
+      worst: Type.Optional(
+        Type.Array(WorstMonitor, {
+          description: "Monitors with the lowest uptime, worst first. With `details`.",
+        }),
+      ),
+      channels_failing: Type.Optional(
+        Type.Array(FailingChannel, {
+          description: "Notification channels whose last message could not be delivered. With `details`.",
+        }),
+      ),
+    }),
+    read: ({ project: { ref } }) => {
+      const [up = 0, down = 0, unknown = 0] = [1, 2, 3].map((status) =>
+        monitors.countOf(ref, status, COUNTED_MAX),
+      );
+      return { total: up + down + unknown, up, down };
+    },
+    details: ({ project: { ref } }, now) => ({
+      incidents: openIncidents(parts, ref),
+      worst: worst(parts, ref, now),
+      channels_failing: channels.failing(ref, CHANNELS_SHOWN_MAX).map(({ id, name, lastError }) => ({
+        id,
+        name,
+        error: lastError ?? "",
+      })),
+    }),
+  };
+}
+
+function newest(
+  { incidents }: CardParts,
+  projectRef: number,
+  isOpen: boolean | null,
+  rowsMax: number,
+): IncidentRow[] {
+  return incidents.pageBy(
+    { projectRef, before: Number.MAX_SAFE_INTEGER, rowsMax },
+    { isOpen, monitorId: null },
+  );
+}
+
+function openIncidents(parts: CardParts, projectRef: number): Static<typeof OpenIncident>[] {
+  return newest(parts, projectRef, true, INCIDENTS_SHOWN_MAX).map((row) => ({
+    id: row.id,
+    title: row.title,
+    monitor_type:
+      row.monitorRef === null ? null : (parts.monitors.monitor(row.monitorRef)?.settings.type ?? null),
+    cause: row.cause,
+    status: row.status,
+    public: row.isPublic,
+    started_at: isoTime(row.startedAt),
+    acknowledged_at: isoTimeOrNull(row.acknowledgedAt),
+    updated_at: isoTimeOrNull(parts.incidents.newestUpdates(row.ref, 1)[0]?.at ?? null),
+  }));
+}
+
+/** The worst of those that are down, are slow, or had one of the newest incidents; without such, the newest monitors. */
+function worst(parts: CardParts, projectRef: number, now: number): Static<typeof WorstMonitor>[] {
+  const { monitors, checks } = parts;
+  const page = { projectRef, before: Number.MAX_SAFE_INTEGER, rowsMax: CANDIDATES_MAX };
+  const troubled = newest(parts, projectRef, null, CANDIDATES_MAX).flatMap(({ monitorRef }) =>
+    monitorRef === null ? [] : (monitors.monitor(monitorRef) ?? []),
+  );
+  const listed = [...monitors.page(page, "down"), ...monitors.page(page, "degraded"), ...troubled];
+  const fillers = monitors.page({ ...page, rowsMax: WORST_SHOWN_MAX });
+  const candidates = new Map([...listed, ...fillers].map((monitor) => [monitor.ref, monitor]));
+  return [...candidates.values()]
+    .map((monitor) => {
+      const counts = [...checks.hoursSince(monitor.ref, now - DAY_HOURS * HOUR_MS), monitor];
+      return { monitor, counts, uptime: uptimePercent(counts, now, DAY_HOURS) };
+    })
+    .sort((a, b) => (a.uptime ?? UNCHECKED) - (b.uptime ?? UNCHECKED))
+    .slice(0, WORST_SHOWN_MAX)
+    .map(({ monitor, counts, uptime }) => ({
+      monitor_id: monitor.monitorId,
+      name: shownName(monitor.settings),
+      status: monitor.degraded ? "degraded" : monitor.status,
+      uptime,
+      hours: hoursOf(counts, now),
+    }));
+}
+
+/** Monitors without checks come last. */
+const UNCHECKED = 101;
+
+function hoursOf(counts: readonly Pick<MonitorRow, "hour" | "checks" | "up">[], now: number) {
+  const current = now - (now % HOUR_MS);
+  return Array.from({ length: DAY_HOURS }, (_, at) => {
+    const hour = current - (DAY_HOURS - 1 - at) * HOUR_MS;
+    return percentUp(counts.filter((count) => count.hour === hour));
+  });
+}

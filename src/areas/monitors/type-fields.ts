@@ -1,0 +1,64 @@
+import { Type } from "@sinclair/typebox";
+import { invalidField } from "../../kernel/errors.ts";
+import { compileValidator } from "../../kernel/http/requests/validate.ts";
+import type { FileFacts } from "../../kernel/resources/managed.ts";
+import { GRACE_MS, PERIOD_MS } from "./heartbeats/schema.ts";
+import { MonitorUpdateBody } from "./schema.ts";
+import { MONITOR_DEFAULTS } from "./settings.ts";
+import { MONITOR_TYPES, type MonitorType } from "./types.ts";
+
+/** By type: checks that the fields are given that a new monitor must have. */
+const REQUIRED = new Map(
+  Object.entries(MONITOR_TYPES).map(([type, { required }]) => {
+    const schema = Type.Required(Type.Pick(MonitorUpdateBody, [...required], { additionalProperties: true }));
+    return [type, compileValidator(schema)];
+  }),
+);
+
+/** Separates the settings of heartbeats from those of every monitor. */
+export function splitGiven({ type, slug, period_ms, schedule, tz, grace_ms, ...common }: MonitorUpdateBody) {
+  return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, common };
+}
+
+/** Settings of a heartbeat in a request. */
+export type GivenTiming = ReturnType<typeof splitGiven>["timing"];
+
+/** @throws ApiError `validation_error` naming a required field of a new monitor that is missing. */
+export function assertRequired(type: MonitorType, given: MonitorUpdateBody): void {
+  REQUIRED.get(type)?.(given);
+}
+
+/** @throws ApiError `validation_error` for a type other than the monitor's, and for fields of another type. */
+export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void {
+  if (given.type !== undefined && given.type !== type)
+    throw invalidField("type", `is ${type} and cannot be changed. Create another monitor`);
+  for (const { fields, noun } of Object.values(MONITOR_TYPES)) {
+    const field = fields.find(
+      (name) => given[name] !== undefined && !MONITOR_TYPES[type].fields.includes(name),
+    );
+    if (field !== undefined)
+      throw invalidField(
+        field,
+        `is a field of ${noun}, and the \`type\` of this monitor is ${type}. Omit it.`,
+      );
+  }
+}
+
+/** Fields that monitors of a type do not have. */
+function fieldsOfOtherTypes(type: MonitorType): readonly string[] {
+  const own: readonly string[] = MONITOR_TYPES[type].fields;
+  return Object.values(MONITOR_TYPES).flatMap(({ fields }) => fields.filter((field) => !own.includes(field)));
+}
+
+/** How monitors stand in a configuration file. */
+export const MONITOR_FILE: FileFacts = {
+  section: "monitors",
+  name: "name",
+  defaults: {
+    ...MONITOR_DEFAULTS,
+    period_ms: PERIOD_MS,
+    grace_ms: GRACE_MS,
+    tz: "UTC",
+  },
+  computed: ({ type }) => fieldsOfOtherTypes(type as MonitorType),
+};
