@@ -1,12 +1,16 @@
 import { Type } from "@sinclair/typebox";
+import { orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { countsSchema, type OverviewCard, waitingSince } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { Buckets, type CatchPorts } from "./buckets/buckets.ts";
 import { Removal } from "./buckets/removal.ts";
 import { EventService } from "./events/events.ts";
+import { catchExport } from "./export.ts";
+import { FailureNotices } from "./forwarding/failure-notices.ts";
 import { Forwarder } from "./forwarding/forwarder.ts";
 import { replayStore } from "./forwarding/replay-store.ts";
 import { Replays } from "./forwarding/replays.ts";
@@ -16,14 +20,21 @@ import { pullRoutes } from "./pull/routes.ts";
 import { EventStream } from "./pull/stream.ts";
 import { catchRoutes } from "./routes.ts";
 import { bucketStore, eventStore } from "./store.ts";
+import { Targets } from "./targets/targets.ts";
 
 registerErrorFields({
-  bucket_id: Type.String({ description: "With `bucket_name_taken`: ID of the bucket that has the name." }),
+  bucket_id: Type.String({
+    description:
+      "With `bucket_name_taken`: ID of the bucket that has the name. With `endpoint_in_use`: ID of a bucket that delivers to the endpoint.",
+  }),
 });
 
 interface CatchArea extends ApiArea {
   readonly card: OverviewCard;
   readonly resources: ProjectResources;
+  /** The events that are delivered to endpoints. */
+  readonly targets: Pick<Targets, "has" | "content" | "changed" | "bucketsOf">;
+  readonly exported: AreaExport;
   /** Resumes forwarding after a restart. Call it before the scheduler starts. */
   readonly resume: () => Promise<void>;
   /** Responds to the requests that wait for events, because the server stops. */
@@ -35,6 +46,9 @@ interface CatchArea extends ApiArea {
 /** Retention of finished bulk replays. */
 export const REPLAY_RETENTION_MS = 7 * 86_400_000;
 
+/** Buckets with failed events in the overview. */
+const FAILING_SHOWN_MAX = 5;
+
 /** Builds the area: buckets that receive, store and forward webhooks. */
 export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const events = eventStore(kernel.db);
@@ -43,8 +57,10 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const deps = { ...kernel, ...ports, store: bucketStore(kernel.db), events, replays, sequence };
   const buckets = new Buckets(deps);
   const removal = new Removal(deps, buckets);
-  const forwarder = new Forwarder(deps, buckets);
-  const service = new EventService(deps, buckets, removal);
+  const failures = new FailureNotices(deps.notices);
+  const targets = new Targets(deps, buckets, failures);
+  const forwarder = new Forwarder(deps, buckets, targets, failures);
+  const service = new EventService(deps, buckets, removal, targets);
   const stream = new EventStream(deps, buckets, service);
   const bulk = new Replays(deps, buckets, service);
   kernel.housekeeping.addPurge({
@@ -56,7 +72,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     buckets,
     removal,
     events: service,
-    ingestion: new Ingestion(deps, buckets, removal, forwarder),
+    ingestion: new Ingestion(deps, buckets, removal, forwarder, targets),
   };
   return {
     parts: [
@@ -71,15 +87,28 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
       ...catchRoutes(api, services),
       ...pullRoutes(api, { stream, replays: bulk, events: service }),
     ],
+    exported: catchExport(kernel),
     resources: removal.resources(),
+    targets,
     card: {
       area: "catch",
       schema: countsSchema(["pending", "failed", "failed_24h", "delivered"], {
         pending_since: waitingSince(
           "Time of receipt of the oldest event that a live bucket has not delivered.",
         ),
+        failing: Type.Optional(
+          Type.Array(
+            Type.Object({
+              bucket_id: Type.String({ examples: ["brave-otter-314159"] }),
+              name: orNull(Type.String({ examples: ["stripe-in"] })),
+              failed: Type.Integer({ description: "Number of failed events." }),
+            }),
+            { description: "Buckets with the most failed events. With `details`." },
+          ),
+        ),
       }),
       read: ({ project }, now) => buckets.figures(project.ref, now),
+      details: ({ project }) => ({ failing: buckets.failing(project.ref, FAILING_SHOWN_MAX) }),
     },
     resume: () => forwarder.resume(),
     endStreams: () => stream.stop(),

@@ -4,9 +4,10 @@ import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
-import { aboutBucket, type Buckets, bucketView, termsOf } from "./buckets/buckets.ts";
+import type { FileFacts } from "../../kernel/resources/managed.ts";
+import { aboutBucket, type Buckets, termsOf } from "./buckets/buckets.ts";
 import type { Removal } from "./buckets/removal.ts";
-import { RESPONSE_TYPES } from "./buckets/settings-schema.ts";
+import { DEFAULT_METHODS, RESPONSE_TYPES } from "./buckets/settings-schema.ts";
 import type { EventService } from "./events/events.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
 import type { Ingestion } from "./ingestion/ingestion.ts";
@@ -23,6 +24,7 @@ import {
   EventParams,
   EventQuery,
   EventReplayed,
+  EventReplayQueued,
   EventsDeleted,
   EventsDeleteQuery,
   Ingested,
@@ -48,16 +50,33 @@ export function catchRoutes(api: Api, services: CatchServices) {
   ];
 }
 
+/** How buckets stand in a configuration file. */
+const BUCKET_FILE: FileFacts = {
+  section: "buckets",
+  name: "name",
+  defaults: {
+    delivery: "push",
+    state: "paused",
+    verification_mode: "mark",
+    invalid_status: 200,
+    overload_status: 200,
+    deduplicate_hours: 0,
+    methods: DEFAULT_METHODS,
+    targets: [],
+  },
+};
+
 function bucketRoutes(api: Api, buckets: Buckets) {
   return new Elysia({ tags: ["Catch"] })
     .use(api)
     .post(
       "/v1/catch/buckets",
       ({ call, body }) =>
-        call.perform((tx) => reply(201, bucketView(buckets.create(tx, call.caller, body), call.baseUrl))),
+        call.perform((tx) => reply(201, buckets.view(buckets.create(tx, call.caller, body), call))),
       {
         op: {
           name: "catch.buckets.create",
+          file: BUCKET_FILE,
           audit: "yes",
           access: "catch:write",
           summary: "Create a bucket",
@@ -80,7 +99,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
       ({ call, query }) => ({
         buckets: buckets
           .listOfProject(call.caller.project.ref, query.name)
-          .map((bucket) => bucketView(bucket, call.baseUrl)),
+          .map((bucket) => buckets.view(bucket, call)),
       }),
       {
         op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
@@ -90,8 +109,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
     )
     .get(
       "/v1/catch/buckets/:bucket_id",
-      ({ call, params }) =>
-        bucketView(buckets.ofProject(call.caller.project.ref, params.bucket_id), call.baseUrl),
+      ({ call, params }) => buckets.view(buckets.ofProject(call.caller.project.ref, params.bucket_id), call),
       {
         op: {
           name: "catch.buckets.get",
@@ -112,7 +130,7 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
       "/v1/catch/buckets/:bucket_id",
       ({ call, params, body }) =>
         call.perform((tx) =>
-          bucketView(buckets.change(tx, call.caller.project.ref, params.bucket_id, body), call.baseUrl),
+          buckets.view(buckets.change(tx, call.caller.project.ref, params.bucket_id, body), call),
         ),
       {
         op: {
@@ -342,8 +360,10 @@ function eventChangeRoutes(api: Api, events: EventService) {
           access: "catch:write",
           cost: 1,
           summary: "Replay an event to the target",
-          description: "Costs 1 credit if the target responds with 2xx; otherwise free of charge.",
+          description:
+            "Costs 1 credit if the target responds with 2xx; otherwise free of charge. In a bucket with `targets` it queues new deliveries, for 1 credit each, and returns 202.",
           errors: [
+            "conflict",
             "catch.bucket_not_found",
             "catch.event_not_found",
             "bucket_paused",
@@ -352,7 +372,7 @@ function eventChangeRoutes(api: Api, events: EventService) {
           ],
         },
         params: EventParams,
-        response: EventReplayed,
+        response: { 200: EventReplayed, 202: EventReplayQueued },
       },
     )
     .delete(

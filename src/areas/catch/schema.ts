@@ -2,12 +2,14 @@ import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
+import { MANAGED, SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { SettingsInput, SettingsView } from "./buckets/settings-schema.ts";
 import {
   ATTEMPT_KINDS,
   ATTEMPTS_STORED_MAX,
   BUCKET_STATES,
   DELIVERIES,
+  DELIVERY_STATUSES,
   EVENT_STATUSES,
   INGEST_STATUSES,
   PROVIDERS,
@@ -47,17 +49,19 @@ const TargetUrl = orNull(
   Type.String({ maxLength: URL_LENGTH_MAX, examples: ["https://example.com/webhooks"] }),
   {
     errorMessage: "must be an https URL such as https://example.com/webhooks",
-    description: "HTTPS URL that events are forwarded to. Optional with `delivery: pull`.",
+    description:
+      "HTTPS URL that events are forwarded to. Null with `targets`; optional with `delivery: pull`.",
   },
 );
 
 const Delivery = oneOf(DELIVERIES, {
   errorMessage: `must be ${DELIVERIES.join(" or ")}`,
   description:
-    "`push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them.",
+    "`push` forwards events to `target_url` or `targets`. `pull` stores them until a client fetches and acknowledges them.",
 });
 
-const SigningSecret = orNull(Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }), {
+const GivenSecret = Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX, writeOnly: true });
+const SigningSecret = orNull(GivenSecret, {
   errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters, or null for none`,
   description: "Signing secret of the provider, stored encrypted and not returned; null removes it.",
 });
@@ -99,6 +103,7 @@ export const BucketCreateBody = Type.Object(
     signing_secret: Type.Optional(SigningSecret),
     name: Type.Optional(Name),
     ...SettingsInput,
+    ...MANAGED,
   },
   { $id: "BucketCreateBody" },
 );
@@ -135,6 +140,8 @@ export const Bucket = Type.Object(
     delivery: oneOf(DELIVERIES, {}),
     created_at: Time,
     updated_at: Time,
+    ...MANAGED,
+    ...SECRET_DIGEST,
     events: Type.Object(
       { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
       { description: "Number of stored events by status." },
@@ -201,10 +208,33 @@ export const EventItem = Type.Object(
 );
 export type EventItem = Static<typeof EventItem>;
 
+/** A delivery of an event to an endpoint. */
+export const EventDelivery = named("EventDelivery", {
+  relay_id: Type.String({ format: "uuid", description: "ID of the delivery." }),
+  endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+  status: oneOf(DELIVERY_STATUSES, {}),
+  attempts: Type.Integer({ description: "Number of finished attempts." }),
+  response_status: orNull(Type.Integer({ examples: [200] }), {
+    description: "HTTP status of the last response; null without a response.",
+  }),
+  error: orNull(Type.String(), { description: "Error of the last attempt.", examples: [null] }),
+  finished_at: orNull(Time, {
+    description: "Time when the delivery was finished; null before.",
+    examples: [null],
+  }),
+});
+export type EventDelivery = Static<typeof EventDelivery>;
+
 /** An attempt to deliver an event. */
 export const EventAttempt = named("EventAttempt", {
   at: Time,
   kind: oneOf(ATTEMPT_KINDS, {}),
+  endpoint_id: Type.Optional(
+    Type.String({
+      description: "Endpoint that the attempt was made to, if the bucket has targets.",
+      examples: [],
+    }),
+  ),
   duration_ms: Type.Integer({ examples: [84] }),
   response_status: orNull(Type.Integer({ examples: [503] })),
   error: orNull(Type.String({ examples: ["the target responded with 503"] })),
@@ -242,6 +272,11 @@ export const CaughtEvent = Type.Object(
     payload_base64: Type.String({
       description: "Exact bytes of the body as base64.",
       examples: ["eyJvcmRlciI6MTA0Mn0="],
+    }),
+    deliveries: Type.Array(EventDelivery, {
+      description:
+        "Deliveries to endpoints, oldest first; empty when the event is forwarded to `target_url`.",
+      examples: [[]],
     }),
     attempt_log: Type.Array(EventAttempt, {
       description: `Last ${ATTEMPTS_STORED_MAX} attempts to deliver the event, including replays, oldest first.`,
@@ -338,6 +373,22 @@ export const EventsDeleteQuery = Type.Object(
 /** Response to a deletion of events. */
 export const EventsDeleted = Type.Object({ deleted_count: Type.Integer() }, { $id: "EventsDeleted" });
 export type EventsDeleted = Static<typeof EventsDeleted>;
+
+/** Response to a replay to endpoints. */
+export const EventReplayQueued = Type.Object(
+  {
+    status: Type.Literal("queued"),
+    deliveries: Type.Array(
+      Type.Object({
+        relay_id: Type.String({ format: "uuid" }),
+        endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+      }),
+      { description: "New deliveries." },
+    ),
+  },
+  { $id: "EventReplayQueued" },
+);
+export type EventReplayQueued = Static<typeof EventReplayQueued>;
 
 /** Response to a replay that the target responded to. */
 export const EventReplayed = Type.Object(

@@ -1,3 +1,4 @@
+import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
@@ -20,7 +21,7 @@ export interface BucketRow {
   readonly account_ref: number;
   readonly project_ref: number;
   name: string | null;
-  /** Empty for none, which only a `pull` bucket may have. */
+  /** Empty for none: the bucket has targets, or clients fetch its events. */
   target_url: string;
   /** See {@link encodeProvider}. */
   provider: number;
@@ -36,6 +37,7 @@ export interface BucketRow {
   readonly created_at: number;
   updated_at: number;
   deleted_at: number | null;
+  readonly managed_by: ManagedBy;
 }
 
 type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | "settings" | "updated_at"> & {
@@ -59,10 +61,15 @@ export type BucketStore = ReturnType<typeof bucketStore>;
 
 /** All SQL of buckets. References also identify buckets that are being removed. */
 export function bucketStore(db: Database) {
+  const remove = db.change<[ref: number]>("DELETE FROM catch_buckets WHERE ref = ?");
+  const removeTargets = db.change<[ref: number]>("DELETE FROM catch_targets WHERE bucket_ref = ?");
+  const addTarget = db.change<[endpointId: string, ref: number]>(
+    "INSERT INTO catch_targets (endpoint_id, bucket_ref) VALUES (?, ?)",
+  );
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
     find: db.one<BucketRow, [id: string]>(
-      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
+      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at, managed_by FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
     /** A project's bucket with a name. */
@@ -91,9 +98,9 @@ export function bucketStore(db: Database) {
     ),
     insert: db.change<[NewBucket]>(
       `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings,
-         retention_hours, live, pull, pending, delivered, failed, created_at, updated_at)
+         retention_hours, live, pull, pending, delivered, failed, created_at, updated_at, managed_by)
        VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, $settings, $retention_hours,
-         0, $pull, 0, 0, 0, $created_at, $created_at)`,
+         0, $pull, 0, 0, 0, $created_at, $created_at, $managed_by)`,
     ),
     setTerms: db.change<[Terms]>(
       `UPDATE catch_buckets SET name = $name, target_url = $target_url, signing_secret = $signing_secret,
@@ -102,10 +109,26 @@ export function bucketStore(db: Database) {
     setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
     ),
+    /** Buckets that deliver to an endpoint, oldest first: enough for a message. */
+    bucketsWithTarget: db.all<Pick<BucketRow, "id">, [endpointId: string]>(
+      `SELECT id FROM catch_targets JOIN catch_buckets ON ref = bucket_ref WHERE endpoint_id = ? AND deleted_at IS NULL
+       ORDER BY bucket_ref LIMIT 10`,
+    ),
+    /** Replaces the endpoints that a bucket delivers to. */
+    setTargets(tx: Tx, ref: number, endpointIds: readonly string[]): void {
+      removeTargets(tx, ref);
+      for (const id of endpointIds) addTarget(tx, id, ref);
+    },
     setDeleted: db.change<[at: number, ref: number]>("UPDATE catch_buckets SET deleted_at = ? WHERE ref = ?"),
-    delete: db.change<[ref: number]>("DELETE FROM catch_buckets WHERE ref = ?"),
+    delete(tx: Tx, ref: number): void {
+      removeTargets(tx, ref);
+      remove(tx, ref);
+    },
   };
 }
+
+/** `retry_at` of a pending event that endpoints receive, while no time of a retry is known. */
+export const QUEUED = 0;
 
 /** A row of `catch_events`, where status, provider and verification are numbers. */
 export interface EventRow
@@ -117,6 +140,7 @@ export interface EventRow
   readonly sequence: number;
   readonly received_at: number;
   readonly delivered_at: number | null;
+  /** Set while the event has a job for its retry, or deliveries to endpoints: other pending events are sent in order. */
   readonly retry_at: number | null;
 }
 

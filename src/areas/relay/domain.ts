@@ -11,6 +11,10 @@ import type { RelayBody, RelayFailure, RelayKind } from "./deliveries/schema.ts"
 
 const codes = registerErrors({
   endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` identifies it."],
+  endpoint_in_use: [
+    409,
+    "Buckets deliver their events to this endpoint; `bucket_id` identifies one of them.",
+  ],
   endpoint_limit_exceeded: [403, "The project has reached its tier's limit of endpoints."],
 });
 
@@ -19,7 +23,7 @@ declare module "../../kernel/errors.ts" {
 }
 
 /**
- * The job of one attempt. Its payload is the delivery's reference; to an endpoint, an `EndpointJob` if needed. It is never
+ * The job of one attempt. Its payload is the delivery's reference; to an endpoint, a `DeliveryJob` if needed. It is never
  * cancelled: when it is due and its delivery is cancelled or deleted, it does nothing.
  */
 export const DELIVER = "relay.deliver";

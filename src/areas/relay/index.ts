@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { orNull } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Api } from "../../kernel/http/api.ts";
@@ -11,7 +12,7 @@ import { COUNTED_MAX, countsSchema, waitingSince } from "../../kernel/projects/o
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { declareDeliveryCounts } from "./deliveries/counts.ts";
 import { SCANNED_ROWS_MAX } from "./deliveries/listing.ts";
 import { relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
@@ -21,8 +22,11 @@ import { type RelayStore, relayStore } from "./deliveries/store.ts";
 import { DEDUPLICATION_MS, RELAY_RETENTION_MS } from "./domain.ts";
 import { createEndpoints, type EndpointPorts } from "./endpoints/index.ts";
 import { ProjectSecrets } from "./endpoints/secrets.ts";
+import { relayExport } from "./export.ts";
 import type { MessageOwner } from "./messages/messages.ts";
-import { Resends } from "./resends/resends.ts";
+import { createPortal } from "./portal/index.ts";
+import type { PortalPorts } from "./portal/links.ts";
+import { BulkResends } from "./resends/bulk-resends.ts";
 import { type ResendStore, resendStore } from "./resends/store.ts";
 import { scheduleRoutes } from "./schedules/routes.ts";
 import { ScheduleRuns } from "./schedules/runs.ts";
@@ -44,6 +48,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 interface RelayPorts extends EndpointPorts {
   readonly accounts: SigningKeys & EndpointPorts["accounts"];
   readonly tiers: Tiers;
+  readonly portal: PortalPorts;
 }
 
 interface ResourceParts {
@@ -55,7 +60,7 @@ interface ResourceParts {
   readonly others: readonly ProjectResources["removeRows"][];
 }
 
-/** Builds the area: deliveries, endpoints, messages, schedules, and the notifications of monitors. */
+/** Builds the area: deliveries, endpoints, messages, schedules, and notifications of other areas. */
 export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
   const store = relayStore(kernel.db);
   const resends = resendStore(kernel.db);
@@ -72,7 +77,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     newIds: (count) => service.newIds(count),
     idOf: (uuid, ref) => service.idOf(uuid, ref),
   });
-  const { messages, deliveries, refs } = endpoints;
+  const { messages, dispatch, refs, events } = endpoints;
   const sender = new WebhookSender({
     ...kernel,
     ...ports,
@@ -81,20 +86,23 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     outbound,
     counts,
     secrets,
-    endpoints: deliveries,
+    dispatch,
   });
   const service = new RelayService({
     ...kernel,
+    ...ports,
     store,
     resends,
     sender,
     policy,
     counts,
     messages,
-    deliveries,
+    dispatch,
     refs,
+    messageRows: endpoints.messageRows,
   });
-  const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped, refs });
+  const portal = createPortal(kernel, ports.portal, { ...endpoints, relays: service });
+  const bulk = new BulkResends({ ...kernel, ...ports, resends, service, stopped, refs });
   const scheduleRows = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: scheduleRows, service, messages, stopped });
   const schedules = new Schedules({ ...kernel, ...ports, schedules: scheduleRows, runs, policy });
@@ -116,6 +124,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     stopped,
     others: [
       endpoints.removeRows,
+      portal.removeRows,
       (tx, projectRef, rowsMax) => schedules.removeRows(tx, projectRef, rowsMax),
     ],
   });
@@ -126,6 +135,10 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
         description:
           "Scheduled and fanned-out webhooks: signed, delivered at least once, with a log of every attempt.",
       },
+      {
+        name: "Portal",
+        description: "Links by which your customers manage their own webhook endpoints.",
+      },
     ],
     alsoCalled: { relay: ["webhooks", "deliveries", "schedule", "cron"] },
     routes: (api: Api) => [
@@ -134,23 +147,56 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       ...scheduleRoutes(api, schedules),
       secretRoutes(api, new ProjectSecrets(secrets)),
       ...endpoints.routes(api),
+      ...portal.routes(api),
     ],
+    /** Finds the callers of portal links. */
+    portalAuthenticator: portal.authenticator,
     /** The projects' secrets, for deliveries of other areas. */
     secrets,
-    /** Queues a monitor's notification in the unit of work that causes it. */
+    /** Queues a notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     /** Sends a notice to the endpoints of a project that subscribe to its type. */
     notice: (tx: Tx, owner: MessageOwner, type: "ninefold.catch.failed", data: object) =>
       messages.notice(tx, owner, type, data),
+    /** Deliveries of inbound events to endpoints. */
+    events,
     /** Cancels a pending notification. */
     withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
     onAttempt: (listener: AttemptListener) => sender.onAttempt(listener),
     /** Sends a notification immediately, without storing it. */
     trial: (notification: Notification) => service.sendOnce(notification),
     resources,
+    exported: relayExport({
+      ...kernel,
+      projectSecret: (...stored) => secrets.openStored(...stored),
+      endpointSecret: endpoints.openSecret,
+    }),
     card: cardOf(store),
   };
 }
+
+/** Targets with failed deliveries in the overview. */
+const FAILING_SHOWN_MAX = 5;
+/** Newest failed deliveries that are counted by target: some milliseconds. */
+const FAILED_SCANNED_MAX = 1_000;
+
+const FailingTarget = Type.Object({
+  endpoint_id: orNull(Type.String(), {
+    description: "Null for deliveries to a URL without an endpoint.",
+    examples: ["ep_01a2090d451f7564be27e33f1f8170f9"],
+  }),
+  name: orNull(Type.String(), { description: "Name of the endpoint.", examples: ["billing"] }),
+  target_url: Type.String({ examples: ["https://example.com/hook"] }),
+  failed: Type.Integer({ description: "Failed deliveries in the last 24 hours, of the newest 1,000." }),
+  since: Type.String({ format: "date-time", description: "Time of the first of them." }),
+  response_status: orNull(Type.Integer(), {
+    description: "HTTP status of the last one; null without a response.",
+  }),
+  error: orNull(Type.String(), {
+    description: "Error of the last one.",
+    examples: ["the target responded with 503"],
+  }),
+});
 
 /** The card of deliveries in the overview. */
 function cardOf(store: RelayStore) {
@@ -158,11 +204,21 @@ function cardOf(store: RelayStore) {
     area: "relay",
     schema: countsSchema(["scheduled", "failed"], {
       retrying_since: waitingSince("Due time of the oldest delivery that is being retried."),
+      failing: Type.Optional(
+        Type.Array(FailingTarget, {
+          description: "Targets with the most failed deliveries in the last 24 hours. With `details`.",
+        }),
+      ),
     }),
     read: ({ project: { ref } }: Caller, now: number) => ({
       scheduled: store.scheduledTo(ref, COUNTED_MAX),
       failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
       retrying_since: isoTimeOrNull(store.retryingSince(ref, SCANNED_ROWS_MAX) || null),
+    }),
+    details: ({ project: { ref } }: Caller, now: number) => ({
+      failing: store
+        .failingTargets(ref, FAILED_SCANNED_MAX, now - DAY_MS, FAILING_SHOWN_MAX)
+        .map(({ since, ...target }) => ({ ...target, since: isoTime(since) })),
     }),
   } as const;
 }

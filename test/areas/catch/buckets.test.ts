@@ -24,7 +24,7 @@ const MEMBERS = [
   ..."methods name overload_status previous_expires_at provider response retention_hours retry_schedule signature".split(
     " ",
   ),
-  ..."state target_url updated_at verification_mode".split(" "),
+  ..."state target_url targets updated_at verification_mode".split(" "),
 ];
 
 /** The only field in an error, with its message. */

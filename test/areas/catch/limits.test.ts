@@ -74,6 +74,7 @@ describe("an attempt to deliver", () => {
       failed: 0,
       created_at: 0,
       updated_at: 0,
+      managed_by: null,
       deleted: false,
       traffic: NO_TRAFFIC,
       idle: true,
@@ -186,6 +187,7 @@ describe("buckets in memory", () => {
         changes: new Changes(),
         publicUrl: null,
         accounts: {} as never,
+        endpoints: {} as never,
       };
       const buckets = new Buckets(deps, 3);
       const made: string[] = [];

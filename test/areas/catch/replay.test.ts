@@ -51,6 +51,27 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/replay", () => {
       spent: 1,
       after: () => expect(receiver.texts).toEqual(['{"a":1}']),
     }),
+    scenario(made, {
+      name: "a bucket with targets: queued for each endpoint; 1 credit each",
+      before: async ({ account }) => {
+        const ids: string[] = [];
+        for (const path of ["a", "b"]) {
+          const { body } = await account.post("/v1/relay/endpoints", { url: `${receiver.url}&${path}` });
+          ids.push(String(body["endpoint_id"]));
+        }
+        const targets = ids.map((endpoint_id) => ({ endpoint_id }));
+        await liveEvent({ account }, { target_url: null, targets });
+      },
+      request,
+      status: 202,
+      holds: () => ({ status: "queued", deliveries: [{}, {}] }),
+      spent: 2,
+      after: async () => {
+        await server.clock.advance(0);
+        // The event was already sent to both.
+        expect(receiver.texts).toEqual(Array(4).fill('{"a":1}'));
+      },
+    }),
     ...[300, 302, 400, 404, 500, 503].map((status) =>
       scenario(made, {
         name: `failed: the target responded with ${status}; free of charge`,

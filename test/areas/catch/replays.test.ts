@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { REPLAY_RETENTION_MS } from "../../../src/areas/catch/index.ts";
-import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull/schema.ts";
-import { PER_SECOND_MAX, RUNS_MAX, RUNS_STORED_MAX } from "../../../src/kernel/background/bulk.ts";
+import {
+  BULK_IDS_MAX,
+  PER_SECOND_MAX,
+  RUNS_MAX,
+  RUNS_STORED_MAX,
+} from "../../../src/kernel/background/bulk.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
@@ -78,7 +82,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     refused("ids and a filter", { event_ids: ["evt_00000000001"], status: "failed" }),
     refused("an id that is none", { event_ids: ["evt_1"] }),
     refused("no ids", { event_ids: [] }),
-    refused("too many ids", { event_ids: Array(REPLAY_IDS_MAX + 1).fill("evt_00000000001") }),
+    refused("too many ids", { event_ids: Array(BULK_IDS_MAX + 1).fill("evt_00000000001") }),
     refused("none in a second", { per_second: 0 }),
     refused("too many in a second", { per_second: PER_SECOND_MAX + 1 }),
     scenario(made, {
@@ -147,6 +151,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       matched: 25,
       delivered: 25,
       failed: 0,
+      queued: 0,
       skipped: 0,
       error: null,
       created_at: new Date(begun).toISOString(),
@@ -344,7 +349,7 @@ test(`a bucket stores its ${RUNS_STORED_MAX} newest bulk replays`, async () => {
   const { db, writer } = server.server.kernel;
   const copy = db.change<[id: string, of: string]>(
     `INSERT INTO catch_replays SELECT bucket_ref, ?1, status, filters, per_second, after_ref, through_ref, matched, more, resent, delivered, failed,
-     invalid, error, created_at, finished_at FROM catch_replays WHERE replay_id = ?2`,
+     invalid, error, created_at, finished_at, queued FROM catch_replays WHERE replay_id = ?2`,
   );
   const stored = db.number<[id: string]>(
     "SELECT count(*) AS n FROM catch_replays WHERE bucket_ref = (SELECT bucket_ref FROM catch_replays WHERE replay_id = ?)",

@@ -7,7 +7,7 @@ import {
 } from "../../../src/areas/relay/deliveries/schema.ts";
 import { DELAY_MS_MAX } from "../../../src/areas/relay/domain.ts";
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
-import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule.ts";
+import { RETRIES_MAX } from "../../../src/kernel/outbound/retry-schedule-schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
@@ -316,6 +316,8 @@ describe("one delivery", () => {
       schedule_id: null,
       endpoint_id: null,
       message_id: null,
+      bucket_id: null,
+      event_id: null,
       target_url: BODY.target_url,
       method: "PUT",
       status: "scheduled",

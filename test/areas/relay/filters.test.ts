@@ -101,17 +101,9 @@ test("a page scans a limited number of deliveries; without a match the next page
   const oldest = await stage.sent();
   await stage.server.clock.advance(1_000);
   const until = stage.server.clock.now();
-  await stage.sent();
-  const { kernel } = stage.server.server;
-  const columns =
-    "relay_id, account_ref, project_ref, kind, target_url, method, attempts, scheduled_for, created_at, finished_at";
-  const ref = kernel.db.number("SELECT max(ref) AS n FROM relays")();
-  const copies = kernel.db.change<[status: number, copies: number, ref: number]>(
-    `INSERT INTO relays (status, ${columns}) SELECT ?, ${columns} FROM relays, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n) WHERE ref = ?`,
-  );
-  await kernel.writer.submit((tx) => void copies(tx, 3, SCANNED_ROWS_MAX, ref));
-  await kernel.writer.submit((tx) => void copies(tx, 5, 10, ref));
-  await stage.restart();
+  const newest = await stage.sent();
+  await stage.copy(newest, SCANNED_ROWS_MAX, 3);
+  await stage.copy(newest, 10, 5);
   for (const status of ["", "&status=delivered"]) {
     const first = await stage.account.get(`/v1/relay?until=${until}${status}`);
     expect([first.body["deliveries"], typeof first.body["cursor"]]).toEqual([[], "string"]);

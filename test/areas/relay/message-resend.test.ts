@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { RESEND_UNIT } from "../../../src/areas/relay/messages/resends.ts";
+import { RESEND_UNIT } from "../../../src/areas/relay/messages/message-resends.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";

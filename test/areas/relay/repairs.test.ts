@@ -13,6 +13,19 @@ beforeAll(async () => {
 });
 afterAll(() => stage.stop());
 
+test("a setting that did not exist when an endpoint was stored has its default", async () => {
+  const id = await messaging.endpoint("/early", { keep_responses: false });
+  await stage.server.halt();
+  const db = new Database(join(stage.server.folder, "ninefold.db"));
+  db.run("UPDATE relay_endpoints SET terms = json_remove(terms, '$.keep_responses') WHERE endpoint_id = ?", [
+    id,
+  ]);
+  db.close();
+  await stage.restart();
+  expect((await messaging.read(id))["keep_responses"]).toBe(true);
+  await stage.account.delete(`/v1/relay/endpoints/${id}`);
+});
+
 /** Changes the stopped server's folder as an earlier version left it, and runs the step of the schema that repairs it. */
 async function repaired(damage: (db: Database) => void): Promise<void> {
   await stage.server.halt();

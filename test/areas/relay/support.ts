@@ -1,4 +1,6 @@
 import { expect } from "bun:test";
+import { uuidToBytes } from "../../../src/kernel/data/uuid.ts";
+import type { Kernel } from "../../../src/kernel/kernel.ts";
 import type { Answer } from "../../support/client.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -97,6 +99,13 @@ export class RelayStage {
     return answers;
   }
 
+  /** Copies the row of a delivery, and restarts the server. */
+  async copy(relayId: string, count: number, status = 4): Promise<void> {
+    await copyDelivery(this.server.server.kernel, relayId, count, status);
+    // New deliveries are numbered after them.
+    await this.restart();
+  }
+
   async read(relayId: string): Promise<Delivery> {
     const { body } = await this.account.get(`/v1/relay/${relayId}`);
     return body as unknown as Delivery;
@@ -108,4 +117,19 @@ export class RelayStage {
     if (!Array.isArray(body["deliveries"])) throw new Error(text);
     return (body["deliveries"] as { relay_id: string }[]).map(({ relay_id }) => relay_id);
   }
+}
+
+/** Copies the row of a delivery: the newest numbers are the copies', which restarted servers continue. */
+export async function copyDelivery(
+  { db, writer }: Pick<Kernel, "db" | "writer">,
+  relayId: string,
+  count: number,
+  status: number,
+): Promise<void> {
+  const columns =
+    "relay_id, account_ref, project_ref, kind, target_url, method, attempts, scheduled_for, created_at, finished_at";
+  const copies = db.change<[status: number, copies: number, relayId: Uint8Array]>(
+    `INSERT INTO relays (status, ${columns}) SELECT ?, ${columns} FROM relays, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n) WHERE ref = (SELECT min(ref) FROM relays WHERE relay_id = ?)`,
+  );
+  await writer.submit((tx) => void copies(tx, status, count, uuidToBytes(relayId)));
 }

@@ -2,12 +2,15 @@ import { type Actor, ActorRegistry } from "../../../kernel/actors/registry.ts";
 import { changed, type Fields } from "../../../kernel/audit/change.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../../kernel/http/access/caller.ts";
+import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { ProjectActivity } from "../../../kernel/projects/activity.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
+import { managedView } from "../../../kernel/resources/managed.ts";
+import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime } from "../../../kernel/time/date-time.ts";
 import {
@@ -19,7 +22,7 @@ import {
   type Traffic,
 } from "../domain.ts";
 import { type EventSequence, firstSequenceAt, newBucketId, receiptOf } from "../ids.ts";
-import type { Bucket, BucketCreateBody, BucketUpdateBody } from "../schema.ts";
+import type { Bucket, BucketCreateBody, BucketUpdateBody, EventDelivery } from "../schema.ts";
 import {
   type BucketRow,
   type BucketStore,
@@ -43,7 +46,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
 
 const TARGET_NEEDED =
-  'is required: it must be an https URL such as https://example.com/webhooks, unless delivery is "pull"';
+  'is required: it must be an https URL such as https://example.com/webhooks, unless the bucket has targets or delivery is "pull"';
 
 /** Stored value for no target. */
 const NO_TARGET = "";
@@ -65,19 +68,60 @@ export interface FailureNotice {
   };
 }
 
+/** The project's endpoints, which may be targets of buckets, and the deliveries of events to them. */
+interface EndpointPort {
+  hasEndpoint(projectRef: number, endpointId: string): boolean;
+  /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
+  accepting(
+    projectRef: number,
+    endpointId: string,
+    event: { readonly type: string | null; readonly value: () => unknown },
+  ): number | null;
+  /** Stores a delivery of an event to each endpoint. */
+  send(
+    tx: Tx,
+    owner: { readonly accountRef: number; readonly projectRef: number },
+    event: { readonly bucket_id: string; readonly event_id: string; readonly type: string | null },
+    endpointRefs: readonly number[],
+  ): { relay_id: string; endpoint_id: string }[];
+  /** The deliveries of an event, oldest first. */
+  ofEvent(eventId: string): EndpointDelivery[];
+  /** The last attempts to deliver an event, newest first. */
+  attempts(eventId: string, limit: number): EndpointAttempt[];
+}
+
+/** A delivery of an event to an endpoint. */
+export interface EndpointDelivery extends Omit<EventDelivery, "finished_at"> {
+  /** Epoch milliseconds; null before the end. */
+  readonly finished_at: number | null;
+}
+
+/** An attempt to deliver an event to an endpoint. */
+export interface EndpointAttempt {
+  readonly endpoint_id: string;
+  /** Epoch milliseconds. */
+  readonly started_at: number;
+  readonly duration_ms: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly response_body: Uint8Array | null;
+}
+
 /** Parts of the server that the area depends on. */
 export interface CatchPorts {
   readonly accounts: {
     /** The account in memory: changes of tier, balance or suspension are visible immediately. */
     account(accountRef: number): CallerAccount;
     /** The account's newest platform key, which signs forwarded events. */
-    signingKey(accountRef: number): string;
+    signingKey(accountRef: number): string | null;
   };
   readonly charger: Charger;
   readonly activity: ProjectActivity;
   readonly outbound: OutboundClient;
   /** The projects' secrets, which also sign forwarded events. */
   readonly secrets: Pick<WebhookSecrets, "headers">;
+  /** Endpoints that buckets deliver to. */
+  readonly endpoints: EndpointPort;
   readonly notices: {
     /** Notifies the subscribers of a project that the retries of an event ended. */
     failed(tx: Tx, notice: FailureNotice): void;
@@ -119,6 +163,7 @@ export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
   private nextRef: number;
+  private readonly digests: SecretDigests;
   /** Called when a bucket starts forwarding. */
   onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
@@ -135,11 +180,13 @@ export class Buckets {
       | "changes"
       | "accounts"
       | "publicUrl"
+      | "endpoints"
     >,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = deps.store.highestRef() + 1;
+    this.digests = new SecretDigests(deps.vault);
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
   }
 
@@ -190,20 +237,31 @@ export class Buckets {
     return { ...sum, pending_since };
   }
 
+  /** The buckets of a project with the most failed events. */
+  failing(projectRef: number, bucketsMax: number) {
+    return this.listOfProject(projectRef)
+      .filter(({ failed }) => failed > 0)
+      .sort((a, b) => b.failed - a.failed)
+      .slice(0, bucketsMax)
+      .map(({ id, name, failed }) => ({ bucket_id: id, name, failed }));
+  }
+
   /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_name_taken`, `bucket_limit_exceeded` */
   create(tx: Tx, { account, project }: Caller, body: BucketCreateBody): BucketActor {
     const { store, tiers } = this.deps;
     const { target_url = null } = body;
     const pull = body.delivery === "pull";
-    this.assertTarget(target_url, pull);
+    this.assertTarget(target_url, pull, body.targets ?? []);
     const provider = knownProvider(body.provider);
-    const settings = changedSettings(provider, {}, settingsIn(body), this.settingsTerms(tx, account.tier));
+    const terms = this.settingsTerms(tx, account.tier, project.ref);
+    const settings = changedSettings(provider, {}, settingsIn(body), terms);
     const { name = null } = body;
     this.assertNameFree(project.ref, name, null);
     assertBelowBucketLimit(store.countOfAccount(account.ref), tiers[account.tier].buckets);
     const id = this.freeId();
+    const ref = this.nextRef++;
     store.insert(tx, {
-      ref: this.nextRef++,
+      ref,
       id,
       account_ref: account.ref,
       project_ref: project.ref,
@@ -214,7 +272,9 @@ export class Buckets {
       signing_secret: this.seal(id, body.signing_secret ?? null),
       ...this.sealSettings(id, settings),
       created_at: tx.now,
+      managed_by: body.managed_by ?? null,
     });
+    this.storeTargets(tx, ref, settings);
     tx.onRollback(() => this.actors.drop(id));
     const bucket = this.ofProject(project.ref, id);
     tx.audit({ ...aboutBucket(bucket, "created"), before: null, after: termsOf(bucket) });
@@ -238,9 +298,12 @@ export class Buckets {
       return bucket;
     }
     const pulls = delivery === undefined ? pull : delivery === "pull";
-    if (changes.target_url !== undefined || delivery !== undefined) this.assertTarget(url, pulls);
+    const { targets = settings.stored.targets } = changes;
+    if ([changes.target_url, delivery, changes.targets].some((value) => value !== undefined))
+      this.assertTarget(url, pulls, targets ?? []);
     this.assertNameFree(projectRef, called, bucket);
     const sent = isSending(bucket);
+    const hadTargets = hasTargets(bucket);
     const { provider, account_ref } = bucket;
     const set =
       Object.keys(given).length === 0
@@ -249,7 +312,7 @@ export class Buckets {
             provider,
             settings.stored,
             given,
-            this.settingsTerms(tx, this.deps.accounts.account(account_ref).tier),
+            this.settingsTerms(tx, this.deps.accounts.account(account_ref).tier, projectRef),
           );
     tx.onRollback(() =>
       Object.assign(bucket, { name, target_url, signing_secret, settings, live, pull, updated_at }),
@@ -265,8 +328,20 @@ export class Buckets {
     this.keep(bucket);
     const sealed = { signing_secret: this.seal(bucket.id, secret), ...this.sealSettings(bucket.id, set) };
     this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, ...sealed });
-    if (isSending(bucket) && !sent) this.onLive(tx, bucket);
+    if (changes.targets !== undefined) this.storeTargets(tx, bucket.ref, set);
+    if (isSending(bucket) && (!sent || hadTargets !== hasTargets(bucket))) this.onLive(tx, bucket);
     return bucket;
+  }
+
+  /** A bucket as a caller sees it. */
+  view(bucket: BucketActor, { caller, baseUrl }: Pick<Call, "caller" | "baseUrl">): Bucket {
+    const { stored } = bucket.settings;
+    const secrets = {
+      signing_secret: bucket.signing_secret,
+      previous_signing_secret: stored.previous_signing_secret,
+      "challenge.token": stored.challenge?.token,
+    };
+    return { ...bucketView(bucket, baseUrl), ...this.digests.of(caller, "catch", bucket.id, secrets) };
   }
 
   /** Marks a bucket as deleted: it is hidden, and its rows are removed later. */
@@ -333,11 +408,25 @@ export class Buckets {
     throw new ApiError("bucket_name_taken", message, { extras: { bucket_id: holder.id } });
   }
 
-  private assertTarget(url: string | null, pulls: boolean): void {
+  private storeTargets(tx: Tx, ref: number, { stored, targets }: Settings): void {
+    if (stored.targets === undefined) return;
+    this.deps.store.setTargets(
+      tx,
+      ref,
+      targets.map(({ endpoint_id }) => endpoint_id),
+    );
+  }
+
+  private assertTarget(url: string | null, pulls: boolean, targets: readonly unknown[]): void {
     if (url === null) {
-      if (!pulls) throw invalidField("target_url", TARGET_NEEDED);
+      if (!pulls && targets.length === 0) throw invalidField("target_url", TARGET_NEEDED);
       return;
     }
+    if (targets.length > 0)
+      throw invalidField(
+        "targets",
+        "cannot be combined with target_url: set target_url to null, or targets to []",
+      );
     this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
   }
 
@@ -354,9 +443,14 @@ export class Buckets {
     return { settings: this.deps.vault.seal(JSON.stringify(stored), settingsContext(id)), retention_hours };
   }
 
-  private settingsTerms({ now }: Tx, tier: CallerAccount["tier"]): SettingsTerms {
-    const { tiers, publicUrl } = this.deps;
-    return { now, publicUrl, retentionHoursMax: tiers[tier].eventRetentionHours };
+  private settingsTerms({ now }: Tx, tier: CallerAccount["tier"], projectRef: number): SettingsTerms {
+    const { tiers, publicUrl, endpoints } = this.deps;
+    return {
+      now,
+      publicUrl,
+      retentionHoursMax: tiers[tier].eventRetentionHours,
+      hasEndpoint: (endpointId) => endpoints.hasEndpoint(projectRef, endpointId),
+    };
   }
 
   /** A random id that is not used. A deleted bucket occupies its id until its rows are removed. */
@@ -371,6 +465,11 @@ export class Buckets {
 /** Whether a bucket forwards its events. */
 export function isSending({ live, pull }: BucketActor): boolean {
   return live && !pull;
+}
+
+/** Whether a bucket's events go to endpoints, in place of its `target_url`. */
+export function hasTargets({ settings: { targets } }: BucketActor): boolean {
+  return targets.length > 0;
 }
 
 function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
@@ -394,8 +493,8 @@ function deliveryOf(pull: boolean): Bucket["delivery"] {
   return pull ? "pull" : "push";
 }
 
-/** A bucket as the API shows it, with URLs that start with `baseUrl`. */
-export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
+/** A bucket without what depends on the caller, with URLs that start with `baseUrl`. */
+function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
   const { id, name, target_url, provider, signing_secret, settings, live, pull } = bucket;
   const { pending, delivered, failed } = bucket;
   return {
@@ -411,6 +510,7 @@ export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
     created_at: isoTime(bucket.created_at),
     updated_at: isoTime(bucket.updated_at),
     events: { pending, delivered, failed },
+    ...managedView(bucket.managed_by),
     ...(live || pull
       ? {}
       : {
@@ -419,7 +519,8 @@ export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
   };
 }
 
-function settingsContext(bucketId: string): string {
+/** The context in which the settings of a bucket are sealed. */
+export function settingsContext(bucketId: string): string {
   return `catch-settings:${bucketId}`;
 }
 

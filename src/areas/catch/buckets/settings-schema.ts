@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { RETRIES_MAX, retrySchedule } from "../../../kernel/outbound/retry-schedule.ts";
-import { SIGNING_SECRET_LENGTH_MAX } from "../domain.ts";
+import { named, oneOf, orNull, refersTo, text } from "../../../kernel/data/schema.ts";
+import { RETRIES_MAX, retrySchedule } from "../../../kernel/outbound/retry-schedule-schema.ts";
+import { SIGNING_SECRET_LENGTH_MAX, TARGETS_MAX } from "../domain.ts";
 import { ALGORITHMS, ENCODINGS, SECRET_ENCODINGS, TIMESTAMP_FORMATS } from "../ingestion/signatures.ts";
 
 /** Longest template of the signed content: the longest known one has 30 characters. */
@@ -117,6 +117,7 @@ export type BucketResponse = Static<typeof BucketResponse>;
 export const Challenge = named("BucketChallenge", {
   token: Type.Optional(
     Type.String({
+      writeOnly: true,
       minLength: 1,
       maxLength: SIGNING_SECRET_LENGTH_MAX,
       examples: ["a-token-of-yours"],
@@ -146,6 +147,31 @@ export const Challenge = named("BucketChallenge", {
   ),
 });
 export type Challenge = Static<typeof Challenge>;
+
+/** An endpoint that receives a bucket's events. */
+export const BucketTarget = named("BucketTarget", {
+  endpoint_id: Type.String({
+    ...refersTo("endpoints"),
+    maxLength: NAME_LENGTH_MAX,
+    errorMessage: "must be the ID of an endpoint of this project",
+    examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"],
+  }),
+  filter: Type.Optional(
+    orNull(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          errorMessage: "must be an object",
+          description:
+            "Condition on the body, in addition to the endpoint's own: members with values, or operators such as `$gte` and `$or`.",
+        },
+      ),
+      { examples: [null] },
+    ),
+  ),
+});
+export type BucketTarget = Static<typeof BucketTarget>;
 
 const Hours = (maximum: number | undefined, minimum: number, description: string) =>
   Type.Integer({
@@ -191,6 +217,7 @@ export const SettingsInput = {
   ),
   previous_signing_secret: nullable(
     Type.String({
+      writeOnly: true,
       minLength: 1,
       maxLength: SIGNING_SECRET_LENGTH_MAX,
       description: "Previous secret, which is also valid until `previous_expires_at`.",
@@ -232,6 +259,13 @@ export const SettingsInput = {
   challenge: Type.Optional(
     orNull(Challenge, { description: "Challenge that the sender requires before it sends events." }),
   ),
+  targets: Type.Optional(
+    Type.Array(BucketTarget, {
+      maxItems: TARGETS_MAX,
+      errorMessage: `must be a list of at most ${TARGETS_MAX} endpoints`,
+      description: `Endpoints that receive the events, in place of \`target_url\`: at most ${TARGETS_MAX}, each with a delivery of its own. \`[]\` for none.`,
+    }),
+  ),
   retry_schedule: nullable(
     retrySchedule(
       "With a schedule, 410 and addresses that are not allowed end the retries, delays vary by a tenth, and `Retry-After` can extend them. Default: exactly `1s`, `5s`, `25s`, whatever the failure.",
@@ -268,6 +302,10 @@ export const SettingsView = {
     }),
     { examples: [null] },
   ),
+  targets: Type.Array(BucketTarget, {
+    description: "Endpoints that receive the events; empty when `target_url` does.",
+    examples: [[]],
+  }),
   retry_schedule: orNull(Type.Array(Type.String()), {
     description: "Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`.",
     examples: [null],

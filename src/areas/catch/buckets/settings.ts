@@ -1,3 +1,4 @@
+import { compileFilter, type Filter } from "../../../kernel/data/filter.ts";
 import { invalidField } from "../../../kernel/errors.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
@@ -6,6 +7,7 @@ import { isSource } from "../ingestion/extracted-fields.ts";
 import { PRESETS, type Preset, withRecipe } from "../ingestion/presets.ts";
 import {
   type BucketResponse,
+  type BucketTarget,
   type Challenge,
   DEFAULT_METHODS,
   type METHODS,
@@ -33,6 +35,14 @@ export interface StoredSettings {
   readonly signature?: Signature | null;
   readonly challenge?: Challenge | null;
   readonly retry_schedule?: readonly string[] | null;
+  /** Set once the bucket has had targets. */
+  readonly targets?: readonly BucketTarget[];
+}
+
+/** An endpoint that receives events which pass a filter. */
+export interface Target {
+  readonly endpoint_id: string;
+  readonly passes: Filter | null;
 }
 
 /** The settings of a bucket, with its sender's preset. */
@@ -42,6 +52,8 @@ export interface Settings {
   readonly preset: Preset | null;
   /** Delays before the retries of a forward, in milliseconds; null for the default. */
   readonly waits: readonly number[] | null;
+  /** Replaced with every update of the settings. */
+  readonly targets: readonly Target[];
 }
 
 export interface SettingsTerms {
@@ -50,16 +62,22 @@ export interface SettingsTerms {
   readonly publicUrl: string | null;
   /** Limit of the tier. */
   readonly retentionHoursMax: number;
+  /** Whether the project has an endpoint. */
+  readonly hasEndpoint: (endpointId: string) => boolean;
 }
 
 /** Resolves stored settings. */
 export function openSettings(provider: Provider | null, stored: StoredSettings): Settings {
   const preset = provider === null ? null : PRESETS[provider];
-  const { signature, retry_schedule } = stored;
+  const { signature, retry_schedule, targets } = stored;
   return {
     stored,
     preset: preset !== null && signature ? withRecipe(preset, signature) : preset,
     waits: retry_schedule ? readWaits(retry_schedule) : null,
+    targets: (targets ?? []).map(({ endpoint_id, filter = null }, at) => ({
+      endpoint_id,
+      passes: filter === null ? null : compileFilter(`targets.${at}.filter`, filter),
+    })),
   };
 }
 
@@ -68,7 +86,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
   const { verification_mode, response, invalid_status, overload_status, deduplicate_hours } = body;
   const { previous_signing_secret, previous_expires_at, retention_hours, methods, signature, challenge } =
     body;
-  const { retry_schedule } = body;
+  const { retry_schedule, targets } = body;
   const named = {
     verification_mode,
     response,
@@ -82,6 +100,7 @@ export function settingsIn(body: SettingsInput): SettingsInput {
     signature,
     challenge,
     retry_schedule,
+    targets,
   };
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
 }
@@ -101,6 +120,7 @@ export function changedSettings(
   };
   assertResponse(given.response);
   if (given.retry_schedule) readWaits(given.retry_schedule);
+  assertTargets(given.targets ?? [], terms);
   assertSignature(provider, stored.signature ?? null);
   assertChallenge(provider, stored.challenge ?? null);
   const { retentionHoursMax } = terms;
@@ -124,6 +144,18 @@ function opened(provider: Provider | null, stored: StoredSettings): Settings {
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     throw invalidField("signature.template", error.message);
+  }
+}
+
+/** @throws ApiError `validation_error` for a repeated or unknown endpoint, and for an invalid filter */
+function assertTargets(targets: readonly BucketTarget[], { hasEndpoint }: SettingsTerms): void {
+  for (const [at, { endpoint_id, filter = null }] of targets.entries()) {
+    const field = `targets.${at}.endpoint_id`;
+    if (!hasEndpoint(endpoint_id))
+      throw invalidField(field, "must be the ID of an endpoint of this project that has no owner_id");
+    if (targets.findIndex((one) => one.endpoint_id === endpoint_id) < at)
+      throw invalidField(field, "is listed twice");
+    if (filter !== null) compileFilter(`targets.${at}.filter`, filter);
   }
 }
 
@@ -252,6 +284,7 @@ export function settingsView(provider: Provider | null, { stored }: Settings): S
           field: challenge.field ?? null,
         }
       : null,
+    targets: [...(stored.targets ?? [])],
     retry_schedule: stored.retry_schedule ? [...stored.retry_schedule] : null,
   };
 }

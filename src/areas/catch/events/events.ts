@@ -2,13 +2,20 @@ import { isNestedDeeper, JSON_LEVELS_MAX } from "../../../json-text.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { AcrossNetwork } from "../../../kernel/http/operations/perform.ts";
 import { encodeCursor, pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
+import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import { errorOf } from "../../../kernel/outbound/retries.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOfQuery } from "../../../kernel/time/date-time.ts";
-import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "../buckets/buckets.ts";
+import {
+  aboutBucket,
+  type BucketActor,
+  type Buckets,
+  type CatchDeps,
+  hasTargets,
+} from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
-import { assertReplayable, isDelivered, knownProvider } from "../domain.ts";
-import { type Attempt, attemptOf } from "../forwarding/attempts.ts";
+import { ATTEMPTS_STORED_MAX, assertReplayable, isDelivered, knownProvider } from "../domain.ts";
+import { type Attempt, attemptOf, startOf } from "../forwarding/attempts.ts";
 import { forward } from "../forwarding/forwarder.ts";
 import { eventIdOf, firstSequenceAt, sequenceOf } from "../ids.ts";
 import { readHeaders } from "../ingestion/event-headers.ts";
@@ -16,16 +23,22 @@ import type { EventAckBody } from "../pull/schema.ts";
 import {
   type CaughtEvent,
   EVENTS_LIMIT,
+  type EventAttempt,
   type EventExportQuery,
   type EventItem,
   type EventPage,
   type EventQuery,
   type EventReplayed,
+  type EventReplayQueued,
   type EventsDeleted,
 } from "../schema.ts";
-import type { EventRow, PayloadRow } from "../store.ts";
+import { type EventRow, type PayloadRow, QUEUED } from "../store.ts";
+import type { Targets } from "../targets/targets.ts";
 import { exportPage } from "./export.ts";
 import { EventSearch } from "./search.ts";
+
+/** The operation that credits of a replay are charged for. */
+const REPLAY = "catch.events.replay";
 
 /** An event with its bucket and payload. */
 interface Found {
@@ -46,10 +59,11 @@ export class EventService {
   constructor(
     private readonly deps: Pick<
       CatchDeps,
-      "events" | "outbound" | "accounts" | "clock" | "vault" | "writer" | "secrets"
+      "events" | "outbound" | "accounts" | "clock" | "vault" | "writer" | "secrets" | "charger" | "endpoints"
     >,
     private readonly buckets: Buckets,
     private readonly removal: Removal,
+    private readonly targets: Targets,
   ) {
     this.searching = new EventSearch(deps.events);
   }
@@ -174,22 +188,44 @@ export class EventService {
       duplicates: row.duplicates,
       payload: readPayload(body),
       payload_base64: body.toString("base64"),
-      attempt_log: events.attempts(row.sequence).map((one) => ({ ...one, at: isoTime(one.at) })),
+      deliveries: this.targets
+        .deliveries(bucket, row.sequence)
+        .map((one) => ({ ...one, finished_at: isoTimeOrNull(one.finished_at) })),
+      attempt_log: this.attemptsOf(bucket, row),
     };
+  }
+
+  /** The last attempts, of forwards and of deliveries to endpoints, oldest first. */
+  private attemptsOf({ settings }: BucketActor, { sequence }: EventRow): EventAttempt[] {
+    const { events, endpoints } = this.deps;
+    const own = events.attempts(sequence);
+    if (settings.stored.targets === undefined) return own.map((one) => ({ ...one, at: isoTime(one.at) }));
+    const ofEndpoints = endpoints
+      .attempts(eventIdOf(sequence), ATTEMPTS_STORED_MAX)
+      .map(({ started_at: at, response_body, ...one }) => ({
+        at,
+        kind: "forward" as const,
+        ...one,
+        response_body: response_body === null ? null : startOf(response_body),
+      }));
+    return [...own, ...ofEndpoints]
+      .sort((a, b) => a.at - b.at)
+      .slice(-ATTEMPTS_STORED_MAX)
+      .map((one) => ({ ...one, at: isoTime(one.at) }));
   }
 
   /**
    * Replays an event. If the target accepts it, the event is delivered; otherwise its status is unchanged,
-   * and the replay is free of charge.
+   * and the replay is free of charge. In a bucket with targets, new deliveries are queued.
    *
    * @throws ApiError, from its parts: `catch.bucket_not_found`, `catch.event_not_found`, `bucket_paused`,
-   * `catch.signature_invalid`, and `catch.replay_failed` without a response.
+   * `catch.signature_invalid`, `catch.replay_failed` without a response, and `conflict` when no endpoint accepts the event.
    */
   replay(
     projectRef: number,
     bucketId: string,
     eventId: string,
-  ): AcrossNetwork<Found, Attempt, EventReplayed> {
+  ): AcrossNetwork<Found, Attempt | readonly number[], EventReplayed | Reply<202, EventReplayQueued>> {
     return {
       claim: () => {
         const found = this.find(projectRef, bucketId, eventId);
@@ -197,6 +233,7 @@ export class EventService {
         return found;
       },
       outside: async (replay) => {
+        if (hasTargets(replay.bucket)) return this.matching(replay);
         const attempt = await forward(this.deps, replay.bucket, replay.row, replay.payload);
         // The error below rolls back its unit of work: the attempt is stored in a separate one.
         if (!attempt.outcome.answered)
@@ -204,6 +241,7 @@ export class EventService {
         return attempt;
       },
       settle: (tx, replay, attempt, refund) => {
+        if (!("outcome" in attempt)) return reply(202, this.queueReplay(tx, replay, attempt));
         const { outcome } = attempt;
         if (!outcome.answered) {
           const { message } = outcome.failure;
@@ -289,10 +327,47 @@ export class EventService {
     bucket: BucketActor,
     sequence: number,
   ): Promise<{ replay: Found; attempt: Attempt } | null> {
+    const replay = this.stored(bucket, sequence);
+    if (replay === null) return null;
+    return { replay, attempt: await forward(this.deps, bucket, replay.row, replay.payload) };
+  }
+
+  /** The endpoints that accept an event now. */
+  matching({ bucket, row, payload }: Found): Promise<number[]> {
+    return this.targets.matching(bucket, { event_type: row.event_type, body: payload.body });
+  }
+
+  /** Queues the replay of an event to endpoints. Each delivery after the first costs a credit. @throws ApiError `conflict` */
+  private queueReplay(tx: Tx, replay: Found, endpointRefs: readonly number[]): EventReplayQueued {
+    const deliveries = this.replayToEndpoints(tx, replay, endpointRefs);
+    if (deliveries.length === 0)
+      throw new ApiError("conflict", "No target of the bucket accepts this event: nothing was replayed.");
+    const { bucket, row } = replay;
+    tx.audit({
+      summary: `Event replayed from bucket ${bucket.id}`,
+      target: { type: "event", id: eventIdOf(row.sequence) },
+      before: null,
+      after: { bucket_id: bucket.id, deliveries: deliveries.length },
+    });
+    return { status: "queued", deliveries };
+  }
+
+  /** Charges and stores new deliveries of an event: none if it was deleted. @throws ApiError `insufficient_balance` */
+  replayToEndpoints(tx: Tx, replay: Found, endpointRefs: readonly number[]): EventReplayQueued["deliveries"] {
+    const { charger, accounts } = this.deps;
+    const { bucket, row } = this.reload(replay);
+    if (bucket === undefined || row === null || endpointRefs.length === 0) return [];
+    const further = endpointRefs.length - 1;
+    // The replay itself has paid for the first one.
+    if (further > 0) charger.charge(tx, accounts.account(bucket.account_ref), REPLAY, further);
+    return this.targets.queue(tx, bucket, row, endpointRefs);
+  }
+
+  /** An event with its bucket and payload; null when it is deleted. */
+  stored(bucket: BucketActor, sequence: number): Found | null {
     const row = this.deps.events.find(bucket.ref, sequence);
     const payload = row === null ? null : this.deps.events.payload(sequence);
-    if (row === null || payload === null) return null;
-    return { replay: { bucket, row, payload }, attempt: await forward(this.deps, bucket, row, payload) };
+    return row === null || payload === null ? null : { bucket, row, payload };
   }
 
   /** Records a replay. If the target accepted it, the event is delivered. */
@@ -349,7 +424,7 @@ function eventView(bucket: BucketActor, row: EventRow): EventItem {
     ...shown,
     received_at: isoTime(row.received_at),
     delivered_at: isoTimeOrNull(row.delivered_at),
-    next_attempt_at: isoTimeOrNull(retry_at),
+    next_attempt_at: isoTimeOrNull(retry_at === QUEUED ? null : retry_at),
   };
 }
 

@@ -25,7 +25,7 @@ export function attemptOf(kind: AttemptRow["kind"], { at, outcome }: Attempt): A
 }
 
 /** The start of a body as text, without a character that the cut splits. */
-function startOf(body: Uint8Array): string {
+export function startOf(body: Uint8Array): string {
   const stream = body.length > RESPONSE_BYTES_STORED_MAX;
   return new TextDecoder().decode(body.subarray(0, RESPONSE_BYTES_STORED_MAX), { stream });
 }

@@ -1,18 +1,19 @@
+import { slices } from "../../../kernel/background/time-slices.ts";
 import { attempt, isLocalFailure, LOCAL_RETRY_MS, resultOf } from "../../../kernel/outbound/attempt.ts";
-import { headerError } from "../../../kernel/outbound/headers.ts";
 import { replaySignature } from "../../../kernel/outbound/signing.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { LaneLimits } from "../../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { type BucketActor, type Buckets, type CatchDeps, isSending } from "../buckets/buckets.ts";
+import { type BucketActor, type Buckets, type CatchDeps, hasTargets, isSending } from "../buckets/buckets.ts";
 import { afterForward } from "../domain.ts";
 import { eventIdOf } from "../ids.ts";
-import { type EventHeaders, readHeaders } from "../ingestion/event-headers.ts";
-import { isProviderHeader, PRESETS, type Preset } from "../ingestion/presets.ts";
+import { readHeaders } from "../ingestion/event-headers.ts";
 import type { EventRow, PayloadRow } from "../store.ts";
+import type { Targets } from "../targets/targets.ts";
 import { type Attempt, attemptOf } from "./attempts.ts";
-import { FailureNotices } from "./failure-notices.ts";
+import type { FailureNotices } from "./failure-notices.ts";
+import { originalHeaders, standardHeadersOf } from "./request.ts";
 
 /** Buckets that forward concurrently. With the concurrent events of each, of up to 1 MiB, this limits memory. */
 export const FORWARDING_BUCKETS_MAX = 32;
@@ -28,10 +29,12 @@ export const ACCOUNT_SHARE = 1 / 2;
 export const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: ACCOUNT_SHARE };
 /** Pending events read for one run: those that wait for a retry are skipped. */
 const EVENTS_READ_AHEAD = 16;
+/** Events of a backlog that are queued for endpoints in one unit of work: up to a hundred deliveries. */
+const EVENTS_QUEUED = 10;
 /** Buckets resumed in one unit of work when the server starts. */
 const RESUME_SLICE = 200;
 
-/** One job per bucket with pending events: it makes the first attempt of each event. */
+/** One job per bucket with pending events: it makes the first attempt of each event, or stores its deliveries to endpoints. */
 const FORWARD = "catch.forward";
 /** One job per event that waits for a retry. */
 const RETRY = "catch.retry";
@@ -49,13 +52,12 @@ export async function forward(
   const { outbound, accounts, clock, vault, secrets } = deps;
   const at = clock.now();
   const seconds = String(Math.floor(at / 1000));
+  const key = accounts.signingKey(bucket.account_ref);
   const eventId = eventIdOf(sequence);
   const received = readHeaders(headers, vault, bucket.id);
-  const preset = bucket.settings.preset ?? (provider === null ? null : PRESETS[provider]);
   // A receiver checks only one set of these headers.
-  const signed = isStandard(received)
-    ? Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""]))
-    : await secrets.headers(bucket.project_ref, eventId, at, body);
+  const signed =
+    standardHeadersOf(received) ?? (await secrets.headers(bucket.project_ref, eventId, at, body));
   const outcome = await attempt(outbound, {
     account: bucket.account_ref,
     method: "POST",
@@ -63,8 +65,8 @@ export async function forward(
     url: bucket.target_url ?? "",
     requireHttps: true,
     headers: {
-      ...originalHeaders(preset, received),
-      "X-Svc-Signature": replaySignature(accounts.signingKey(bucket.account_ref), seconds, body),
+      ...originalHeaders(bucket, provider, received),
+      ...(key === null ? {} : { "X-Svc-Signature": replaySignature(key, seconds, body) }),
       "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
       "User-Agent": "Svc-Relay/1.0",
@@ -75,22 +77,10 @@ export async function forward(
   return { at, outcome };
 }
 
-/** The content type and the provider's headers, if they can be sent: the sender is not trusted. */
-function originalHeaders(preset: Preset | null, received: EventHeaders): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(received).filter(
-      ([name, value]) =>
-        (name === "content-type" || (preset !== null && isProviderHeader(preset, name))) &&
-        headerError(name, value) === null,
-    ),
-  );
-}
-
-const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"];
-
-/** Whether the sender itself signed by Standard Webhooks, in headers that can be forwarded. */
-function isStandard(received: EventHeaders): boolean {
-  return STANDARD_HEADERS.every((name) => received[name] && headerError(name, received[name]) === null);
+/** The endpoints that accept a new event, and the targets among which they were found. */
+export interface MatchedTargets {
+  readonly targets: BucketActor["settings"]["targets"];
+  readonly endpointRefs: readonly number[];
 }
 
 /** The progress of a bucket's first attempts. It is replaced when the bucket goes live again. */
@@ -110,13 +100,13 @@ export class Forwarder {
   /** Buckets with a job, by reference. */
   private readonly progress = new Map<number, Progress>();
   private readonly outcomes;
-  private readonly failures: FailureNotices;
 
   constructor(
     private readonly deps: CatchDeps,
     private readonly buckets: Buckets,
+    private readonly targets: Targets,
+    private readonly failures: FailureNotices,
   ) {
-    this.failures = new FailureNotices(deps.notices);
     this.outcomes = deps.metrics.counters(
       { name: "ninefold_webhook_forwards_total", help: "Attempts to forward a webhook, by outcome." },
       "outcome",
@@ -135,13 +125,19 @@ export class Forwarder {
     });
   }
 
-  /** Schedules the forwarding of a new event. */
-  arrived(tx: Tx, bucket: BucketActor): void {
+  /** Schedules the forwarding of a new event, or stores its deliveries to the endpoints that accept it. */
+  arrived(tx: Tx, bucket: BucketActor, matched: MatchedTargets | null): void {
     if (!isSending(bucket) || this.progress.has(bucket.ref)) return;
+    // Otherwise the targets were changed since they were matched.
+    if (matched !== null && matched.targets === bucket.settings.targets) {
+      const row = this.deps.events.find(bucket.ref, this.deps.sequence.last);
+      if (row !== null) this.targets.queue(tx, bucket, row, matched.endpointRefs);
+      return;
+    }
     this.begin(tx, bucket, { through: this.deps.sequence.last - 1, orderedThrough: 0 });
   }
 
-  /** Schedules the forwarding of the pending events of a bucket that went live, in order. */
+  /** Schedules the forwarding of the pending events of a bucket that went live, or has other targets, in order. */
   private wentLive(tx: Tx, bucket: BucketActor): void {
     const running = this.progress.get(bucket.ref);
     const progress = { through: 0, orderedThrough: this.deps.sequence.last };
@@ -187,6 +183,7 @@ export class Forwarder {
     const progress = this.progress.get(ref);
     if (bucket === undefined || !isSending(bucket) || progress === undefined)
       return { record: (tx) => this.continueOrEnd(tx, ref) };
+    if (hasTargets(bucket)) return this.queueNext(bucket, progress);
     const { rows, through } = this.nextEvents(bucket, progress);
     const attempts = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
@@ -200,14 +197,51 @@ export class Forwarder {
     };
   }
 
-  /** The next event to send, or a few; those that wait for a retry are skipped. */
-  private nextEvents(bucket: BucketActor, progress: Progress): { rows: EventRow[]; through: number } {
+  /** Stores the deliveries of the next events to endpoints, in order. */
+  private async queueNext(bucket: BucketActor, progress: Progress): Promise<JobOutcome> {
     const { events } = this.deps;
-    const concurrentMax = bucket.pending < BEHIND_FROM_EVENTS ? 1 : CONCURRENT_EVENTS_MAX;
+    const { targets } = bucket.settings;
+    const { rows, through } = this.nextEvents(bucket, progress, EVENTS_QUEUED);
+    const matched: (readonly [EventRow, readonly number[]])[] = [];
+    for (const row of rows) {
+      if (slices.isOver) await slices.next();
+      const payload = events.payload(row.sequence);
+      const event = { event_type: row.event_type, body: payload?.body ?? new Uint8Array() };
+      matched.push([row, await this.targets.matching(bucket, event)]);
+    }
+    return {
+      record: (tx) => {
+        const { ref } = bucket;
+        const now = this.buckets.withRef(ref);
+        const isCurrent = this.progress.get(ref) === progress && now?.settings.targets === targets;
+        if (now !== undefined && isCurrent && isSending(now)) {
+          for (const [{ sequence }, endpointRefs] of matched) {
+            // Replayed or deleted in the meantime.
+            const row = this.pending(ref, sequence);
+            if (row?.retry_at === null) this.targets.queue(tx, now, row, endpointRefs);
+          }
+          const before = { through: progress.through };
+          progress.through = through;
+          tx.onRollback(() => Object.assign(progress, before));
+        }
+        this.continueOrEnd(tx, ref);
+      },
+    };
+  }
+
+  /** The next events to send, at most `most`; those that wait for a retry, or are queued for endpoints, are skipped. */
+  private nextEvents(
+    bucket: BucketActor,
+    progress: Progress,
+    most: number = bucket.pending < BEHIND_FROM_EVENTS ? 1 : CONCURRENT_EVENTS_MAX,
+  ): { rows: EventRow[]; through: number } {
+    const { events } = this.deps;
+    // A backlog is queued for endpoints several events at a time: that keeps its order.
+    const orderedMax = hasTargets(bucket) ? most : 1;
     const rows: EventRow[] = [];
     let { through } = progress;
     for (const sequence of events.pendingAfter(bucket.ref, bucket.provider, through, EVENTS_READ_AHEAD)) {
-      if (rows.length >= (sequence <= progress.orderedThrough ? 1 : concurrentMax)) break;
+      if (rows.length >= (sequence <= progress.orderedThrough ? orderedMax : most)) break;
       through = sequence;
       const row = events.find(bucket.ref, sequence);
       if (row !== null && row.retry_at === null) rows.push(row);
@@ -238,7 +272,7 @@ export class Forwarder {
     const bucket = this.buckets.withRef(ref);
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
-    if (!isSending(bucket)) return { record: (tx) => this.returnToBacklog(tx, row) };
+    if (!isSending(bucket) || hasTargets(bucket)) return { record: (tx) => this.returnToBacklog(tx, row) };
     const attempt = await this.send(bucket, row);
     return { record: (tx) => this.record(tx, row, attempt) };
   }
@@ -246,10 +280,11 @@ export class Forwarder {
   /** Returns an event of a paused bucket to the backlog, until the bucket goes live. */
   private returnToBacklog(tx: Tx, { bucket_ref, sequence }: EventRow): void {
     const row = this.pending(bucket_ref, sequence);
-    if (row === null) return;
-    this.deps.events.setAttempt(tx, { ...row, retry_at: null });
-    // The bucket went live in the meantime: the first attempts may already be past this event.
     const bucket = this.buckets.withRef(bucket_ref);
+    // A replay has queued it for endpoints.
+    if (row === null || (bucket !== undefined && this.targets.isQueued(bucket, sequence))) return;
+    this.deps.events.setAttempt(tx, { ...row, retry_at: null });
+    // The bucket went live, or got targets, in the meantime: the first attempts may already be past this event.
     if (bucket !== undefined && isSending(bucket)) this.wentLive(tx, bucket);
   }
 
@@ -277,7 +312,7 @@ export class Forwarder {
     }
     events.addAttempt(tx, sequence, attemptOf("forward", attempt));
     // A replay or another attempt may have finished it.
-    if (row.status !== "pending") return;
+    if (row.status !== "pending" || this.targets.isQueued(bucket, sequence)) return;
     const attempts = row.attempts + 1;
     const result = resultOf(outcome, tx.now);
     const next = afterForward(bucket.settings.waits, attempts, result, ids.fraction());

@@ -18,7 +18,7 @@ import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../../kernel/time/date-time.ts";
-import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
+import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
 import type { EventService } from "../events/events.ts";
 import { eventIdOf, sequenceOf } from "../ids.ts";
@@ -111,7 +111,7 @@ export class Replays {
         if (!isDry) this.assertReady(bucket);
         return { bucket, filters };
       },
-      outside: ({ bucket, filters }) => this.count(bucket.ref, filters),
+      outside: ({ bucket, filters }) => this.countMatching(bucket.ref, filters),
       settle: (tx, { filters }, found) => {
         const { through, invalid, ...matched } = found;
         if (isDry) {
@@ -129,6 +129,7 @@ export class Replays {
           invalid,
           delivered: 0,
           failed: 0,
+          queued: 0,
         };
         this.deps.replays.insert(tx, row);
         this.deps.replays.removeExcess(tx, bucket.ref, RUNS_STORED_MAX);
@@ -193,7 +194,7 @@ export class Replays {
     };
   }
 
-  private async count(bucketRef: number, filters: Filters): Promise<Found> {
+  private async countMatching(bucketRef: number, filters: Filters): Promise<Found> {
     let invalid = 0;
     const found = await countMatching((after, limit) =>
       this.matching(bucketRef, filters, after, limit, () => {
@@ -251,6 +252,7 @@ export class Replays {
   private async replayOne({ payload }: Job): Promise<JobOutcome> {
     const queued = payload as QueuedEvent;
     const bucket = this.buckets.withRef(queued.bucket);
+    if (bucket?.live === true && hasTargets(bucket)) return this.queueOne(bucket, queued);
     const attempt = bucket?.live === true ? await this.service.replayOnce(bucket, queued.sequence) : null;
     return {
       record: (tx) => {
@@ -259,17 +261,38 @@ export class Replays {
         if (attempt !== null) this.service.recordAttempt(tx, attempt.replay, attempt.attempt);
         if (!isAccepted)
           this.deps.charger.refund(tx, this.deps.accounts.account(queued.account), CHARGED_AS, 1);
-        const row = this.deps.replays.find(queued.bucket, queued.replay);
-        if (row === null) return;
-        const { delivered, failed } = row;
-        this.settle(tx, isAccepted ? { ...row, delivered: delivered + 1 } : { ...row, failed: failed + 1 });
+        this.count(tx, queued, isAccepted ? "delivered" : "failed");
       },
     };
   }
 
+  /** Stores the deliveries of an event to endpoints. Without one, the replay of the event failed and is free of charge. */
+  private async queueOne(bucket: BucketActor, queued: QueuedEvent): Promise<JobOutcome> {
+    const { charger, accounts } = this.deps;
+    const replay = this.service.stored(bucket, queued.sequence);
+    const endpointRefs = replay === null ? [] : await this.service.matching(replay);
+    return {
+      record: (tx) => {
+        let deliveries = 0;
+        // Without the credits, nothing is stored.
+        rejectionBy(() => {
+          if (replay !== null) deliveries = this.service.replayToEndpoints(tx, replay, endpointRefs).length;
+        });
+        const isQueued = deliveries > 0;
+        if (!isQueued) charger.refund(tx, accounts.account(queued.account), CHARGED_AS, 1);
+        this.count(tx, queued, isQueued ? "queued" : "failed");
+      },
+    };
+  }
+
+  private count(tx: Tx, { bucket, replay }: QueuedEvent, outcome: "delivered" | "failed" | "queued"): void {
+    const row = this.deps.replays.find(bucket, replay);
+    if (row !== null) this.settle(tx, { ...row, [outcome]: row[outcome] + 1 });
+  }
+
   /** Stores a replay, which is done when all queued events are finished. */
   private settle(tx: Tx, row: ReplayRow): void {
-    const isOver = row.after_ref >= row.through_ref && row.delivered + row.failed === row.resent;
+    const isOver = row.after_ref >= row.through_ref && row.delivered + row.failed + row.queued === row.resent;
     if (isRunning(row) && isOver) this.bulk.complete(tx, row);
     else this.deps.replays.update(tx, row);
   }
@@ -300,13 +323,14 @@ function about({ replay_id }: ReplayRow, bucket: BucketActor, what: string) {
 }
 
 function replayView(bucket: BucketActor, row: ReplayRow): CatchReplay {
-  const { replay_id, delivered, failed, invalid, finished_at } = row;
+  const { replay_id, delivered, failed, queued, invalid, finished_at } = row;
   return {
     replay_id,
     bucket_id: bucket.id,
     ...runView(row),
     delivered,
     failed,
+    queued,
     skipped: invalid + skippedOf(row),
     created_at: isoTime(row.created_at),
     finished_at: isoTimeOrNull(finished_at),

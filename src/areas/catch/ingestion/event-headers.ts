@@ -32,6 +32,12 @@ export function readHeaders(stored: string, vault: Vault, bucketId: string): Eve
   return { ...all, ...secret };
 }
 
+/** Stored headers without those whose values are sealed. */
+export function withoutSealed(stored: string): string {
+  const { [SEALED]: _, ...all } = JSON.parse(stored) as Record<string, string | null>;
+  return JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
+}
+
 /** Stored headers as lines of `name: value`, without sealed values. */
 export function plainHeaders(stored: string): string {
   const { [SEALED]: _, ...all } = JSON.parse(stored) as Record<string, string | null>;

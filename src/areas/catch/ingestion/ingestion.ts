@@ -6,15 +6,16 @@ import { targetOf } from "../../../kernel/http/requests/request-target.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
+import { type BucketActor, type Buckets, type CatchDeps, hasTargets } from "../buckets/buckets.ts";
 import type { Removal } from "../buckets/removal.ts";
 import { invalidStatus, type StoredSettings, secretsOf } from "../buckets/settings.ts";
 import { DEFAULT_METHODS } from "../buckets/settings-schema.ts";
 import { type Admission, admit, INGEST_STATUSES, type Provider } from "../domain.ts";
-import type { Forwarder } from "../forwarding/forwarder.ts";
+import type { Forwarder, MatchedTargets } from "../forwarding/forwarder.ts";
 import { eventIdOf } from "../ids.ts";
 import type { Ingested } from "../schema.ts";
 import type { NewEvent, WayRow } from "../store.ts";
+import type { Targets } from "../targets/targets.ts";
 import { type ChallengeResponse, respondToBody, respondToQuery } from "./challenges.ts";
 import { storedHeaders } from "./event-headers.ts";
 import type { Received } from "./extracted-fields.ts";
@@ -44,6 +45,8 @@ type InboundRequest = Pick<
 type Arrival = Omit<NewEvent, "sequence" | "status" | "error"> & {
   /** Digest of the sender's id, if repeats are detected. */
   readonly digest: Uint8Array | null;
+  /** The endpoints that accept it; null when the bucket has no targets. */
+  readonly matched: MatchedTargets | null;
 };
 
 /** Method, path, query and address of a request, as stored and as sent. */
@@ -64,6 +67,7 @@ export class Ingestion {
     private readonly buckets: Buckets,
     private readonly removal: Removal,
     private readonly forwarder: Forwarder,
+    private readonly targets: Targets,
   ) {
     this.misses = new AttemptLimiter(deps.clock, MISSES_MAX, MISSES_WINDOW_MS);
     this.counts = deps.metrics.counters(
@@ -140,7 +144,18 @@ export class Ingestion {
       return { status: "rejected", verification };
     const challenge =
       verification === "valid" && received.method === "POST" ? respondToBody(bucket, received) : null;
-    return challenge ?? this.deps.writer.submit((tx) => this.store(tx, bucket.id, arrival));
+    if (challenge !== null) return challenge;
+    if (hasTargets(bucket) && !bucket.pull && verification !== "invalid")
+      return this.keepForTargets(bucket, arrival);
+    return this.deps.writer.submit((tx) => this.store(tx, bucket.id, arrival));
+  }
+
+  /** Finds the endpoints that accept an event before its unit of work, since filters parse the body. */
+  private async keepForTargets(bucket: BucketActor, arrival: Arrival): Promise<Ingested> {
+    const { targets } = bucket.settings;
+    const endpointRefs = await this.targets.matching(bucket, arrival);
+    const matched = { targets, endpointRefs };
+    return this.deps.writer.submit((tx) => this.store(tx, bucket.id, { ...arrival, matched }));
   }
 
   private admit(bucket: BucketActor): Admission {
@@ -169,6 +184,7 @@ export class Ingestion {
       headers: storedHeaders(headers, this.deps.vault, bucket.id),
       body,
       way,
+      matched: null,
       digest: notices ? Bun.CryptoHasher.hash("sha256", provider_event_id).subarray(0, DIGEST_BYTES) : null,
     };
   }
@@ -190,7 +206,8 @@ export class Ingestion {
       };
     }
     try {
-      charger.charge(tx, accounts.account(bucket.account_ref), "catch.ingest", 1);
+      const cost = Math.max(1, arrival.matched?.endpointRefs.length ?? 1);
+      charger.charge(tx, accounts.account(bucket.account_ref), "catch.ingest", cost);
     } catch (error) {
       nullFor(error, "insufficient_balance");
       return notStored("insufficient_balance");
@@ -218,7 +235,7 @@ export class Ingestion {
     this.buckets.count(tx, bucket, null, status);
     activity.changed(tx, bucket.project_ref);
     this.removal.trim(tx, bucket);
-    if (status === "pending") this.forwarder.arrived(tx, bucket);
+    if (status === "pending") this.forwarder.arrived(tx, bucket, arrival.matched);
     return { status: "accepted", verification, event_id: eventIdOf(number) };
   }
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { PAGE_LIMIT_MAX } from "../../../kernel/http/requests/pagination.ts";
 import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "../domain.ts";
@@ -92,9 +92,6 @@ export const EventAckBody = named("EventAckBody", {
 });
 export type EventAckBody = Static<typeof EventAckBody>;
 
-/** Longest `event_ids`. */
-export const REPLAY_IDS_MAX = 100;
-
 /** Body of a bulk replay. */
 export const ReplayBody = named("CatchReplayBody", {
   since: Type.Optional(
@@ -117,8 +114,8 @@ export const ReplayBody = named("CatchReplayBody", {
   event_ids: Type.Optional(
     Type.Array(Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }), {
       minItems: 1,
-      maxItems: REPLAY_IDS_MAX,
-      errorMessage: `must be a list of 1 to ${REPLAY_IDS_MAX} ids of events`,
+      maxItems: BULK_IDS_MAX,
+      errorMessage: `must be a list of 1 to ${BULK_IDS_MAX} ids of events`,
       description: "IDs of the events to replay. Replaces the other filters.",
     }),
   ),
@@ -161,6 +158,11 @@ export const CatchReplay = named("CatchReplay", {
     description:
       "Number of events that the target did not accept, free of charge; their status is unchanged.",
     examples: [2],
+  }),
+  queued: Type.Integer({
+    description:
+      "Number of events that were queued for the bucket's endpoints, for 1 credit per delivery; their deliveries are in the events.",
+    examples: [0],
   }),
   skipped: Type.Integer({
     description:

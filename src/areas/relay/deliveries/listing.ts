@@ -21,17 +21,23 @@ import {
 /** Deliveries of each status that one page scans, whatever its filters: a few milliseconds. */
 export const SCANNED_ROWS_MAX = 1_000;
 
+/** Number of HTTP statuses of a class. */
+const STATUS_CLASS = 100;
+
 type Sender = Pick<WebhookSender, "isInFlight" | "inFlight">;
 
 /** Filters by endpoint and by message. */
-type OfMessages = Pick<Filters, "endpointRef" | "messageRef">;
+export type OfMessages = Pick<Filters, "endpointRef" | "messageRef">;
 
 /** A delivery's status. The row does not record a first attempt that is in flight. */
-export function statusOf({ ref, item: { status } }: RelayRow, sender: Sender): RelayStatus {
+export function statusOf(
+  { ref, item: { status } }: RelayRow,
+  sender: Pick<Sender, "isInFlight">,
+): RelayStatus {
   return status === "scheduled" && sender.isInFlight(ref) ? "delivering" : status;
 }
 
-export function itemOf(row: RelayRow, sender: Sender): RelayItem {
+export function itemOf(row: RelayRow, sender: Pick<Sender, "isInFlight">): RelayItem {
   return { ...row.item, status: statusOf(row, sender) };
 }
 
@@ -55,7 +61,7 @@ export function listRelays(
   const rows = new Map(scans.flatMap((one) => one.rows).map((row) => [row.ref, row]));
   for (const ref of status === "delivering" ? inFlight : []) {
     const row = ref < before ? store.request(ref) : null;
-    if (row !== null && matches(row.item, query) && isOf(row, of)) rows.set(ref, row);
+    if (row !== null && matches(row, filtersOf(query, of))) rows.set(ref, row);
   }
   const matching = [...rows.values()]
     .filter((row) => row.ref >= floor && (status === undefined || statusOf(row, sender) === status))
@@ -63,6 +69,30 @@ export function listRelays(
   const { items, ...next } = pageOf(matching.slice(0, limit + 1), limit, ({ ref }) => [ref]);
   const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
   return { deliveries: items.map((row) => itemOf(row, sender)), ...more };
+}
+
+/** The filters of a query. */
+export function filtersOf(
+  query: Omit<RelayQuery, "endpoint_id" | "message_id" | "owner_id" | "status" | "q">,
+  of: OfMessages,
+): Filters {
+  const { filter, event_type, since, until, error, response_status, target_url, schedule_id } = query;
+  const alerts = kindNumber("pulse");
+  const isClass = response_status?.endsWith("xx") === true;
+  const statusFrom = response_status === undefined ? null : Number(response_status.replace("xx", "00"));
+  return {
+    ...of,
+    kind: filter === "pulse" ? alerts : null,
+    notKind: filter === "deliveries" ? alerts : null,
+    event: event_type ?? null,
+    since: since ?? null,
+    until: until ?? null,
+    failure: error === undefined ? null : failureNumber(error),
+    statusFrom,
+    statusThrough: statusFrom === null ? null : statusFrom + (isClass ? STATUS_CLASS - 1 : 0),
+    target: target_url ?? null,
+    schedule: schedule_id ?? null,
+  };
 }
 
 /** Reads the matching deliveries of a status. `floor`: the reference down to which it scanned; 0 when it read enough, or all. */
@@ -74,23 +104,12 @@ function scanOf(
   before: number,
   limit: number,
 ) {
-  const { filter, event_type, since, until, error, schedule_id } = query;
-  const isFiltered =
-    [event_type, since, until, error, schedule_id].some((one) => one !== undefined) ||
-    of.endpointRef !== null ||
-    of.messageRef !== null;
-  const filters: Filters = {
-    ...of,
-    kind: filter === undefined ? null : kindNumber(filter),
-    event: event_type ?? null,
-    since: since ?? null,
-    until: until ?? null,
-    failure: error === undefined ? null : failureNumber(error),
-    schedule: schedule_id ?? null,
-  };
+  const filters = filtersOf(query, of);
+  const { kind, ...others } = filters;
+  const isFiltered = Object.values(others).some((one) => one !== null);
   return (status: RelayStatus): { floor: number; rows: RelayRow[] } => {
     if (!isFiltered) {
-      return { floor: 0, rows: store.page(filter === "pulse", projectRef, status, before, limit) };
+      return { floor: 0, rows: store.page(kind !== null, projectRef, status, before, limit) };
     }
     const place = { projectRef, status: statusNumber(status) };
     const floor = store.floor(projectRef, place.status, before, SCANNED_ROWS_MAX - 1);
@@ -99,18 +118,26 @@ function scanOf(
   };
 }
 
-function isOf(row: RelayRequest, { endpointRef, messageRef }: OfMessages): boolean {
+/** Whether a delivery matches the filters. */
+export function matches({ item, endpointRef, messageRef, failure }: RelayRequest, filters: Filters): boolean {
+  const { since, until, statusFrom, statusThrough } = filters;
+  const kind = kindNumber(item.kind);
+  const isSame = (wanted: string | number | null, value: string | number | null): boolean =>
+    wanted === null || wanted === value;
   return (
-    (endpointRef === null || row.endpointRef === endpointRef) &&
-    (messageRef === null || row.messageRef === messageRef)
+    isSame(filters.kind, kind) &&
+    kind !== filters.notKind &&
+    isSame(filters.event, item.event) &&
+    isSame(filters.failure, failure) &&
+    isSame(filters.target, item.target_url) &&
+    isSame(filters.schedule, item.schedule_id) &&
+    isSame(filters.endpointRef, endpointRef) &&
+    isSame(filters.messageRef, messageRef) &&
+    (since === null || item.created_at >= since) &&
+    (until === null || item.created_at < until) &&
+    (statusFrom === null ||
+      (item.response_status !== null &&
+        item.response_status >= statusFrom &&
+        item.response_status <= (statusThrough ?? statusFrom)))
   );
-}
-
-/** Whether a delivery in flight matches the filters. It has not failed. */
-function matches(item: RelayItem, query: RelayQuery): boolean {
-  const { filter, event_type, since = 0, until, error, schedule_id } = query;
-  if (error !== undefined || (filter !== undefined && item.kind !== filter)) return false;
-  if (event_type !== undefined && item.event !== event_type) return false;
-  if (schedule_id !== undefined && item.schedule_id !== schedule_id) return false;
-  return item.created_at >= since && (until === undefined || item.created_at < until);
 }

@@ -12,3 +12,11 @@ export function withoutReservedHeaders(given: RequestHeaders): RequestHeaders {
   const headers = givenHeaders(given);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !RESERVED_HEADERS.test(name)));
 }
+
+/** Headers that every request has; a user may give them other values. */
+const DEFAULT_HEADERS = /^(content-type|user-agent)$/i;
+
+/** Whether a request has this header also without headers of a user. */
+export function isServerHeader(name: string): boolean {
+  return RESERVED_HEADERS.test(name) || DEFAULT_HEADERS.test(name);
+}

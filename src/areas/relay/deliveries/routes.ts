@@ -3,7 +3,7 @@ import type { Api } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { ProjectSecrets } from "../endpoints/secrets.ts";
-import type { Resends } from "../resends/resends.ts";
+import type { BulkResends } from "../resends/bulk-resends.ts";
 import {
   Relay,
   RelayBody,
@@ -22,8 +22,12 @@ import {
   RelaySecret,
   RelaySecretRotateBody,
   RelaySecretRotated,
+  RelaySentBody,
+  RelayStats,
+  RelayStatsQuery,
 } from "./schema.ts";
 import type { RelayService } from "./service.ts";
+import { STATS_ROWS_MAX } from "./stats.ts";
 
 /** Routes that schedule, list, read and cancel deliveries. */
 export function relayRoutes(api: Api, relays: RelayService) {
@@ -56,10 +60,27 @@ export function relayRoutes(api: Api, relays: RelayService) {
         response: { 201: RelayScheduled, 200: RelayDeduplicated },
       },
     )
-    .get("/v1/relay", ({ call, query }) => relays.list(call.caller.project.ref, query), {
-      op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
-      query: RelayQuery,
-      response: RelayPage,
+    .get(
+      "/v1/relay",
+      ({ call, query: { q, ...query } }) =>
+        q === undefined
+          ? relays.list(call.caller.project.ref, query)
+          : relays.search(call.caller.project.ref, { ...query, q }),
+      {
+        op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
+        query: RelayQuery,
+        response: RelayPage,
+      },
+    )
+    .get("/v1/relay/stats", ({ call, query }) => relays.stats(call.caller.project.ref, query), {
+      op: {
+        name: "relay.stats",
+        access: "relay:read",
+        summary: "Count deliveries by status and over time",
+        description: `Counts the newest ${STATS_ROWS_MAX.toLocaleString("en")} deliveries of each status.`,
+      },
+      query: RelayStatsQuery,
+      response: RelayStats,
     })
     .get("/v1/relay/:relay_id", ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id), {
       op: {
@@ -71,6 +92,22 @@ export function relayRoutes(api: Api, relays: RelayService) {
       params: RelayParams,
       response: Relay,
     })
+    .get(
+      "/v1/relay/:relay_id/body",
+      ({ call, params }) => relays.sentBody(call.caller.project.ref, params.relay_id),
+      {
+        op: {
+          name: "relay.body",
+          access: "relay:read",
+          summary: "Get the body that a delivery sends",
+          description:
+            "Stored until the delivery succeeds or is cancelled; of failed deliveries for 7 days. To endpoints, as long as the message or event. Bodies of notifications to chat and on-call services are not returned, since they may contain secrets.",
+          errors: ["not_found"],
+        },
+        params: RelayParams,
+        response: RelaySentBody,
+      },
+    )
     .delete(
       "/v1/relay/:relay_id",
       ({ call, params }) => call.perform((tx) => relays.cancel(tx, call.caller.project.ref, params.relay_id)),
@@ -89,7 +126,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
 }
 
 /** Routes that resend failed deliveries. */
-export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
+export function resendRoutes(api: Api, relays: RelayService, resends: BulkResends) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
     .post(
@@ -117,7 +154,8 @@ export function resendRoutes(api: Api, relays: RelayService, resends: Resends) {
         audit: "yes",
         access: "relay:write",
         summary: "Resend many failed deliveries",
-        description: "Requires `since` or `endpoint_id`. Each delivery costs 1 credit when it is sent.",
+        description:
+          "Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1 credit when it is sent.",
         example: { since: 1_795_232_116_928 },
         errors: ["conflict"],
       },

@@ -1,8 +1,9 @@
-import { type Static, Type } from "@sinclair/typebox";
-import { BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { type Static, type TInteger, Type } from "@sinclair/typebox";
+import { BULK_IDS_MAX, BULK_STATUSES, BULK_TERMS } from "../../../kernel/background/bulk.ts";
+import { OwnerId } from "../../../kernel/data/owner.ts";
 import { named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { retrySchedule } from "../../../kernel/outbound/retry-schedule.ts";
+import { retrySchedule } from "../../../kernel/outbound/retry-schedule-schema.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../../kernel/outbound/signing.ts";
 
 /** Default number of items on a page. */
@@ -127,6 +128,7 @@ export const RelayParams = Type.Object({ relay_id: Type.String({ maxLength: 64 }
 /** Every status of a delivery. */
 export const RELAY_STATUSES = ["scheduled", "delivering", "delivered", "failed", "cancelled"] as const;
 const RelayStatus = oneOf(RELAY_STATUSES);
+type Counts = Record<(typeof RELAY_STATUSES)[number], TInteger>;
 /** A delivery is `delivering` from its first attempt until it is finished. */
 export type RelayStatus = Static<typeof RelayStatus>;
 
@@ -140,12 +142,17 @@ export const RelayDeduplicated = named("RelayDeduplicated", {
 export type RelayDeduplicated = Static<typeof RelayDeduplicated>;
 
 export const RELAY_KINDS = ["scheduled", "pulse", "endpoint"] as const;
-/** Origin of a delivery: a request, a monitor, or a message to an endpoint. */
+/**
+ * Origin of a delivery: `scheduled` by a request or a schedule; `pulse` for every `Notification`, whether of a
+ * monitor, a bucket or a meter (a historical wire name); `endpoint` for a message or an event to an endpoint.
+ */
 export type RelayKind = (typeof RELAY_KINDS)[number];
 
 export const RELAY_FAILURES = ["timeout", "network", "http", "blocked", "disabled"] as const;
 /** Why a delivery failed: timeout, network error, error response, blocked address, or disabled endpoint. */
 export type RelayFailure = (typeof RELAY_FAILURES)[number];
+
+const RELAY_FILTERS = ["pulse", "deliveries"] as const;
 
 const EventType = Type.String({
   minLength: 1,
@@ -154,11 +161,48 @@ const EventType = Type.String({
   description: "Returns only events of this type, such as `monitor.down`.",
 });
 
-/** Filters of lists and of bulk resends. */
+/** Longest `q`: the time of a search grows with its length. */
+export const SEARCH_LENGTH_MAX = 128;
+
+/** Filters by type and time. */
 export const FILTERS = {
   event_type: Type.Optional(EventType),
   since: Type.Optional(timestamp("Start of the creation time, inclusive, in epoch milliseconds.")),
   until: Type.Optional(timestamp("End of the creation time, exclusive, in epoch milliseconds.")),
+};
+
+/** Filters of lists, statistics and bulk resends. */
+const DELIVERY_FILTERS = {
+  ...FILTERS,
+  filter: Type.Optional(
+    oneOf(RELAY_FILTERS, {
+      errorMessage: `must be ${RELAY_FILTERS.join(" or ")}, or be omitted for all deliveries`,
+      description:
+        "`pulse` includes only alerts: messages to notification channels, and alerts of meters. `deliveries` omits them.",
+    }),
+  ),
+  error: Type.Optional(
+    oneOf(RELAY_FAILURES, {
+      errorMessage: `must be one of ${RELAY_FAILURES.join(", ")}`,
+      description: "Only deliveries that failed for this reason.",
+    }),
+  ),
+  response_status: Type.Optional(
+    Type.String({
+      pattern: "^[1-5]([0-9][0-9]|xx)$",
+      errorMessage: "must be an HTTP status such as 503, or a class such as 5xx",
+      description: "Only deliveries whose last response has this HTTP status, or a status of this class.",
+      examples: ["5xx"],
+    }),
+  ),
+  target_url: Type.Optional(
+    Type.String({
+      maxLength: 2048,
+      errorMessage: "must be a URL of at most 2048 characters",
+      description: "Only deliveries to exactly this URL.",
+      examples: ["https://example.com/hooks"],
+    }),
+  ),
 };
 
 function id(description: string) {
@@ -173,32 +217,75 @@ const OF_MESSAGES = {
 
 /** Query of a list of deliveries. */
 export const RelayQuery = named("RelayQuery", {
-  filter: Type.Optional(
-    Type.Literal("pulse", {
-      errorMessage: "must be pulse, or be omitted for all deliveries",
-      description: "`pulse` returns only notifications of monitors.",
-    }),
-  ),
   status: Type.Optional(RelayStatus),
   ...OF_MESSAGES,
-  ...FILTERS,
+  owner_id: Type.Optional(
+    Type.Unsafe<string>({ ...OwnerId, description: "Only deliveries of messages to this customer." }),
+  ),
+  ...DELIVERY_FILTERS,
   schedule_id: Type.Optional(
     Type.String({ maxLength: 64, description: "Only deliveries of this schedule's runs." }),
   ),
-  error: Type.Optional(
-    oneOf(RELAY_FAILURES, {
-      errorMessage: `must be one of ${RELAY_FAILURES.join(", ")}`,
-      description: "Only deliveries that failed for this reason.",
+  q: Type.Optional(
+    text({
+      min: 1,
+      max: SEARCH_LENGTH_MAX,
+      description:
+        "Text in the URL, the id, the event type or the body, in upper or lower case. A page can end before it is full: continue with its `cursor`.",
+      examples: ["hooks"],
     }),
   ),
   ...pageQuery(LIST_LIMIT).properties,
 });
 export type RelayQuery = Static<typeof RelayQuery>;
 
+/** Query of the statistics of deliveries. */
+export const RelayStatsQuery = named("RelayStatsQuery", {
+  ...OF_MESSAGES,
+  ...DELIVERY_FILTERS,
+});
+export type RelayStatsQuery = Static<typeof RelayStatsQuery>;
+
+const Counted = Type.Integer({ minimum: 0, examples: [12] });
+
+/** Statistics of deliveries. */
+export const RelayStats = named("RelayStats", {
+  counts: Type.Object(Object.fromEntries(RELAY_STATUSES.map((status) => [status, Counted])) as Counts, {
+    description: "Number of matching deliveries of each status.",
+  }),
+  alerts: Type.Integer({
+    description: "Number of matching alerts; `counts` omits them with `filter=deliveries`.",
+    examples: [3],
+  }),
+  more: Type.Optional(
+    Type.Literal(true, {
+      description: "Present when a status has older deliveries that were not counted.",
+      examples: [],
+    }),
+  ),
+  oldest_at: orNull(Type.Integer(), {
+    description: "Time of creation of the oldest counted delivery, in epoch milliseconds; null without one.",
+    examples: [1_795_232_116_928],
+  }),
+  points: Type.Array(
+    Type.Object({
+      at: Type.Integer({ description: "Start of the interval, in epoch milliseconds." }),
+      delivered: Counted,
+      failed: Counted,
+    }),
+    {
+      description:
+        "Deliveries created in each of 48 equal intervals from `since` to `until`. Default: the last 7 days.",
+    },
+  ),
+});
+export type RelayStats = Static<typeof RelayStats>;
+
 const DELIVERY = {
   relay_id: RelayId,
   kind: oneOf(RELAY_KINDS, {
-    description: "Origin: a request or schedule, a monitor (`pulse`), or a message to an endpoint.",
+    description:
+      "Origin: a request or schedule, a monitor (`pulse`), or a message or an inbound event to an endpoint.",
   }),
   event: orNull(
     Type.String({
@@ -213,10 +300,19 @@ const DELIVERY = {
     examples: [null],
   }),
   endpoint_id: orNull(Type.String(), {
-    description: "Endpoint of a message's delivery; null for others.",
+    description: "Endpoint that receives a message or an inbound event; null for others.",
     examples: [null],
   }),
   message_id: orNull(Type.String({ description: "Message that is delivered; null for others." }), {
+    examples: [null],
+  }),
+  bucket_id: orNull(
+    Type.String({ description: "Bucket of the inbound event that is delivered; null for others." }),
+    {
+      examples: [null],
+    },
+  ),
+  event_id: orNull(Type.String({ description: "Inbound event that is delivered; null for others." }), {
     examples: [null],
   }),
   target_url: Type.String({ examples: ["https://example.com/hooks"] }),
@@ -295,6 +391,20 @@ export const Relay = named("Relay", {
 });
 export type Relay = Static<typeof Relay>;
 
+/** The body that a delivery sends. */
+export const RelaySentBody = named("RelaySentBody", {
+  body: orNull(Type.String({ examples: ['{"reminder":"trial ends"}'] }), {
+    description: "Body of the request; null when it is not stored any more, or is not UTF-8.",
+  }),
+  body_base64: Type.Optional(
+    Type.String({ description: "Body as base64, when it is not UTF-8. Replaces `body`.", examples: [] }),
+  ),
+  size_bytes: orNull(
+    Type.Integer({ description: "Size of the body; null when it is not stored any more.", examples: [25] }),
+  ),
+});
+export type RelaySentBody = Static<typeof RelaySentBody>;
+
 export const RelayCancelled = named("RelayCancelled", {
   relay_id: Type.String({ format: "uuid" }),
   status: Type.Literal("cancelled"),
@@ -312,8 +422,16 @@ export const RelayResendBody = named("RelayResendBody", {
   status: Type.Optional(
     Type.Literal("failed", { errorMessage: "must be failed: the content of other deliveries is deleted" }),
   ),
+  relay_ids: Type.Optional(
+    Type.Array(Type.String({ maxLength: 64, examples: ["01a1fc2c-30c0-71d9-bf08-0e3cb4a7b202"] }), {
+      minItems: 1,
+      maxItems: BULK_IDS_MAX,
+      errorMessage: `must be a list of 1 to ${BULK_IDS_MAX} ids of deliveries`,
+      description: "IDs of the deliveries to resend. Replaces the other filters.",
+    }),
+  ),
   endpoint_id: OF_MESSAGES.endpoint_id,
-  ...FILTERS,
+  ...DELIVERY_FILTERS,
   ...BULK_TERMS,
 });
 export type RelayResendBody = Static<typeof RelayResendBody>;

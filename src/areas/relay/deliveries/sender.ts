@@ -21,11 +21,12 @@ import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { afterRelayAttempt, DELIVER, failureOf } from "../domain.ts";
-import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "../endpoints/deliveries.ts";
+import type { DeliveryJob, EndpointDispatch, EndpointRequest } from "../endpoints/dispatch.ts";
+import type { EventSource } from "../endpoints/event-source.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { exchangeOf, STORED_BODY_BYTES_MAX } from "./exchange.ts";
 import type { RelayFailure } from "./schema.ts";
-import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
+import { type AttemptRow, eventOf, type RelayRequest, type RelayStore } from "./store.ts";
 
 /** Concurrent attempts in total. */
 const CONCURRENCY = 1_024;
@@ -42,7 +43,7 @@ const USER_AGENT = "Svc-Relay/1.0";
 
 export interface SigningKeys {
   /** The newest platform key of an account, which signs its deliveries. */
-  signingKey(accountRef: number): string;
+  signingKey(accountRef: number): string | null;
 }
 
 /** The outcome of an attempt. */
@@ -67,7 +68,8 @@ export class WebhookSender {
       readonly accounts: SigningKeys;
       readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
-      readonly endpoints: EndpointDeliveries;
+      readonly dispatch: EndpointDispatch;
+      readonly source: EventSource;
     },
   ) {
     deps.scheduler.register(DELIVER, {
@@ -77,10 +79,10 @@ export class WebhookSender {
         perSlowLane: PER_SLOW_HOST,
         slowTotal: SLOW_TOTAL,
         ownerShare: ACCOUNT_SHARE,
-        termsOf: (place) => deps.endpoints.laneTerms(place),
+        termsOf: (destination) => deps.dispatch.laneTerms(destination),
       },
       run: ({ payload }) =>
-        this.attempt(typeof payload === "object" ? (payload as EndpointJob) : { ref: Number(payload) }),
+        this.attempt(typeof payload === "object" ? (payload as DeliveryJob) : { ref: Number(payload) }),
     });
   }
 
@@ -99,21 +101,23 @@ export class WebhookSender {
     return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
   }
 
-  private async attempt(job: EndpointJob): Promise<JobOutcome> {
+  private async attempt(job: DeliveryJob): Promise<JobOutcome> {
     const { ref } = job;
-    const { store, stopped, endpoints } = this.deps;
+    const { store, stopped, dispatch } = this.deps;
     const relay = store.request(ref);
-    if (relay === null || relay.item.finished_at !== null) return endpoints.abandoned(job);
+    if (relay === null || relay.item.finished_at !== null) return dispatch.abandoned(job);
     // Cancelled or finished, and then resent by another job, which continues.
-    if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return endpoints.abandoned(job);
+    if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return dispatch.abandoned(job);
     if (stopped.has(relay.projectRef)) return {};
     const toEndpoint = relay.endpointRef !== null;
-    const instead = toEndpoint ? endpoints.admit(relay, job) : null;
+    const instead = toEndpoint ? dispatch.admit(relay, job) : null;
     if (instead !== null) return instead;
+    const message = toEndpoint ? dispatch.request(relay) : null;
+    if (toEndpoint && message === null) return dispatch.withoutEvent(relay, job);
     if (toEndpoint || relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
     try {
       if (!toEndpoint) return await this.send(relay, job, null);
-      return await endpoints.trackAttempt(relay, () => this.send(relay, job, endpoints.request(relay)));
+      return await dispatch.trackAttempt(relay, () => this.send(relay, job, message));
     } catch (error) {
       this.firstAttempts.delete(ref);
       throw error;
@@ -123,10 +127,10 @@ export class WebhookSender {
   /** `message`: the request to an endpoint; null for other deliveries. */
   private async send(
     relay: RelayRequest,
-    job: EndpointJob,
+    job: DeliveryJob,
     message: EndpointRequest | null,
   ): Promise<JobOutcome> {
-    const { clock, endpoints } = this.deps;
+    const { clock, dispatch } = this.deps;
     const { kind, attempts, method, target_url } = relay.item;
     const body = message?.body ?? bodyOf(relay);
     const destination = this.destinationOf(relay);
@@ -135,7 +139,7 @@ export class WebhookSender {
     const startedAt = clock.now();
     const own = await (message === null
       ? this.ownHeaders(relay, destination, startedAt, body ?? "")
-      : endpoints.headers(relay, startedAt, message.body));
+      : dispatch.headers(relay, startedAt, message));
     const outcome = await attempt(this.deps.outbound, {
       account: relay.accountRef,
       method,
@@ -150,7 +154,7 @@ export class WebhookSender {
     if (isLocalFailure(outcome)) {
       this.firstAttempts.delete(relay.ref);
       return {
-        record: (tx) => endpoints.postponed(tx, relay),
+        record: (tx) => dispatch.postponed(tx, relay),
         retryAt: clock.now() + LOCAL_RETRY_MS,
         attempt: attempts,
       };
@@ -208,23 +212,23 @@ export class WebhookSender {
   }
 
   private nextOf(relay: RelayRequest, result: AttemptResult): NextStep {
-    const { ids, endpoints } = this.deps;
+    const { ids, dispatch } = this.deps;
     const { attempts, kind } = relay.item;
     const number = attempts + 1 - relay.attempts_before;
-    if (relay.endpointRef !== null) return endpoints.next(relay, number, result);
+    if (relay.endpointRef !== null) return dispatch.next(relay, number, result);
     const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
     return afterRelayAttempt(kind, number, result, ids.fraction(), waits);
   }
 
   private jobOutcomeOf(
     relay: RelayRequest,
-    job: EndpointJob,
+    job: DeliveryJob,
     next: NextStep,
   ): Pick<JobOutcome, "retryAt" | "payload"> {
     if (next.kind !== "retry") return {};
     return relay.endpointRef === null
       ? { retryAt: next.at }
-      : this.deps.endpoints.jobOutcome(job, relay, next.at);
+      : this.deps.dispatch.jobOutcome(job, relay, next.at);
   }
 
   private customOf({ headers, item }: RelayRequest): RequestHeaders {
@@ -252,11 +256,11 @@ export class WebhookSender {
       kind === "pulse"
         ? {
             "X-Svc-Event": event ?? "",
-            "X-Svc-Signature": notificationSignature(key, body),
+            ...(key === null ? {} : { "X-Svc-Signature": notificationSignature(key, body) }),
           }
         : {
             "X-Svc-Timestamp": String(now),
-            "X-Svc-Signature": relaySignature(key, now, body),
+            ...(key === null ? {} : { "X-Svc-Signature": relaySignature(key, now, body) }),
           };
     return {
       ...own,
@@ -268,11 +272,12 @@ export class WebhookSender {
   private record(
     tx: Tx,
     relay: RelayRequest,
-    job: EndpointJob,
+    job: DeliveryJob,
     made: AttemptRow,
-    { next: { kind: next }, failure, retry }: Recorded,
+    { next: step, failure, retry }: Recorded,
   ): void {
-    const { store, counts, changes, endpoints } = this.deps;
+    const { store, counts, changes, dispatch, source } = this.deps;
+    const next = step.kind;
     const { ref, item, projectRef } = relay;
     changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => this.firstAttempts.delete(ref));
@@ -295,11 +300,15 @@ export class WebhookSender {
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...made, ref });
     if (item.kind === "pulse") for (const listener of this.listeners) listener(tx, item.relay_id, error);
-    if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, retry, next);
+    if (relay.endpointRef !== null) dispatch.record(tx, relay, job, made, retry, next);
+    const inbound = eventOf(relay);
+    const retryAt = step.kind === "retry" ? step.at : null;
+    if (inbound !== null) source.changed(tx, inbound, { attempt: made, retryAt });
   }
 }
 
-function bodyOf({ body, body_bytes }: RelayRequest): Uint8Array | null {
+/** The body of a delivery that has it. */
+export function bodyOf({ body, body_bytes }: RelayRequest): Uint8Array | null {
   return body_bytes ?? (body === null ? null : Buffer.from(body));
 }
 

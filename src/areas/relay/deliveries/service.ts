@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { isUuid } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Caller } from "../../../kernel/http/access/caller.ts";
@@ -10,17 +11,21 @@ import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { DEDUPLICATION_MS, DELIVER, dueAt } from "../domain.ts";
-import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
+import type { EndpointDispatch } from "../endpoints/dispatch.ts";
+import type { EventSource } from "../endpoints/event-source.ts";
 import type { Messages } from "../messages/messages.ts";
+import type { MessageStore } from "../messages/store.ts";
 import { payloadText } from "../payload.ts";
 import type { ResendStore } from "../resends/store.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { attemptView } from "./exchange.ts";
 import { RelayIds } from "./ids.ts";
-import { itemOf, listRelays, statusOf } from "./listing.ts";
+import { itemOf, listRelays, type OfMessages, statusOf } from "./listing.ts";
+import { listOfOwner } from "./owned.ts";
 import { withoutReservedHeaders } from "./reserved-headers.ts";
 import {
   BODY_BYTES_MAX,
+  LIST_LIMIT,
   type Relay,
   type RelayBody,
   type RelayCancelled,
@@ -29,9 +34,14 @@ import {
   type RelayQuery,
   type RelayResent,
   type RelayScheduled,
+  type RelaySentBody,
+  type RelayStats,
+  type RelayStatsQuery,
 } from "./schema.ts";
-import { sealContext, type WebhookSender } from "./sender.ts";
-import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
+import { searchDeliveries } from "./search.ts";
+import { bodyOf, sealContext, type WebhookSender } from "./sender.ts";
+import { deliveryStats } from "./stats.ts";
+import { eventOf, type NewRelay, type RelayExtras, type RelayRequest, type RelayStore } from "./store.ts";
 
 /** The delivery of a schedule's run. */
 type ScheduledRun = Pick<
@@ -54,15 +64,17 @@ export class RelayService {
   private nextRef: number;
 
   constructor(
-    private readonly deps: Pick<Kernel, "scheduler" | "vault" | "ids"> & {
+    private readonly deps: Pick<Kernel, "scheduler" | "vault" | "ids" | "clock"> & {
       readonly store: RelayStore;
       readonly resends: ResendStore;
       readonly sender: WebhookSender;
       readonly policy: TargetPolicy;
       readonly counts: DeliveryCounts;
       readonly messages: Messages;
-      readonly deliveries: Pick<EndpointDeliveries, "cancelled">;
+      readonly dispatch: Pick<EndpointDispatch, "cancelled" | "body">;
       readonly refs: MessageRefs;
+      readonly messageRows: Pick<MessageStore, "pageOfOwner" | "find">;
+      readonly source: EventSource;
     },
   ) {
     this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
@@ -138,7 +150,7 @@ export class RelayService {
     return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATION_MS));
   }
 
-  /** Queues a monitor's notification, due immediately. Returns its id, for {@link withdraw}. */
+  /** Queues a notification, due immediately. Returns its id, for {@link withdraw}. */
   notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): string {
     const id = this.newId();
     const fixed = { kind: "pulse", method: "POST", headers: null } as const;
@@ -176,12 +188,73 @@ export class RelayService {
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, query: RelayQuery): RelayPage {
-    const { store, sender, refs } = this.deps;
-    const { endpoint_id, message_id } = query;
-    return listRelays(store, sender, projectRef, query, {
+    const { store, sender } = this.deps;
+    const { owner_id } = query;
+    const of = this.ofMessages(projectRef, query);
+    return owner_id === undefined
+      ? listRelays(store, sender, projectRef, query, of)
+      : listOfOwner(this.deps, projectRef, owner_id, query, of);
+  }
+
+  /** The same with the text `q`. */
+  search(projectRef: number, query: RelayQuery & { readonly q: string }): Promise<RelayPage> {
+    const { q, cursor, limit = LIST_LIMIT } = query;
+    const parts = {
+      page: (at: string | undefined, size: number) =>
+        this.list(projectRef, { ...query, ...(at === undefined ? {} : { cursor: at }), limit: size }),
+      body: (relayId: string) => {
+        const row = this.lookUp(projectRef, relayId);
+        return row === null ? null : this.storedBody(row);
+      },
+    };
+    return searchDeliveries(parts, { q, cursor, limit });
+  }
+
+  /** Counts a project's deliveries by status and over time. */
+  stats(projectRef: number, query: RelayStatsQuery): Promise<RelayStats> {
+    return deliveryStats(
+      this.deps,
+      projectRef,
+      query,
+      this.ofMessages(projectRef, query),
+      this.deps.clock.now(),
+    );
+  }
+
+  private ofMessages(projectRef: number, { endpoint_id, message_id }: RelayStatsQuery): OfMessages {
+    const { refs } = this.deps;
+    return {
       endpointRef: endpoint_id === undefined ? null : refs.endpoint(projectRef, endpoint_id),
       messageRef: message_id === undefined ? null : refs.message(projectRef, message_id),
-    });
+    };
+  }
+
+  /** The body that a delivery sends, while it is stored. @throws ApiError `not_found` */
+  sentBody(projectRef: number, relayId: string): RelaySentBody {
+    const bytes = this.storedBody(this.find(projectRef, relayId));
+    if (bytes === null) return { body: null, size_bytes: null };
+    const size_bytes = bytes.length;
+    return isUtf8(bytes)
+      ? { body: Buffer.from(bytes).toString("utf8"), size_bytes }
+      : { body: null, body_base64: Buffer.from(bytes).toString("base64"), size_bytes };
+  }
+
+  /** Null when the body is not stored any more, and for messages to services such as chats, whose body may have their secret. */
+  private storedBody(row: RelayRequest): Uint8Array | null {
+    if (row.endpointRef !== null) return this.deps.dispatch.body(row);
+    if (row.destination !== null) return null;
+    return row.item.method === "GET" ? new Uint8Array() : bodyOf(row);
+  }
+
+  /** References of the deliveries with these ids, ascending, without those that do not exist. */
+  refsOf(projectRef: number, relayIds: readonly string[]): number[] {
+    const found = new Set<number>();
+    for (const id of relayIds.map((one) => one.toLowerCase()).filter(isUuid))
+      for (const ref of this.relayIds.refsOf(id)) {
+        const head = this.deps.store.head(ref);
+        if (head?.relay_id === id && head.projectRef === projectRef) found.add(ref);
+      }
+    return [...found].sort((a, b) => a - b);
   }
 
   /** A delivery with its attempts. @throws ApiError `not_found` */
@@ -196,6 +269,14 @@ export class RelayService {
     };
   }
 
+  /** A delivery of a message to a customer, with its message. @throws ApiError `not_found` */
+  owned(projectRef: number, ownerId: string, relayId: string): { relay: Relay; row: RelayRequest } {
+    const row = this.find(projectRef, relayId);
+    const owner = this.deps.messageRows.find(row.messageRef ?? 0)?.owner_id;
+    if (owner !== ownerId) throw notFound();
+    return { relay: this.read(projectRef, relayId), row };
+  }
+
   /** Cancels a delivery. @throws ApiError `not_found`, `conflict` once its first attempt has started */
   cancel(tx: Tx, projectRef: number, relayId: string): RelayCancelled {
     const row = this.find(projectRef, relayId);
@@ -204,7 +285,9 @@ export class RelayService {
     if (status === "scheduled") {
       const end = { status: "cancelled", failure: null, attempts, response_status, error } as const;
       this.deps.store.update(tx, row.ref, end);
-      this.deps.deliveries.cancelled(tx, row);
+      this.deps.dispatch.cancelled(tx, row);
+      const event = eventOf(row);
+      if (event !== null) this.deps.source.changed(tx, event, { attempt: null, retryAt: null });
       tx.afterCommit(() => this.deps.counts.finished[kind].cancelled.add());
       const target = { type: "delivery", id: relay_id };
       tx.audit({
@@ -236,7 +319,7 @@ export class RelayService {
       const gone =
         row.endpointRef === null
           ? "its content is not stored any more"
-          : "its endpoint is disabled or deleted, or its payload is deleted";
+          : "its endpoint is disabled or deleted, or its payload or event is deleted";
       const why =
         status === "scheduled" || status === "delivering" ? "only a finished delivery can be resent" : gone;
       throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
@@ -252,6 +335,11 @@ export class RelayService {
     const row = this.deps.store.request(ref);
     if (row?.item.status !== "failed" || row.failure === null) return null;
     return row.endpointRef === null || this.deps.messages.endpointFor(row) !== null ? row : null;
+  }
+
+  /** Whether a delivery has failed; its content may be deleted. */
+  hasFailed(ref: number): boolean {
+    return this.deps.store.head(ref)?.isFailed === true;
   }
 
   /** Restarts a failed delivery, due now. */
@@ -299,18 +387,28 @@ export class RelayService {
   }
 
   private find(projectRef: number, relayId: string): RelayRequest {
+    const row = this.lookUp(projectRef, relayId);
+    if (row === null) throw notFound();
+    return row;
+  }
+
+  private lookUp(projectRef: number, relayId: string): RelayRequest | null {
     const id = relayId.toLowerCase();
     const refs = isUuid(id) ? this.relayIds.refsOf(id) : [];
     for (const ref of refs) {
       const row = this.deps.store.request(ref);
       if (row !== null && row.item.relay_id === id && row.projectRef === projectRef) return row;
     }
-    throw new ApiError("not_found", "There is no delivery with this relay_id in this project.");
+    return null;
   }
 
   private statusOf(row: RelayRequest) {
     return statusOf(row, this.deps.sender);
   }
+}
+
+function notFound(): ApiError {
+  return new ApiError("not_found", "There is no delivery with this relay_id in this project.");
 }
 
 const NO_EXTRAS: RelayExtras = {

@@ -44,6 +44,33 @@ export interface RelayRequest extends RelayRow {
 }
 type RelayContent = Omit<RelayRequest, keyof RelayRow>;
 
+/** An inbound event that a bucket has received. */
+export interface InboundEvent {
+  readonly bucket_id: string;
+  readonly event_id: string;
+}
+
+/** The inbound event that is delivered; null for other deliveries. */
+export function eventOf({ item: { bucket_id, event_id } }: RelayRow): InboundEvent | null {
+  return bucket_id === null || event_id === null ? null : { bucket_id, event_id };
+}
+
+/** A delivery of an inbound event. */
+export type EventDelivery = Pick<
+  RelayItem,
+  "status" | "attempts" | "response_status" | "error" | "finished_at"
+> & {
+  readonly relay_id: string;
+  readonly endpoint_id: string;
+};
+
+/** An attempt to deliver an inbound event. */
+export type EventDeliveryAttempt = Pick<
+  AttemptRow,
+  "started_at" | "duration_ms" | "response_status" | "error"
+> &
+  Pick<Exchange, "response_body"> & { readonly endpoint_id: string };
+
 /** Properties that few deliveries have. */
 export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms" | "destination"> &
   Pick<RelayItem, "schedule_id">;
@@ -51,14 +78,19 @@ export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "
 export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
 
+/** A new delivery to an endpoint, whose content is stored elsewhere. */
+type NewEndpointDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
+  Pick<NewRelay, "target_url" | "scheduled_for"> & { readonly endpointRef: number };
+
 /** A new delivery of a message, which has the content. */
-type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
-  Pick<NewRelay, "target_url" | "scheduled_for"> & {
-    readonly created_at: number;
-    readonly schedule_id: string | null;
-    readonly endpointRef: number;
-    readonly messageRef: number;
-  };
+type NewMessageDelivery = NewEndpointDelivery & {
+  readonly created_at: number;
+  readonly schedule_id: string | null;
+  readonly messageRef: number;
+};
+
+/** A new delivery of an inbound event, which has the content. */
+type NewEventDelivery = NewEndpointDelivery & InboundEvent;
 
 /** The outcome of an attempt. */
 type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
@@ -83,13 +115,26 @@ export type AttemptRow = Omit<RelayAttempt, keyof Exchange | "response_body_base
 /** Filters of a list; null for those not set. */
 export type Filters = {
   readonly kind: number | null;
+  /** A kind that is omitted. */
+  readonly notKind: number | null;
   readonly event: string | null;
   readonly since: number | null;
   readonly until: number | null;
   readonly failure: number | null;
+  /** HTTP status of the last response, from and through; both are null or neither. */
+  readonly statusFrom: number | null;
+  readonly statusThrough: number | null;
+  readonly target: string | null;
   readonly schedule: string | null;
   readonly endpointRef: number | null;
   readonly messageRef: number | null;
+};
+
+/** A delivery for statistics. `matches`: 1 when the filters match. */
+export type RelaySummary = Referenced & {
+  readonly kind: number;
+  readonly created_at: number;
+  readonly matches: 0 | 1;
 };
 
 /** Columns with another type than in the API. */
@@ -107,14 +152,19 @@ type Outcome = Omit<RelayResult, "status" | "failure"> & {
 
 type Referenced = { readonly ref: number };
 
+const ENDPOINT_ID =
+  "(SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id";
 const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id,
-   CASE WHEN endpoint_ref IS NOT NULL THEN (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) END AS endpoint_id,
+   ${ENDPOINT_ID},
    CASE WHEN message_ref IS NOT NULL THEN (SELECT message_id FROM relay_messages AS m WHERE m.ref = message_ref) END AS message_id,
-   target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at`;
+   bucket_id, event_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at`;
 const CONTENT =
   "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
-const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
+/** The condition of {@link Filters}. */
+export const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
+  AND ($notKind IS NULL OR kind <> $notKind) AND ($target IS NULL OR target_url = $target)
+  AND ($statusFrom IS NULL OR response_status BETWEEN $statusFrom AND $statusThrough)
   AND ($failure IS NULL OR failure = $failure) AND ($schedule IS NULL OR schedule_id = $schedule)
   AND ($endpointRef IS NULL OR endpoint_ref = $endpointRef) AND ($messageRef IS NULL OR message_ref = $messageRef)`;
 const PAGE = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
@@ -127,6 +177,16 @@ export function relayStore(db: Database) {
   const request = db.one<StoredRow & RelayContent, [ref: number]>(
     `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
   );
+  const head = db.one<
+    { readonly relay_id: Uint8Array; readonly projectRef: number; readonly isFailed: number },
+    [ref: number]
+  >("SELECT relay_id, project_ref AS projectRef, status = 4 AS isFailed FROM relays WHERE ref = ?");
+  const ofMessage = db.all<
+    StoredRow & RelayContent,
+    [firstRef: number, count: number, messageRef: number, limit: number]
+  >(
+    `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 ORDER BY ref DESC LIMIT ?4`,
+  );
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
   const references = new References(db, "relays", "relay_highest_removed");
@@ -135,29 +195,22 @@ export function relayStore(db: Database) {
     ...attempts,
     ...insertStore(db),
     ...listStore(db),
+    ...eventStore(db),
     /** The largest reference used so far, including deliveries that are deleted or not stored yet; 0 when there is none. */
     highestRef: () => Math.max(references.highest(), highestPending()),
 
     request(ref: number): RelayRequest | null {
       const row = request(ref);
-      if (row === null) return null;
-      const {
-        accountRef,
-        endpointRef,
-        messageRef,
-        headers,
-        body,
-        body_bytes,
-        retry_schedule,
-        timeout_ms,
-        destination,
-        ...rest
-      } = row;
-      const { attempts_before, failure, ...stored } = rest;
-      const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
-      const of = { accountRef, endpointRef, messageRef };
-      return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
+      return row && requestOf(row);
     },
+    /** The id of a delivery; null without one. Reads no body, unlike {@link request}. */
+    head(ref: number): { relay_id: string; projectRef: number; isFailed: boolean } | null {
+      const row = head(ref);
+      return row && { ...row, relay_id: bytesToUuid(row.relay_id), isFailed: row.isFailed === 1 };
+    },
+    /** The first `count` deliveries of a message, newest first, at most `limit`. */
+    ofMessage: (messageRef: number, firstRef: number, count: number, limit: number): RelayRequest[] =>
+      ofMessage(firstRef, count, messageRef, limit).map(requestOf),
     /** Finished deliveries, oldest first. */
     finishedBefore: db.all<Referenced, [time: number, limit: number]>(
       "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",
@@ -207,6 +260,13 @@ function insertStore(db: Database) {
     `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
      endpoint_ref, message_ref, schedule_id) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?, ?)`,
   );
+  const insertOfEvent = db.change<
+    [row: Omit<NewEventDelivery, "relay_id"> & { readonly relay_id: Uint8Array; readonly created_at: number }]
+  >(
+    `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
+     endpoint_ref, bucket_id, event_id) VALUES ($ref, $relay_id, $accountRef, $projectRef, 3, 1, $event, $target_url, 'POST', 0, $scheduled_for,
+     $created_at, $endpointRef, $bucket_id, $event_id)`,
+  );
   const setExtras = db.change<[extras: RelayExtras & Referenced]>(
     "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id, destination = $destination WHERE ref = $ref",
   );
@@ -220,6 +280,9 @@ function insertStore(db: Database) {
         created_at: tx.now,
       });
       if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
+    },
+    insertOfEvent(tx: Tx, one: NewEventDelivery): void {
+      insertOfEvent(tx, { ...one, relay_id: uuidToBytes(one.relay_id), created_at: tx.now });
     },
     /** Positional parameters: a message has up to a thousand deliveries. */
     insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
@@ -238,6 +301,31 @@ function insertStore(db: Database) {
         one.schedule_id,
       );
     },
+  };
+}
+
+/** Statements of the deliveries of inbound events. */
+function eventStore(db: Database) {
+  const ofEvent = db.all<
+    Omit<EventDelivery, "relay_id" | "status"> & { readonly relay_id: Uint8Array; readonly status: number },
+    [eventId: string]
+  >(
+    `SELECT relay_id, ${ENDPOINT_ID}, status, attempts, response_status, error, finished_at FROM relays WHERE event_id = ? ORDER BY ref`,
+  );
+  return {
+    /** The stored deliveries of an event, oldest first. */
+    ofEvent: (eventId: string): EventDelivery[] =>
+      ofEvent(eventId).map(({ relay_id, endpoint_id, status, ...row }) => ({
+        relay_id: bytesToUuid(relay_id),
+        endpoint_id,
+        status: RELAY_STATUSES[status - 1] ?? "scheduled",
+        ...row,
+      })),
+    /** The last attempts to deliver an event, newest first. */
+    attemptsOfEvent: db.all<EventDeliveryAttempt, [eventId: string, limit: number]>(
+      `SELECT ${ENDPOINT_ID}, a.started_at, a.duration_ms, a.response_status, a.error, a.response_body
+       FROM relays JOIN relay_attempts AS a ON a.relay_ref = ref WHERE event_id = ? ORDER BY a.started_at DESC, ref DESC LIMIT ?`,
+    ),
   };
 }
 
@@ -261,6 +349,11 @@ function listStore(db: Database) {
     ),
     /** Matching deliveries of a project and status between two references, newest first. */
     matching: (query: Filters & ScanRange & { readonly limit: number }) => matching(query).map(rowOf),
+    /** A project's deliveries with a status below a reference, newest first. */
+    summaries: db.all<RelaySummary, [range: Filters & Omit<ScanRange, "floor"> & { readonly limit: number }]>(
+      `SELECT ref, kind, created_at, ifnull(${MATCHES}, 0) AS matches FROM relays
+       WHERE project_ref = $projectRef AND status = $status AND ref < $before ORDER BY ref DESC LIMIT $limit`,
+    ),
     /** The number of a project's scheduled deliveries, counted up to `countedMax`. */
     scheduledTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
@@ -269,12 +362,37 @@ function listStore(db: Database) {
     retryingSince: db.number<[projectRef: number, countedMax: number]>(
       "SELECT min(scheduled_for) AS n FROM (SELECT scheduled_for FROM relays WHERE project_ref = ? AND status = 2 ORDER BY ref LIMIT ?)",
     ),
+    /**
+     * Endpoints and URLs with the most failed deliveries since a time, among a project's newest failed ones, with the
+     * outcome of the last one. Without the secret URLs of channels.
+     */
+    failingTargets: db.all<
+      FailingTarget,
+      [projectRef: number, scannedMax: number, since: number, rowsMax: number]
+    >(
+      `SELECT (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id,
+         (SELECT name FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS name,
+         target_url, failed, since, response_status, error
+       FROM (SELECT endpoint_ref, target_url, count(*) AS failed, min(finished_at) AS since, response_status, error, max(ref)
+         FROM (SELECT ref, endpoint_ref, target_url, finished_at, response_status, error, destination IS NULL AS isPlain
+         FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ? AND isPlain
+         GROUP BY coalesce(endpoint_ref, target_url) ORDER BY failed DESC LIMIT ?)`,
+    ),
     /** The number of the newest failed deliveries that failed since a time. */
     failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
       "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
     ),
   };
 }
+
+/** A target with failed deliveries. */
+type FailingTarget = Pick<RelayItem, "target_url" | "response_status" | "error"> & {
+  readonly endpoint_id: string | null;
+  readonly name: string | null;
+  readonly failed: number;
+  /** Epoch milliseconds. */
+  readonly since: number;
+};
 
 /** Deliveries of a project and status from `floor` up to `before`, exclusive. */
 type ScanRange = {
@@ -340,6 +458,25 @@ export function kindNumber(kind: RelayItem["kind"]): number {
 /** The stored number of a status. */
 export function statusNumber(status: RelayStatus): number {
   return RELAY_STATUSES.indexOf(status) + 1;
+}
+
+function requestOf(row: StoredRow & RelayContent): RelayRequest {
+  const {
+    accountRef,
+    endpointRef,
+    messageRef,
+    headers,
+    body,
+    body_bytes,
+    retry_schedule,
+    timeout_ms,
+    destination,
+    ...rest
+  } = row;
+  const { attempts_before, failure, ...stored } = rest;
+  const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
+  const of = { accountRef, endpointRef, messageRef };
+  return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
 }
 
 function rowOf({ ref, projectRef, ...stored }: StoredRow): RelayRow {

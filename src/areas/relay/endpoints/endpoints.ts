@@ -1,5 +1,6 @@
 import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
 import { compileFilter } from "../../../kernel/data/filter.ts";
+import { serializeMetadata } from "../../../kernel/data/owner.ts";
 import { prefixedId } from "../../../kernel/data/uuid.ts";
 import { ApiError, invalidField } from "../../../kernel/errors.ts";
 import type { Caller } from "../../../kernel/http/access/caller.ts";
@@ -11,18 +12,22 @@ import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../../kernel/projects/overview-card.ts";
+import { managedView } from "../../../kernel/resources/managed.ts";
+import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import {
   GRACE_HOURS,
   LIST_LIMIT,
   RELAY_STATUSES,
+  type RelaySecret,
   type RelaySecretRotateBody,
   type RelaySecretRotated,
 } from "../deliveries/schema.ts";
-import type { Messages } from "../messages/messages.ts";
+import { assertNotReservedType, type Messages } from "../messages/messages.ts";
 import { HEALTHY } from "./breaker.ts";
-import { NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
+import type { EventSource } from "./event-source.ts";
+import { assertNoNotices, NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
 import {
   type Endpoint,
   type EndpointRegistry,
@@ -31,11 +36,8 @@ import {
   NOTICE_PREFIX,
 } from "./registry.ts";
 import {
-  CONCURRENCY,
-  DISABLE_HOURS,
-  ENDPOINT_RETRIES,
+  ENDPOINT_DEFAULTS,
   ENDPOINT_STATES,
-  ENDPOINT_TIMEOUT_MS,
   type EndpointTerms,
   type RelayEndpoint,
   type RelayEndpointBody,
@@ -55,22 +57,6 @@ const DAY_MS = 24 * HOUR_MS;
 /** Endpoints of a project in every tier: a message may have a delivery to each of them. */
 export const ENDPOINTS_MAX = 1_000;
 
-/** Default settings of an endpoint. */
-const DEFAULT_TERMS: Omit<EndpointTerms, "url"> = {
-  event_types: [],
-  channels: [],
-  filter: null,
-  description: null,
-  format: "envelope",
-  retry_schedule: [...ENDPOINT_RETRIES],
-  timeout_ms: ENDPOINT_TIMEOUT_MS,
-  max_per_second: null,
-  max_concurrency: CONCURRENCY,
-  disable_after_hours: DISABLE_HOURS,
-  notify_email: true,
-  keep_responses: true,
-};
-
 const NEW: Health = {
   ...HEALTHY,
   state: LIVE,
@@ -87,6 +73,7 @@ type EndpointInput = ReturnType<Endpoints["prepare"]>;
 
 export class Endpoints {
   private nextRef: number;
+  private readonly digests: SecretDigests;
 
   constructor(
     private readonly deps: Pick<Kernel, "ids" | "vault"> & {
@@ -96,31 +83,35 @@ export class Endpoints {
       readonly secrets: WebhookSecrets;
       readonly policy: TargetPolicy;
       readonly tiers: Tiers;
+      readonly source: EventSource;
       /** Called when the pending deliveries of an endpoint must be sent, or cannot be sent. */
       readonly stateChanged: (tx: Tx, endpointRef: number) => void;
     },
   ) {
     this.nextRef = deps.endpoints.highestRef() + 1;
+    this.digests = new SecretDigests(deps.vault);
   }
 
   /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
   prepare(given: RelayEndpointPatch) {
-    const { name, headers, state, ...terms } = given;
+    const { name, headers, state, owner_id: ownerId, metadata, secret, ...terms } = given;
     if (terms.url !== undefined) this.deps.policy.assertUrl("url", terms.url);
     if (terms.filter !== undefined && terms.filter !== null) compileFilter("filter", terms.filter);
     if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
     const custom = headers === undefined ? undefined : withoutReservedHeaders(headers);
-    return { name, custom, state, terms: termsIn(terms) };
+    const described = metadata === undefined ? undefined : metadata && serializeMetadata(metadata);
+    return { name, custom, state, ownerId, metadata: described, secret, terms: termsIn(terms) };
   }
 
   /** @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken` */
   create(
     tx: Tx,
-    { account, project }: Caller,
-    { url, secret }: RelayEndpointBody,
+    caller: Caller,
+    { url, secret, managed_by }: RelayEndpointBody,
     input: EndpointInput,
   ): RelayEndpointCreated {
     const { endpoints, registry, secrets, ids, tiers } = this.deps;
+    const { account, project } = caller;
     const existing = registry.ofProject(project.ref);
     const most = Math.min(ENDPOINTS_MAX, tiers[account.tier].endpoints);
     if (existing.length >= most)
@@ -128,8 +119,9 @@ export class Endpoints {
         "endpoint_limit_exceeded",
         `Your tier allows ${most} endpoints in a project; this one has ${existing.length}. Delete one, or move to a larger tier.`,
       );
-    const { name = null, custom = {}, state, terms } = input;
+    const { name = null, custom = {}, state, ownerId = null, metadata = null, terms } = input;
     this.assertFree(project.ref, name);
+    if (ownerId !== null) assertNoNotices(terms.event_types ?? []);
     if (subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     const ref = this.nextRef++;
     const endpoint_id = prefixedId("ep", ids.uuidV7());
@@ -139,42 +131,48 @@ export class Endpoints {
       accountRef: account.ref,
       projectRef: project.ref,
       name,
+      owner_id: ownerId,
+      metadata,
       ...NEW,
       state: state === "paused" ? PAUSED : LIVE,
-      terms: JSON.stringify({ url, ...DEFAULT_TERMS, ...terms }),
+      terms: JSON.stringify({ url, ...ENDPOINT_DEFAULTS, ...terms }),
       headers: this.seal(custom, endpoint_id),
       created_at: tx.now,
       updated_at: tx.now,
+      managed_by: managed_by ?? null,
     });
     registry.changed(tx, project.ref, ref);
     const [{ text }] = secret === undefined ? secrets.current(tx, ref) : secrets.rotate(tx, ref, 0, secret);
-    const made = itemView(this.find(project.ref, endpoint_id));
+    const made = this.itemView(this.find(caller, endpoint_id));
     tx.audit({ ...about(made, "created"), before: null, after: made });
-    return { ...made, secret: text };
+    return { ...this.shownTo(caller, this.find(caller, endpoint_id)), secret: text };
   }
 
   /** A page of a project's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, query: RelayEndpointQuery): RelayEndpointPage {
+  list(caller: Caller, query: RelayEndpointQuery): RelayEndpointPage {
+    const { project, portal } = caller;
     const { limit = LIST_LIMIT, cursor, name, state } = query;
+    const owner_id = portal?.ownerId ?? query.owner_id;
     const before = pageStart(cursor);
     const fits = (one: Endpoint): boolean =>
       one.row.ref < before &&
       (name === undefined || one.row.name === name) &&
+      (owner_id === undefined || one.row.owner_id === owner_id) &&
       (state === undefined || stateOf(one) === state);
-    const rows = this.deps.registry.ofProject(projectRef).filter(fits).reverse();
+    const rows = this.deps.registry.ofProject(project.ref).filter(fits).reverse();
     const { items, ...next } = pageOf(rows.slice(0, limit + 1), limit, ({ row }) => [row.ref]);
-    return { endpoints: items.map(itemView), ...next };
+    return { endpoints: items.map((one) => this.shownTo(caller, one)), ...next };
   }
 
   /** @throws ApiError `not_found` */
-  read(projectRef: number, endpointId: string, now: number): RelayEndpoint {
+  read(caller: Caller, endpointId: string, now: number): RelayEndpoint {
     const { endpoints } = this.deps;
-    const endpoint = this.find(projectRef, endpointId);
+    const endpoint = this.find(caller, endpointId);
     const { ref } = endpoint.row;
     const finished = (status: "delivered" | "failed") =>
       endpoints.finishedSince(ref, RELAY_STATUSES.indexOf(status) + 1, COUNTED_MAX, now - DAY_MS);
     return {
-      ...itemView(endpoint),
+      ...this.shownTo(caller, endpoint),
       counts: {
         waiting: endpoints.waiting(ref, COUNTED_MAX),
         delivered_24h: finished("delivered"),
@@ -183,14 +181,22 @@ export class Endpoints {
     };
   }
 
-  /** @throws ApiError `not_found`, `endpoint_name_taken` */
-  change(tx: Tx, { project }: Caller, endpointId: string, input: EndpointInput): RelayEndpointItem {
+  /** @throws ApiError `not_found`, `endpoint_name_taken`; `conflict` for another owner */
+  change(tx: Tx, caller: Caller, endpointId: string, input: EndpointInput): RelayEndpointItem {
+    const { project } = caller;
     const { endpoints, registry, stateChanged } = this.deps;
-    const before = this.find(project.ref, endpointId);
+    const before = this.find(caller, endpointId);
     const { ref, endpoint_id } = before.row;
-    const shownBefore = itemView(before);
-    const { name = before.row.name, custom = before.custom, state, terms } = input;
+    const shownBefore = this.itemView(before);
+    const { name = before.row.name, custom = before.custom, state, metadata, secret, terms } = input;
+    const { owner_id } = before.row;
+    if (input.ownerId !== undefined && input.ownerId !== owner_id)
+      throw new ApiError(
+        "conflict",
+        "The owner of an endpoint cannot be changed: its deliveries belong to the owner. Create an endpoint for the new owner, and delete this one.",
+      );
     if (name !== before.row.name) this.assertFree(project.ref, name);
+    if (owner_id !== null) assertNoNotices(terms.event_types ?? []);
     const subscribed = subscribesToNotices(before.terms.event_types);
     if (!subscribed && subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     endpoints.change(tx, {
@@ -200,8 +206,10 @@ export class Endpoints {
       updated_at: tx.now,
       headers: this.seal(custom, endpoint_id),
     });
+    if (metadata !== undefined) endpoints.setMetadata(tx, metadata, ref);
+    if (secret !== undefined) this.deps.secrets.rotate(tx, ref, GRACE_HOURS * HOUR_MS, secret);
     registry.changed(tx, project.ref, ref);
-    const endpoint = this.find(project.ref, endpointId);
+    const endpoint = this.find(caller, endpointId);
     if (state === "paused")
       registry.setHealth(tx, endpoint, {
         state: PAUSED,
@@ -214,12 +222,13 @@ export class Endpoints {
     // New limits apply immediately to parked deliveries.
     if (state === "live" || terms.max_per_second !== undefined || terms.max_concurrency !== undefined)
       stateChanged(tx, ref);
-    const after = itemView(endpoint);
+    const after = this.itemView(endpoint);
     const { updated_at: _, ...shown } = shownBefore;
     const { updated_at: __, ...shownAfter } = after;
     const hidden = {
       ...shownAfter,
       ...(input.custom === undefined ? {} : { headers_changed: true }),
+      ...(secret === undefined ? {} : { secret_changed: true }),
     };
     tx.audit(
       changed({
@@ -228,47 +237,73 @@ export class Endpoints {
         after: hidden,
       } satisfies AuditChange),
     );
-    return after;
+    return this.shownTo(caller, endpoint);
   }
 
-  /** Deletes an endpoint and cancels its pending deliveries. @throws ApiError `not_found` */
-  remove(tx: Tx, { project }: Caller, endpointId: string): void {
+  /** Deletes an endpoint and cancels its pending deliveries. @throws ApiError `not_found`, `endpoint_in_use` */
+  remove(tx: Tx, caller: Caller, endpointId: string): void {
+    const { project } = caller;
     const { endpoints, registry, secrets, stateChanged } = this.deps;
-    const endpoint = this.find(project.ref, endpointId);
+    const endpoint = this.find(caller, endpointId);
+    this.assertNoTarget(endpointId);
     const { ref } = endpoint.row;
     endpoints.markDeleted(tx, tx.now, ref);
     registry.changed(tx, project.ref, ref);
     secrets.forget(tx, ref);
     stateChanged(tx, ref);
-    const shown = itemView(endpoint);
+    const shown = this.itemView(endpoint);
     tx.audit({ ...about(shown, "deleted"), before: shown, after: null });
   }
 
   /** Replaces the secret of an endpoint. @throws ApiError `not_found`, `validation_error` for an invalid secret */
-  rotate(tx: Tx, { project }: Caller, endpointId: string, body: RelaySecretRotateBody): RelaySecretRotated {
-    const endpoint = this.find(project.ref, endpointId);
+  rotate(tx: Tx, caller: Caller, endpointId: string, body: RelaySecretRotateBody): RelaySecretRotated {
+    const endpoint = this.find(caller, endpointId);
     const graceMs = (body.grace_hours ?? GRACE_HOURS) * HOUR_MS;
     const [{ text }] = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret);
     const previous_expires_at = tx.now + graceMs;
     const after = { previous_expires_at };
     tx.audit({
-      ...about(itemView(endpoint), "secret rotated"),
+      ...about(endpoint.row, "secret rotated"),
       before: null,
       after,
     });
     return { secret: text, previous_expires_at };
   }
 
-  /** Sends a message to one endpoint, regardless of its types and filter. @throws ApiError `not_found`, `conflict` while it is disabled */
-  test(tx: Tx, { project }: Caller, endpointId: string, body: RelayEndpointTestBody): RelayEndpointTested {
+  /** Returns the secret of an endpoint. @throws ApiError `not_found` */
+  reveal(tx: Tx, caller: Caller, endpointId: string): RelaySecret {
+    const endpoint = this.find(caller, endpointId);
+    const [{ text, createdAt }, ...previous] = this.deps.secrets.current(tx, endpoint.row.ref);
+    const after = { created_at: createdAt };
+    tx.audit({ ...about(endpoint.row, "secret revealed"), before: null, after });
+    return {
+      secret: text,
+      created_at: createdAt,
+      previous: previous.map(({ expiresAt }) => ({ expires_at: expiresAt ?? tx.now })),
+    };
+  }
+
+  /** The number of a customer's endpoints in a project. */
+  countOf(projectRef: number, ownerId: string): number {
+    return this.deps.registry.ofProject(projectRef).filter(({ row }) => row.owner_id === ownerId).length;
+  }
+
+  /**
+   * Sends a message to one endpoint, regardless of its types and filter.
+   * @throws ApiError `not_found`; `conflict` while it is disabled; `validation_error` for a reserved type to a customer
+   */
+  test(tx: Tx, caller: Caller, endpointId: string, body: RelayEndpointTestBody): RelayEndpointTested {
     const { messages } = this.deps;
-    const endpoint = this.find(project.ref, endpointId);
+    const endpoint = this.find(caller, endpointId);
     if (stateOf(endpoint) === "disabled")
       throw new ApiError("conflict", "This endpoint is disabled. Enable it first: set its state to live.");
     const { event_type: type = "webhook.test", payload = { test: true } } = body;
+    // A customer could take it for a notice; the account may test with its own.
+    if (endpoint.row.owner_id !== null) assertNotReservedType(type);
     const sent = messages.send(tx, endpoint.row, {
       type,
       payload: JSON.stringify(payload),
+      ownerId: endpoint.row.owner_id,
       to: [endpoint],
     });
     return {
@@ -282,11 +317,38 @@ export class Endpoints {
     return this.deps.endpoints.refOf(endpointId, projectRef);
   }
 
-  private find(projectRef: number, endpointId: string): Endpoint {
-    const all = this.deps.registry.ofProject(projectRef);
+  /** An endpoint of the caller's project; of a portal link, only those of its customer. @throws ApiError `not_found` */
+  private find({ project, portal }: Pick<Caller, "project" | "portal">, endpointId: string): Endpoint {
+    const all = this.deps.registry.ofProject(project.ref);
     const found = all.find(({ row }) => row.endpoint_id === endpointId);
-    if (found !== undefined) return found;
+    const isVisible = portal === undefined || found?.row.owner_id === portal.ownerId;
+    if (found !== undefined && isVisible) return found;
     throw new ApiError("not_found", "There is no endpoint with this endpoint_id in this project.");
+  }
+
+  /** An endpoint as a caller sees it. */
+  private shownTo(caller: Caller, endpoint: Endpoint): RelayEndpointItem {
+    const { ref, endpoint_id } = endpoint.row;
+    const secrets = { secret: this.deps.secrets.newest(ref), headers: endpoint.custom };
+    return { ...this.itemView(endpoint), ...this.digests.of(caller, "relay", endpoint_id, secrets) };
+  }
+
+  private itemView(endpoint: Endpoint): RelayEndpointItem {
+    const { row, terms, custom } = endpoint;
+    const metadata = this.deps.endpoints.metadataOf(row.ref)?.metadata ?? null;
+    return {
+      endpoint_id: row.endpoint_id,
+      name: row.name,
+      owner_id: row.owner_id,
+      metadata: metadata === null ? {} : JSON.parse(metadata),
+      ...terms,
+      headers: { ...withSecretsCovered(custom) },
+      state: stateOf(endpoint),
+      health: healthView(endpoint),
+      created_at: row.created_at,
+      updated_at: row.updated_at,
+      ...managedView(row.managed_by),
+    };
   }
 
   private assertFree(projectRef: number, name: string | null): void {
@@ -298,6 +360,15 @@ export class Endpoints {
     throw new ApiError("endpoint_name_taken", message, {
       extras: { endpoint_id },
     });
+  }
+
+  /** @throws ApiError `endpoint_in_use` */
+  private assertNoTarget(endpointId: string): void {
+    const buckets = this.deps.source.bucketsOf(endpointId);
+    const [bucket_id] = buckets;
+    if (bucket_id === undefined) return;
+    const message = `Buckets deliver their events to this endpoint: ${buckets.join(", ")}. Remove it from their targets first.`;
+    throw new ApiError("endpoint_in_use", message, { extras: { bucket_id } });
   }
 
   private assertMaySubscribe(projectRef: number): void {
@@ -318,7 +389,7 @@ export class Endpoints {
 
 /** The known settings among the fields of a body. */
 function termsIn(given: Partial<EndpointTerms>): Partial<EndpointTerms> {
-  const names = ["url", ...Object.keys(DEFAULT_TERMS)];
+  const names = ["url", ...Object.keys(ENDPOINT_DEFAULTS)];
   return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 }
 
@@ -326,28 +397,18 @@ function stateOf({ health: { state } }: Endpoint): RelayEndpointItem["state"] {
   return ENDPOINT_STATES[state - 1] ?? "disabled";
 }
 
-function itemView(endpoint: Endpoint): RelayEndpointItem {
-  const { row, terms, custom, health } = endpoint;
+function healthView({ health }: Endpoint): RelayEndpointItem["health"] {
   const { breaker, failures, failing_since, next_probe_at, disabled_reason } = health;
   return {
-    endpoint_id: row.endpoint_id,
-    name: row.name,
-    ...terms,
-    headers: { ...withSecretsCovered(custom) },
-    state: stateOf(endpoint),
-    health: {
-      breaker: breaker === CLOSED ? "closed" : "open",
-      consecutive_failures: failures,
-      failing_since,
-      next_probe_at: breaker === OPEN ? next_probe_at : null,
-      disabled_reason,
-    },
-    created_at: row.created_at,
-    updated_at: row.updated_at,
+    breaker: breaker === CLOSED ? "closed" : "open",
+    consecutive_failures: failures,
+    failing_since,
+    next_probe_at: breaker === OPEN ? next_probe_at : null,
+    disabled_reason,
   };
 }
 
-function about({ endpoint_id, name }: RelayEndpointItem, what: string) {
+function about({ endpoint_id, name }: Pick<RelayEndpointItem, "endpoint_id" | "name">, what: string) {
   return {
     summary: `Endpoint ${name ?? endpoint_id} ${what}`,
     target: { type: "endpoint", id: endpoint_id },

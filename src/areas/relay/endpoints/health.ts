@@ -147,6 +147,11 @@ export class EndpointHealth {
     if (to !== null) outbox.enqueue(tx, row.accountRef, { to, ...disabledMail(endpoint, reason) });
   }
 
+  /** The endpoint is removed. */
+  forget(tx: Tx, endpointRef: number): void {
+    this.deps.scheduler.cancel(tx, PROBE, String(endpointRef));
+  }
+
   private probeAt(tx: Tx, endpoint: Endpoint, time: number): void {
     this.deps.registry.setHealth(tx, endpoint, { next_probe_at: time });
     this.deps.scheduler.enqueue(tx, PROBE, String(endpoint.row.ref), time, null);
@@ -179,6 +184,7 @@ export class EndpointHealth {
     this.deps.notice(tx, endpoint, type, {
       endpoint_id: row.endpoint_id,
       name: row.name,
+      owner_id: row.owner_id,
       url: terms.url,
       since: health.failing_since,
       last_status: health.last_status,

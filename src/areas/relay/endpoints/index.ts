@@ -11,13 +11,15 @@ import type { DeliveryCounts } from "../deliveries/counts.ts";
 import type { RelayStore } from "../deliveries/store.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
 import { FanOut } from "../messages/fan-out.ts";
+import { MessageResends } from "../messages/message-resends.ts";
 import { Messages } from "../messages/messages.ts";
 import { MessageRequests } from "../messages/requests.ts";
-import { MessageResends } from "../messages/resends.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { messageStore } from "../messages/store.ts";
-import { EndpointDeliveries } from "./deliveries.ts";
+import { EndpointDispatch } from "./dispatch.ts";
 import { Endpoints } from "./endpoints.ts";
+import type { EventSource } from "./event-source.ts";
+import { EventDeliveries } from "./events.ts";
 import { EndpointHealth } from "./health.ts";
 import { EndpointRegistry } from "./registry.ts";
 import { endpointRoutes } from "./routes.ts";
@@ -31,6 +33,8 @@ export interface EndpointPorts {
   readonly outbox: Outbox;
   readonly emailOf: (accountRef: number) => string | null;
   readonly settings: { readonly breakerFailures: number; readonly payloadRetentionMs: number };
+  /** Receives the events that are delivered to endpoints. */
+  readonly source: EventSource;
 }
 
 /** Parts of the area that endpoints depend on. */
@@ -56,7 +60,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
   const messageRows = messageStore(kernel.db);
   const registry = new EndpointRegistry({ ...kernel, store: rows });
   const secrets = new WebhookSecrets(kernel, "relay_endpoint_secrets");
-  const stateChanged = (tx: Tx, endpointRef: number): void => deliveries.stateChanged(tx, endpointRef);
+  const stateChanged = (tx: Tx, endpointRef: number): void => dispatch.stateChanged(tx, endpointRef);
   const common = { ...kernel, ...ports, ...settings, ...parts, registry, secrets };
   const health = new EndpointHealth({
     ...common,
@@ -64,9 +68,10 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
     stateChanged,
     notice: (tx, about, type, data) => messages.notice(tx, about.row, type, data, about),
   });
-  const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });
-  const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });
-  const messages = new Messages({ ...common, messages: messageRows, deliveries, fanOut });
+  const dispatch = new EndpointDispatch({ ...common, endpoints: rows, messages: messageRows, health });
+  const events = new EventDeliveries({ ...common, dispatch });
+  const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, dispatch });
+  const messages = new Messages({ ...common, messages: messageRows, dispatch, fanOut });
   const requests = new MessageRequests({ ...common, messages, rows: messageRows, fanOut });
   const resends = new MessageResends({ ...common, messages });
   const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
@@ -77,11 +82,18 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, parts: Are
   });
   const remove = (tx: Tx, endpointRef: number): void => {
     secrets.forget(tx, endpointRef);
+    health.forget(tx, endpointRef);
     rows.remove(tx, endpointRef);
   };
   return {
-    deliveries,
+    /** Opens a stored signing secret. */
+    openSecret: (ownerRef: number, number: number, sealed: Uint8Array) =>
+      secrets.openStored(ownerRef, number, sealed),
+    dispatch,
+    events,
     messages,
+    messageRows,
+    endpoints,
     routes: (api: Api) =>
       [endpointRoutes(api, endpoints), messageRoutes(api, messages, requests, resends)] as const,
     /** References for filters of deliveries; 0 for those that do not exist. */

@@ -1,3 +1,4 @@
+import { invalidField } from "../../../kernel/errors.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { NOTICE_PREFIX } from "./registry.ts";
 
@@ -13,6 +14,15 @@ const PROJECTS_SWEPT_AT = 1_000;
 /** Whether an endpoint with these types receives notices. */
 export function subscribesToNotices(eventTypes: readonly string[]): boolean {
   return eventTypes.some((type) => type.startsWith(NOTICE_PREFIX));
+}
+
+/** Notices are about endpoints of all customers. @throws ApiError `validation_error` */
+export function assertNoNotices(eventTypes: readonly string[]): void {
+  if (!subscribesToNotices(eventTypes)) return;
+  throw invalidField(
+    "event_types",
+    `must not name types of ${NOTICE_PREFIX}*: endpoints of customers receive no notices`,
+  );
 }
 
 /** Whether a message is a notice. */

@@ -4,7 +4,7 @@ import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import type { EndpointTerms } from "./schema.ts";
+import { ENDPOINT_DEFAULTS, type EndpointTerms } from "./schema.ts";
 import { CLOSED, DELETED, type EndpointRow, type EndpointStore, type Health, LIVE } from "./store.ts";
 
 /** Endpoints in memory, a few kilobytes each: those of the most recently used projects. */
@@ -17,6 +17,8 @@ export const NOTICE_PREFIX = "ninefold.";
 export interface MessageProperties {
   readonly type: string;
   readonly channels: readonly string[];
+  /** The customer to whose endpoints it goes; null: to those without an owner. */
+  readonly ownerId: string | null;
   /** The payload, parsed when a filter needs it. */
   readonly value: () => unknown;
 }
@@ -25,7 +27,15 @@ export interface MessageProperties {
 export interface Endpoint {
   readonly row: Pick<
     EndpointRow,
-    "ref" | "endpoint_id" | "accountRef" | "projectRef" | "name" | "created_at" | "updated_at"
+    | "ref"
+    | "endpoint_id"
+    | "accountRef"
+    | "projectRef"
+    | "name"
+    | "owner_id"
+    | "created_at"
+    | "updated_at"
+    | "managed_by"
   >;
   readonly terms: EndpointTerms;
   /** The lane of its delivery jobs. */
@@ -44,7 +54,7 @@ export function endpointSealContext(endpointId: string): string {
 }
 
 /** Whether due deliveries of an endpoint must be parked. */
-export function isHeld({ health: { state, breaker, holds, retrying_ref } }: Endpoint): boolean {
+export function mustPark({ health: { state, breaker, holds, retrying_ref } }: Endpoint): boolean {
   return state !== LIVE || breaker !== CLOSED || holds === 1 || retrying_ref !== null;
 }
 
@@ -127,10 +137,12 @@ export class EndpointRegistry {
   }
 
   private ready({ terms: text, headers, ...row }: EndpointRow): Endpoint {
-    const terms: EndpointTerms = JSON.parse(text);
+    // Settings that did not exist when the endpoint was stored have their defaults.
+    const terms: EndpointTerms = { ...ENDPOINT_DEFAULTS, ...JSON.parse(text) };
     const custom =
       headers === null ? {} : JSON.parse(this.deps.vault.open(headers, endpointSealContext(row.endpoint_id)));
-    const { ref, endpoint_id, accountRef, projectRef, name, created_at, updated_at, ...health } = row;
+    const { ref, endpoint_id, accountRef, projectRef, name, owner_id, ...others } = row;
+    const { created_at, updated_at, managed_by, ...health } = others;
     return {
       row: {
         ref,
@@ -138,42 +150,44 @@ export class EndpointRegistry {
         accountRef,
         projectRef,
         name,
+        owner_id,
         created_at,
         updated_at,
+        managed_by,
       },
       terms,
       custom,
       health,
-      lane: laneName(accountRef, endpointPlace(ref)),
+      lane: laneName(accountRef, endpointDestination(ref)),
       host: new URL(terms.url).host,
       waits: readWaits(terms.retry_schedule),
-      accepts: matcherOf(terms),
+      accepts: matcherOf(owner_id, terms),
     };
   }
 }
 
-const PLACE_MARK = "#";
+/** Marks the destination of a lane as an endpoint; other lanes go to hosts. */
+const ENDPOINT_MARK = "#";
 
-function endpointPlace(ref: number): string {
-  return PLACE_MARK + ref;
+function endpointDestination(ref: number): string {
+  return ENDPOINT_MARK + ref;
 }
 
 /** The endpoint in the name of a lane; null when the lane is that of a host. */
-export function endpointIn(place: string): number | null {
-  return place.startsWith(PLACE_MARK) ? Number(place.slice(PLACE_MARK.length)) : null;
+export function endpointIn(destination: string): number | null {
+  return destination.startsWith(ENDPOINT_MARK) ? Number(destination.slice(ENDPOINT_MARK.length)) : null;
 }
 
 /** A function that returns whether an endpoint receives a message. */
-function matcherOf({
-  event_types,
-  channels,
-  filter,
-}: EndpointTerms): (message: MessageProperties) => boolean {
+function matcherOf(
+  ownerId: string | null,
+  { event_types, channels, filter }: EndpointTerms,
+): (message: MessageProperties) => boolean {
   const isOfType = typeChoice(event_types);
   const own = new Set(channels);
   const passes: Filter | null = filter === null ? null : compileFilter("filter", filter);
   return (message) => {
-    if (!isOfType(message.type)) return false;
+    if (message.ownerId !== ownerId || !isOfType(message.type)) return false;
     const shares =
       own.size === 0 || message.channels.length === 0 || message.channels.some((c) => own.has(c));
     return shares && (passes === null || passes(message.value()));

@@ -2,9 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Api } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
+import type { FileFacts } from "../../../kernel/resources/managed.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
 import type { Endpoints } from "./endpoints.ts";
 import {
+  ENDPOINT_DEFAULTS,
   RelayEndpoint,
   RelayEndpointBody,
   RelayEndpointCreated,
@@ -19,6 +21,12 @@ import {
 
 const CHANGE = { access: "relay:write", audit: "yes" } as const;
 const READ = { access: "relay:read" } as const;
+/** How endpoints stand in a configuration file. */
+const ENDPOINT_FILE: FileFacts = {
+  section: "endpoints",
+  name: "name",
+  defaults: { ...ENDPOINT_DEFAULTS, owner_id: null, metadata: {}, headers: {}, state: "live" },
+};
 
 /** Routes of endpoints. */
 export function endpointRoutes(api: Api, endpoints: Endpoints) {
@@ -38,20 +46,21 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
           summary: "Create an endpoint for messages",
           description: "Only this response contains the endpoint's signing secret.",
           example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
+          file: ENDPOINT_FILE,
           errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
         },
         body: RelayEndpointBody,
         response: { 201: RelayEndpointCreated },
       },
     )
-    .get("/v1/relay/endpoints", ({ call, query }) => endpoints.list(call.caller.project.ref, query), {
+    .get("/v1/relay/endpoints", ({ call, query }) => endpoints.list(call.caller, query), {
       op: { name: "relay.endpoints.list", ...READ, summary: "List endpoints, newest first" },
       query: RelayEndpointQuery,
       response: RelayEndpointPage,
     })
     .get(
       "/v1/relay/endpoints/:endpoint_id",
-      ({ call, params }) => endpoints.read(call.caller.project.ref, params.endpoint_id, call.receivedAt),
+      ({ call, params }) => endpoints.read(call.caller, params.endpoint_id, call.receivedAt),
       {
         op: {
           name: "relay.endpoints.read",
@@ -84,7 +93,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
           description:
             "Omitted fields keep their values. `state: live` also enables a disabled endpoint and closes its breaker.",
           example: { description: "Bookkeeping" },
-          errors: ["not_found", "endpoint_name_taken"],
+          errors: ["not_found", "endpoint_name_taken", "conflict"],
         },
         params: RelayEndpointParams,
         body: RelayEndpointPatch,
@@ -103,8 +112,9 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
           name: "relay.endpoints.delete",
           ...CHANGE,
           summary: "Delete an endpoint",
-          description: "Cancels its pending deliveries.",
-          errors: ["not_found"],
+          description:
+            "Cancels its pending deliveries. An endpoint that is a target of a bucket cannot be deleted: change the bucket first.",
+          errors: ["not_found", "endpoint_in_use"],
         },
         params: RelayEndpointParams,
         response: { 204: Type.Object({}) },

@@ -1,8 +1,12 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { GivenMetadata, Metadata, OwnerId } from "../../../kernel/data/owner.ts";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
+import { partOf, setting } from "../../../kernel/data/settings.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import { MANAGED, SECRET_DIGEST } from "../../../kernel/resources/managed.ts";
 import {
   CustomHeaders,
+  GRACE_HOURS,
   LIST_LIMIT,
   RELAY_ID,
   RelaySecretRotateBody,
@@ -22,11 +26,11 @@ export const CONCURRENCY_MAX = 64;
 export const CONCURRENCY = 16;
 /** Limit and default of `disable_after_hours`. */
 export const DISABLE_HOURS_MAX = 720;
-export const DISABLE_HOURS = 120;
+const DISABLE_HOURS = 120;
 /** Default `retry_schedule` of an endpoint: that of Standard Webhooks. */
-export const ENDPOINT_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"] as const;
+const ENDPOINT_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"] as const;
 /** Default `timeout_ms` of an endpoint. */
-export const ENDPOINT_TIMEOUT_MS = 15_000;
+const ENDPOINT_TIMEOUT_MS = 15_000;
 
 /** Characters of event types and channels. */
 const WORD = "[A-Za-z0-9_.-]{1,128}";
@@ -65,76 +69,115 @@ function flag(description: string) {
   return Type.Boolean({ errorMessage: "must be true or false", description, examples: [true] });
 }
 
-/** Settings of an endpoint, without its name, headers and state. */
-const TERMS = {
-  url: Type.String({
-    minLength: 1,
-    errorMessage: "must be an http or https URL such as https://example.com/hooks",
-    description: "URL that receives the messages. A change also applies to pending deliveries.",
-    examples: ["https://example.com/hooks"],
-  }),
-  event_types: Type.Array(
-    Type.String({
-      pattern: `^${WORD}(\\.\\*)?$`,
-      maxLength: 130,
-      errorMessage: `must be ${WORD_MEANING}, and may end in .*`,
-    }),
-    {
-      maxItems: EVENT_TYPES_MAX,
-      errorMessage: `must be a list of at most ${EVENT_TYPES_MAX} types such as invoice.paid or invoice.*`,
-      description:
-        "Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`.",
-      examples: [["invoice.*"]],
-    },
-  ),
-  channels: Channels,
-  filter: orNull(
-    Type.Object(
-      {},
+const Url = Type.String({
+  minLength: 1,
+  errorMessage: "must be an http or https URL such as https://example.com/hooks",
+  description: "URL that receives the messages. A change also applies to pending deliveries.",
+  examples: ["https://example.com/hooks"],
+});
+
+/** A setting with the same schema in requests and in responses. */
+function optional<Schema extends TSchema>(schema: Schema, initial: Static<Schema>) {
+  return setting(Type.Optional(schema), schema, initial);
+}
+
+/** Settings of an endpoint, without its URL, name, headers and state. */
+const SETTINGS = {
+  event_types: optional(
+    Type.Array(
+      Type.String({
+        pattern: `^${WORD}(\\.\\*)?$`,
+        maxLength: 130,
+        errorMessage: `must be ${WORD_MEANING}, and may end in .*`,
+      }),
       {
-        additionalProperties: true,
-        errorMessage: "must be an object",
-        description: "Condition on the payload: members with values, or operators such as `$gte` and `$or`.",
+        maxItems: EVENT_TYPES_MAX,
+        errorMessage: `must be a list of at most ${EVENT_TYPES_MAX} types such as invoice.paid or invoice.*`,
+        description:
+          "Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`.",
+        examples: [["invoice.*"]],
       },
     ),
-    { examples: [null] },
+    [],
   ),
-  description: orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] }), {
-    description: "Description for people.",
-  }),
-  format: oneOf(["envelope", "raw"], {
-    errorMessage: "must be envelope or raw",
-    description:
-      "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
-  }),
-  retry_schedule: RetrySchedule,
-  timeout_ms: TimeoutMs,
-  max_per_second: orNull(
+  channels: optional(Channels, []),
+  filter: optional(
+    orNull(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          errorMessage: "must be an object",
+          description:
+            "Condition on the payload: members with values, or operators such as `$gte` and `$or`.",
+        },
+      ),
+      { examples: [null] },
+    ),
+    null,
+  ),
+  description: optional(
+    orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] }), {
+      description: "Description for people.",
+    }),
+    null,
+  ),
+  format: optional(
+    oneOf(["envelope", "raw"], {
+      errorMessage: "must be envelope or raw",
+      description:
+        "Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`).",
+    }),
+    "envelope",
+  ),
+  retry_schedule: optional(RetrySchedule, [...ENDPOINT_RETRIES]),
+  timeout_ms: optional(TimeoutMs, ENDPOINT_TIMEOUT_MS),
+  max_per_second: optional(
+    orNull(
+      integer(
+        1,
+        PER_SECOND_TO_ENDPOINT_MAX,
+        "Maximum attempts per second; further deliveries wait. Null (default) for no limit.",
+        50,
+      ),
+      { examples: [null] },
+    ),
+    null,
+  ),
+  max_concurrency: optional(
     integer(
       1,
-      PER_SECOND_TO_ENDPOINT_MAX,
-      "Maximum attempts per second; further deliveries wait. Null (default) for no limit.",
-      50,
+      CONCURRENCY_MAX,
+      `Maximum concurrent attempts. Default: ${CONCURRENCY}; with 1 the endpoint receives its deliveries in order.`,
+      CONCURRENCY,
     ),
-    { examples: [null] },
-  ),
-  max_concurrency: integer(
-    1,
-    CONCURRENCY_MAX,
-    `Maximum concurrent attempts. Default: ${CONCURRENCY}; with 1 the endpoint receives its deliveries in order.`,
     CONCURRENCY,
   ),
-  disable_after_hours: integer(
-    0,
-    DISABLE_HOURS_MAX,
-    `Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: ${DISABLE_HOURS}.`,
+  disable_after_hours: optional(
+    integer(
+      0,
+      DISABLE_HOURS_MAX,
+      `Hours of continuous failure after which the endpoint is disabled; 0 for never. Default: ${DISABLE_HOURS}.`,
+      DISABLE_HOURS,
+    ),
     DISABLE_HOURS,
   ),
-  notify_email: flag("Whether the account receives an e-mail when the endpoint is disabled. Default: true."),
-  keep_responses: flag("Whether the log of attempts stores responses. Default: true."),
+  notify_email: optional(
+    flag("Whether the account receives an e-mail when the endpoint is disabled. Default: true."),
+    true,
+  ),
+  keep_responses: optional(flag("Whether the log of attempts stores responses. Default: true."), true),
 };
 
+/** Default settings of an endpoint. */
+export const ENDPOINT_DEFAULTS = partOf(SETTINGS, "initial");
+
 const Named = orNull(name("Optional name, unique within the project."), { examples: ["bookkeeping"] });
+/** The customer that an endpoint belongs to. */
+const Owner = orNull(OwnerId, {
+  description:
+    "Id of your customer to whom the endpoint belongs: it receives only messages with this `owner_id`. It cannot be changed.",
+});
 const SettableState = oneOf(["live", "paused"], {
   errorMessage: "must be live or paused",
   description:
@@ -143,35 +186,38 @@ const SettableState = oneOf(["live", "paused"], {
 export const ENDPOINT_STATES = ["live", "paused", "disabled"] as const;
 
 const OPTIONAL = {
-  event_types: Type.Optional(TERMS.event_types),
-  channels: Type.Optional(TERMS.channels),
-  filter: Type.Optional(TERMS.filter),
-  description: Type.Optional(TERMS.description),
-  format: Type.Optional(TERMS.format),
-  retry_schedule: Type.Optional(TERMS.retry_schedule),
-  timeout_ms: Type.Optional(TERMS.timeout_ms),
-  max_per_second: Type.Optional(TERMS.max_per_second),
-  max_concurrency: Type.Optional(TERMS.max_concurrency),
-  disable_after_hours: Type.Optional(TERMS.disable_after_hours),
-  notify_email: Type.Optional(TERMS.notify_email),
-  keep_responses: Type.Optional(TERMS.keep_responses),
+  ...partOf(SETTINGS, "given"),
   name: Type.Optional(Named),
+  owner_id: Type.Optional(Owner),
+  metadata: GivenMetadata,
   headers: Type.Optional(CustomHeaders),
   state: Type.Optional(SettableState),
 };
 
+const { secret: GivenSecret } = RelaySecretRotateBody.properties;
+
 /** Body of a new endpoint. */
 export const RelayEndpointBody = named("RelayEndpointBody", {
-  url: TERMS.url,
+  url: Url,
   ...OPTIONAL,
-  secret: RelaySecretRotateBody.properties.secret,
+  secret: { ...GivenSecret, writeOnly: true },
+  ...MANAGED,
 });
 export type RelayEndpointBody = Static<typeof RelayEndpointBody>;
 
 /** Body of an update. */
-export const RelayEndpointPatch = named("RelayEndpointPatch", { url: Type.Optional(TERMS.url), ...OPTIONAL });
+export const RelayEndpointPatch = named("RelayEndpointPatch", {
+  url: Type.Optional(Url),
+  ...OPTIONAL,
+  secret: {
+    ...GivenSecret,
+    writeOnly: true,
+    description: `New signing secret: \`whsec_\` and the base64 of 24 to 64 bytes. For ${GRACE_HOURS} hours, messages are also signed with the old one.`,
+  },
+});
 export type RelayEndpointPatch = Static<typeof RelayEndpointPatch>;
 
+const TERMS = { url: Url, ...partOf(SETTINGS, "shown") };
 const EndpointTerms = Type.Object(TERMS);
 /** Settings of an endpoint, without its name, headers and state. */
 export type EndpointTerms = Static<typeof EndpointTerms>;
@@ -181,6 +227,8 @@ const time = (description: string) => Type.Integer({ description: `${description
 const ENDPOINT = {
   endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
   name: Named,
+  owner_id: Owner,
+  metadata: Metadata,
   ...TERMS,
   headers: Type.Record(Type.String(), Type.String(), {
     description: "Headers of every request, with `[secret]` in place of values that may be secret.",
@@ -203,6 +251,8 @@ const ENDPOINT = {
   }),
   created_at: time("Time of creation"),
   updated_at: time("Time of the last update"),
+  ...MANAGED,
+  ...SECRET_DIGEST,
 };
 
 /** An endpoint in a list. */
@@ -232,6 +282,9 @@ export const RelayEndpointParams = Type.Object({ endpoint_id: Type.String({ maxL
 /** Query of a list of endpoints. */
 export const RelayEndpointQuery = named("RelayEndpointQuery", {
   name: Type.Optional(name("Returns only the endpoint with exactly this name.")),
+  owner_id: Type.Optional(
+    Type.Unsafe<string>({ ...OwnerId, description: "Only endpoints of this customer." }),
+  ),
   state: Type.Optional(
     oneOf(ENDPOINT_STATES, { errorMessage: `must be one of ${ENDPOINT_STATES.join(", ")}` }),
   ),

@@ -1,3 +1,4 @@
+import type { ManagedBy } from "../../../kernel/resources/managed.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 
@@ -19,7 +20,7 @@ export type Health = {
   readonly next_probe_at: number | null;
   readonly last_status: number | null;
   readonly last_error: string | null;
-  /** Whether it has parked deliveries: 1 or 0. */
+  /** Whether it has parked deliveries, see `EndpointDispatch`: 1 or 0. Further ones are parked behind them. */
   readonly holds: number;
   /** Time of the last notice about failed deliveries, and the number of failed ones since. */
   readonly noticed_at: number | null;
@@ -34,20 +35,24 @@ export type EndpointRow = Health & {
   readonly accountRef: number;
   readonly projectRef: number;
   readonly name: string | null;
+  readonly owner_id: string | null;
   /** JSON. */
   readonly terms: string;
   /** Sealed JSON. */
   readonly headers: Uint8Array | null;
   readonly created_at: number;
   readonly updated_at: number;
+  readonly managed_by: ManagedBy;
 };
 
+/** JSON; null for none. Read when it is needed: it may be longer than the rest of the row. */
+type Described = { readonly metadata: string | null };
 type Changed = Pick<EndpointRow, "ref" | "name" | "terms" | "headers" | "updated_at">;
 type Referenced = { readonly ref: number };
 
 const HEALTH =
   "state, disabled_reason, breaker, failures, failing_since, probes, next_probe_at, last_status, last_error, holds, noticed_at, unnoticed, retrying_ref";
-const COLUMNS = `ref, endpoint_id, account_ref AS accountRef, project_ref AS projectRef, name, terms, headers, ${HEALTH}, created_at, updated_at`;
+const COLUMNS = `ref, endpoint_id, account_ref AS accountRef, project_ref AS projectRef, name, owner_id, terms, headers, ${HEALTH}, created_at, updated_at, managed_by`;
 
 export type EndpointStore = ReturnType<typeof endpointStore>;
 
@@ -56,9 +61,9 @@ export function endpointStore(db: Database) {
   const health = HEALTH.split(", ").map((name) => `${name} = $${name}`);
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM relay_endpoints"),
-    insert: db.change<[row: EndpointRow]>(
-      `INSERT INTO relay_endpoints (ref, endpoint_id, account_ref, project_ref, name, terms, headers, ${HEALTH}, created_at, updated_at)
-       VALUES ($ref, $endpoint_id, $accountRef, $projectRef, $name, $terms, $headers, ${HEALTH.replaceAll(/(\w+)/g, "$$$1")}, $created_at, $updated_at)`,
+    insert: db.change<[row: EndpointRow & Described]>(
+      `INSERT INTO relay_endpoints (ref, endpoint_id, account_ref, project_ref, name, owner_id, metadata, terms, headers, ${HEALTH}, created_at, updated_at, managed_by)
+       VALUES ($ref, $endpoint_id, $accountRef, $projectRef, $name, $owner_id, $metadata, $terms, $headers, ${HEALTH.replaceAll(/(\w+)/g, "$$$1")}, $created_at, $updated_at, $managed_by)`,
     ),
     find: db.one<EndpointRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_endpoints WHERE ref = ?`),
     /** A project's endpoints that are not deleted, oldest first. */
@@ -72,11 +77,15 @@ export function endpointStore(db: Database) {
     change: db.change<[row: Changed]>(
       "UPDATE relay_endpoints SET name = $name, terms = $terms, headers = $headers, updated_at = $updated_at WHERE ref = $ref",
     ),
+    metadataOf: db.one<Described, [ref: number]>("SELECT metadata FROM relay_endpoints WHERE ref = ?"),
+    setMetadata: db.change<[metadata: string | null, ref: number]>(
+      "UPDATE relay_endpoints SET metadata = ? WHERE ref = ?",
+    ),
     setHealth: db.change<[health: Health & Referenced]>(
       `UPDATE relay_endpoints SET ${health.join(", ")} WHERE ref = $ref`,
     ),
     markDeleted: db.change<[now: number, ref: number]>(
-      "UPDATE relay_endpoints SET state = 4, name = NULL, headers = NULL, updated_at = ? WHERE ref = ?",
+      "UPDATE relay_endpoints SET state = 4, name = NULL, metadata = NULL, headers = NULL, updated_at = ? WHERE ref = ?",
     ),
     /** Deliveries of an endpoint with a status that were finished since a time, among the newest `countedMax`. */
     finishedSince: db.number<[ref: number, status: number, countedMax: number, since: number]>(

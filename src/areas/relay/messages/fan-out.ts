@@ -5,7 +5,7 @@ import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { RelayStore } from "../deliveries/store.ts";
-import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
+import type { EndpointDispatch } from "../endpoints/dispatch.ts";
 import type { EndpointRegistry } from "../endpoints/registry.ts";
 import type { EndpointTerms } from "../endpoints/schema.ts";
 import type { EndpointStore } from "../endpoints/store.ts";
@@ -57,7 +57,7 @@ export class FanOut {
       readonly messages: MessageStore;
       readonly endpoints: EndpointStore;
       readonly registry: EndpointRegistry;
-      readonly deliveries: EndpointDeliveries;
+      readonly dispatch: EndpointDispatch;
       readonly stopped: StoppedProjects;
       readonly idOf: (uuid: string, ref: number) => string;
     },
@@ -75,7 +75,7 @@ export class FanOut {
     { first, uuid }: Pick<DeliveryIds, "first" | "uuid">,
     endpointRefs: readonly number[],
   ): void {
-    const { store, registry, endpoints, deliveries, idOf } = this.deps;
+    const { store, registry, endpoints, dispatch, idOf } = this.deps;
     endpointRefs.forEach((endpointRef, at) => {
       const ref = first + at;
       const endpoint = registry.get(endpointRef);
@@ -93,7 +93,7 @@ export class FanOut {
         endpointRef,
         messageRef: message.ref,
       });
-      deliveries.enqueueFor(tx, endpoint, ref, Math.max(message.scheduled_for, tx.now));
+      dispatch.enqueueFor(tx, endpoint, ref, Math.max(message.scheduled_for, tx.now));
     });
   }
 

@@ -7,9 +7,10 @@ import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { SCANNED_ROWS_MAX } from "../deliveries/listing.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
-import type { RelayStore } from "../deliveries/store.ts";
+import { eventOf, type RelayRequest, type RelayStore } from "../deliveries/store.ts";
 import { RELAY_RETENTION_MS } from "../domain.ts";
-import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
+import type { EndpointDispatch } from "../endpoints/dispatch.ts";
+import type { EventSource } from "../endpoints/event-source.ts";
 import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
 import {
   type Endpoint,
@@ -35,6 +36,8 @@ export interface NewMessage {
   /** JSON. */
   readonly payload: string;
   readonly channels?: readonly string[];
+  /** The customer to whose endpoints it goes; default: to endpoints without an owner. */
+  readonly ownerId?: string | null;
   readonly messageId?: string | null;
   readonly deduplicationId?: string | null;
   /** Epoch milliseconds; default: now. */
@@ -59,10 +62,11 @@ export class Messages {
       readonly store: RelayStore;
       readonly messages: MessageStore;
       readonly registry: EndpointRegistry;
-      readonly deliveries: EndpointDeliveries;
+      readonly dispatch: EndpointDispatch;
       readonly charger: Charger;
       readonly payloadRetentionMs: number;
       readonly fanOut: FanOut;
+      readonly source: EventSource;
       /** Reserves references of new deliveries. */
       readonly newIds: (count: number) => { first: number; uuid: string };
       /** The id of a delivery, by its reference. */
@@ -100,6 +104,7 @@ export class Messages {
       ...message,
       projectRef,
       message_id,
+      owner_id: given.ownerId ?? null,
       payload,
       channels: channels.length === 0 ? null : JSON.stringify(channels),
       deduplication_id: given.deduplicationId ?? null,
@@ -124,8 +129,11 @@ export class Messages {
   }
 
   /** The endpoints that match a message now. */
-  matchingEndpoints(projectRef: number, { type, payload, channels = [] }: NewMessage): readonly Endpoint[] {
-    return this.endpointsAccepting(projectRef, { type, channels, value: parsedOnce(payload) });
+  matchingEndpoints(
+    projectRef: number,
+    { type, payload, channels = [], ownerId = null }: NewMessage,
+  ): readonly Endpoint[] {
+    return this.endpointsAccepting(projectRef, { type, channels, ownerId, value: parsedOnce(payload) });
   }
 
   /** Whether a message has unfinished deliveries. */
@@ -139,8 +147,8 @@ export class Messages {
   }
 
   /**
-   * Sends a notice to the endpoints of a project that subscribe to its type, except the one that it is about, and those
-   * with an open breaker. It costs what any message costs; without the credits it is not sent. A project sends one notice
+   * Sends a notice to the endpoints of a project that subscribe to its type, except the one that it is about, those with an
+   * open breaker, and those of customers. It costs what any message costs; without the credits it is not sent. A project sends one notice
    * per {@link NOTICE_INTERVAL_MS}: further ones are delayed.
    */
   notice(
@@ -151,7 +159,7 @@ export class Messages {
     about: Endpoint | null = null,
   ): void {
     const { accounts, charger } = this.deps;
-    const to = this.endpointsAccepting(projectRef, { type, channels: [], value: () => data })
+    const to = this.endpointsAccepting(projectRef, { type, channels: [], ownerId: null, value: () => data })
       .filter(({ row, health }) => row.ref !== about?.row.ref && health.breaker === CLOSED)
       .slice(0, NOTICE_SUBSCRIBERS_MAX);
     const slot = this.notices.slot(projectRef, tx.now);
@@ -164,10 +172,22 @@ export class Messages {
 
   /** A page of a project's messages, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, query: RelayMessageQuery): RelayMessagePage {
-    const { limit = LIST_LIMIT, cursor, event_type, since = 0, until = Number.MAX_SAFE_INTEGER } = query;
+    const {
+      limit = LIST_LIMIT,
+      cursor,
+      owner_id,
+      event_type,
+      since = 0,
+      until = Number.MAX_SAFE_INTEGER,
+    } = query;
     const isFiltered = event_type !== undefined || query.since !== undefined || query.until !== undefined;
     const scanned = isFiltered ? SCANNED_ROWS_MAX : limit + 1;
-    const rows = this.deps.messages.page(projectRef, pageStart(cursor), scanned);
+    const { page, pageOfOwner } = this.deps.messages;
+    const before = pageStart(cursor);
+    const rows =
+      owner_id === undefined
+        ? page(projectRef, before, scanned)
+        : pageOfOwner(projectRef, owner_id, before, scanned);
     const fits = (row: MessageItem): boolean =>
       (event_type === undefined || row.event_type === event_type) &&
       row.created_at >= since &&
@@ -202,19 +222,24 @@ export class Messages {
 
   /** Restarts a finished delivery, due now. Returns whether it is finished and can be sent. */
   restart(tx: Tx, ref: number): boolean {
-    const { store, deliveries } = this.deps;
+    const { store, dispatch } = this.deps;
     const row = store.request(ref);
     const endpoint = row === null || row.item.finished_at === null ? null : this.endpointFor(row);
     if (endpoint === null) return false;
     store.restart(tx, tx.now, ref);
-    deliveries.enqueue(tx, endpoint, ref, tx.now);
+    dispatch.enqueue(tx, endpoint, ref, tx.now);
+    const event = row === null ? null : eventOf(row);
+    if (event !== null) this.deps.source.changed(tx, event, { attempt: null, retryAt: null });
     return true;
   }
 
-  /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload is deleted. */
-  endpointFor({ endpointRef, messageRef }: { endpointRef: number | null; messageRef: number | null }) {
-    const hasPayload = this.deps.messages.find(messageRef ?? 0)?.has_payload === 1;
-    return hasPayload ? this.enabledEndpoint(endpointRef) : null;
+  /** The endpoint of a delivery; null when it is disabled or deleted, or the message's payload or the event is deleted. */
+  endpointFor(row: RelayRequest) {
+    const event = eventOf(row);
+    const { messages, source } = this.deps;
+    const hasContent =
+      event === null ? messages.find(row.messageRef ?? 0)?.has_payload === 1 : source.has(event);
+    return hasContent ? this.enabledEndpoint(row.endpointRef) : null;
   }
 
   /** An endpoint; null when it is disabled or deleted. */
@@ -271,10 +296,11 @@ export function deliveryIds({ relay_id, endpoint_id }: MessageDelivery) {
   return { relay_id: bytesToUuid(relay_id), endpoint_id };
 }
 
-function itemView({ message_id, event_type, channels, scheduled_for, created_at }: MessageItem) {
+function itemView({ message_id, event_type, owner_id, channels, scheduled_for, created_at }: MessageItem) {
   return {
     message_id,
     event_type,
+    owner_id,
     scheduled_for,
     created_at,
     channels: channels === null ? [] : (JSON.parse(channels) as string[]),

@@ -105,8 +105,8 @@ export class MessageRequests {
       // A repeat within the request is not sent.
       if (ids.some((id) => seen.has(id))) continue;
       for (const id of ids) seen.add(id);
-      const { type, channels = [] } = one.message;
-      const properties = { type, channels, value: () => given[at]?.payload };
+      const { type, channels = [], ownerId = null } = one.message;
+      const properties = { type, channels, ownerId, value: () => given[at]?.payload };
       const to: number[] = [];
       for (const endpoint of this.deps.registry.ofProject(project.ref)) {
         if (slices.isOver) await slices.next();
@@ -170,12 +170,17 @@ export class MessageRequests {
       checked.push({
         message,
         dueAt: isNew ? withFieldPrefix(prefixOf(at), () => dueAt(tx.now)) : tx.now,
-        to: earlier?.to ?? refs.map((ref) => this.deps.registry.get(ref)).filter(isEnabled),
+        to: earlier?.to ?? this.stillEnabled(refs),
         first,
         repeats,
       });
     }
     return checked;
+  }
+
+  /** Endpoints that are neither disabled nor deleted since they were found. */
+  private stillEnabled(refs: readonly number[]): Endpoint[] {
+    return refs.map((ref) => this.deps.registry.get(ref)).filter(isEnabled);
   }
 
   private sendChecked(
@@ -230,13 +235,14 @@ export class MessageRequests {
 }
 
 function prepared(given: RelayMessageBody, payload: string): Prepared {
-  const { event_type: type, channels = [], message_id, deduplication_id, delay, at } = given;
+  const { event_type: type, owner_id, channels = [], message_id, deduplication_id, delay, at } = given;
   assertNotReservedType(type);
   return {
     message: {
       type,
       channels,
       payload,
+      ownerId: owner_id ?? null,
       messageId: message_id ?? null,
       deduplicationId: deduplication_id ?? null,
     },

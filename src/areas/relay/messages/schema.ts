@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { OwnerId } from "../../../kernel/data/owner.ts";
 import { named, orNull } from "../../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
 import { FILTERS, LIST_LIMIT, RELAY_ID, RelayBody, RelayItem } from "../deliveries/schema.ts";
@@ -11,6 +12,12 @@ export const BATCH_DELIVERIES_MAX = 10_000;
 /** A longer payload returns a warning: receivers may reject it (recommendation of Standard Webhooks). */
 export const PAYLOAD_ADVISED_BYTES = 20_000;
 
+const Owner = Type.Unsafe<string>({
+  ...OwnerId,
+  description:
+    "Id of the customer to whose endpoints the message goes. Without it, the message goes to endpoints without an owner.",
+});
+
 /** Body of a message. */
 export const RelayMessageBody = named("RelayMessageBody", {
   event_type: MessageType,
@@ -22,6 +29,7 @@ export const RelayMessageBody = named("RelayMessageBody", {
       examples: [{ invoice: "in_1042", amount: 120 }],
     },
   ),
+  owner_id: Type.Optional(Owner),
   channels: Type.Optional(Channels),
   message_id: Type.Optional(
     Type.String({
@@ -92,6 +100,7 @@ export type RelayMessagesSent = Static<typeof RelayMessagesSent>;
 const MESSAGE = {
   message_id: MessageId,
   event_type: MessageType,
+  owner_id: orNull(OwnerId, { description: "Customer to whose endpoints the message goes; null for none." }),
   channels: Channels,
   scheduled_for: Type.Integer({ description: "Time of the first attempts, in epoch milliseconds." }),
   created_at: Type.Integer({ description: "Time of creation, in epoch milliseconds." }),
@@ -125,6 +134,9 @@ export const RelayMessageParams = Type.Object({ message_id: Type.String({ maxLen
 
 /** Query of a list of messages. */
 export const RelayMessageQuery = named("RelayMessageQuery", {
+  owner_id: Type.Optional(
+    Type.Unsafe<string>({ ...OwnerId, description: "Only messages to this customer." }),
+  ),
   ...FILTERS,
   ...pageQuery(LIST_LIMIT).properties,
 });

@@ -6,6 +6,8 @@ export type MessageItem = {
   readonly ref: number;
   readonly message_id: string;
   readonly event_type: string;
+  /** The customer to whose endpoints it goes. */
+  readonly owner_id: string | null;
   /** JSON; null when there are none. */
   readonly channels: string | null;
   readonly scheduled_for: number;
@@ -62,7 +64,7 @@ type FanOutWithMessage = FanOutRow & { readonly project_ref: number } & Pick<
     "first_ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
   >;
 
-const ITEM = "ref, message_id, event_type, channels, scheduled_for, created_at, schedule_id";
+const ITEM = "ref, message_id, event_type, owner_id, channels, scheduled_for, created_at, schedule_id";
 const COLUMNS = `${ITEM}, payload IS NOT NULL AS has_payload, first_ref, deliveries`;
 
 export type MessageStore = ReturnType<typeof messageStore>;
@@ -76,8 +78,8 @@ export function messageStore(db: Database) {
     removeFanOut,
     highestRef: db.number("SELECT max(ref) AS n FROM relay_messages"),
     insert: db.change<[row: NewMessage]>(
-      `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, channels, payload, deduplication_id, first_ref, deliveries,
-       scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $channels, $payload, $deduplication_id,
+      `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, owner_id, channels, payload, deduplication_id, first_ref, deliveries,
+       scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $owner_id, $channels, $payload, $deduplication_id,
        $first_ref, $deliveries, $scheduled_for, $created_at, $schedule_id, $purge_at)`,
     ),
     find: db.one<MessageRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_messages WHERE ref = ?`),
@@ -93,6 +95,10 @@ export function messageStore(db: Database) {
     ),
     page: db.all<MessageItem, [projectRef: number, before: number, limit: number]>(
       `SELECT ${ITEM} FROM relay_messages WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
+    ),
+    /** The messages to a customer, newest first. */
+    pageOfOwner: db.all<MessageRow, [projectRef: number, ownerId: string, before: number, limit: number]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND owner_id = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
     ),
     /** The deliveries of a message, in the order of its endpoints. */
     deliveries: db.all<MessageDelivery, [firstRef: number, count: number, ref: number]>(

@@ -1,14 +1,12 @@
 import type { BulkRow } from "../../../kernel/background/bulk.ts";
 import { bulkRows } from "../../../kernel/background/bulk-rows.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
+import { type Filters, MATCHES } from "../deliveries/store.ts";
 
 /** Filters of a bulk resend. */
-export type ResendFilters = {
-  readonly event: string | null;
-  readonly since: number | null;
-  readonly until: number | null;
-  /** The endpoint's reference. */
-  readonly endpoint: number | null;
+export type ResendFilters = Filters & {
+  /** References of the chosen deliveries, ascending; null for any. */
+  readonly refs: readonly number[] | null;
   /** Deliveries that were finished later failed again after a resend. */
   readonly endedBy: number;
 };
@@ -19,7 +17,11 @@ export type ResendRow = BulkRow & {
   readonly projectRef: number;
 };
 
-type Walked = ResendFilters & { readonly projectRef: number; readonly after: number; readonly limit: number };
+type Walked = Omit<ResendFilters, "refs"> & {
+  readonly projectRef: number;
+  readonly after: number;
+  readonly limit: number;
+};
 
 export type ResendStore = ReturnType<typeof resendStore>;
 
@@ -42,9 +44,7 @@ export function resendStore(db: Database) {
     ),
     /** A project's failed deliveries after a reference, oldest first. `matches`: 1 when the filters match. */
     failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
-      `SELECT ref, failure IS NOT NULL AND finished_at <= $endedBy AND ($event IS NULL OR event IS $event)
-       AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
-       AND ($endpoint IS NULL OR endpoint_ref IS $endpoint) AS matches
+      `SELECT ref, ifnull(failure IS NOT NULL AND finished_at <= $endedBy AND ${MATCHES}, 0) AS matches
        FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
     ),
     /** The delivery created with an id after a time; 0 when there is none. */

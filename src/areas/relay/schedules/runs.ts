@@ -21,7 +21,7 @@ const CONCURRENCY = 256;
 /** Concurrent runs of one account. */
 const PER_ACCOUNT = CONCURRENCY / 4;
 /** Name of the lane that an account's schedules share. */
-const PLACE = "schedules";
+const DESTINATION = "schedules";
 /** The operation that credits are charged for, per run. */
 const CHARGED_AS = "relay.schedules.run";
 /** A run that is later than this was missed: a restart is faster. */
@@ -66,7 +66,7 @@ export class ScheduleRuns {
   ): void {
     const { scheduler } = this.deps;
     if (next === null) scheduler.cancel(tx, RUNS, String(ref));
-    else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, PLACE));
+    else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, DESTINATION));
   }
 
   /** Runs a schedule manually; its credit is already charged. @throws ApiError `insufficient_balance` for a message's deliveries */
@@ -95,7 +95,7 @@ export class ScheduleRuns {
       this.note(tx, row, { ...run, last_relay_id: relay_id, last_message_id: null });
       return { relay_id };
     }
-    const { event_type: type, payload, schedule_id: scheduleId } = row;
+    const { event_type: type, payload, id: scheduleId } = row;
     const message = { type, payload, to, scheduleId, dueAt: due };
     const { message_id } = this.deps.messages.send(tx, row, message);
     this.note(tx, row, { ...run, last_relay_id: null, last_message_id: message_id });
@@ -103,7 +103,7 @@ export class ScheduleRuns {
   }
 
   private sendToTarget(tx: Tx, row: ScheduleRow, due: number): { relay_id: string } {
-    const { accountRef, projectRef, schedule_id, target_url, method, payload, retry_schedule } = row;
+    const { accountRef, projectRef, id: schedule_id, target_url, method, payload, retry_schedule } = row;
     return this.deps.service.sendScheduled(tx, {
       accountRef,
       projectRef,
@@ -118,8 +118,8 @@ export class ScheduleRuns {
   }
 
   /** The user's headers, unsealed. */
-  headersOf({ headers, schedule_id }: Pick<ScheduleRow, "headers" | "schedule_id">): RequestHeaders {
-    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, headersContext(schedule_id)));
+  headersOf({ headers, id }: Pick<ScheduleRow, "headers" | "id">): RequestHeaders {
+    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, headersContext(id)));
   }
 
   /** Seals headers for storage. */
@@ -130,7 +130,7 @@ export class ScheduleRuns {
 
   private async run({ key }: Job): Promise<JobOutcome> {
     const { schedules, stopped, clock } = this.deps;
-    const row = schedules.ofRef(Number(key));
+    const row = schedules.withRef(Number(key));
     if (row === null || row.next_run_at === null || stopped.has(row.projectRef)) return {};
     const now = clock.now();
     const due = row.next_run_at;
@@ -142,7 +142,7 @@ export class ScheduleRuns {
 
   /** Records a run in the transaction that sets the next due time of the job. */
   private record(tx: Tx, ref: number, run: { due: number; next: number | null; isEarly: boolean }): void {
-    const row = this.deps.schedules.ofRef(ref);
+    const row = this.deps.schedules.withRef(ref);
     const { due, next, isEarly } = run;
     // Updated in the meantime: it has another job.
     if (row === null || row.next_run_at !== due) return;
@@ -180,7 +180,7 @@ export class ScheduleRuns {
     const { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped } = row;
     const before = { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped };
     this.deps.schedules.progress(tx, { ...before, ...progress, ref: row.ref });
-    this.deps.changes.inProject(tx, row.projectRef, "relay", row.schedule_id);
+    this.deps.changes.inProject(tx, row.projectRef, "relay", row.id);
   }
 }
 
@@ -189,6 +189,7 @@ function completedUntil({ last_run_at }: ScheduleRow, now: number): number {
   return last_run_at === null || last_run_at > now + SET_BACK_MS ? now : Math.max(now, last_run_at);
 }
 
-function headersContext(scheduleId: string): string {
+/** The context in which the headers of a schedule are sealed. */
+export function headersContext(scheduleId: string): string {
   return `relay-schedule-headers:${scheduleId}`;
 }

@@ -1,29 +1,27 @@
-import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
 import { SIDE_BYTES_MAX } from "../../../kernel/audit/redaction.ts";
-import { isPrefixedId, prefixedId } from "../../../kernel/data/uuid.ts";
-import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../kernel/http/access/caller.ts";
-import { pageOf, pageStart } from "../../../kernel/http/requests/pagination.ts";
-import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
+import { type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { NO_LIMIT, type Tiers } from "../../../kernel/limits/tiers.ts";
+import type { Tiers } from "../../../kernel/limits/tiers.ts";
 import { withSecretsCovered } from "../../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import { tierLimitPerProject } from "../../../kernel/resources/limit.ts";
+import { resource } from "../../../kernel/resources/resource.ts";
+import { SecretDigests } from "../../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { LIST_LIMIT } from "../deliveries/schema.ts";
 import type { ScheduleRuns } from "./runs.ts";
 import {
   NEXT_RUNS,
-  type Schedule,
-  type ScheduleBody,
-  type ScheduleItem,
-  type SchedulePage,
-  type ScheduleQuery,
+  Schedule,
+  ScheduleBody,
+  ScheduleFilters,
+  ScheduleItem,
   type ScheduleRun,
-  type ScheduleUpdateBody,
+  ScheduleUpdateBody,
 } from "./schema.ts";
-import { changeOf, DEFAULT_SETTINGS, firstRun, isTimed, nextRun, type ScheduleChange } from "./settings.ts";
-import type { ScheduleRow, ScheduleStore } from "./store.ts";
+import { changeOf, DEFAULT_SETTINGS, firstRun, isTimed, nextRun } from "./settings.ts";
+import { type ScheduleRow, type ScheduleStore, SETTING_NAMES } from "./store.ts";
 
 const codes = registerErrors({
   schedule_name_taken: [409, "Another schedule of the project has this name; `schedule_id` identifies it."],
@@ -34,165 +32,170 @@ declare module "../../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-export class Schedules {
-  private nextRef: number;
+interface ScheduleParts extends Pick<Kernel, "ids" | "vault"> {
+  readonly schedules: ScheduleStore;
+  readonly runs: ScheduleRuns;
+  readonly policy: TargetPolicy;
+  readonly tiers: Tiers;
+}
 
-  constructor(
-    private readonly deps: Pick<Kernel, "ids"> & {
-      readonly schedules: ScheduleStore;
-      readonly runs: ScheduleRuns;
-      readonly policy: TargetPolicy;
-      readonly tiers: Tiers;
+/** Declares schedules, which send a webhook at the times of a cron expression. */
+function scheduleResource({ ids, vault, schedules, runs, policy, tiers }: ScheduleParts) {
+  function item(row: ScheduleRow): ScheduleItem {
+    const { ref, id: schedule_id, accountRef, projectRef, managedBy, payload, ...shown } = row;
+    return {
+      schedule_id,
+      ...shown,
+      headers: withSecretsCovered(runs.headersOf(row)),
+      retry_schedule: row.retry_schedule === null ? null : JSON.parse(row.retry_schedule),
+    };
+  }
+
+  return resource(ids, {
+    type: "schedule",
+    title: "schedule",
+    idPrefix: "sch",
+    path: "/v1/relay/schedules",
+    operations: "relay.schedules",
+    tag: "Relay",
+    access: { area: "relay" },
+    file: { defaults: { ...DEFAULT_SETTINGS, headers: {}, payload: {} } },
+    name: {
+      field: "name",
+      taken: "schedule_name_taken",
+      holder: ({ projectRef, name }) => (name === null ? null : schedules.named(projectRef, name)),
+      message: ({ id }) =>
+        `The schedule ${id} of this project has this name. Choose another name, or rename that schedule.`,
+      extras: ({ id: schedule_id }) => ({ schedule_id }),
     },
-  ) {
-    this.nextRef = deps.schedules.highestRef() + 1;
-  }
+    limit: tierLimitPerProject(tiers, "schedules", "schedule_limit_exceeded", schedules.count),
+    store: schedules,
+    schema: Schedule,
+    view(row) {
+      const next_runs: number[] = [];
+      for (let at = row.next_run_at; at !== null && next_runs.length < NEXT_RUNS; at = nextRun(row, at))
+        next_runs.push(at);
+      return { ...item(row), next_runs };
+    },
+    secrets: { digests: new SecretDigests(vault), of: (row) => ({ headers: runs.headersOf(row) }) },
+    raw: { field: "payload", json: ({ payload }) => payload },
+    summary: ({ name, cron }, done) => `Schedule ${name ?? cron} ${done}`,
+    audited(_, row) {
+      const settings = Object.fromEntries(SETTING_NAMES.map((name) => [name, row[name]]));
+      return { ...settings, headers: runs.headersOf(row), payload: auditedPayload(row.payload) };
+    },
+    list: {
+      summary: "List schedules, newest first",
+      key: "schedules",
+      schema: "SchedulePage",
+      limit: LIST_LIMIT,
+      filters: ScheduleFilters,
+      rows({ caller: { project } }, { before, rowsMax }, { name }) {
+        if (name === undefined) return schedules.page(project.ref, before, rowsMax);
+        return [schedules.named(project.ref, name) ?? []].flat();
+      },
+      item: ScheduleItem,
+      view: item,
+    },
+    read: { summary: "Get a schedule with its next runs" },
+    create: {
+      summary: "Create a schedule that sends a webhook at the times of a cron expression",
+      description:
+        "Each run sends a delivery and costs 1 credit. With `event_type` it sends a message, which costs 1 more credit for each endpoint.",
+      example: {
+        name: "nightly",
+        cron: "30 2 * * *",
+        time_zone: "Europe/Berlin",
+        target_url: "https://example.com/hooks",
+        payload: { job: "report" },
+      },
+      bodyLimits: largeBody(1),
+      body: ScheduleBody,
+      prepare: async (body, { bodyText }) => ({
+        ...(await changeOf(body, bodyText, policy)),
+        cron: body.cron,
+      }),
+      row({ tx }, given, { createdAt, updatedAt, ...identity }) {
+        const headers = runs.sealed(given.headers ?? {}, identity.id);
+        const settings = { ...DEFAULT_SETTINGS, ...given, headers };
+        if (settings.target_url === null && settings.event_type === null)
+          throw invalidField("target_url", "is required unless event_type is given");
+        const first = firstRun(settings, tx.now);
+        return {
+          ...identity,
+          ...settings,
+          next_run_at: settings.state === "live" ? first : null,
+          last_run_at: null,
+          last_relay_id: null,
+          last_message_id: null,
+          runs: 0,
+          skipped: 0,
+          created_at: createdAt,
+          updated_at: updatedAt,
+        };
+      },
+      created({ tx }, row) {
+        if (row.next_run_at !== null) runs.setNextRun(tx, row, row.next_run_at);
+      },
+    },
+    change: {
+      verb: "update",
+      summary: "Update a schedule",
+      description: "Omitted fields keep their values. `state: paused` stops the runs.",
+      example: { state: "paused" },
+      bodyLimits: largeBody(1),
+      body: ScheduleUpdateBody,
+      prepare: (body, { bodyText }) => changeOf(body, bodyText, policy),
+      row({ tx }, before, given) {
+        const headers = given.headers === undefined ? before.headers : runs.sealed(given.headers, before.id);
+        const row = { ...before, ...given, headers, updated_at: tx.now };
+        const isNew = isTimed(given) || (row.state === "live" && before.state === "paused");
+        const first = isNew ? firstRun(row, tx.now) : before.next_run_at;
+        return { ...row, next_run_at: row.state === "live" ? first : null };
+      },
+      changed({ tx }, row, _, before) {
+        if (row.next_run_at !== before.next_run_at) runs.setNextRun(tx, row, row.next_run_at);
+      },
+    },
+    delete: {
+      summary: "Delete a schedule",
+      description: "Deliveries of earlier runs are not affected.",
+      schema: null,
+      remove({ tx }, row) {
+        runs.setNextRun(tx, row, null);
+        schedules.remove(tx, row.ref);
+      },
+    },
+  });
+}
 
-  /** Checks a caller's settings. @throws ApiError `validation_error` naming the field. */
-  prepare(given: ScheduleUpdateBody, bodyText: string): Promise<ScheduleChange> {
-    return changeOf(given, bodyText, this.deps.policy);
-  }
+export class Schedules {
+  readonly resource;
 
-  /** @throws ApiError `validation_error`, `schedule_limit_exceeded`, `schedule_name_taken` */
-  create(
-    tx: Tx,
-    caller: Caller,
-    { cron }: Pick<ScheduleBody, "cron">,
-    change: ScheduleChange,
-  ): Reply<201, Schedule> {
-    const { schedules, runs, ids } = this.deps;
-    const { account, project } = caller;
-    const schedule_id = prefixedId("sch", ids.uuidV7());
-    const headers = runs.sealed(change.headers ?? {}, schedule_id);
-    const settings = { ...DEFAULT_SETTINGS, ...change, cron, headers };
-    if (settings.target_url === null && settings.event_type === null)
-      throw invalidField("target_url", "is required unless event_type is given");
-    const first = firstRun(settings, tx.now);
-    this.assertNameFree(project.ref, settings.name, null);
-    this.assertBelowLimit(caller);
-    const next_run_at = settings.state === "live" ? first : null;
-    const ref = this.nextRef++;
-    const owner = { accountRef: account.ref, projectRef: project.ref };
-    schedules.insert(tx, { ...settings, ...owner, ref, schedule_id, next_run_at, created_at: tx.now });
-    if (next_run_at !== null) runs.setNextRun(tx, { ref, accountRef: account.ref }, next_run_at);
-    const row = this.find(project.ref, schedule_id);
-    tx.audit({ ...about(row, "created"), before: null, after: this.audited(row) });
-    return this.view(201, row);
-  }
-
-  /** @throws ApiError `not_found`, `validation_error`, `schedule_name_taken` */
-  update(tx: Tx, projectRef: number, scheduleId: string, change: ScheduleChange): Reply<200, Schedule> {
-    const { schedules, runs } = this.deps;
-    const before = this.find(projectRef, scheduleId);
-    const headers = change.headers === undefined ? before.headers : runs.sealed(change.headers, scheduleId);
-    const settings = { ...before, ...change, headers };
-    this.assertNameFree(projectRef, change.name ?? null, before.ref);
-    const isNew = isTimed(change) || (settings.state === "live" && before.state === "paused");
-    const first = isNew ? firstRun(settings, tx.now) : before.next_run_at;
-    const next_run_at = settings.state === "live" ? first : null;
-    schedules.update(tx, { ...settingsOf(settings), ref: before.ref, next_run_at, now: tx.now });
-    if (next_run_at !== before.next_run_at) runs.setNextRun(tx, before, next_run_at);
-    const row = this.find(projectRef, scheduleId);
-    const sides = { before: this.audited(before), after: this.audited(row) };
-    tx.audit(changed({ ...about(row, "changed"), ...sides }));
-    return this.view(200, row);
-  }
-
-  /** @throws ApiError `not_found` */
-  delete(tx: Tx, projectRef: number, scheduleId: string): void {
-    const row = this.find(projectRef, scheduleId);
-    this.remove(tx, row.ref);
-    tx.audit({ ...about(row, "deleted"), before: this.audited(row), after: null });
+  constructor(private readonly parts: ScheduleParts) {
+    this.resource = scheduleResource(parts);
   }
 
   /** Removes at most `rowsMax` schedules of a deleted project. Returns the number removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-    const some = this.deps.schedules.someOfProject(projectRef, rowsMax);
-    for (const { ref } of some) this.remove(tx, ref);
+    const { schedules, runs } = this.parts;
+    const some = schedules.someOfProject(projectRef, rowsMax);
+    for (const { ref } of some) {
+      runs.setNextRun(tx, { ref, accountRef: 0 }, null);
+      schedules.remove(tx, ref);
+    }
     return some.length;
   }
 
   /** Runs a schedule now, even if it is paused. @throws ApiError `not_found`, `insufficient_balance` */
   run(tx: Tx, projectRef: number, scheduleId: string): ScheduleRun {
-    const row = this.find(projectRef, scheduleId);
-    const sent = this.deps.runs.runNow(tx, row);
-    tx.audit({ ...about(row, "run manually"), before: null, after: { ...sent } });
+    const row = this.resource.find(projectRef, scheduleId);
+    const sent = this.parts.runs.runNow(tx, row);
+    const { name, cron, id } = row;
+    const target = { type: "schedule", id };
+    tx.audit({ summary: `Schedule ${name ?? cron} run manually`, target, before: null, after: { ...sent } });
     return sent;
   }
-
-  /** @throws ApiError `not_found` */
-  read(projectRef: number, scheduleId: string): Reply<200, Schedule> {
-    return this.view(200, this.find(projectRef, scheduleId));
-  }
-
-  /** A page of a project's schedules, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, { name, limit = LIST_LIMIT, cursor }: ScheduleQuery): SchedulePage {
-    const { schedules } = this.deps;
-    const before = pageStart(cursor);
-    const rows =
-      name === undefined
-        ? schedules.page(projectRef, before, limit + 1)
-        : [schedules.named(projectRef, name) ?? []].flat();
-    const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
-    return { schedules: items.map((row) => this.item(row)), ...next };
-  }
-
-  private find(projectRef: number, scheduleId: string): ScheduleRow {
-    const row = isPrefixedId("sch", scheduleId) ? this.deps.schedules.find(scheduleId) : null;
-    if (row === null || row.projectRef !== projectRef)
-      throw new ApiError("not_found", "There is no schedule with this schedule_id in this project.");
-    return row;
-  }
-
-  private remove(tx: Tx, ref: number): void {
-    this.deps.runs.setNextRun(tx, { ref, accountRef: 0 }, null);
-    this.deps.schedules.remove(tx, ref);
-  }
-
-  private assertBelowLimit({ account, project }: Caller): void {
-    const most = this.deps.tiers[account.tier].schedules;
-    // Without a bound nothing has to be counted.
-    if (most === NO_LIMIT || this.deps.schedules.count(project.ref) < most) return;
-    throw new ApiError(
-      "schedule_limit_exceeded",
-      `Your tier allows ${most} schedules in a project. Delete one, or move to a larger tier.`,
-    );
-  }
-
-  /** A name is unique within its project. `ownRef`: the schedule that may already have it. */
-  private assertNameFree(projectRef: number, name: string | null, ownRef: number | null): void {
-    const holder = name === null ? null : this.deps.schedules.named(projectRef, name);
-    if (holder === null || holder.ref === ownRef) return;
-    const { schedule_id } = holder;
-    const message = `The schedule ${schedule_id} of this project has this name. Choose another name, or rename that schedule.`;
-    throw new ApiError("schedule_name_taken", message, { extras: { schedule_id } });
-  }
-
-  private item(row: ScheduleRow): ScheduleItem {
-    const { ref, accountRef, projectRef, payload, ...shown } = row;
-    return {
-      ...shown,
-      headers: withSecretsCovered(this.deps.runs.headersOf(row)),
-      retry_schedule: row.retry_schedule === null ? null : JSON.parse(row.retry_schedule),
-    };
-  }
-
-  private view<const Status extends number>(status: Status, row: ScheduleRow): Reply<Status, Schedule> {
-    const next_runs: number[] = [];
-    for (let at = row.next_run_at; at !== null && next_runs.length < NEXT_RUNS; at = nextRun(row, at))
-      next_runs.push(at);
-    return withJson(status, { ...this.item(row), next_runs }, "payload", row.payload);
-  }
-
-  /** The settings as the audit log records them. */
-  private audited(row: ScheduleRow): NonNullable<AuditChange["after"]> {
-    const { headers, ...settings } = settingsOf(row);
-    return { ...settings, headers: this.deps.runs.headersOf(row), payload: auditedPayload(row.payload) };
-  }
-}
-
-function about({ schedule_id, name, cron }: ScheduleRow, what: string) {
-  return { summary: `Schedule ${name ?? cron} ${what}`, target: { type: "schedule", id: schedule_id } };
 }
 
 /** A payload that is too long for an entry of the audit log is recorded by its size and SHA-256. */
@@ -201,26 +204,5 @@ function auditedPayload(payload: string): unknown {
   return {
     bytes: Buffer.byteLength(payload),
     sha256: new Bun.CryptoHasher("sha256").update(payload).digest("hex"),
-  };
-}
-
-function settingsOf(row: ScheduleRow) {
-  const { name, cron, time_zone, target_url, method, event_type, headers, payload, state } = row;
-  const { missed, overlap, starts_at, ends_at, retry_schedule } = row;
-  return {
-    name,
-    cron,
-    time_zone,
-    target_url,
-    method,
-    event_type,
-    headers,
-    payload,
-    state,
-    missed,
-    overlap,
-    starts_at,
-    ends_at,
-    retry_schedule,
   };
 }

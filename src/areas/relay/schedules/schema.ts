@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { name, named, oneOf, orNull, text } from "../../../kernel/data/schema.ts";
-import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
-import { LIST_LIMIT, RetrySchedule, timestamp } from "../deliveries/schema.ts";
+import { RetrySchedule, timestamp } from "../deliveries/schema.ts";
 import { MessageType } from "../endpoints/schema.ts";
 
 /** Length of `next_runs`. */
@@ -92,23 +91,17 @@ const { properties: OPTIONAL } = Type.Partial(Type.Object(SETTABLE));
 
 /** Body of a new schedule. */
 export const ScheduleBody = named("ScheduleBody", { ...OPTIONAL, cron: Cron });
-export type ScheduleBody = Static<typeof ScheduleBody>;
 
 /** Body of an update. */
 export const ScheduleUpdateBody = named("ScheduleUpdateBody", OPTIONAL);
 export type ScheduleUpdateBody = Static<typeof ScheduleUpdateBody>;
 
-/** Path of a schedule. */
-export const ScheduleParams = Type.Object({ schedule_id: Type.String({ maxLength: 64 }) });
-
-/** Query of a list of schedules. */
-export const ScheduleQuery = named("ScheduleQuery", {
+/** Filters of a list of schedules. */
+export const ScheduleFilters = {
   name: Type.Optional(
     Type.String({ maxLength: 400, description: "Returns only the schedule with exactly this name." }),
   ),
-  ...pageQuery(LIST_LIMIT).properties,
-});
-export type ScheduleQuery = Static<typeof ScheduleQuery>;
+};
 
 const nullableTime = (description: string) =>
   orNull(Type.Integer({ description: `${description}, in epoch milliseconds.` }), { examples: [null] });
@@ -165,14 +158,6 @@ export const Schedule = named("Schedule", {
     description: `Times of the next ${NEXT_RUNS} runs, in epoch milliseconds.`,
   }),
 });
-export type Schedule = Static<typeof Schedule>;
-
-/** A page of schedules, newest first. */
-export const SchedulePage = named("SchedulePage", {
-  schedules: Type.Array(ScheduleItem),
-  cursor: NextCursor,
-});
-export type SchedulePage = Static<typeof SchedulePage>;
 
 /** Response to a manual run. */
 export const ScheduleRun = named("ScheduleRun", {

@@ -1,82 +1,76 @@
+import { column, elsewhere, once, type RowOf, resourceTable } from "../../../kernel/resources/table.ts";
 import type { Database } from "../../../kernel/storage/database.ts";
 import type { ScheduleItem } from "./schema.ts";
 
-export type ScheduleSettings = Pick<
-  ScheduleItem,
-  | "name"
-  | "cron"
-  | "time_zone"
-  | "target_url"
-  | "method"
-  | "event_type"
-  | "state"
-  | "missed"
-  | "overlap"
-  | "starts_at"
-  | "ends_at"
-> & {
+const SETTINGS = {
+  name: column<string | null>(),
+  cron: column<string>(),
+  time_zone: column<string>(),
+  target_url: column<string | null>(),
+  method: column<ScheduleItem["method"]>(),
+  event_type: column<string | null>(),
   /** Sealed. */
-  readonly headers: Uint8Array | null;
+  headers: column<Uint8Array | null>(),
   /** JSON, as it is sent. */
-  readonly payload: string;
+  payload: column<string>(),
+  state: column<ScheduleItem["state"]>(),
+  missed: column<ScheduleItem["missed"]>(),
+  overlap: column<ScheduleItem["overlap"]>(),
+  starts_at: column<number | null>(),
+  ends_at: column<number | null>(),
   /** JSON; null for the default. */
-  readonly retry_schedule: string | null;
+  retry_schedule: column<string | null>(),
 };
 
+const SCHEDULES = {
+  name: "relay_schedules",
+  id: "schedule_id",
+  columns: {
+    ...SETTINGS,
+    accountRef: once(column<number>()),
+    next_run_at: column<number | null>(),
+    last_run_at: elsewhere(column<number | null>()),
+    last_relay_id: elsewhere(column<string | null>()),
+    last_message_id: elsewhere(column<string | null>()),
+    runs: elsewhere(column<number>()),
+    skipped: elsewhere(column<number>()),
+    created_at: once(column<number>()),
+    updated_at: column<number>(),
+  },
+};
+
+export type ScheduleRow = RowOf<typeof SCHEDULES>;
+export type ScheduleSettings = Pick<ScheduleRow, keyof typeof SETTINGS>;
 /** The state that runs change. */
 export type ScheduleProgress = Pick<
-  ScheduleItem,
+  ScheduleRow,
   "next_run_at" | "last_run_at" | "last_relay_id" | "last_message_id" | "runs" | "skipped"
 >;
-
-export type ScheduleRow = ScheduleSettings &
-  ScheduleProgress &
-  Pick<ScheduleItem, "schedule_id" | "created_at" | "updated_at"> & {
-    readonly ref: number;
-    readonly accountRef: number;
-    readonly projectRef: number;
-  };
-
-type NewSchedule = Omit<ScheduleRow, keyof ScheduleProgress | "updated_at"> &
-  Pick<ScheduleRow, "next_run_at">;
-
-const SETTINGS =
-  "name, cron, time_zone, target_url, method, event_type, headers, payload, state, missed, overlap, starts_at, ends_at, retry_schedule, next_run_at";
-const VALUES =
-  "$name, $cron, $time_zone, $target_url, $method, $event_type, $headers, $payload, $state, $missed, $overlap, $starts_at, $ends_at, $retry_schedule, $next_run_at";
-const SELECT = `SELECT ref, schedule_id, account_ref AS accountRef, project_ref AS projectRef, ${SETTINGS}, last_run_at,
-  last_relay_id, last_message_id, runs, skipped, created_at, updated_at FROM relay_schedules`;
-// A payload may be as long as a request: a page does not read it.
-const SELECT_ITEM = SELECT.replace(" payload,", " '' AS payload,");
-
 export type ScheduleStore = ReturnType<typeof scheduleStore>;
+
+/** The names of the settings. */
+export const SETTING_NAMES = Object.keys(SETTINGS) as (keyof ScheduleSettings)[];
+// A payload may be as long as a request: a page does not read it.
+const WITHOUT_PAYLOAD = { payload: "''" };
 
 /** All SQL of schedules. */
 export function scheduleStore(db: Database) {
+  const rows = resourceTable(db, SCHEDULES);
   return {
-    /** The largest reference used so far; 0 when there is none. */
-    highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'relay_schedules'"),
-    insert: db.change<[row: NewSchedule]>(
-      `INSERT INTO relay_schedules (ref, schedule_id, account_ref, project_ref, ${SETTINGS}, created_at, updated_at)
-       VALUES ($ref, $schedule_id, $accountRef, $projectRef, ${VALUES}, $created_at, $created_at)`,
-    ),
-    update: db.change<
-      [row: ScheduleSettings & Pick<ScheduleRow, "ref" | "next_run_at"> & { readonly now: number }]
-    >(`UPDATE relay_schedules SET (${SETTINGS}) = (${VALUES}), updated_at = $now WHERE ref = $ref`),
+    ...rows,
     /** Records a run, or a skipped one. */
     progress: db.change<[row: ScheduleProgress & Pick<ScheduleRow, "ref">]>(
       `UPDATE relay_schedules SET next_run_at = $next_run_at, last_run_at = $last_run_at, last_relay_id = $last_relay_id,
        last_message_id = $last_message_id, runs = $runs, skipped = $skipped WHERE ref = $ref`,
     ),
-    remove: db.change<[ref: number]>("DELETE FROM relay_schedules WHERE ref = ?"),
-    ofRef: db.one<ScheduleRow, [ref: number]>(`${SELECT} WHERE ref = ?`),
-    find: db.one<ScheduleRow, [scheduleId: string]>(`${SELECT} WHERE schedule_id = ?`),
-    named: db.one<ScheduleRow, [projectRef: number, name: string]>(
-      `${SELECT_ITEM} WHERE project_ref = ? AND name = ?`,
+    named: rows.one<[projectRef: number, name: string]>(
+      "WHERE project_ref = ? AND name = ?",
+      WITHOUT_PAYLOAD,
     ),
     /** A project's schedules below a reference, newest first, without their payloads. */
-    page: db.all<ScheduleRow, [projectRef: number, before: number, limit: number]>(
-      `${SELECT_ITEM} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
+    page: rows.all<[projectRef: number, before: number, limit: number]>(
+      "WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?",
+      WITHOUT_PAYLOAD,
     ),
     someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(
       "SELECT ref FROM relay_schedules WHERE project_ref = ? LIMIT ?",

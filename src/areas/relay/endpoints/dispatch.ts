@@ -1,31 +1,40 @@
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
 import type { AttemptResult, NextStep } from "../../../kernel/outbound/retries.ts";
-import type { SignedBody } from "../../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
 import type { LaneOptions } from "../../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs } from "../../../kernel/time/clock.ts";
 import type { DeliveryCounts } from "../deliveries/counts.ts";
-import type { AttemptRow, RelayRequest, RelayStore } from "../deliveries/store.ts";
+import {
+  type AttemptRow,
+  eventOf,
+  type InboundEvent,
+  type RelayRequest,
+  type RelayStore,
+} from "../deliveries/store.ts";
 import { afterRelayAttempt, DELIVER, DUE_HEADER } from "../domain.ts";
 import type { MessageStore } from "../messages/store.ts";
 import { messageBody } from "../payload.ts";
 import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
+import type { EventSource } from "./event-source.ts";
 import type { EndpointHealth } from "./health.ts";
-import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, isOrdered } from "./registry.ts";
+import { type Endpoint, type EndpointRegistry, endpointIn, isOrdered, mustPark } from "./registry.ts";
 import { CONCURRENCY } from "./schema.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./store.ts";
 
 /** The payload of a delivery job that needs more than the delivery's reference. */
-export interface EndpointJob {
+export interface DeliveryJob {
   readonly ref: number;
   /** The endpoint, if this delivery is the probe of its open breaker. */
   readonly probe?: number;
   /** Whether it has a token of the endpoint's rate. */
   readonly paced?: true;
-  /** The delivery's `scheduled_for` when the job was created for later: a resend changes it. */
+  /**
+   * The delivery's `scheduled_for` when the job was created for later. A resend changes it and creates a job of its own: a
+   * job with another time does nothing. The name is stored.
+   */
   readonly begun?: number;
 }
 
@@ -39,6 +48,10 @@ export interface EndpointRequest {
   readonly body: Uint8Array;
   readonly timeoutMs: number;
   readonly storesResponse: boolean;
+  /** Id of the message or event, for the signature. */
+  readonly id: string;
+  /** Headers about the event. */
+  readonly own: RequestHeaders;
 }
 
 /** Job that ends the pending deliveries of a disabled or deleted endpoint. */
@@ -48,9 +61,14 @@ const RELEASE = "relay.endpoint.release";
 /** Deliveries in one unit of work of either job: a millisecond or two. */
 const SLICE = 200;
 const CONCURRENT_JOBS = 4;
+const EVENT_DELETED = "event deleted";
 
-/** Decides when deliveries to endpoints are sent, parked, failed or cancelled. */
-export class EndpointDeliveries {
+/**
+ * Decides when deliveries to endpoints are sent, parked, failed or cancelled. A due delivery is parked while its endpoint
+ * accepts none: it is stored in `relay_parked` without a job, and sent in the order of acceptance when the endpoint accepts
+ * deliveries again.
+ */
+export class EndpointDispatch {
   /** Rates of endpoints with `max_per_second`, by reference. */
   private readonly paces = new Map<number, Pace>();
   private readonly progress = new Progress();
@@ -64,6 +82,7 @@ export class EndpointDeliveries {
       readonly health: EndpointHealth;
       readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
+      readonly source: EventSource;
       /** Whether an attempt is in flight. */
       readonly isInFlight: (ref: number) => boolean;
     },
@@ -85,9 +104,9 @@ export class EndpointDeliveries {
 
   /** Creates the job of a delivery, or parks it behind those that are parked already. */
   enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
-    if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
+    if (dueAt <= tx.now && mustPark(endpoint)) this.deps.health.park(tx, endpoint, ref);
     else {
-      const job = dueAt <= tx.now ? ref : ({ ref, begun: dueAt } satisfies EndpointJob);
+      const job = dueAt <= tx.now ? ref : ({ ref, begun: dueAt } satisfies DeliveryJob);
       this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, job, endpoint.lane);
     }
   }
@@ -99,13 +118,13 @@ export class EndpointDeliveries {
   }
 
   /** An endpoint's lane has a limit, and shares the limit of its host with other lanes. */
-  laneTerms(place: string): LaneOptions | null {
-    const ref = endpointIn(place);
+  laneTerms(destination: string): LaneOptions | null {
+    const ref = endpointIn(destination);
     if (ref === null) return null;
     const { registry } = this.deps;
     return {
-      group: registry.get(ref)?.host ?? place,
-      places: () =>
+      group: registry.get(ref)?.host ?? destination,
+      slots: () =>
         this.progress.isSilent(ref, monotonicMs())
           ? 1
           : (registry.get(ref)?.terms.max_concurrency ?? CONCURRENCY),
@@ -124,7 +143,7 @@ export class EndpointDeliveries {
   }
 
   /** The outcome of a due delivery that cannot be sent now; null when it can. */
-  admit({ ref, endpointRef, projectRef, item }: RelayRequest, job: EndpointJob): JobOutcome | null {
+  admit({ ref, endpointRef, projectRef, item }: RelayRequest, job: DeliveryJob): JobOutcome | null {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     if (endpoint === null || endpoint.health.state === DISABLED)
       return { record: (tx) => this.end(tx, endpoint, ref, projectRef) };
@@ -144,32 +163,70 @@ export class EndpointDeliveries {
   }
 
   /** The outcome of a job whose delivery was finished before its attempt: if it was a probe, another one replaces it. */
-  abandoned({ probe }: EndpointJob): JobOutcome {
+  abandoned({ probe }: DeliveryJob): JobOutcome {
     return probe === undefined ? {} : { record: (tx) => this.deps.health.replaceProbe(tx, probe) };
   }
 
-  /** The request of an attempt. @throws Error without its message, which is stored as long as its deliveries. */
-  request({ endpointRef, messageRef, item }: RelayRequest): EndpointRequest {
+  /**
+   * The request of an attempt; null when its event is deleted.
+   * @throws Error without its message, which is stored as long as its deliveries.
+   */
+  request(relay: RelayRequest): EndpointRequest | null {
+    const { endpointRef, messageRef, item } = relay;
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    const event = eventOf(relay);
+    if (endpoint !== null && event !== null) return this.eventRequest(endpoint, event);
     const message = this.deps.messages.content(messageRef ?? 0);
     if (endpoint === null || message === null || message.payload === null)
       throw new Error(`the message of the delivery ${item.relay_id} is missing`);
     const { terms } = endpoint;
     const due = message.schedule_id === null ? {} : { [DUE_HEADER]: String(message.scheduled_for) };
-    const custom = withDefaults(due, endpoint.custom);
     return {
-      url: terms.url,
-      custom,
-      timeoutMs: terms.timeout_ms,
-      storesResponse: terms.keep_responses,
+      ...requestTerms(endpoint),
+      custom: withDefaults(due, endpoint.custom),
       body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),
+      id: item.message_id ?? "",
+      own: {},
+    };
+  }
+
+  /** The bytes of an event as its sender sent them, whatever the endpoint's format. */
+  private eventRequest(endpoint: Endpoint, event: InboundEvent): EndpointRequest | null {
+    const content = this.deps.source.content(event);
+    if (content === null) return null;
+    const { headers, ...rest } = content;
+    return { ...requestTerms(endpoint), ...rest, custom: withDefaults(endpoint.custom, headers) };
+  }
+
+  /** The body that the next attempt sends; null when it is not stored any more, or its endpoint is deleted. */
+  body(relay: RelayRequest): Uint8Array | null {
+    const event = eventOf(relay);
+    if (event !== null) return this.deps.source.content(event)?.body ?? null;
+    const endpoint = this.deps.registry.get(relay.endpointRef ?? 0);
+    const message = this.deps.messages.content(relay.messageRef ?? 0);
+    if (endpoint === null || message === null || message.payload === null) return null;
+    return Buffer.from(messageBody(endpoint.terms.format, { ...message, payload: message.payload }));
+  }
+
+  /** The outcome of a delivery whose event is deleted. */
+  withoutEvent({ ref, projectRef, endpointRef }: RelayRequest, { probe }: DeliveryJob): JobOutcome {
+    return {
+      record: (tx) => {
+        if (probe !== undefined) this.deps.health.replaceProbe(tx, probe);
+        const endpoint = this.deps.registry.get(endpointRef ?? 0);
+        this.end(tx, endpoint, ref, projectRef, { status: "cancelled", error: EVENT_DELETED });
+      },
     };
   }
 
   /** The headers that the delivery sets itself. */
-  async headers({ endpointRef, item }: RelayRequest, now: number, body: SignedBody): Promise<RequestHeaders> {
-    const signed = await this.deps.secrets.headers(endpointRef ?? 0, item.message_id ?? "", now, body);
-    return { "X-Svc-Delivery-Id": item.relay_id, ...signed };
+  async headers(
+    { endpointRef, item }: RelayRequest,
+    now: number,
+    { id, body, own }: EndpointRequest,
+  ): Promise<RequestHeaders> {
+    const signed = await this.deps.secrets.headers(endpointRef ?? 0, id, now, body);
+    return { "X-Svc-Delivery-Id": item.relay_id, ...own, ...signed };
   }
 
   /** The next step after attempt number `number`. */
@@ -183,7 +240,7 @@ export class EndpointDeliveries {
    * parked with the others, and so is a delivery of an ordered endpoint.
    */
   jobOutcome(
-    job: EndpointJob,
+    job: DeliveryJob,
     { item, endpointRef }: RelayRequest,
     retryAt: number,
   ): Pick<JobOutcome, "retryAt" | "payload"> {
@@ -194,7 +251,7 @@ export class EndpointDeliveries {
       payload: {
         ref: job.ref,
         begun: item.scheduled_for,
-      } satisfies EndpointJob,
+      } satisfies DeliveryJob,
     };
   }
 
@@ -208,7 +265,7 @@ export class EndpointDeliveries {
   record(
     tx: Tx,
     relay: RelayRequest,
-    job: EndpointJob,
+    job: DeliveryJob,
     made: AttemptRow,
     retry: RetryStep | null,
     next: NextStep["kind"],
@@ -247,7 +304,7 @@ export class EndpointDeliveries {
       return;
     }
     if (isOrdered(endpoint)) health.block(tx, endpoint, ref);
-    const job = { ref, begun: item.scheduled_for } satisfies EndpointJob;
+    const job = { ref, begun: item.scheduled_for } satisfies DeliveryJob;
     // Behind an open breaker, other deliveries wait at most until the next probe.
     const latest = endpoint.health.holds === 1 ? tx.now + PROBE_MS_MAX : at;
     scheduler.enqueueAnonymous(tx, DELIVER, Math.min(at, latest), job, endpoint.lane);
@@ -281,7 +338,7 @@ export class EndpointDeliveries {
   }
 
   /** Parks a delivery, unless its endpoint accepts deliveries again, or was disabled, in the meantime. */
-  private parkUnlessReady(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+  private parkUnlessReady(tx: Tx, endpointRef: number, ref: number, job: DeliveryJob): void {
     if (job.probe !== undefined) this.deps.health.replaceProbe(tx, endpointRef);
     const endpoint = this.deps.registry.get(endpointRef);
     if (endpoint !== null && endpoint.health.state !== DISABLED) this.enqueue(tx, endpoint, ref, tx.now);
@@ -289,10 +346,10 @@ export class EndpointDeliveries {
   }
 
   /** Parks a delivery that gets no token of its endpoint's rate soon: parked deliveries are sent at that rate. */
-  private parkForRate(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+  private parkForRate(tx: Tx, endpointRef: number, ref: number, job: DeliveryJob): void {
     const { registry, health, scheduler } = this.deps;
     const endpoint = registry.get(endpointRef);
-    if (endpoint === null || isHeld(endpoint)) {
+    if (endpoint === null || mustPark(endpoint)) {
       this.parkUnlessReady(tx, endpointRef, ref, job);
       return;
     }
@@ -332,16 +389,21 @@ export class EndpointDeliveries {
   }
 
   /** Cancels a delivery of a deleted endpoint; fails one of a disabled endpoint, so that it can be resent. */
-  private end(tx: Tx, endpoint: Endpoint | null, ref: number, projectRef: number): void {
-    const { store, counts, changes } = this.deps;
+  private end(
+    tx: Tx,
+    endpoint: Endpoint | null,
+    ref: number,
+    projectRef: number,
+    ending: Ending = endpoint === null ? { status: "cancelled" } : DISABLED_ENDING,
+  ): void {
+    const { store, counts, changes, source } = this.deps;
     const row = store.request(ref);
     if (row === null || row.item.finished_at !== null) return;
     const { attempts, response_status, relay_id, kind } = row.item;
-    const ending = endpoint === null ? "cancelled" : "failed";
-    const failure = endpoint === null ? null : "disabled";
-    const error = endpoint === null ? row.item.error : "endpoint disabled";
+    const { status, error = row.item.error } = ending;
+    const failure = status === "failed" ? "disabled" : null;
     store.update(tx, ref, {
-      status: ending,
+      status,
       failure,
       attempts,
       response_status,
@@ -349,6 +411,22 @@ export class EndpointDeliveries {
     });
     if (endpoint !== null) this.deps.health.unblock(tx, endpoint, ref);
     changes.inProject(tx, projectRef, "relay", relay_id);
-    tx.afterCommit(() => counts.finished[kind][ending].add());
+    const event = eventOf(row);
+    if (event !== null) source.changed(tx, event, { attempt: null, retryAt: null });
+    tx.afterCommit(() => counts.finished[kind][status].add());
   }
+}
+
+/** The end of a delivery without an attempt. */
+interface Ending {
+  readonly status: "cancelled" | "failed";
+  /** Default: the error of the last attempt. */
+  readonly error?: string;
+}
+
+const DISABLED_ENDING: Ending = { status: "failed", error: "endpoint disabled" };
+
+/** The parts of a request that depend only on the endpoint. */
+function requestTerms({ terms }: Endpoint) {
+  return { url: terms.url, timeoutMs: terms.timeout_ms, storesResponse: terms.keep_responses };
 }

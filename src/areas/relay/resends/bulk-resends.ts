@@ -1,6 +1,7 @@
 import {
   assertBelowRunLimit,
   Bulk,
+  type Candidate,
   countMatching,
   isRunning,
   type Matching,
@@ -18,6 +19,7 @@ import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
+import { filtersOf } from "../deliveries/listing.ts";
 import type {
   RelayResend,
   RelayResendBody,
@@ -32,8 +34,11 @@ const RESENDS = "relay.resends";
 /** The operation that credits are charged for, per delivery. */
 const CHARGED_AS = "relay.resend";
 
-/** Filters that resends of earlier versions do not have. */
-const NO_FILTER = { endpoint: null };
+/** Filters that resends of earlier versions do not have; they named the endpoint `endpoint`. */
+function storedFilters(text: string): ResendFilters {
+  const { endpoint = null, ...stored } = JSON.parse(text);
+  return { ...filtersOf({}, { endpointRef: endpoint, messageRef: null }), refs: null, ...stored };
+}
 
 interface ResendRequest {
   readonly filters: ResendFilters;
@@ -41,7 +46,7 @@ interface ResendRequest {
 }
 
 /** Resends many failed deliveries. */
-export class Resends {
+export class BulkResends {
   private readonly bulk: Bulk<ResendRow>;
 
   constructor(
@@ -61,13 +66,7 @@ export class Resends {
         return deps.stopped.has(projectRef) ? null : deps.resends.find(projectRef, key);
       },
       look: ({ projectRef, filters }, after, limit) =>
-        deps.resends.failedAfter({
-          ...NO_FILTER,
-          ...(JSON.parse(filters) as ResendFilters),
-          projectRef,
-          after,
-          limit,
-        }),
+        this.candidates(projectRef, storedFilters(filters), after, limit),
       sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
       update: (tx, row) => deps.resends.update(tx, row),
       walked: (tx, row) => this.bulk.complete(tx, row),
@@ -82,22 +81,32 @@ export class Resends {
     { account, project }: Caller,
     body: RelayResendBody,
   ): AcrossNetwork<ResendRequest, Matching, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
-    const { event_type: event = null, since, until = null, per_second = PER_SECOND, endpoint_id } = body;
+    const { since, per_second = PER_SECOND, endpoint_id, relay_ids, dry_run: _, status: __, ...given } = body;
     return {
       claim: (tx) => {
-        if (since === undefined && endpoint_id === undefined)
-          throw invalidField("since", "is required unless endpoint_id is given: the earliest creation time");
+        if (
+          relay_ids !== undefined &&
+          Object.values({ since, endpoint_id, ...given }).some((one) => one !== undefined)
+        )
+          throw invalidField("relay_ids", "cannot be combined with other filters: it selects the deliveries");
+        if (since === undefined && endpoint_id === undefined && relay_ids === undefined)
+          throw invalidField(
+            "since",
+            "is required unless endpoint_id or relay_ids is given: the earliest creation time",
+          );
         if (body.dry_run !== true) this.assertBelowLimit(project.ref);
         const endpoint = endpoint_id === undefined ? null : this.deps.refs.endpoint(project.ref, endpoint_id);
         return {
-          filters: { event, since: since ?? null, until, endpoint, endedBy: tx.now },
+          filters: {
+            ...filtersOf(body, { endpointRef: endpoint, messageRef: null }),
+            refs: relay_ids === undefined ? null : this.deps.service.refsOf(project.ref, relay_ids),
+            endedBy: tx.now,
+          },
           now: tx.now,
         };
       },
       outside: ({ filters }) =>
-        countMatching((after, limit) =>
-          this.deps.resends.failedAfter({ ...filters, projectRef: project.ref, after, limit }),
-        ),
+        countMatching((after, limit) => this.candidates(project.ref, filters, after, limit)),
       settle: (tx, { filters }, matching) => {
         const { through, ...matched } = matching;
         if (body.dry_run === true) {
@@ -114,12 +123,23 @@ export class Resends {
         this.deps.resends.insert(tx, row);
         this.deps.resends.removeExcess(tx, project.ref, RUNS_STORED_MAX);
         if (isRunning(row)) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
-        const filter = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
+        const filter = relay_ids === undefined ? { since, endpoint_id, ...given } : { relay_ids };
         const after = { ...matched, per_second, ...filter };
         tx.audit({ ...about(row, "started"), before: null, after });
         return reply(202, { resend_id: row.resend_id, ...matched });
       },
     };
+  }
+
+  private candidates(
+    projectRef: number,
+    { refs, ...filters }: ResendFilters,
+    after: number,
+    limit: number,
+  ): Candidate[] {
+    const { resends, service } = this.deps;
+    if (refs === null) return resends.failedAfter({ ...filters, projectRef, after, limit });
+    return refs.filter((ref) => ref > after).map((ref) => ({ ref, matches: service.hasFailed(ref) ? 1 : 0 }));
   }
 
   /** @throws ApiError `not_found` */

@@ -1,0 +1,36 @@
+import { headerError } from "../../../kernel/outbound/headers.ts";
+import type { BucketActor } from "../buckets/buckets.ts";
+import type { Provider } from "../domain.ts";
+import type { EventHeaders } from "../ingestion/event-headers.ts";
+import { isProviderHeader, PRESETS } from "../ingestion/presets.ts";
+
+/** The headers that identify and sign a request by Standard Webhooks. */
+const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+
+/** The content type and the provider's headers, if they can be sent: the sender is not trusted. */
+export function originalHeaders(
+  bucket: BucketActor,
+  provider: Provider | null,
+  received: EventHeaders,
+): Record<string, string> {
+  const preset = bucket.settings.preset ?? (provider === null ? null : PRESETS[provider]);
+  return Object.fromEntries(
+    Object.entries(received).filter(
+      ([name, value]) =>
+        (name === "content-type" || (preset !== null && isProviderHeader(preset, name))) &&
+        headerError(name, value) === null,
+    ),
+  );
+}
+
+/** The sender's own headers of Standard Webhooks; null unless it sent all of them, and they can be forwarded. */
+export function standardHeadersOf(
+  received: EventHeaders,
+): Record<(typeof STANDARD_HEADERS)[number], string> | null {
+  const isSent = STANDARD_HEADERS.every(
+    (name) => received[name] && headerError(name, received[name]) === null,
+  );
+  return isSent
+    ? (Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""])) as never)
+    : null;
+}

@@ -1,0 +1,34 @@
+import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { InboundEvent } from "../deliveries/store.ts";
+
+/** The request of an inbound event, which its deliveries repeat. */
+export interface EventContent {
+  readonly body: Uint8Array;
+  /** Headers of the sender that are forwarded. */
+  readonly headers: RequestHeaders;
+  /** Headers about the event. */
+  readonly own: RequestHeaders;
+  /** The event's id, which is signed. */
+  readonly id: string;
+}
+
+/** A change of a delivery of an event. */
+export interface EventChange {
+  /** The attempt that caused it; null for other causes, such as a resend. */
+  readonly attempt: { readonly response_status: number | null; readonly error: string | null } | null;
+  /** Time of the next attempt, in epoch milliseconds; null when it is not known. */
+  readonly retryAt: number | null;
+}
+
+/** The area that receives events. */
+export interface EventSource {
+  /** Whether an event is still stored. */
+  has(event: InboundEvent): boolean;
+  /** The request of an event; null when it is deleted. */
+  content(event: InboundEvent): EventContent | null;
+  /** Called in the unit of work that changes a delivery of an event. */
+  changed(tx: Tx, event: InboundEvent, change: EventChange): void;
+  /** Ids of some buckets that deliver to an endpoint. */
+  bucketsOf(endpointId: string): readonly string[];
+}

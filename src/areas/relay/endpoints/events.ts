@@ -1,0 +1,101 @@
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { EventDelivery, EventDeliveryAttempt, InboundEvent, RelayStore } from "../deliveries/store.ts";
+import type { MessageOwner } from "../messages/messages.ts";
+import { isEnabled } from "../messages/messages.ts";
+import type { EndpointDispatch } from "./dispatch.ts";
+import { type Endpoint, type EndpointRegistry, NOTICE_PREFIX } from "./registry.ts";
+
+/** An event as endpoints are matched with it. */
+export interface EventProperties {
+  readonly type: string | null;
+  /** The body, parsed when a filter needs it; undefined if it is not JSON. */
+  readonly value: () => unknown;
+}
+
+/** The deliveries of inbound events to endpoints. */
+export class EventDeliveries {
+  /** Endpoints by id, for each list of the registry, which replaces a list that changes: a project may have a thousand. */
+  private readonly byId = new WeakMap<readonly Endpoint[], ReadonlyMap<string, Endpoint>>();
+
+  constructor(
+    private readonly deps: {
+      readonly store: RelayStore;
+      readonly registry: EndpointRegistry;
+      readonly dispatch: EndpointDispatch;
+      readonly newIds: (count: number) => { first: number; uuid: string };
+      readonly idOf: (uuid: string, ref: number) => string;
+    },
+  ) {}
+
+  /** Whether a project has an endpoint that does not belong to one of its customers. */
+  hasEndpoint(projectRef: number, endpointId: string): boolean {
+    return this.find(projectRef, endpointId)?.row.owner_id === null;
+  }
+
+  /** The reference of an endpoint whose types and filter accept an event; null when they do not. */
+  accepting(projectRef: number, endpointId: string, { type, value }: EventProperties): number | null {
+    const endpoint = this.find(projectRef, endpointId);
+    // Types of notices are reserved: an event of a sender cannot have one.
+    const accepted = endpoint?.accepts({
+      type: withoutNotices(type) ?? "",
+      channels: [],
+      ownerId: null,
+      value,
+    });
+    return accepted === true ? (endpoint?.row.ref ?? null) : null;
+  }
+
+  /**
+   * Stores a delivery of an event to each endpoint, in this unit of work. One to a disabled endpoint fails, and can be
+   * resent.
+   */
+  send(
+    tx: Tx,
+    { accountRef, projectRef }: MessageOwner,
+    { type, ...event }: InboundEvent & { readonly type: string | null },
+    endpointRefs: readonly number[],
+  ): { relay_id: string; endpoint_id: string }[] {
+    const { store, registry, dispatch, newIds, idOf } = this.deps;
+    // Deleted since they were matched.
+    const endpoints = endpointRefs.flatMap((ref) => registry.get(ref) ?? []);
+    const { first, uuid } = newIds(endpoints.length);
+    return endpoints.map((endpoint, at) => {
+      const ref = first + at;
+      const relay_id = idOf(uuid, ref);
+      store.insertOfEvent(tx, {
+        ...event,
+        ref,
+        relay_id,
+        accountRef,
+        projectRef,
+        event: withoutNotices(type),
+        target_url: endpoint.terms.url,
+        scheduled_for: tx.now,
+        endpointRef: endpoint.row.ref,
+      });
+      dispatch.enqueueFor(tx, isEnabled(endpoint) ? endpoint : null, ref, tx.now);
+      return { relay_id, endpoint_id: endpoint.row.endpoint_id };
+    });
+  }
+
+  /** The deliveries of an event, oldest first. */
+  ofEvent(eventId: string): EventDelivery[] {
+    return this.deps.store.ofEvent(eventId);
+  }
+
+  /** The last attempts to deliver an event, newest first. */
+  attempts(eventId: string, limit: number): EventDeliveryAttempt[] {
+    return this.deps.store.attemptsOfEvent(eventId, limit);
+  }
+
+  private find(projectRef: number, endpointId: string): Endpoint | undefined {
+    const all = this.deps.registry.ofProject(projectRef);
+    const known = this.byId.get(all) ?? new Map(all.map((one) => [one.row.endpoint_id, one]));
+    this.byId.set(all, known);
+    return known.get(endpointId);
+  }
+}
+
+function withoutNotices(type: string | null): string | null {
+  return type?.startsWith(NOTICE_PREFIX) === true ? null : type;
+}

@@ -1,0 +1,150 @@
+import { BULK_STATUSES } from "../../kernel/background/bulk.ts";
+import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
+import {
+  type AreaExport,
+  asBase64,
+  asJson,
+  asName,
+  asTime,
+  asUuid,
+  type ExportedTable,
+  idLookup,
+  type Shown,
+} from "../../kernel/projects/account-export.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Database } from "../../kernel/storage/database.ts";
+import { RELAY_KINDS, RELAY_STATUSES } from "./deliveries/schema.ts";
+import { endpointSealContext } from "./endpoints/registry.ts";
+import { ENDPOINT_STATES } from "./endpoints/schema.ts";
+import { headersContext } from "./schedules/runs.ts";
+
+const OF_PROJECT = { project_ref: "ref" };
+
+/** Opens a signing secret, by its owner. */
+type OpenSecret = (ownerRef: number, number: number, sealed: Uint8Array) => string;
+
+/** What deliveries need to be exported. Secrets that the API shows are opened. */
+export interface RelayExportParts {
+  readonly db: Database;
+  readonly vault: Vault;
+  readonly projectSecret: OpenSecret;
+  readonly endpointSecret: OpenSecret;
+}
+
+/** Deliveries, endpoints, messages and schedules in an export. Values of secret headers are covered, as in the API. */
+export function relayExport({ db, vault, projectSecret, endpointSecret }: RelayExportParts): AreaExport {
+  const secrets = (type: string, table: string, open: OpenSecret): ExportedTable => ({
+    type,
+    table,
+    of: { owner_ref: "ref" },
+    key: ["number"],
+    show: {
+      sealed: null,
+      number: null,
+    },
+    more: ({ owner_ref, number, sealed }) => ({
+      secret: open(Number(owner_ref), Number(number), sealed as Uint8Array),
+    }),
+  });
+  const headers =
+    (context: (row: Parameters<Shown>[1]) => string): Shown =>
+    (value, row) =>
+      withSecretsCovered(JSON.parse(vault.open(value as Uint8Array, context(row))));
+  const endpointId = idLookup(db, "relay_endpoints", "endpoint_id");
+  const messageId = idLookup(db, "relay_messages", "message_id");
+  const relayId = idLookup(db, "relays", "relay_id", asUuid);
+  return {
+    ofProject: [
+      secrets("relay_secret", "relay_project_secrets", projectSecret),
+      {
+        type: "endpoint",
+        table: "relay_endpoints",
+        of: OF_PROJECT,
+        key: ["ref"],
+        id: "endpoint_id",
+        show: {
+          terms: asJson,
+          metadata: asJson,
+          headers: headers(({ endpoint_id }) => endpointSealContext(String(endpoint_id))),
+          state: asName([...ENDPOINT_STATES, "deleted"], 1),
+          failing_since: asTime,
+        },
+        contains: [secrets("endpoint_secret", "relay_endpoint_secrets", endpointSecret)],
+      },
+      {
+        type: "message",
+        table: "relay_messages",
+        of: OF_PROJECT,
+        key: ["ref"],
+        isLarge: true,
+        show: { channels: asJson, payload: asJson, scheduled_for: asTime, purge_at: null },
+      },
+      {
+        type: "delivery",
+        table: "relays",
+        of: OF_PROJECT,
+        key: ["status", "ref"],
+        isLarge: true,
+        id: "relay_id",
+        show: {
+          relay_id: asUuid,
+          monitor_id: asUuid,
+          kind: asName(RELAY_KINDS, 1),
+          status: asName(RELAY_STATUSES, 1),
+          // Sealed: the API does not show them either.
+          headers: null,
+          destination: null,
+          body_bytes: asBase64,
+          retry_schedule: asJson,
+          scheduled_for: asTime,
+        },
+        more: ({ endpoint_ref, message_ref }) => ({
+          endpoint_id: endpointId(endpoint_ref),
+          message_id: messageId(message_ref),
+        }),
+        contains: [
+          {
+            type: "delivery_attempt",
+            table: "relay_attempts",
+            of: { relay_ref: "ref" },
+            key: ["number"],
+            show: { request_headers: asJson, response_headers: asJson, response_body: asBase64 },
+          },
+        ],
+      },
+      {
+        type: "portal_link",
+        table: "relay_portal_links",
+        of: OF_PROJECT,
+        key: ["owner_id", "id"],
+        show: { token_hash: null, key_digest: null, event_types: asJson },
+      },
+      {
+        type: "delivery_deduplication",
+        table: "relay_deduplication",
+        of: OF_PROJECT,
+        key: ["id"],
+        more: ({ relay_ref }) => ({ relay_id: relayId(relay_ref) }),
+      },
+      {
+        type: "resend",
+        table: "relay_resends",
+        of: OF_PROJECT,
+        key: ["resend_id"],
+        show: { status: asName(BULK_STATUSES, 1), filters: asJson },
+      },
+      {
+        type: "schedule",
+        table: "relay_schedules",
+        of: OF_PROJECT,
+        key: ["ref"],
+        isLarge: true,
+        show: {
+          headers: headers(({ schedule_id }) => headersContext(String(schedule_id))),
+          payload: asJson,
+          retry_schedule: asJson,
+        },
+      },
+    ],
+  };
+}

@@ -1,0 +1,179 @@
+import { ApiError } from "../../../kernel/errors.ts";
+import type { Caller } from "../../../kernel/http/access/caller.ts";
+import { type Reply, withJson } from "../../../kernel/http/responses/response.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isServerHeader } from "../deliveries/reserved-headers.ts";
+import type { RelayAttempt, RelayItem, RelayResent } from "../deliveries/schema.ts";
+import type { RelayService } from "../deliveries/service.ts";
+import type { Endpoints } from "../endpoints/endpoints.ts";
+import type { RelayEndpointItem, RelayEndpointTested } from "../endpoints/schema.ts";
+import type { Messages } from "../messages/messages.ts";
+import type { MessageStore } from "../messages/store.ts";
+import {
+  PORTAL_ENDPOINTS_MAX,
+  type PortalDelivery,
+  type PortalDeliveryItem,
+  type PortalDeliveryPage,
+  type PortalDeliveryQuery,
+  type PortalEndpoint,
+  type PortalEndpointBody,
+  type PortalEndpointCreated,
+  type PortalEndpointPage,
+  type PortalEndpointPatch,
+  type PortalEndpointQuery,
+  type PortalEndpointRead,
+  type PortalTestBody,
+} from "./schema.ts";
+
+/** A customer's settings of an endpoint, checked. */
+type PortalInput = ReturnType<Portal["prepare"]>;
+
+/** What a customer can do with a portal link: manage its own endpoints and their deliveries. */
+export class Portal {
+  constructor(
+    private readonly deps: {
+      readonly endpoints: Endpoints;
+      readonly relays: Pick<RelayService, "list" | "owned">;
+      readonly messages: Pick<Messages, "restart">;
+      readonly messageRows: Pick<MessageStore, "content">;
+    },
+  ) {}
+
+  /** Checks a customer's settings. @throws ApiError `validation_error` naming the field. */
+  prepare(given: PortalEndpointPatch) {
+    const { url, description, event_types, state } = given;
+    return this.deps.endpoints.prepare({
+      ...(url === undefined ? {} : { url }),
+      ...(description === undefined ? {} : { description }),
+      ...(event_types === undefined ? {} : { event_types }),
+      ...(state === undefined ? {} : { state }),
+    });
+  }
+
+  /** A page of the customer's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(caller: Caller, query: PortalEndpointQuery): PortalEndpointPage {
+    const { endpoints, ...next } = this.deps.endpoints.list(caller, query);
+    return { endpoints: endpoints.map(endpointView), ...next };
+  }
+
+  /** @throws ApiError `not_found` */
+  read(caller: Caller, endpointId: string, now: number): PortalEndpointRead {
+    const endpoint = this.deps.endpoints.read(caller, endpointId, now);
+    return { ...endpointView(endpoint), counts: endpoint.counts };
+  }
+
+  /** Adds an endpoint of the customer. @throws ApiError `endpoint_limit_exceeded`, `validation_error` */
+  create(tx: Tx, caller: Caller, { url }: PortalEndpointBody, input: PortalInput): PortalEndpointCreated {
+    const { endpoints } = this.deps;
+    const ownerId = ownerOf(caller);
+    if (endpoints.countOf(caller.project.ref, ownerId) >= PORTAL_ENDPOINTS_MAX)
+      throw limitExceeded(`You have ${PORTAL_ENDPOINTS_MAX} endpoints, which is the maximum. Delete one.`);
+    // The account is not told of each customer's failures by e-mail: notices and lists show them.
+    const terms = { ...input.terms, notify_email: false };
+    try {
+      const made = endpoints.create(tx, caller, { url }, { ...input, ownerId, terms });
+      return { ...endpointView(made), secret: made.secret };
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "endpoint_limit_exceeded") throw error;
+      // The limit of the account's project, which is none of the customer's business.
+      throw limitExceeded("No endpoint can be added now. Contact the provider of this page.");
+    }
+  }
+
+  /** @throws ApiError `not_found`, `validation_error` */
+  change(tx: Tx, caller: Caller, endpointId: string, input: PortalInput): PortalEndpoint {
+    return endpointView(this.deps.endpoints.change(tx, caller, endpointId, input));
+  }
+
+  /** Sends a test event. @throws ApiError `not_found`; `validation_error` for a reserved type; `conflict` while the endpoint is disabled */
+  test(tx: Tx, caller: Caller, endpointId: string, { event_type }: PortalTestBody): RelayEndpointTested {
+    const given = event_type === undefined ? {} : { event_type };
+    const sent = this.deps.endpoints.test(tx, caller, endpointId, given);
+    const target = { type: "endpoint", id: endpointId };
+    tx.audit({ summary: "Test event sent", target, before: null, after: { message_id: sent.message_id } });
+    return sent;
+  }
+
+  /** A page of the deliveries of messages to the customer, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  deliveries(caller: Caller, query: PortalDeliveryQuery): PortalDeliveryPage {
+    const { deliveries, ...next } = this.deps.relays.list(caller.project.ref, {
+      ...query,
+      owner_id: ownerOf(caller),
+    });
+    return { deliveries: deliveries.map(deliveryView), ...next };
+  }
+
+  /** A delivery with its attempts and its payload. @throws ApiError `not_found` */
+  delivery(caller: Caller, relayId: string): Reply<200, PortalDelivery> {
+    const { relay, row } = this.deps.relays.owned(caller.project.ref, ownerOf(caller), relayId);
+    const payload = this.deps.messageRows.content(row.messageRef ?? 0)?.payload ?? null;
+    const shown = { ...deliveryView(relay), attempt_log: relay.attempt_log.map(attemptView) };
+    return withJson(200, shown, "payload", payload);
+  }
+
+  /**
+   * Sends a delivered or failed delivery again. One that the account has cancelled stays so.
+   * @throws ApiError `not_found`; `conflict` when it is not finished, its payload is deleted, or its endpoint is disabled or
+   *   deleted.
+   */
+  resend(tx: Tx, caller: Caller, relayId: string): RelayResent {
+    const { messages, relays } = this.deps;
+    const { relay, row } = relays.owned(caller.project.ref, ownerOf(caller), relayId);
+    if (relay.status !== "delivered" && relay.status !== "failed")
+      throw new ApiError(
+        "conflict",
+        `This delivery is ${relay.status}. Only a delivered or failed one can be sent again.`,
+      );
+    if (!messages.restart(tx, row.ref))
+      throw new ApiError(
+        "conflict",
+        "This delivery cannot be sent again: its endpoint is disabled or deleted, or its payload is deleted.",
+      );
+    const target = { type: "delivery", id: relay.relay_id };
+    const before = { status: relay.status };
+    tx.audit({ summary: "Delivery resent", target, before, after: { status: "scheduled" } });
+    return { relay_id: relay.relay_id, status: "scheduled" };
+  }
+}
+
+function limitExceeded(message: string): ApiError {
+  return new ApiError("endpoint_limit_exceeded", message);
+}
+
+/** @throws Error for a caller without a portal link, which no route of the portal admits. */
+function ownerOf({ portal }: Caller): string {
+  if (portal === undefined) throw new Error("this request was not sent with a portal link");
+  return portal.ownerId;
+}
+
+function endpointView(endpoint: RelayEndpointItem): PortalEndpoint {
+  const { endpoint_id, url, description, event_types, state, health, created_at, updated_at } = endpoint;
+  return { endpoint_id, url, description, event_types, state, health, created_at, updated_at };
+}
+
+/** An attempt without the headers that the account has given the endpoint, which may name its systems. */
+function attemptView(attempt: RelayAttempt): RelayAttempt {
+  const { request_headers: sent } = attempt;
+  if (sent === null) return attempt;
+  const shown = Object.entries(sent).filter(([name]) => isServerHeader(name));
+  return { ...attempt, request_headers: Object.fromEntries(shown) };
+}
+
+function deliveryView(delivery: RelayItem): PortalDeliveryItem {
+  const { relay_id, endpoint_id, message_id, event, target_url: url, status, attempts } = delivery;
+  const { response_status, error, scheduled_for, finished_at, created_at } = delivery;
+  return {
+    relay_id,
+    endpoint_id: endpoint_id ?? "",
+    message_id: message_id ?? "",
+    event_type: event ?? "",
+    url,
+    status,
+    attempts,
+    response_status,
+    error,
+    scheduled_for,
+    finished_at,
+    created_at,
+  };
+}

@@ -1,0 +1,276 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
+import { reply } from "../../../kernel/http/responses/response.ts";
+import { RelayParams, RelayResent, RelaySecret, RelaySecretRotated } from "../deliveries/schema.ts";
+import type { Endpoints } from "../endpoints/endpoints.ts";
+import { RelayEndpointParams, RelayEndpointTested } from "../endpoints/schema.ts";
+import { LINKS_PER_OWNER_MAX, type PortalLinks } from "./links.ts";
+import type { Portal } from "./portal.ts";
+import {
+  PORTAL_ENDPOINTS_MAX,
+  PortalDelivery,
+  PortalDeliveryPage,
+  PortalDeliveryQuery,
+  PortalEndpoint,
+  PortalEndpointBody,
+  PortalEndpointCreated,
+  PortalEndpointPage,
+  PortalEndpointPatch,
+  PortalEndpointQuery,
+  PortalEndpointRead,
+  PortalLink,
+  PortalLinkBody,
+  PortalLinkCreated,
+  PortalLinksRevokeBody,
+  PortalLinksRevoked,
+  PortalRotateBody,
+  PortalTestBody,
+} from "./schema.ts";
+
+const TAGS = { tags: ["Portal"] };
+const READ = { access: "relay:read", byPortal: true } as const;
+const CHANGE = { access: "relay:write", byPortal: true, audit: "yes" } as const;
+
+/** Routes by which an account creates and revokes portal links. */
+export function portalLinkRoutes(api: Api, links: PortalLinks) {
+  return new Elysia(TAGS)
+    .use(api)
+    .post(
+      "/v1/relay/portal",
+      ({ call, body }) => {
+        const { caller, keyDigest, baseUrl } = call;
+        return call.perform((tx) => reply(201, links.create(tx, { caller, keyDigest, baseUrl }, body)));
+      },
+      {
+        op: {
+          name: "relay.portal.create",
+          access: "relay:write",
+          audit: "yes",
+          cost: 1,
+          secret: true,
+          summary: "Create a portal link for a customer",
+          description: `With the link, a customer manages the endpoints with its \`owner_id\`: it adds up to ${PORTAL_ENDPOINTS_MAX}, tests them, and sees their secrets and deliveries. The link gives no other rights, and works as long as your key does. A customer has at most ${LINKS_PER_OWNER_MAX} links: a new one revokes the oldest.`,
+          example: { owner_id: "acme", expires_in: "2h" },
+        },
+        body: PortalLinkBody,
+        response: { 201: PortalLinkCreated },
+      },
+    )
+    .post(
+      "/v1/relay/portal/revoke",
+      ({ call, body }) => call.perform((tx) => links.revoke(tx, call.caller, body.owner_id)),
+      {
+        op: {
+          name: "relay.portal.revoke",
+          access: "relay:write",
+          audit: "yes",
+          summary: "Revoke the portal links of a customer",
+          description: "Applies from the next request of the page.",
+          example: { owner_id: "acme" },
+        },
+        body: PortalLinksRevokeBody,
+        response: PortalLinksRevoked,
+      },
+    );
+}
+
+/** Routes of the customer's endpoints, for the page of the portal. */
+export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Portal) {
+  return new Elysia(TAGS)
+    .use(api)
+    .get("/v1/relay/portal", ({ call }) => links.read(call.caller), {
+      op: { name: "relay.portal.read", ...READ, summary: "Get the portal link of this request" },
+      response: PortalLink,
+    })
+    .get("/v1/relay/portal/endpoints", ({ call, query }) => portal.list(call.caller, query), {
+      op: {
+        name: "relay.portal.endpoints.list",
+        ...READ,
+        summary: "List the customer's endpoints, newest first",
+      },
+      query: PortalEndpointQuery,
+      response: PortalEndpointPage,
+    })
+    .post(
+      "/v1/relay/portal/endpoints",
+      ({ call, body }) => {
+        const input = portal.prepare(body);
+        return call.perform((tx) => reply(201, portal.create(tx, call.caller, body, input)));
+      },
+      {
+        op: {
+          name: "relay.portal.endpoints.create",
+          ...CHANGE,
+          secret: true,
+          summary: "Add an endpoint of the customer",
+          example: { url: "https://example.com/hooks", event_types: ["order.paid"] },
+          errors: ["endpoint_limit_exceeded"],
+        },
+        body: PortalEndpointBody,
+        response: { 201: PortalEndpointCreated },
+      },
+    )
+    .get(
+      "/v1/relay/portal/endpoints/:endpoint_id",
+      ({ call, params }) => portal.read(call.caller, params.endpoint_id, call.receivedAt),
+      {
+        op: {
+          name: "relay.portal.endpoints.read",
+          ...READ,
+          summary: "Get an endpoint of the customer with its health and counts",
+          errors: ["not_found"],
+        },
+        params: RelayEndpointParams,
+        response: PortalEndpointRead,
+      },
+    );
+}
+
+/** Routes that change one endpoint of the customer. */
+export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Portal) {
+  return new Elysia(TAGS)
+    .use(api)
+    .patch(
+      "/v1/relay/portal/endpoints/:endpoint_id",
+      ({ call, params, body }) => {
+        const input = portal.prepare(body);
+        return call.perform((tx) => portal.change(tx, call.caller, params.endpoint_id, input));
+      },
+      {
+        op: {
+          name: "relay.portal.endpoints.change",
+          ...CHANGE,
+          summary: "Update an endpoint of the customer",
+          description: "Omitted fields keep their values. `state: live` also enables a disabled endpoint.",
+          example: { description: "Bookkeeping" },
+          errors: ["not_found"],
+        },
+        params: RelayEndpointParams,
+        body: PortalEndpointPatch,
+        response: PortalEndpoint,
+      },
+    )
+    .delete(
+      "/v1/relay/portal/endpoints/:endpoint_id",
+      ({ call, params }) =>
+        call.perform((tx) => {
+          endpoints.remove(tx, call.caller, params.endpoint_id);
+          return reply(204, {});
+        }),
+      {
+        op: {
+          name: "relay.portal.endpoints.delete",
+          ...CHANGE,
+          summary: "Delete an endpoint of the customer",
+          description: "Cancels its pending deliveries.",
+          errors: ["not_found"],
+        },
+        params: RelayEndpointParams,
+        response: { 204: Type.Object({}) },
+      },
+    )
+    .post(
+      "/v1/relay/portal/endpoints/:endpoint_id/secret",
+      ({ call, params }) => call.perform((tx) => endpoints.reveal(tx, call.caller, params.endpoint_id)),
+      {
+        op: {
+          name: "relay.portal.endpoints.secret.reveal",
+          ...CHANGE,
+          secret: true,
+          summary: "Reveal the signing secret of an endpoint",
+          errors: ["not_found"],
+        },
+        params: RelayEndpointParams,
+        response: RelaySecret,
+      },
+    );
+}
+
+/** Routes that use an endpoint of the customer, for which the account is charged. */
+export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) {
+  return new Elysia(TAGS)
+    .use(api)
+    .post(
+      "/v1/relay/portal/endpoints/:endpoint_id/secret/rotate",
+      ({ call, params, body }) =>
+        call.perform((tx) => endpoints.rotate(tx, call.caller, params.endpoint_id, body)),
+      {
+        op: {
+          name: "relay.portal.endpoints.secret.rotate",
+          ...CHANGE,
+          cost: 1,
+          secret: true,
+          summary: "Rotate the signing secret of an endpoint",
+          description: "For `grace_hours`, messages are also signed with the old secret.",
+          errors: ["not_found"],
+        },
+        params: RelayEndpointParams,
+        body: PortalRotateBody,
+        response: RelaySecretRotated,
+      },
+    )
+    .post(
+      "/v1/relay/portal/endpoints/:endpoint_id/test",
+      ({ call, params, body }) =>
+        call.perform((tx) => reply(201, portal.test(tx, call.caller, params.endpoint_id, body))),
+      {
+        op: {
+          name: "relay.portal.endpoints.test",
+          ...CHANGE,
+          cost: 1,
+          summary: "Send a test event to an endpoint of the customer",
+          errors: ["not_found", "conflict"],
+        },
+        params: RelayEndpointParams,
+        body: PortalTestBody,
+        response: { 201: RelayEndpointTested },
+      },
+    );
+}
+
+/** Routes of the deliveries of messages to the customer. */
+export function portalDeliveryRoutes(api: Api, portal: Portal) {
+  return new Elysia(TAGS)
+    .use(api)
+    .get("/v1/relay/portal/deliveries", ({ call, query }) => portal.deliveries(call.caller, query), {
+      op: {
+        name: "relay.portal.deliveries.list",
+        ...READ,
+        summary: "List the customer's deliveries, newest first",
+      },
+      query: PortalDeliveryQuery,
+      response: PortalDeliveryPage,
+    })
+    .get(
+      "/v1/relay/portal/deliveries/:relay_id",
+      ({ call, params }) => portal.delivery(call.caller, params.relay_id),
+      {
+        op: {
+          name: "relay.portal.deliveries.read",
+          ...READ,
+          summary: "Get a delivery of the customer with its payload and attempts",
+          errors: ["not_found"],
+        },
+        params: RelayParams,
+        response: PortalDelivery,
+      },
+    )
+    .post(
+      "/v1/relay/portal/deliveries/:relay_id/resend",
+      ({ call, params }) => call.perform((tx) => reply(202, portal.resend(tx, call.caller, params.relay_id))),
+      {
+        op: {
+          name: "relay.portal.deliveries.resend",
+          ...CHANGE,
+          cost: 1,
+          summary: "Resend a delivery of the customer",
+          description:
+            "Sends a delivered or failed delivery immediately, under the same ids and with all its retries.",
+          errors: ["not_found", "conflict"],
+        },
+        params: RelayParams,
+        response: { 202: RelayResent },
+      },
+    );
+}

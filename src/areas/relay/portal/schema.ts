@@ -1,0 +1,197 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { OwnerId } from "../../../kernel/data/owner.ts";
+import { named, oneOf, orNull } from "../../../kernel/data/schema.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/requests/pagination.ts";
+import {
+  LIST_LIMIT,
+  RELAY_STATUSES,
+  Relay,
+  RelayItem,
+  RelaySecretRotateBody,
+  RelaySecretRotated,
+} from "../deliveries/schema.ts";
+import {
+  RelayEndpoint,
+  RelayEndpointBody,
+  RelayEndpointPatch,
+  RelayEndpointTestBody,
+} from "../endpoints/schema.ts";
+import { RelayMessage } from "../messages/schema.ts";
+
+/** Default lifetime of a link: a working day. */
+export const PORTAL_EXPIRES_IN = "24h";
+/** Endpoints of a customer that the portal can add: one customer must not use up the endpoints of a project. */
+export const PORTAL_ENDPOINTS_MAX = 20;
+
+const { url, description, event_types, state } = RelayEndpointBody.properties;
+const ExpiresAt = Type.Integer({ description: "Time at which the link expires, in epoch milliseconds." });
+
+/** Body of a new link. */
+export const PortalLinkBody = named("PortalLinkBody", {
+  owner_id: Type.Unsafe<string>({
+    ...OwnerId,
+    description: "Id of the customer who manages its endpoints with the link.",
+  }),
+  expires_in: Type.Optional(
+    Type.String({
+      pattern: "^[0-9]{1,9}[smhd]$",
+      maxLength: 10,
+      errorMessage: "must be a duration such as 30m, 24h or 7d: from 1m to 7d",
+      description: `Lifetime of the link, from \`1m\` to \`7d\`. Default: \`${PORTAL_EXPIRES_IN}\`; at most that of your key.`,
+      examples: ["2h"],
+    }),
+  ),
+  event_types: Type.Optional(
+    Type.Unsafe<string[]>({
+      ...event_types,
+      description: "Event types that the page offers to choose from. Default: the customer enters them.",
+      examples: [["order.paid", "order.refunded"]],
+    }),
+  ),
+});
+export type PortalLinkBody = Static<typeof PortalLinkBody>;
+
+export const PortalLinkCreated = named("PortalLinkCreated", {
+  url: Type.String({
+    description: "Address of the page, with the token of the link in its fragment.",
+    examples: ["https://hooks.example.com/portal/#token=portal_…"],
+  }),
+  expires_at: ExpiresAt,
+});
+export type PortalLinkCreated = Static<typeof PortalLinkCreated>;
+
+/** Body of a revocation. */
+export const PortalLinksRevokeBody = named("PortalLinksRevokeBody", { owner_id: OwnerId });
+
+export const PortalLinksRevoked = named("PortalLinksRevoked", {
+  revoked: Type.Integer({ description: "Number of links that this request revoked.", examples: [2] }),
+});
+export type PortalLinksRevoked = Static<typeof PortalLinksRevoked>;
+
+/** The link that a request of the page is sent with. */
+export const PortalLink = named("PortalLink", {
+  owner_id: OwnerId,
+  expires_at: ExpiresAt,
+  event_types: Type.Array(Type.String({ examples: ["order.paid"] }), {
+    description: "Event types that the page offers; empty if the customer enters them.",
+  }),
+  endpoints_max: Type.Integer({
+    description: "Maximum number of endpoints.",
+    examples: [PORTAL_ENDPOINTS_MAX],
+  }),
+});
+export type PortalLink = Static<typeof PortalLink>;
+
+/** Body of a new endpoint. */
+export const PortalEndpointBody = named("PortalEndpointBody", { url, description, event_types });
+export type PortalEndpointBody = Static<typeof PortalEndpointBody>;
+
+/** Body of an update. */
+export const PortalEndpointPatch = named("PortalEndpointPatch", {
+  url: RelayEndpointPatch.properties.url,
+  description,
+  event_types,
+  state,
+});
+export type PortalEndpointPatch = Static<typeof PortalEndpointPatch>;
+
+const shown = RelayEndpoint.properties;
+const ENDPOINT = {
+  endpoint_id: shown.endpoint_id,
+  url: shown.url,
+  description: shown.description,
+  event_types: shown.event_types,
+  state: shown.state,
+  health: shown.health,
+  created_at: shown.created_at,
+  updated_at: shown.updated_at,
+};
+
+/** An endpoint as its customer sees it: without what only the account sets. */
+export const PortalEndpoint = named("PortalEndpoint", ENDPOINT);
+export type PortalEndpoint = Static<typeof PortalEndpoint>;
+
+export const PortalEndpointCreated = named("PortalEndpointCreated", {
+  ...ENDPOINT,
+  secret: RelaySecretRotated.properties.secret,
+});
+export type PortalEndpointCreated = Static<typeof PortalEndpointCreated>;
+
+export const PortalEndpointRead = named("PortalEndpointRead", { ...ENDPOINT, counts: shown.counts });
+export type PortalEndpointRead = Static<typeof PortalEndpointRead>;
+
+/** Query of a list of endpoints. */
+export const PortalEndpointQuery = named("PortalEndpointQuery", pageQuery(LIST_LIMIT).properties);
+export type PortalEndpointQuery = Static<typeof PortalEndpointQuery>;
+
+/** A page of endpoints, newest first. */
+export const PortalEndpointPage = named("PortalEndpointPage", {
+  endpoints: Type.Array(PortalEndpoint),
+  cursor: NextCursor,
+});
+export type PortalEndpointPage = Static<typeof PortalEndpointPage>;
+
+export const PortalTestBody = named("PortalTestBody", {
+  event_type: RelayEndpointTestBody.properties.event_type,
+});
+export type PortalTestBody = Static<typeof PortalTestBody>;
+
+/** Body of a rotation. */
+export const PortalRotateBody = named("PortalRotateBody", RelaySecretRotateBody.properties);
+
+const item = RelayItem.properties;
+const DELIVERY = {
+  relay_id: item.relay_id,
+  endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+  message_id: Type.String({
+    description: "ID of the message, also sent as `webhook-id`.",
+    examples: ["msg_01a1fc2c30c071d9bf080e3cb4a7b202"],
+  }),
+  event_type: Type.String({ description: "Type of the event.", examples: ["order.paid"] }),
+  url: item.target_url,
+  status: item.status,
+  attempts: item.attempts,
+  response_status: item.response_status,
+  error: item.error,
+  scheduled_for: item.scheduled_for,
+  finished_at: item.finished_at,
+  created_at: item.created_at,
+};
+
+export const PortalDeliveryItem = named("PortalDeliveryItem", DELIVERY);
+export type PortalDeliveryItem = Static<typeof PortalDeliveryItem>;
+
+/** A delivery with its attempts and its payload. */
+export const PortalDelivery = named("PortalDelivery", {
+  ...DELIVERY,
+  payload: orNull(Type.Object({}, { additionalProperties: true }), {
+    description: RelayMessage.properties.payload.description ?? "",
+    examples: [{ order: "o_17" }],
+  }),
+  attempt_log: Relay.properties.attempt_log,
+});
+export type PortalDelivery = Static<typeof PortalDelivery>;
+
+/** Query of a list of deliveries. */
+export const PortalDeliveryQuery = named("PortalDeliveryQuery", {
+  endpoint_id: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      errorMessage: "must be an id",
+      description: "Only deliveries to this endpoint.",
+      examples: [],
+    }),
+  ),
+  status: Type.Optional(
+    oneOf(RELAY_STATUSES, { errorMessage: `must be one of ${RELAY_STATUSES.join(", ")}` }),
+  ),
+  ...pageQuery(LIST_LIMIT).properties,
+});
+export type PortalDeliveryQuery = Static<typeof PortalDeliveryQuery>;
+
+/** A page of deliveries, newest first. */
+export const PortalDeliveryPage = named("PortalDeliveryPage", {
+  deliveries: Type.Array(PortalDeliveryItem),
+  cursor: NextCursor,
+});
+export type PortalDeliveryPage = Static<typeof PortalDeliveryPage>;

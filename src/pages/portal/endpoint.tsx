@@ -1,0 +1,145 @@
+import { useState } from "preact/hooks";
+import type {
+  PortalEndpoint,
+  PortalEndpointRead,
+  PortalLink,
+  RelayEndpointTested,
+} from "../../client/generated/api.ts";
+import { send } from "./api.ts";
+import { Deliveries } from "./deliveries.tsx";
+import { EndpointForm } from "./endpoint-form.tsx";
+import { State, typesOf } from "./endpoints.tsx";
+import { type Action, useAction, useLoaded } from "./load.ts";
+import { ActionButton, ConfirmedButton, Failure, Waiting } from "./parts.tsx";
+import { Secret } from "./secret.tsx";
+import { go, href } from "./session.ts";
+
+/** One endpoint: its settings, secret, test and deliveries. */
+export function Endpoint({ id, link }: { id: string; link: PortalLink }) {
+  const path = `/endpoints/${encodeURIComponent(id)}`;
+  const { value, problem, reload } = useLoaded(id, () => send<PortalEndpointRead>("GET", path));
+  const action = useAction();
+  const [isEditing, setEditing] = useState(false);
+  const [sent, setSent] = useState(0);
+  const back = <a href={href()}>All endpoints</a>;
+  if (value === null)
+    return (
+      <>
+        <nav>{back}</nav>
+        <Waiting problem={problem} />
+      </>
+    );
+  const change = (given: object): Promise<unknown> =>
+    action.run(async () => {
+      await send<PortalEndpoint>("PATCH", path, given);
+      await reload();
+    });
+  const test = async (): Promise<void> => {
+    const type = value.event_types.find((one) => !one.endsWith(".*")) ?? link.event_types[0];
+    const given = type === undefined ? {} : { event_type: type };
+    await send<RelayEndpointTested>("POST", `${path}/test`, given);
+    setSent(sent + 1);
+  };
+  return (
+    <>
+      <nav>{back}</nav>
+      <header>
+        <h1 tabIndex={-1} class="url">
+          {value.url}
+        </h1>
+        <State endpoint={value} />
+      </header>
+      <Trouble endpoint={value} />
+      {isEditing ? (
+        <EndpointForm
+          link={link}
+          title="Edit endpoint"
+          submit="Save"
+          endpoint={value}
+          onCancel={() => setEditing(false)}
+          save={async (given) => {
+            await send<PortalEndpoint>("PATCH", path, given);
+            await reload();
+            setEditing(false);
+          }}
+        />
+      ) : (
+        <Facts endpoint={value} />
+      )}
+      <p class="buttons">
+        <ActionButton action={action} kind="main" onClick={() => void action.run(test)}>
+          Send test event
+        </ActionButton>
+        {isEditing ? null : (
+          <button type="button" onClick={() => setEditing(true)}>
+            Edit
+          </button>
+        )}
+        <StateButton endpoint={value} action={action} change={change} />
+        <ConfirmedButton
+          action={action}
+          ask="Really delete?"
+          onClick={() =>
+            void action.run(async () => {
+              await send("DELETE", path);
+              go();
+            })
+          }
+        >
+          Delete
+        </ConfirmedButton>
+      </p>
+      <Failure problem={action.problem} />
+      <Secret path={path} />
+      <Deliveries key={sent} endpointId={id} />
+    </>
+  );
+}
+
+function StateButton(props: {
+  endpoint: PortalEndpoint;
+  action: Action;
+  change: (given: object) => Promise<unknown>;
+}) {
+  const { endpoint, action, change } = props;
+  const isLive = endpoint.state === "live";
+  return (
+    <ActionButton action={action} onClick={() => void change({ state: isLive ? "paused" : "live" })}>
+      {isLive ? "Pause" : endpoint.state === "paused" ? "Resume" : "Enable"}
+    </ActionButton>
+  );
+}
+
+/** Why the endpoint receives nothing. */
+function Trouble({ endpoint: { state, health } }: { endpoint: PortalEndpoint }) {
+  if (state === "disabled")
+    return (
+      <p class="failure">
+        This endpoint is disabled: {health.disabled_reason ?? "its deliveries failed"}. Enable it when it
+        works again.
+      </p>
+    );
+  if (state === "live" && health.consecutive_failures > 0)
+    return <p class="failure">The last {health.consecutive_failures} attempts failed.</p>;
+  return null;
+}
+
+function Facts({ endpoint }: { endpoint: PortalEndpointRead }) {
+  const { description, counts } = endpoint;
+  return (
+    <dl>
+      {description === null || description === "" ? null : (
+        <>
+          <dt>Description</dt>
+          <dd>{description}</dd>
+        </>
+      )}
+      <dt>Event types</dt>
+      <dd>{typesOf(endpoint)}</dd>
+      <dt>Last 24 hours</dt>
+      <dd>
+        {counts.delivered_24h} delivered, {counts.failed_24h} failed, {counts.waiting} pending
+      </dd>
+    </dl>
+  );
+}
