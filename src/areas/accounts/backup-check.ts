@@ -1,4 +1,9 @@
-import { type BackupCheck, counted, ROWS_PER_STEP } from "../../kernel/data/backup-check.ts";
+import {
+  type BackupCheck,
+  counted,
+  type RestoreStep,
+  ROWS_PER_STEP,
+} from "../../kernel/data/backup-check.ts";
 
 interface AccountSum {
   user_id: string;
@@ -13,9 +18,13 @@ export const accountBalancesCheck: BackupCheck = {
   async run(db, problems, onRows) {
     let accounts = 0;
     let entries = 0;
+    // The ledger of a deleted account is being removed. Earlier versions deleted none.
+    const hasDeleted =
+      db.get("SELECT 1 FROM pragma_table_info('accounts') WHERE name = 'deleted_at'") !== null;
     const sums = db.rows<AccountSum>(
       `SELECT user_id, balance, coalesce(sum(amount), 0) AS total, count(sequence) AS entries
-       FROM accounts LEFT JOIN account_entries ON account_ref = accounts.ref GROUP BY accounts.ref`,
+       FROM accounts LEFT JOIN account_entries ON account_ref = accounts.ref
+       ${hasDeleted ? "WHERE deleted_at IS NULL" : ""} GROUP BY accounts.ref`,
     );
     for (const sum of sums) {
       if (sum.total !== sum.balance) {
@@ -34,4 +43,20 @@ export const accountBalancesCheck: BackupCheck = {
     if (orphan !== null) problems.add(`entry ${orphan.sequence}: its account does not exist`);
     return `${counted(accounts, "account")}, ${counted(entries, "ledger entry", "ledger entries")}`;
   },
+};
+
+/**
+ * Removes what a lost master key has sealed of accounts: the text of platform keys, which still authenticate, stored
+ * responses and queued e-mails.
+ */
+export const forgetAccountSecrets: RestoreStep = (db) => {
+  db.execute("UPDATE platform_keys SET sealed = x''");
+  db.execute("DELETE FROM settings WHERE name IN ('master_key_check', 'operator_unannounced')");
+  db.execute("DELETE FROM idempotency");
+  const mails = db.get<{ n: number }>("SELECT count(*) AS n FROM jobs WHERE kind = 'mail.send'")?.n ?? 0;
+  db.execute("DELETE FROM jobs WHERE kind = 'mail.send'");
+  return [
+    "lost      the texts of platform keys: they still work, but deliveries have no X-Svc-Signature until an account rotates its key (POST /v1/keys/rotate)",
+    `lost      ${counted(mails, "queued e-mail")}, and the responses stored under Idempotency-Keys`,
+  ];
 };

@@ -66,9 +66,11 @@ export class PlatformCredentials implements Authenticator {
   authenticate(digest: string): Caller | null {
     const key = this.cache.get(digest, () => this.load(digest));
     if (key === undefined || (key.endsAt !== null && key.endsAt <= this.kernel.clock.now())) return null;
+    // A removed account cannot be read again.
+    if (key.account.deleted) return null;
     if (key.account.passivated) key.account = this.accounts.get(key.account.ref);
     // Not only by its expiry: the key must stay revoked when the wall clock is set back.
-    return key.revoked ? null : key;
+    return key.revoked || key.account.deleted ? null : key;
   }
 
   /** A permanent name of the key behind a credential; null if it is not a platform key. */
@@ -117,11 +119,36 @@ export class PlatformCredentials implements Authenticator {
     return key;
   }
 
-  /** The account's newest key, with which deliveries are signed. */
-  signingKey(account: AccountActor): string {
+  /** Ends all keys of an account that is deleted. Deliveries in flight are still signed with the newest one. */
+  end(tx: Tx, { ref }: AccountActor): void {
+    tx.afterCommit(() => {
+      for (const key of this.cache.values())
+        if (key.account.ref === ref) key.endsAt = Number.NEGATIVE_INFINITY;
+    });
+  }
+
+  /** Removes the keys of a deleted account. Their numbers are never used again. */
+  removeAll(tx: Tx, { ref, newestKey }: AccountActor): void {
+    this.store.recordRemovedKey(tx, newestKey);
+    this.store.removeKeys(tx, ref);
+  }
+
+  /**
+   * The account's newest key, with which deliveries are signed; null if a restore without the master key has removed its
+   * text: it still authenticates.
+   */
+  signingKey(account: AccountActor): string | null {
     const row = this.store.newestKeyOf(account.ref);
     if (row === null) throw new Error(`account ${account.ref} has no platform key`);
-    return this.kernel.vault.open(row.sealed, sealContext(account));
+    return row.sealed.length === 0 ? null : this.kernel.vault.open(row.sealed, sealContext(account));
+  }
+
+  /** A key that works like the account's newest one in this process alone; nothing is stored. */
+  temporary(account: AccountActor): string {
+    const key = mintKey(PLATFORM_PREFIX, this.kernel.ids);
+    const digest = Buffer.from(keyDigest(key)).toString("hex");
+    this.cache.insert(digest, new PlatformKey(account.newestKey, null, account));
+    return key;
   }
 
   private replace(tx: Tx, account: AccountActor, expiresAt: number): string {

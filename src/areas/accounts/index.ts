@@ -10,11 +10,14 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isUnlimited } from "../../kernel/limits/tiers.ts";
 import type { MailQueue } from "../../kernel/mail/outbox.ts";
+import type { ExportedTable } from "../../kernel/projects/account-export.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { PlatformCredentials } from "./credentials.ts";
 import { monthOf } from "./domain.ts";
+import { AccountExports } from "./exports.ts";
 import { type AccountActor, AccountLedger, Accounts, type DefaultProjects } from "./ledger.ts";
+import { AccountRemoval, type RemovalDeps } from "./removal.ts";
 import { accountRoutes } from "./routes.ts";
 import { AccountService, type AccountServiceDeps, type AccountSettings } from "./service.ts";
 import { accountStore } from "./store.ts";
@@ -27,12 +30,16 @@ export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly charger: Charger;
   /** Declares the operations that cost credits: their metrics exist from then on, also at zero. */
   readonly countCredits: (operations: readonly { readonly name: string }[]) => void;
-  /** The account's newest platform key, with which deliveries are signed. */
-  readonly signingKey: (accountRef: number) => string;
+  /** The account's newest platform key, with which deliveries are signed; null if a restore has removed its text. */
+  readonly signingKey: (accountRef: number) => string | null;
   /** An account, kept up to date until it is `passivated`: then call again. */
   readonly account: (accountRef: number) => LiveAccount;
   /** The reference of the account with this user id; 0 when there is none. */
   readonly refOfUser: (userId: string) => number;
+  /** The tables that an export of an account has. */
+  readonly exportedTables: () => readonly ExportedTable[];
+  /** Interrupts the removal of deleted accounts. Call before the scheduler stops. */
+  readonly stop: () => void;
   /** Changes the default project of an account. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
 }
@@ -44,7 +51,12 @@ export type LiveAccount = CallerAccount & Readonly<Pick<AccountActor, "email" | 
 export function createAccounts(
   kernel: Kernel,
   settings: AccountSettings,
-  ports: { projects: DefaultProjects; outbox: MailQueue; trail: AuditTrail },
+  ports: {
+    projects: DefaultProjects;
+    outbox: MailQueue;
+    trail: AuditTrail;
+    contents: RemovalDeps["contents"];
+  },
 ): AccountsArea {
   const store = accountStore(kernel.db);
   const accounts = new Accounts(store, ports.projects);
@@ -52,7 +64,10 @@ export function createAccounts(
   const credentials = new PlatformCredentials(store, accounts, kernel);
   const { suspended } = kernel.scheduler;
   suspended.load(store.suspended().map(({ ref }) => ref));
-  const deps = { ...kernel, ...settings, ...ports, store, accounts, ledger, credentials, suspended };
+  const shared = { ...kernel, ...settings, ...ports, store, accounts, ledger, credentials, suspended };
+  const removal = new AccountRemoval(shared);
+  const exports = new AccountExports(shared);
+  const deps = { ...shared, removal, exports };
   const service = new AccountService(deps);
   registerMonthlyGrant(kernel.scheduler, deps);
   return {
@@ -70,6 +85,8 @@ export function createAccounts(
     ],
     alsoCalled: { accounts: ["users"], signup: ["register", "sign-up"] },
     routes: (api) => accountRoutes(api, service, ledger, { ...settings, clock: kernel.clock }),
+    exportedTables: () => exports.tables,
+    stop: () => removal.stop(),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),
     refOfUser: store.refOfUser,
@@ -117,8 +134,11 @@ function operatorAccess(service: AccountService, deps: AccountServiceDeps) {
       const unannounced = store.unannouncedOperator() === account.ref;
       return { userId: account.userId, key: unannounced ? credentials.signingKey(account) : null };
     },
-    /** The operator's newest platform key, for commands that work on a stopped server's folder. */
-    operatorKey: () => credentials.signingKey(operatorAccount()),
+    /**
+     * The operator's newest platform key, for commands that work on a stopped server's folder; one for this process alone if a
+     * restore without the master key has removed its text.
+     */
+    operatorKey: () => credentials.signingKey(operatorAccount()) ?? credentials.temporary(operatorAccount()),
     /** Records that the operator's key has been shown: later starts do not show it. */
     markOperatorAnnounced: async () => {
       await writer.submit(store.clearUnannouncedOperator);

@@ -40,10 +40,14 @@ export interface DefaultProjects {
 /** An account in memory. Its balance is changed here and written once per batch. */
 export type AccountActor = ReturnType<typeof accountActor>;
 
+/** Stands for the default project of a deleted account. No project has this reference. */
+const NO_PROJECT: CallerProject = { ref: 0, id: "" };
+
 function accountActor(row: AccountRow, defaultProject: CallerProject) {
   return {
     ...row,
     suspended: row.suspended !== 0,
+    deleted: row.deletedAt !== null,
     tierSince: 0,
     defaultProject,
     /** Charges of the current hour, by operation. */
@@ -82,7 +86,7 @@ export class Accounts {
     return this.actors.get(ref, () => {
       const row = this.store.account(ref);
       if (row === null) throw new Error(`account ${ref} does not exist`);
-      return accountActor(row, this.projects.defaultOf(ref));
+      return accountActor(row, row.deletedAt === null ? this.projects.defaultOf(ref) : NO_PROJECT);
     });
   }
 
@@ -99,6 +103,15 @@ export class Accounts {
     const before = Object.fromEntries(names.map((name) => [name, actor[name]]));
     Object.assign(actor, changes);
     tx.onRollback(() => Object.assign(actor, before));
+  }
+
+  /** Forgets a removed account. */
+  drop(ref: number): void {
+    const actor = this.actors.peek(ref);
+    if (actor === undefined) return;
+    actor.passivated = true;
+    this.touched.delete(actor);
+    this.actors.drop(ref);
   }
 
   /** Adds an account that this unit of work creates, with its default project. */

@@ -6,6 +6,7 @@ import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
+import { textStream } from "../../kernel/http/responses/text-stream.ts";
 import type { Clock, ManualClock } from "../../kernel/time/clock.ts";
 import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
 import type { AccountLedger } from "./ledger.ts";
@@ -14,6 +15,7 @@ import {
   AccountBalance,
   AccountCreateBody,
   AccountCreated,
+  AccountDeleted,
   AccountPage,
   AccountParams,
   AccountUpdateBody,
@@ -147,6 +149,9 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
     });
 }
 
+/** Media type of an export: JSON lines. */
+const EXPORT_TYPE = "application/x-ndjson";
+
 const OPERATOR = { access: "operator", audit: "yes" } as const;
 
 function adminRoutes(api: Api, service: AccountService) {
@@ -196,6 +201,45 @@ function adminRoutes(api: Api, service: AccountService) {
         params: AccountParams,
         body: AccountUpdateBody,
         response: Account,
+      },
+    )
+    .get(
+      "/:user_id/export",
+      async ({ call, params }) => {
+        const source = await call.perform((tx) => service.export(tx, params.user_id));
+        return reply(200, textStream(call, source), {
+          "content-type": EXPORT_TYPE,
+          "content-disposition": `attachment; filename="${params.user_id}.jsonl"`,
+        });
+      },
+      {
+        op: {
+          name: "admin.accounts.export",
+          ...OPERATOR,
+          responseTypes: [EXPORT_TYPE],
+          summary: "Export everything of an account",
+          description:
+            "JSON lines: a header (`type` `export`), one record per line with its `type`, and a line with the `type` `end` and the number of records. An export without it is incomplete. Changes during the export may be missing.",
+          errors: ["not_found"],
+        },
+        params: AccountParams,
+      },
+    )
+    .delete(
+      "/:user_id",
+      ({ call, params }) => call.perform((tx) => reply(202, service.delete(tx, params.user_id, call.caller))),
+      {
+        op: {
+          name: "admin.accounts.delete",
+          ...OPERATOR,
+          changesKeys: true,
+          summary: "Delete an account with everything in it",
+          description:
+            "Keys and sessions of the account, its public pages and everything that runs for it end before the response. A background job then removes its data, which a restart continues. The operator's account and the caller's own cannot be deleted (409).",
+          errors: ["not_found", "conflict"],
+        },
+        params: AccountParams,
+        response: { 202: AccountDeleted },
       },
     )
     .post(

@@ -77,6 +77,12 @@ export const AccountCreated = named("AccountCreated", {
   ...TERMS,
 });
 
+export const AccountDeleted = named("AccountDeleted", {
+  user_id: UserId,
+  deleted_at: Type.String({ format: "date-time", description: "Time of the deletion." }),
+});
+export type AccountDeleted = Static<typeof AccountDeleted>;
+
 export const AccountPage = named("AccountPage", { accounts: Type.Array(Account), cursor: NextCursor });
 export type AccountPage = Static<typeof AccountPage>;
 

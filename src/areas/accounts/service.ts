@@ -4,6 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
 import { pageOf, pageStart } from "../../kernel/http/requests/pagination.ts";
+import type { TextSource } from "../../kernel/http/responses/text-stream.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import type { MailMessage, MailQueue } from "../../kernel/mail/outbox.ts";
@@ -22,10 +23,13 @@ import {
   type SignupMode,
   USER_ID_LENGTH,
 } from "./domain.ts";
+import type { AccountExports } from "./exports.ts";
 import type { AccountActor, AccountLedger, Accounts } from "./ledger.ts";
+import type { AccountRemoval } from "./removal.ts";
 import type {
   Account,
   AccountCreateBody,
+  AccountDeleted,
   AccountPage,
   AccountUpdateBody,
   ResetPlatformKey,
@@ -52,10 +56,19 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids" | "clo
   readonly outbox: MailQueue;
   readonly trail: AuditTrail;
   readonly suspended: SuspendedAccounts;
+  readonly removal: Pick<AccountRemoval, "delete">;
+  readonly exports: Pick<AccountExports, "source">;
 }
 
 /** State of an account before its first credits and its key. */
-const INITIAL_STATE = { balance: 0, suspended: 0, rotatedAt: null, oldestKey: 0, newestKey: 0 };
+const INITIAL_STATE = {
+  balance: 0,
+  suspended: 0,
+  deletedAt: null,
+  rotatedAt: null,
+  oldestKey: 0,
+  newestKey: 0,
+};
 
 /** The limiter's key for signups of all networks. */
 const ALL_SIGNUPS = "all";
@@ -115,12 +128,11 @@ export class AccountService {
 
   /** Counts an account that a signup creates, on any network. @throws ApiError `rate_limit_exceeded` */
   private countSignup(tx: Tx): void {
-    const retryAfterSeconds = this.signups.take(ALL_SIGNUPS);
+    const retryAfterSeconds = this.signups.takeIn(tx, ALL_SIGNUPS);
     if (retryAfterSeconds > 0) {
       const message = `Too many signups on this server. Retry in ${retryAfterSeconds} s.`;
       throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
     }
-    tx.onRollback(() => this.signups.release(ALL_SIGNUPS));
   }
 
   /**
@@ -143,6 +155,18 @@ export class AccountService {
     if (change.balance !== undefined) ledger.set(tx, account, "reset", change.balance, requestId);
     tx.audit(changed({ ...aboutAccount(account, "changed"), before, after: auditedFields(account) }));
     return viewOf(account);
+  }
+
+  /** Deletes an account. @throws ApiError `not_found`; `conflict` for the operator's account and the caller's own. */
+  delete(tx: Tx, userId: string, caller: Caller): AccountDeleted {
+    return this.deps.removal.delete(tx, this.findAccount(userId), caller);
+  }
+
+  /** Everything that belongs to an account, as JSON lines. @throws ApiError `not_found` */
+  export(tx: Tx, userId: string): TextSource {
+    const account = this.findAccount(userId);
+    tx.audit({ ...aboutAccount(account, "exported"), before: null, after: null });
+    return this.deps.exports.source(account);
   }
 
   /** A page of accounts, newest first. @throws ApiError `validation_error` for a foreign cursor. */

@@ -1,6 +1,7 @@
 import type { EntryKind } from "../../kernel/data/ledger.ts";
 import type { TierName } from "../../kernel/limits/tiers.ts";
 import type { Database } from "../../kernel/storage/database.ts";
+import { References } from "../../kernel/storage/references.ts";
 
 export type AccountRow = {
   readonly ref: number;
@@ -9,6 +10,8 @@ export type AccountRow = {
   tier: TierName;
   balance: number;
   readonly suspended: number;
+  /** Epoch milliseconds; null unless the account is deleted and what is left of it is being removed. */
+  readonly deletedAt: number | null;
   rotatedAt: number | null;
   readonly createdAt: number;
   /** Platform keys with a smaller number are revoked. */
@@ -50,26 +53,31 @@ export function accountStore(db: Database) {
 }
 
 function accountStatements(db: Database) {
+  const references = new References(db, "accounts", "accounts_highest_removed");
   return {
-    highestRef: db.number("SELECT max(ref) AS n FROM accounts"),
+    /** Includes removed accounts: what names one outside of the database never names another. */
+    highestRef: references.highest,
+    recordRemoved: references.removed,
     account: db.one<AccountRow, [ref: number]>(
-      `SELECT ref, user_id AS userId, email, tier, balance, suspended, rotated_at AS rotatedAt, created_at AS createdAt,
+      `SELECT ref, user_id AS userId, email, tier, balance, suspended, rotated_at AS rotatedAt, created_at AS createdAt, deleted_at AS deletedAt,
          (SELECT coalesce(min(id), 0) ${KEYS}) AS oldestKey, (SELECT coalesce(max(id), 0) ${KEYS}) AS newestKey
          FROM accounts WHERE ref = ?`,
     ),
     /** 0 when there is none. */
-    refOfUser: db.number<[userId: string]>("SELECT ref AS n FROM accounts WHERE user_id = ?"),
+    refOfUser: db.number<[userId: string]>(
+      "SELECT ref AS n FROM accounts WHERE user_id = ? AND deleted_at IS NULL",
+    ),
     /** 0 when there is none. */
     refOfEmail: db.number<[folded: string]>("SELECT ref AS n FROM accounts WHERE email_folded = ?"),
     /** The first account; 0 when there is none. */
     firstRef: db.number("SELECT min(ref) AS n FROM accounts"),
     /** Newest first. */
     refsBefore: db.all<{ readonly ref: number }, [ref: number, limit: number]>(
-      "SELECT ref FROM accounts WHERE ref < ? ORDER BY ref DESC LIMIT ?",
+      "SELECT ref FROM accounts WHERE ref < ? AND deleted_at IS NULL ORDER BY ref DESC LIMIT ?",
     ),
     /** Accounts without a grant for the month. */
     refsWithoutGrant: db.all<{ readonly ref: number }, [after: number, month: number, limit: number]>(
-      "SELECT ref FROM accounts WHERE ref > ? AND granted_month < ? ORDER BY ref LIMIT ?",
+      "SELECT ref FROM accounts WHERE ref > ? AND granted_month < ? AND deleted_at IS NULL ORDER BY ref LIMIT ?",
     ),
     insert: db.change<[NewAccount]>(
       "INSERT INTO accounts (ref, user_id, email, tier, balance, suspended, rotated_at, granted_month, created_at, email_folded) VALUES ($ref, $userId, $email, $tier, $balance, $suspended, $rotatedAt, $month, $createdAt, $emailFolded)",
@@ -82,6 +90,15 @@ function accountStatements(db: Database) {
     setEmail: db.change<[email: string, folded: string, ref: number]>(
       "UPDATE accounts SET email = ?, email_folded = ? WHERE ref = ?",
     ),
+    /** Frees the e-mail address, and forgets it. */
+    markDeleted: db.change<[{ ref: number; now: number }]>(
+      "UPDATE accounts SET deleted_at = $now, suspended = 1, email = '', email_folded = 'deleted/' || $ref WHERE ref = $ref",
+    ),
+    remove: db.change<[ref: number]>("DELETE FROM accounts WHERE ref = ?"),
+    counts: db.all<{ readonly kind: string; readonly count: number }, [ref: number]>(
+      "SELECT kind, count FROM account_counts WHERE account_ref = ? ORDER BY kind",
+    ),
+    removeCounts: db.change<[ref: number]>("DELETE FROM account_counts WHERE account_ref = ?"),
     setRotated: db.change<[at: number | null, ref: number]>(
       "UPDATE accounts SET rotated_at = ? WHERE ref = ?",
     ),
@@ -98,8 +115,10 @@ function accountStatements(db: Database) {
 }
 
 function keyStatements(db: Database) {
+  const references = new References(db, "platform_keys", "platform_keys_highest_removed", "id");
   return {
-    highestKey: db.number("SELECT max(id) AS n FROM platform_keys"),
+    highestKey: references.highest,
+    recordRemovedKey: references.removed,
     keyWithDigest: db.one<
       { id: number; account_ref: number; expires_at: number | null },
       [digest: Uint8Array]
@@ -144,6 +163,9 @@ function entryStatements(db: Database) {
     >(
       `INSERT INTO account_entries (sequence, account_ref, kind, amount, balance_after, at, request_id, operation, count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (sequence) DO UPDATE SET amount = excluded.amount, balance_after = excluded.balance_after, count = excluded.count`,
+    ),
+    removeEntries: db.change<[accountRef: number, rowsMax: number]>(
+      "DELETE FROM account_entries WHERE sequence IN (SELECT sequence FROM account_entries WHERE account_ref = ? LIMIT ?)",
     ),
     charge: db.one<ChargeRow, [accountRef: number, operation: string, hour: number]>(
       "SELECT sequence, amount, balance_after, at, operation, count FROM account_entries WHERE account_ref = ? AND operation = ? AND at = ?",

@@ -27,6 +27,7 @@ const COLUMNS = [
   "ip",
   "user_agent",
   "request_id",
+  "owner_id",
 ];
 
 /** The format of an export. */
@@ -78,6 +79,7 @@ export function exportLine(format: ExportFormat, entry: AuditEntry): string {
     entry.ip,
     entry.user_agent,
     entry.request_id,
+    actor.owner_id,
   ]);
 }
 

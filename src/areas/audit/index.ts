@@ -2,7 +2,10 @@ import { type AuditBudget, AuditTrail, type AuditTrailDeps } from "../../kernel/
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { TierName, Tiers } from "../../kernel/limits/tiers.ts";
+import type { AreaExport } from "../../kernel/projects/account-export.ts";
+import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import type { RecentList } from "../../kernel/projects/overview-card.ts";
+import { auditExport } from "./export.ts";
 import { auditRoutes } from "./routes.ts";
 import { AuditEntry } from "./schema.ts";
 import { type AuditAccounts, AuditService } from "./service.ts";
@@ -31,6 +34,9 @@ export interface AuditArea extends ApiArea {
   readonly trail: AuditTrail;
   /** The latest entries. */
   readonly recent: RecentList;
+  readonly exported: AreaExport;
+  /** Removes the entries of a deleted account, and what other entries say about it. */
+  readonly removeRows: RemoveAccountRows;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -60,6 +66,16 @@ export function createAudit(
       budget: budgetOf(store, accounts, tiers),
       changes: kernel.changes,
     }),
+    exported: auditExport,
+    removeRows(tx, accountRef, rowsMax) {
+      store.removeBytesOf(tx, accountRef);
+      const kept = store.keepOperatorEntries(tx, accountRef, rowsMax);
+      if (kept === rowsMax) return kept;
+      const changed = kept + store.anonymizeSubject(tx, accountRef, rowsMax - kept);
+      return changed === rowsMax
+        ? changed
+        : changed + store.removeOfAccount(tx, accountRef, rowsMax - changed);
+    },
     recent: {
       area: "audit",
       item: AuditEntry,

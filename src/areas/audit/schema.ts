@@ -32,7 +32,9 @@ const UserFilter = {
 
 export const EntryQuery = Type.Object({
   action: filter("Operation, such as `gate.save`, or all operations of an area: `gate.*`."),
-  actor: filter("Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`."),
+  actor: filter(
+    "Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`.",
+  ),
   target_type: filter("Type of the changed object, such as `flag`."),
   target_id: filter("Id of the changed object, such as `new-checkout`."),
   project_id: filter("Id of the project of the changes."),
@@ -75,6 +77,10 @@ const Actor = named("AuditActor", {
   }),
   key_name: orNull(Type.String({ examples: ["CI"] })),
   user_id: orNull(Type.String({ examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"] })),
+  owner_id: orNull(Type.String(), {
+    description: "Id of your customer, for a change through a portal link. Null for others.",
+    examples: [null],
+  }),
 });
 
 export const AuditEntry = named("AuditEntry", {

@@ -189,6 +189,7 @@ function entryView(entry: StoredEntry): AuditEntry {
       key_id: entry.keyId,
       key_name: entry.keyName,
       user_id: entry.userId,
+      owner_id: entry.ownerId,
     },
     project_id: entry.projectId,
     target: { type: entry.targetType, id: entry.targetId },

@@ -30,7 +30,7 @@ export type Filters = {
 };
 
 const COLUMNS = `sequence, at, action, summary, project_id AS projectId, actor_type AS actorType, key_id AS keyId,
-  key_name AS keyName, user_id AS userId, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
+  key_name AS keyName, user_id AS userId, owner_id AS ownerId, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
   truncated, ip, user_agent AS userAgent, request_id AS requestId`;
 
 const SIZE = "sequence, coalesce(octet_length(was), 0) + coalesce(octet_length(became), 0) AS bytes";
@@ -94,8 +94,8 @@ export type AuditStore = ReturnType<typeof auditStore>;
 /** The SQL statements of the audit log. */
 export function auditStore(db: Database) {
   const insert = db.change<[Named]>(
-    `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
-     VALUES ($at, $accountRef, $subjectRef, $projectId, $action, $summary, $actorType, $keyId, $keyName, $userId, $targetType, $targetId, $before, $after, $truncated, $ip, $userAgent, $requestId)`,
+    `INSERT INTO audit_log (at, account_ref, subject_ref, project_id, action, summary, actor_type, key_id, key_name, user_id, owner_id, target_type, target_id, was, became, truncated, ip, user_agent, request_id)
+     VALUES ($at, $accountRef, $subjectRef, $projectId, $action, $summary, $actorType, $keyId, $keyName, $userId, $ownerId, $targetType, $targetId, $before, $after, $truncated, $ip, $userAgent, $requestId)`,
   );
   const withSequence = db.one<Row & { accountRef: number | null }, [sequence: number]>(
     `SELECT ${COLUMNS}, account_ref AS accountRef FROM audit_log WHERE sequence = ?`,
@@ -117,6 +117,24 @@ export function auditStore(db: Database) {
     removeExpired: db.change<[rowsMax: number, before: number]>(
       "DELETE FROM audit_log WHERE sequence IN (SELECT sequence FROM audit_log ORDER BY sequence LIMIT ?) AND at < ?",
     ),
+    /**
+     * Moves entries of a deleted account into the server's own log: what it did as an operator, and to other accounts.
+     * `rowsMax`: how many at most.
+     */
+    keepOperatorEntries: db.change<[accountRef: number, rowsMax: number]>(
+      `UPDATE audit_log SET account_ref = NULL WHERE sequence IN (SELECT sequence FROM audit_log
+       WHERE account_ref = ? AND (subject_ref IS NOT NULL OR action GLOB 'admin.*') LIMIT ?)`,
+    ),
+    removeOfAccount: db.change<[accountRef: number, rowsMax: number]>(
+      "DELETE FROM audit_log WHERE sequence IN (SELECT sequence FROM audit_log WHERE account_ref = ? LIMIT ?)",
+    ),
+    /** Removes what entries of other accounts say about a deleted one; its user id remains. */
+    anonymizeSubject: db.change<[accountRef: number, rowsMax: number]>(
+      `UPDATE audit_log SET subject_ref = NULL, was = NULL, became = NULL, summary = 'Account ' || target_id ||
+         CASE action WHEN 'admin.accounts.delete' THEN ' deleted' ELSE ', which has been deleted since' END
+       WHERE sequence IN (SELECT sequence FROM audit_log WHERE subject_ref = ? LIMIT ?)`,
+    ),
+    removeBytesOf: db.change<[accountRef: number]>("DELETE FROM audit_bytes WHERE account_ref = ?"),
     /** Bytes of an account's entries on a day. */
     bytesOf: db.number<[accountRef: number, day: number]>(
       "SELECT bytes AS n FROM audit_bytes WHERE account_ref = ? AND day = ?",

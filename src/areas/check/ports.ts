@@ -103,7 +103,8 @@ export interface MeterPort {
   readonly fields: SchemasOf<Required<HoldTerms>>;
   /** Returns null for a meter that does not exist. */
   available(tx: Tx, projectRef: number, meterId: string): MeterBalances | null;
-  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterBalances;
+  /** Returns the new balance. */
+  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): number;
   /** Returns the open hold with the same terms, or null. @throws ApiError `conflict` */
   findOpenHold(tx: Tx, projectRef: number, terms: HoldTerms): Hold | null;
   /** @throws ApiError `forbidden` at the limit of open holds. */

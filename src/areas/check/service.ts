@@ -1,7 +1,14 @@
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { type Denial, statusOf } from "./domain.ts";
-import type { CheckPorts, HoldTerms, KeyEvaluation, KeyVerdict, MeterBalances } from "./ports.ts";
+import { type CheckCode, type Denial, statusOf } from "./domain.ts";
+import type {
+  CheckPorts,
+  FlagOutcome,
+  HoldTerms,
+  KeyEvaluation,
+  KeyVerdict,
+  MeterBalances,
+} from "./ports.ts";
 import type { CheckFlag, CheckMeter, CheckResult } from "./schema.ts";
 
 /** Credits that a request costs, deducted or held. Without a meter id, the key determines the meter. */
@@ -49,7 +56,8 @@ export class CheckService<KeyRequest> {
     const flags = () => this.flagsOf(tx, caller, request, key);
     const payment = request.charge && paymentOf(request.charge, key);
     const findRepeatedHold = this.findRepeatedHold(tx, caller, payment, key);
-    if (findRepeatedHold !== null) return allowed(withoutExceeded(key.verdict), findRepeatedHold, flags());
+    if (findRepeatedHold !== null)
+      return resultOf("ok", withoutExceeded(key.verdict), findRepeatedHold, flags());
     if (key.error !== null) return denied(tx, key, key.error);
     if (request.charge === null) return takeAndAllow(tx, key, null, flags());
     if (payment === null) return denied(tx, key, "no_meter");
@@ -58,7 +66,7 @@ export class CheckService<KeyRequest> {
       return denied(tx, key, "insufficient_balance", meterOf(payment, state));
     }
     const outcomes = flags();
-    const meter = this.pay(tx, checkCaller, payment);
+    const meter = this.pay(tx, checkCaller, payment, state);
     return takeAndAllow(tx, key, meter, outcomes);
   }
 
@@ -75,11 +83,20 @@ export class CheckService<KeyRequest> {
     return hold && meterOf(payment, hold, 0, hold.hold_id);
   }
 
-  private pay(tx: Tx, { caller: { project }, requestId }: CheckCaller, payment: Payment): CheckMeter {
+  /** `state`: the meter before the payment. */
+  private pay(
+    tx: Tx,
+    { caller: { project }, requestId }: CheckCaller,
+    payment: Payment,
+    state: MeterBalances,
+  ): CheckMeter {
     const { meters } = this.ports;
     const { kind, meter_id, amount } = payment;
     if (kind === "deduct") {
-      return meterOf(payment, meters.deduct(tx, project.ref, meter_id, amount, requestId), amount);
+      const balance = meters.deduct(tx, project.ref, meter_id, amount, requestId);
+      // A deduction leaves what is held unchanged.
+      const held = state.balance - state.available;
+      return meterOf(payment, { balance, available: balance - held }, amount);
     }
     const { hold } = meters.hold(tx, project.ref, payment, requestId);
     return meterOf(payment, hold, 0, hold.hold_id);
@@ -100,15 +117,14 @@ export class CheckService<KeyRequest> {
     };
     const outcomes = this.ports.flags.outcomesOf(project.ref, flags, evaluationContext, tx.now);
     // `fromEntries` is safe for keys such as `__proto__`.
-    return Object.fromEntries(
-      flags.map((flagKey, index): [string, CheckFlag] => {
-        const outcome = outcomes[index];
-        if (outcome === undefined) return [flagKey, { error: "FLAG_NOT_FOUND" }];
-        const { value, variant, reason } = outcome;
-        return [flagKey, variant === undefined ? { reason } : { value, variant, reason }];
-      }),
-    );
+    return Object.fromEntries(flags.map((flagKey, index) => [flagKey, flagOf(outcomes[index])]));
   }
+}
+
+function flagOf(outcome: FlagOutcome | undefined): CheckFlag {
+  if (outcome === undefined) return { error: "FLAG_NOT_FOUND" };
+  const { value, variant, reason } = outcome;
+  return variant === undefined ? { reason } : { value, variant, reason };
 }
 
 const EMPTY_METER: MeterBalances = { balance: 0, available: 0 };
@@ -143,28 +159,28 @@ function takeAndAllow(
   meter: CheckMeter | null,
   flags: Record<string, CheckFlag>,
 ): CheckResult {
-  return allowed(key.take(tx), meter, flags);
-}
-
-function allowed(
-  verdict: KeyVerdict,
-  meter: CheckMeter | null,
-  flags: Record<string, CheckFlag>,
-): CheckResult {
-  return { allowed: true, code: "ok", status: 200, ...factsOf(verdict), meter, flags };
+  return resultOf("ok", key.take(tx), meter, flags);
 }
 
 function denied(tx: Tx, key: KeyEvaluation, code: Denial, meter: CheckMeter | null = null): CheckResult {
   if (code === "no_meter" || code === "insufficient_balance") key.reject(tx, code);
   else key.reject(tx);
-  return { allowed: false, code, status: statusOf(code), ...factsOf(key.verdict), meter, flags: null };
+  return resultOf(code, key.verdict, meter, null);
 }
 
-/** Returns the details of the key in the order of the schema. */
-function factsOf(verdict: KeyVerdict) {
+/** Returns a result with its fields in the order of the schema. */
+function resultOf(
+  code: CheckCode,
+  verdict: KeyVerdict,
+  meter: CheckMeter | null,
+  flags: Record<string, CheckFlag> | null,
+): CheckResult {
   const { retry_after_seconds, key_id, owner_id, project_id, name, environment } = verdict;
   const { scopes, metadata, uses_remaining, ratelimits } = verdict;
   return {
+    allowed: code === "ok",
+    code,
+    status: statusOf(code),
     retry_after_seconds,
     key_id,
     owner_id,
@@ -175,5 +191,7 @@ function factsOf(verdict: KeyVerdict) {
     metadata,
     uses_remaining,
     ratelimits,
+    meter,
+    flags,
   };
 }

@@ -5,9 +5,11 @@ import type { Charger } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { BodyLimits } from "../../kernel/http/requests/body.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { FlagUsage } from "./evaluation/usage.ts";
+import { flagExport } from "./export.ts";
 import { Ofrep, type OfrepDeps } from "./ofrep/ofrep.ts";
 import { CONTEXT_BODY } from "./ofrep/rejections.ts";
 import { ofrepRoutes } from "./ofrep/routes.ts";
@@ -33,6 +35,7 @@ registerErrorFields({
 /** Interface of flags to the rest of the server. */
 export interface FlagsArea extends ApiArea {
   readonly resources: ProjectResources;
+  readonly exported: AreaExport;
   readonly card: OverviewCard;
   /** Evaluations for other areas. */
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomesOf">;
@@ -67,6 +70,7 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
   const ofrep = new Ofrep({ ...kernel, flags, streams, refund, publicUrl });
   return {
     flags,
+    exported: flagExport,
     flagKey: FlagKey,
     context: Context,
     contextBody: CONTEXT_BODY,

@@ -4,6 +4,8 @@ import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
+import type { FileFacts } from "../../kernel/resources/managed.ts";
+import { withDefaults } from "./definitions/definition.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
@@ -37,6 +39,16 @@ const EXAMPLE = {
   ],
   default: { variant: "off" },
   tags: ["team:checkout"],
+};
+
+/** How flags stand in a configuration file. */
+const FLAG_FILE: FileFacts = {
+  section: "flags",
+  name: "flag_key",
+  listPath: "/v1/gate/config?full=true&archived=true",
+  isSave: true,
+  omitted: ["if_version"],
+  defaults: { ...withDefaults({}), archived: false },
 };
 
 /** Large lists are charged before they are read. */
@@ -73,6 +85,7 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
             "The next request uses the change. Omitted fields stay unchanged; null restores the default. A save without changes writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge.",
           errors: ["gate.rule_invalid", "insufficient_balance"],
           example: EXAMPLE,
+          file: FLAG_FILE,
           bodyLimits: largeBody(),
         },
         body: FlagBody,

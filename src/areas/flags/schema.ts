@@ -1,5 +1,6 @@
 import { Kind, type Static, type TSchema, Type } from "@sinclair/typebox";
 import { named, orNull, text } from "../../kernel/data/schema.ts";
+import { MANAGED } from "../../kernel/resources/managed.ts";
 import { DEFINITION, Tag } from "./definitions/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 
@@ -67,6 +68,7 @@ export const FlagBody = named("FlagBody", {
   archived: uncheckedOrNull(
     Type.Boolean({ description: "Whether the flag is omitted from lists and never evaluated." }),
   ),
+  ...MANAGED,
   if_version: uncheckedOrNull(
     Type.Integer({
       minimum: 0,
@@ -100,6 +102,7 @@ export const FlagDefinition = named("FlagDefinition", {
   description: orNull(Type.String({ examples: ["The new checkout"] })),
   ...DEFINITION,
   archived: Type.Boolean({ examples: [false] }),
+  ...MANAGED,
   version: Version,
   created_at: orNull(DateTime, { description: "Creation time; null for flags older than this field." }),
   updated_at: DateTime,

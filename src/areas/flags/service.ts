@@ -1,5 +1,6 @@
 import { type AuditChange, difference } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import { managedView } from "../../kernel/resources/managed.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
@@ -99,7 +100,9 @@ export class FlagService {
       definition,
     };
     const { ref = this.nextRef, created_at = tx.now, evaluated_at = null } = row ?? {};
-    if (row === null) this.store.insert(tx, { ref, project_ref: projectRef, flag_key, ...stored });
+    const { managed_by = body.managed_by ?? null } = row ?? {};
+    if (row === null)
+      this.store.insert(tx, { ref, project_ref: projectRef, flag_key, managed_by, ...stored });
     else this.store.update(tx, { ref, ...stored });
     this.nextRef = Math.max(this.nextRef, ref + 1);
     this.registry.refresh(tx, projectRef, flag_key, row, {
@@ -107,6 +110,7 @@ export class FlagService {
       flag_key,
       created_at,
       evaluated_at,
+      managed_by,
       ...stored,
     });
     return { success: true, flag_key, version };
@@ -136,13 +140,15 @@ export class FlagService {
     { now, seesServerOnly }: EvaluationOptions,
     effort = new Effort(),
   ): Outcome | undefined {
-    return wrapErrors(() => {
+    try {
       const flag = this.registry.find(projectRef, flagKey);
       if (flag === undefined || flag.archived) return undefined;
       if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
       if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
       return evaluate(flag.compiled, context, now, effort);
-    });
+    } catch (cause) {
+      throw evaluationError(cause);
+    }
   }
 
   /** Evaluates several flags, in the order of the given keys. */
@@ -263,6 +269,7 @@ export class FlagService {
       created_at: isoTimeOrNull(row.created_at),
       updated_at: isoTime(row.updated_at),
       last_evaluated_at: isoTimeOrNull(evaluatedAt),
+      ...managedView(row.managed_by),
       stale: row.archived === 0 && now - row.updated_at >= STALE_AFTER_MS && (isUnused || hasOneOutcome),
     };
   }
@@ -274,14 +281,6 @@ function* readInSteps<Row extends { readonly ref: number }>(read: (below: number
   for (let rows = read(below); rows.length > 0; rows = read(below)) {
     yield* rows;
     below = rows.at(-1)?.ref ?? 0;
-  }
-}
-
-function wrapErrors<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    throw evaluationError(cause);
   }
 }
 

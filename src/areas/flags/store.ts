@@ -1,3 +1,4 @@
+import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 
 /** The columns of `flags` that a save changes. */
@@ -18,6 +19,7 @@ export type FlagRow = FlagState & {
   /** Null for flags older than this column. */
   readonly created_at: number | null;
   readonly evaluated_at: number | null;
+  readonly managed_by: ManagedBy;
 };
 
 export type NamedFlag = Pick<FlagRow, "ref" | "flag_key">;
@@ -30,7 +32,7 @@ export type FlagProjectRow = {
 };
 
 const COLUMNS =
-  "f.ref, f.flag_key, f.enabled, f.description, f.archived, f.version, f.created_at, f.updated_at, f.definition, u.at AS evaluated_at";
+  "f.ref, f.flag_key, f.enabled, f.description, f.archived, f.version, f.created_at, f.updated_at, f.definition, f.managed_by, u.at AS evaluated_at";
 const SELECT = `SELECT ${COLUMNS} FROM flags f LEFT JOIN flag_uses u ON u.flag_ref = f.ref WHERE f.project_ref = ?`;
 
 export type FlagStore = ReturnType<typeof flagStore>;
@@ -60,9 +62,16 @@ export function flagStore(db: Database) {
       'SELECT count(*) AS total, coalesce(sum(enabled), 0) AS "on" FROM flags WHERE project_ref = ? AND archived = 0',
     ),
     insert: db.change<
-      [row: FlagState & { readonly ref: number; readonly project_ref: number; readonly flag_key: string }]
+      [
+        row: FlagState & {
+          readonly ref: number;
+          readonly project_ref: number;
+          readonly flag_key: string;
+          readonly managed_by: ManagedBy;
+        },
+      ]
     >(
-      "INSERT INTO flags (ref, project_ref, flag_key, enabled, description, archived, version, created_at, updated_at, definition) VALUES ($ref, $project_ref, $flag_key, $enabled, $description, $archived, $version, $updated_at, $updated_at, $definition)",
+      "INSERT INTO flags (ref, project_ref, flag_key, enabled, description, archived, version, created_at, updated_at, definition, managed_by) VALUES ($ref, $project_ref, $flag_key, $enabled, $description, $archived, $version, $updated_at, $updated_at, $definition, $managed_by)",
     ),
     update: db.change<[row: FlagState & { readonly ref: number }]>(
       "UPDATE flags SET enabled = $enabled, description = $description, archived = $archived, version = $version, updated_at = $updated_at, definition = $definition WHERE ref = $ref",

@@ -11,8 +11,6 @@ export const SCOPES_MAX = 100;
 export const SCOPE_LENGTH_MAX = 255;
 /** Longest environment tag, in characters. */
 export const ENVIRONMENT_LENGTH_MAX = 255;
-/** Longest metadata, in characters of JSON: enough for tags and ids. Every page of a list reads it. */
-export const METADATA_LENGTH_MAX = 16_384;
 /** Shortest grace period of a rotation, in hours. */
 export const GRACE_HOURS_MIN = 1;
 /** Longest grace period: 30 days. */
@@ -30,8 +28,6 @@ export const ROTATION_LIMIT_FACTOR = 2;
 export const EXPIRED_FREED_MAX = 1_000;
 /** Longest client address or range, in characters: an IPv6 address with a zone is shorter. */
 export const CLIENT_IP_LENGTH_MAX = 64;
-/** Longest id of an owner, in characters: fits customer ids and e-mail addresses. */
-export const OWNER_ID_LENGTH_MAX = 255;
 /** Rate limits on one key: every verification checks all of them. */
 export const RATELIMITS_MAX = 10;
 /** Longest name of a rate limit, in characters. */

@@ -5,10 +5,12 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
+import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Admission, admissionRequestOf } from "./admission.ts";
 import { grantableScopes, RETENTION_MS, USAGE_RETENTION_MS } from "./domain.ts";
+import { keyExport } from "./export.ts";
 import { hourOf, KeyUses } from "./key-uses.ts";
 import { keyCard } from "./overview-card.ts";
 import { KeyLimits } from "./rate-limits.ts";
@@ -63,7 +65,22 @@ export function createKeys(
         store.empty(tx, tx.now + RETENTION_MS, ref),
       ),
   };
+  /** Removes the keys of a deleted account with their usage. */
+  const removeRows: RemoveAccountRows = (tx, accountRef, rowsMax) => {
+    let left = rowsMax;
+    for (const find of [store.batchOfAccount, store.emptiedOfAccount]) {
+      for (const key of left === 0 ? [] : find(accountRef, left)) {
+        left -= store.removeUsageOf(tx, key.ref, left);
+        if (left === 0) break;
+        left -= remove(tx, [key], (ref) => store.remove(tx, ref));
+        if (left === 0) break;
+      }
+    }
+    return rowsMax - left;
+  };
   return {
+    removeRows,
+    exported: keyExport,
     /** An authenticator of both managed and platform keys. */
     authenticatorWith: (platformKeys: Authenticator): Authenticator => ({
       // Memory first, so that a recently used managed key does not cost a lookup among the platform keys.

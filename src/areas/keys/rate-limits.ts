@@ -25,11 +25,10 @@ export interface KeyLimit {
 
 /** What identifies the buckets of a key. */
 export interface LimitedKey {
-  readonly ref: number;
   readonly accountRef: number;
-  readonly project: { readonly ref: number } | null;
-  readonly owner_id: string | null;
   readonly limits: readonly KeyLimit[];
+  /** The bucket of each limit: see {@link bucketNames}. */
+  readonly buckets: readonly string[];
 }
 
 /** A limit that a verification names. */
@@ -48,10 +47,23 @@ export function keyLimits(stored: string): readonly KeyLimit[] {
   }));
 }
 
-export function limitedOf({ ref, account_ref, project_ref, owner_id, ratelimits }: KeyRow): LimitedKey {
-  const project = project_ref === null ? null : { ref: project_ref };
+export function limitedOf(row: KeyRow): LimitedKey {
+  const { account_ref, ratelimits } = row;
   const limits = ratelimits === null ? [] : keyLimits(ratelimits);
-  return { ref, accountRef: account_ref, project, owner_id, limits };
+  return { accountRef: account_ref, limits, buckets: bucketNames(row, limits) };
+}
+
+/**
+ * Returns the names of a key's buckets: each is the key's own, or that of its owner in its project. Names of limits contain no
+ * slash, so the results are unique.
+ */
+export function bucketNames(
+  { ref, project_ref, owner_id }: Pick<KeyRow, "ref" | "project_ref" | "owner_id">,
+  limits: readonly KeyLimit[],
+): readonly string[] {
+  return limits.map(({ name, isShared }) =>
+    isShared ? `/${project_ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`,
+  );
 }
 
 /** The limits of a key, checked by one verification. No tokens are taken before {@link take}. */
@@ -72,15 +84,16 @@ export class KeyLimits {
    */
   check(key: LimitedKey, named: readonly NamedLimit[], now: number): LimitsCheck {
     assertNamed(key.limits, named);
-    const costOf = ({ name, isAutomatic }: KeyLimit) =>
-      named.find((one) => one.name === name)?.cost ?? (isAutomatic ? 1 : 0);
-    const checks = key.limits.map((limit) => {
-      const bucket = this.bucketOf(key, limit, now);
-      const cost = costOf(limit);
-      return { limit, bucket, cost, waitMs: waitForTokens(bucket, cost) };
+    let longestMs = 0;
+    const checks = key.limits.map((limit, index) => {
+      const bucket = this.bucketOf(key, limit, index, now);
+      const cost = costOf(limit, named);
+      const waitMs = waitForTokens(bucket, cost);
+      if (waitMs > longestMs) longestMs = waitMs;
+      return { limit, bucket, cost, waitMs };
     });
     return {
-      waitMs: Math.max(0, ...checks.map(({ waitMs }) => waitMs)),
+      waitMs: longestMs,
       states: () => checks.map(({ limit, bucket, waitMs }) => stateOf(limit, bucket, waitMs > 0)),
       take: (tx) => {
         for (const { bucket, cost } of checks) {
@@ -93,22 +106,22 @@ export class KeyLimits {
 
   /** The state of all limits of a key, none of them applied. */
   states(key: LimitedKey, now: number): RatelimitState[] {
-    return key.limits.map((limit) => stateOf(limit, this.bucketOf(key, limit, now), false));
+    return key.limits.map((limit, index) => stateOf(limit, this.bucketOf(key, limit, index, now), false));
   }
 
   /** Fills the buckets of a key at its current limits, which are about to change. */
   settle(key: LimitedKey, now: number): void {
-    for (const limit of key.limits) this.buckets.settle(nameOf(key, limit), now, key.accountRef);
+    for (const name of key.buckets) this.buckets.settle(name, now, key.accountRef);
   }
 
-  private bucketOf(key: LimitedKey, limit: KeyLimit, now: number): TokenBucket {
-    return this.buckets.at(nameOf(key, limit), limit.rate, now, 0, key.accountRef);
+  private bucketOf({ buckets, accountRef }: LimitedKey, limit: KeyLimit, index: number, now: number) {
+    return this.buckets.at(buckets[index] as string, limit.rate, now, 0, accountRef);
   }
 }
 
-/** The bucket of the key itself, or of its owner in its project. Limit names contain no slash, so results are unique. */
-function nameOf({ ref, project, owner_id }: LimitedKey, { name, isShared }: KeyLimit): string {
-  return isShared ? `/${project?.ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`;
+function costOf({ name, isAutomatic }: KeyLimit, named: readonly NamedLimit[]): number {
+  for (const one of named) if (one.name === name) return one.cost;
+  return isAutomatic ? 1 : 0;
 }
 
 function stateOf({ name, rate }: KeyLimit, bucket: TokenBucket, exceeded: boolean): RatelimitState {
@@ -117,6 +130,7 @@ function stateOf({ name, rate }: KeyLimit, bucket: TokenBucket, exceeded: boolea
 }
 
 function assertNamed(limits: readonly KeyLimit[], named: readonly NamedLimit[]): void {
+  if (named.length === 0) return;
   const names = new Set<string>();
   for (const { name, cost } of named) {
     const limit = limits.find((one) => one.name === name);

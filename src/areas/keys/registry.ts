@@ -8,7 +8,7 @@ import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { BEARER_PREFIX, type InactiveReason, inactiveReasonOf } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
-import { type KeyLimit, keyLimits } from "./rate-limits.ts";
+import { bucketNames, type KeyLimit, keyLimits } from "./rate-limits.ts";
 import type { KeyRow, KeyStore, VerifiedKeyRow } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
@@ -103,6 +103,7 @@ function activeKey(row: VerifiedKeyRow, lists: KeyLists) {
 function updatableFields(row: VerifiedKeyRow, lists: KeyLists) {
   const { name, environment, metadata, expires_at, owner_id, meter_id, enabled, allowed_ips } = row;
   const isInMemory = metadata === null || metadata.length <= METADATA_IN_MEMORY_MAX;
+  const limits = lists.limitsOf(row.ratelimits);
   return {
     scopes: lists.scopesOf(row.scopes),
     name,
@@ -114,7 +115,8 @@ function updatableFields(row: VerifiedKeyRow, lists: KeyLists) {
     metadata: isInMemory ? metadata : undefined,
     isEnabled: enabled !== 0,
     allowedIps: allowed_ips === null ? null : AddressRanges.of(allowed_ips),
-    limits: lists.limitsOf(row.ratelimits),
+    limits,
+    buckets: bucketNames(row, limits),
     /** Cached verdict on the valid key without its limits; null until the first verification. */
     verdict: null as KeyVerdict | null,
   };
@@ -266,6 +268,6 @@ export class KeyRegistry implements Authenticator {
     if (key.caller === null || key.caller.account.passivated) {
       key.caller = new ManagedCaller(key, accounts.account(key.accountRef), this);
     }
-    return key.caller;
+    return key.caller.account.deleted ? null : key.caller;
   }
 }

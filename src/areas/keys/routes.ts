@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
+import type { FileFacts } from "../../kernel/resources/managed.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { timestampOf } from "../../kernel/time/date-time.ts";
 import { type Admission, admissionRequestOf } from "./admission.ts";
@@ -35,6 +36,14 @@ const CREATE = {
   secret: true,
   example: { prefix: "acme_live", name: "Warehouse", scopes: ["orders:read"], environment: "live" },
 } as const;
+/** How keys stand in a configuration file. */
+const KEY_FILE: FileFacts = {
+  section: "keys",
+  name: "name",
+  listPath: "/v1/keys",
+  createOnly: true,
+  defaults: { enabled: true, ratelimits: [], allowed_ips: [] },
+};
 const CREATE_DESCRIPTION =
   "Only this response contains the secret. A key with the prefix `sm` is a Bearer credential of this API and can only have scopes that your key has. A key with any other prefix works with verify only and can have any scopes. A key that expires can only create keys that expire no later.";
 
@@ -74,6 +83,7 @@ function createRoutes(api: Api, keys: KeyService) {
         name: "projects.keys.create",
         audit: "yes",
         summary: "Create a managed key for one project",
+        file: KEY_FILE,
         description: `${CREATE_DESCRIPTION} It works in this project only. For a project other than your key's own, the scope \`*\` is required.`,
         errors: ["not_found", "key_limit_exceeded"],
       },

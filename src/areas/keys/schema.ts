@@ -1,6 +1,8 @@
 import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
+import { GivenMetadata, Metadata, OwnerId } from "../../kernel/data/owner.ts";
 import { named, oneOf, orNull, text } from "../../kernel/data/schema.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
+import { MANAGED } from "../../kernel/resources/managed.ts";
 import { TIMESTAMP_EXPECTED } from "../../kernel/time/date-time.ts";
 import {
   ALLOWED_IPS_MAX,
@@ -11,9 +13,7 @@ import {
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
   GRACE_HOURS_MIN,
-  METADATA_LENGTH_MAX,
   NAME_LENGTH_MAX,
-  OWNER_ID_LENGTH_MAX,
   PREFIX_LENGTH_MAX,
   RATELIMIT_MAX,
   RATELIMIT_NAME_LENGTH_MAX,
@@ -52,11 +52,6 @@ export const KeyProjectParams = Type.Object({
   }),
 });
 
-const OwnerId = Type.String({
-  pattern: `^[A-Za-z0-9_.:@-]{1,${OWNER_ID_LENGTH_MAX}}$`,
-  errorMessage: `must be 1 to ${OWNER_ID_LENGTH_MAX} letters, digits or characters of _.:@-`,
-  examples: ["acme"],
-});
 const MeterId = Type.String({
   pattern: "^[a-zA-Z0-9_-]{1,64}$",
   errorMessage: "must be 1 to 64 letters, digits, dashes or underscores",
@@ -144,11 +139,7 @@ const CHANGEABLE = {
     description: "Tag by which keys can be listed.",
     examples: ["live"],
   }),
-  metadata: optional(Type.Record(Type.String(), Type.String()), {
-    errorMessage: "must be an object of texts",
-    description: `Your own data: strings by name, at most ${METADATA_LENGTH_MAX} characters as JSON.`,
-    examples: [{ customer: "42" }],
-  }),
+  metadata: GivenMetadata,
   expires_at: optional(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
     errorMessage: TIMESTAMP_EXPECTED,
     description: "Time at which the key expires. Null: never.",
@@ -206,6 +197,7 @@ export const KeyCreateBody = named("KeyCreateBody", {
   name: Name,
   scopes: Scopes,
   ...CHANGEABLE,
+  ...MANAGED,
 });
 export type KeyCreateBody = Static<typeof KeyCreateBody>;
 
@@ -245,7 +237,7 @@ const TERMS = {
   name: Type.String({ examples: ["Checkout service"] }),
   scopes: Type.Array(Type.String({ examples: ["meter:write"] })),
   environment: Type.Optional(Type.String({ examples: ["production"] })),
-  metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+  metadata: Type.Optional(Metadata),
   project_id: orNull(Type.String({ examples: [PROJECT_ID] }), {
     description: "Id of the only project in which the key works. Null for a key of the account.",
   }),
@@ -259,6 +251,7 @@ const TERMS = {
   allowed_ips: Type.Array(Type.String({ examples: ["203.0.113.0/24"] }), {
     description: "IP addresses and CIDR ranges from which the key can be used. Empty: any address.",
   }),
+  ...MANAGED,
 };
 
 export const KeyCreated = named("KeyCreated", {

@@ -1,3 +1,4 @@
+import type { ManagedBy } from "../../kernel/resources/managed.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { AllowanceRow } from "./allowance.ts";
 
@@ -27,6 +28,7 @@ export type NewKeyRow = {
   readonly allowed_ips: Uint8Array | null;
   /** The key that owns the allowance; null for this key itself. */
   readonly allowance_ref: number | null;
+  readonly managed_by: ManagedBy;
 };
 
 /** A row of `keys`. */
@@ -38,7 +40,7 @@ export type KeyRow = NewKeyRow & {
 };
 
 /** The columns that a verification, or a request with the key, needs. */
-export type VerifiedKeyRow = Omit<KeyRow, "digest" | "last4" | "created_at" | "rotated_at">;
+export type VerifiedKeyRow = Omit<KeyRow, "digest" | "last4" | "created_at" | "rotated_at" | "managed_by">;
 
 /** The last use of a key, as a row of `key_uses`. */
 export interface KeyUseRow {
@@ -92,7 +94,7 @@ export interface HourRow {
 }
 
 const SELECT =
-  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at FROM keys";
+  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at, managed_by FROM keys";
 const REVOCABLE =
   "SELECT ref, account_ref, project_ref, purge_at, digest, prefix, CASE WHEN prefix = 'sm' THEN scopes ELSE '[]' END AS scopes FROM keys";
 const NOT_REVOKED = "revoked_at IS NULL AND deleted = 0";
@@ -107,7 +109,7 @@ export function keyStore(db: Database) {
       "SELECT max(n) AS n FROM (SELECT max(ref) AS n FROM keys UNION ALL SELECT max(key_ref) FROM key_hours)",
     ),
     insert: db.change<[row: NewKeyRow]>(
-      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0)",
+      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted, managed_by) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0, $managed_by)",
     ),
     /** Includes keys of deleted projects. */
     withDigest: db.lookUp<VerifiedKeyRow, [digest: Uint8Array]>(
@@ -189,6 +191,13 @@ function lifecycleStatements(db: Database) {
     empty: db.change<[purgeAt: number, ref: number]>(
       "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL WHERE ref = ?",
     ),
+    /** Keys of an account, revoked ones included; then those of deleted projects. */
+    batchOfAccount: db.all<RemovableKey, [accountRef: number, limit: number]>(
+      "SELECT ref, digest, allowance_ref FROM keys INDEXED BY keys_by_account WHERE account_ref = ? AND deleted = 0 LIMIT ?",
+    ),
+    emptiedOfAccount: db.all<RemovableKey, [accountRef: number, limit: number]>(
+      "SELECT ref, digest, allowance_ref FROM keys INDEXED BY keys_emptied WHERE account_ref = ? AND deleted = 1 LIMIT ?",
+    ),
     purgeable: db.all<RemovableKey, [now: number, limit: number]>(
       "SELECT ref, digest, allowance_ref FROM keys WHERE purge_at <= ? LIMIT ?",
     ),
@@ -209,6 +218,9 @@ function useStatements(db: Database) {
     ),
     usage: db.all<HourRow, [ref: number, from: number, to: number]>(
       "SELECT hour, outcome, count FROM key_hours WHERE key_ref = ? AND hour >= ? AND hour < ? ORDER BY hour",
+    ),
+    removeUsageOf: db.change<[ref: number, limit: number]>(
+      "DELETE FROM key_hours WHERE (key_ref, hour, outcome) IN (SELECT key_ref, hour, outcome FROM key_hours WHERE key_ref = ? LIMIT ?)",
     ),
     removeUsage: db.change<[beforeHour: number, limit: number]>(
       "DELETE FROM key_hours WHERE (key_ref, hour, outcome) IN (SELECT key_ref, hour, outcome FROM key_hours WHERE hour < ? LIMIT ?)",

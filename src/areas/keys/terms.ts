@@ -1,8 +1,10 @@
+import { serializeMetadata } from "../../kernel/data/owner.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { AddressRanges, isRange } from "../../kernel/http/access/address-ranges.ts";
+import { managedView } from "../../kernel/resources/managed.ts";
 import { isoTime, isoTimeOrNull, timestampOf } from "../../kernel/time/date-time.ts";
 import { type AllowanceRow, type UsesTerms, usesView } from "./allowance.ts";
-import { assertScopesKnown, BEARER_PREFIX, hasPassed, METADATA_LENGTH_MAX } from "./domain.ts";
+import { assertScopesKnown, BEARER_PREFIX, hasPassed } from "./domain.ts";
 import type { KeyCreateBody, KeyPatchBody, Ratelimit } from "./schema.ts";
 import type { NewKeyRow } from "./store.ts";
 
@@ -20,10 +22,11 @@ export type KeyTerms = Pick<
   | "enabled"
   | "ratelimits"
   | "allowed_ips"
+  | "managed_by"
 >;
 
 /** The columns that an update can change. */
-type UpdatableTerms = Omit<KeyTerms, "prefix">;
+type UpdatableTerms = Omit<KeyTerms, "prefix" | "managed_by">;
 
 /** Columns of omitted fields. */
 const DEFAULTS = {
@@ -56,6 +59,7 @@ export function createdTerms(
     prefix,
     name,
     scopes: JSON.stringify(scopes),
+    managed_by: body.managed_by ?? null,
     ...columnsOf(body, now),
   };
   assertConsistent(columns, body.uses, known);
@@ -85,15 +89,6 @@ function columnsOf(body: KeyPatchBody, now: number): Partial<UpdatableTerms> {
     ...(ratelimits === undefined ? {} : { ratelimits: serializeLimits(ratelimits ?? []) }),
     ...(allowed_ips === undefined ? {} : { allowed_ips: packAddresses(allowed_ips ?? []) }),
   };
-}
-
-function serializeMetadata(metadata: Record<string, string>): string {
-  // The schema's pattern for names does not match a name with a line break, so it does not check that value.
-  if (!Object.values(metadata).every((value) => typeof value === "string"))
-    throw invalidField("metadata", "must be an object of texts");
-  const text = JSON.stringify(metadata);
-  if (text.length <= METADATA_LENGTH_MAX) return text;
-  throw invalidField("metadata", `must have at most ${METADATA_LENGTH_MAX} characters as JSON`);
 }
 
 function parseExpiry(text: string, now: number): number {
@@ -180,5 +175,6 @@ export function termsView(
     ratelimits: [...parseLimits(row.ratelimits)],
     uses: allowance && usesView(allowance, now),
     allowed_ips: allowed_ips === null ? [] : AddressRanges.of(allowed_ips).texts,
+    ...managedView(row.managed_by),
   };
 }

@@ -3,6 +3,7 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { countsSchema } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
+import { lockExport } from "./export.ts";
 import { lockRoutes } from "./routes.ts";
 import { LockService } from "./service.ts";
 import { lockStore } from "./store.ts";
@@ -29,6 +30,7 @@ export function createLocks(kernel: Kernel) {
     /** Rejects all waiters with 503 at the end of the process. */
     rejectWaiters: () => service.rejectWaiters(),
     resources,
+    exported: lockExport((projectRef) => service.rows(projectRef)),
     card: {
       area: "latch",
       schema: countsSchema(["held", "waiting"]),

@@ -141,6 +141,15 @@ export class LockService {
     return page.length > limit && last !== undefined ? { locks, cursor: last.key } : { locks };
   }
 
+  /** Returns a project's held locks as they are stored. */
+  rows(projectRef: number) {
+    return [...this.table.ofProject(projectRef).values()].flatMap(({ key, lease }) => {
+      if (lease === null) return [];
+      const { token, fencing_token, expires_at } = lease;
+      return [{ fencing_token, key, token, expires_at }];
+    });
+  }
+
   /** Returns the number of a project's held locks and of requests waiting for them. */
   counts(projectRef: number): { held: number; waiting: number } {
     const locks = this.table.ofProject(projectRef);

@@ -207,6 +207,11 @@ export class MeterBook {
     });
   }
 
+  /** Balance and last entry of a stored meter as of now: its row may be behind. */
+  stored(row: MeterRow): Pick<MeterActor, "balance" | "lastSequence"> {
+    return this.actorOf(row);
+  }
+
   private actorOf({ ref, balance, last_sequence, has_extras }: MeterRow): MeterActor {
     const extras = has_extras === 0 ? null : undefined;
     return this.flusher.held(ref) ?? new MeterActor(ref, balance, last_sequence, extras);

@@ -3,10 +3,12 @@ import { oneOf } from "../../kernel/data/schema.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { AreaExport } from "../../kernel/projects/account-export.ts";
 import { COUNTED_MAX, countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectResources } from "../../kernel/projects/resources.ts";
 import { StoppedProjects } from "../../kernel/projects/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { meterExport } from "./export.ts";
 import { DueWork } from "./holds/due.ts";
 import { HOLD_RETENTION_MS, type HoldResult, HoldService } from "./holds/holds.ts";
 import { HoldBody, type MeterHold, PositiveAmount } from "./holds/schema.ts";
@@ -15,7 +17,7 @@ import type { MeterPorts } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterParams } from "./schema.ts";
 import { MeterService } from "./service.ts";
-import { meterStore } from "./store.ts";
+import { type MeterRow, meterStore } from "./store.ts";
 import { UsageReader } from "./usage/reader.ts";
 import { UsageService } from "./usage/usage.ts";
 
@@ -43,8 +45,8 @@ const FIELDS = { amount: PositiveAmount, meter_id: MeterParams.properties.meterI
 export interface MetersInUnit {
   /** Returns the balances after due refills and expiries; null for a meter that does not exist. */
   available(tx: Tx, projectRef: number, meterId: string): MeterBalances | null;
-  /** @throws ApiError `insufficient_balance`, `invalid_request`. */
-  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterBalances;
+  /** Returns the new balance. @throws ApiError `insufficient_balance`, `invalid_request`. */
+  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): number;
   /**
    * Returns the open hold with the same terms, for which {@link hold} would take nothing.
    * @throws ApiError `conflict` if the hold has other terms or is no longer open.
@@ -60,6 +62,7 @@ export interface MetersInUnit {
 export interface MeterArea extends ApiArea {
   /** Tenant meters of projects. */
   readonly resources: ProjectResources;
+  readonly exported: AreaExport;
   readonly card: OverviewCard;
   readonly inUnit: MetersInUnit;
   /** Starts background work. */
@@ -100,6 +103,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
       plan: ["grants", "recurring"],
     },
     routes: (api) => meterRoutes(api, { meters: service, holds, plans, usage, charger: ports.charger }),
+    exported: meterExport((row) => service.book.stored(row as unknown as MeterRow)),
     resources: resourcesOf(service, plans, stopped),
     card: {
       area: "meter",
@@ -146,10 +150,8 @@ function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
   return {
     fields: FIELDS,
     available: limitsOf,
-    deduct(tx, projectRef, meterId, amount, requestId) {
-      const { balance } = service.deduct(tx, { projectRef, meterId, requestId }, amount);
-      return limitsOf(tx, projectRef, meterId) ?? { balance, available: balance };
-    },
+    deduct: (tx, projectRef, meterId, amount, requestId) =>
+      service.deduct(tx, { projectRef, meterId, requestId }, amount).balance,
     findOpenHold: (tx, projectRef, terms) =>
       holds.findOpen(tx, { projectRef, meterId: terms.meter_id, requestId: "" }, bodyOf(terms)),
     hold: (tx, projectRef, terms, requestId) =>

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../kernel/data/ledger.ts";
-import { named } from "../../kernel/data/schema.ts";
+import { named, oneOf } from "../../kernel/data/schema.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 
 /** Default number of meters on a page. */
@@ -35,6 +35,12 @@ export const MeterState = named("MeterState", {
       examples: [true],
     }),
   ),
+  alert: Type.Optional(
+    oneOf(["meter", "project"], {
+      description:
+        "The low-balance alert that applies: the meter's own, or the project's. Absent without one.",
+    }),
+  ),
 });
 export type MeterState = Static<typeof MeterState>;
 
@@ -57,5 +63,14 @@ const MeterItem = named("MeterItem", {
 });
 export type MeterItem = Static<typeof MeterItem>;
 
-export const MeterPage = named("MeterPage", { meters: Type.Array(MeterItem), cursor: NextCursor });
+export const MeterPage = named("MeterPage", {
+  meters: Type.Array(MeterItem),
+  has_alert: Type.Optional(
+    Type.Boolean({
+      description: "True for a project with a low-balance alert; absent for one without.",
+      examples: [true],
+    }),
+  ),
+  cursor: NextCursor,
+});
 export type MeterPage = Static<typeof MeterPage>;

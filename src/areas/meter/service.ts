@@ -51,8 +51,9 @@ export class MeterService {
   balance(projectRef: number, meterId: string): MeterState {
     const meter = this.book.find(projectRef, meterId);
     const state = this.stateOf(meter, meterId, this.kernel.clock.now());
-    const plan = meter === undefined ? null : (this.book.extrasOf(meter)?.plan ?? null);
-    return plan === null ? state : { ...state, has_plan: true };
+    const extras = meter === undefined ? null : this.book.extrasOf(meter);
+    const alert = extras?.threshold ? "meter" : this.book.thresholds.has(projectRef) ? "project" : null;
+    return { ...state, ...(extras?.plan && { has_plan: true }), ...(alert !== null && { alert }) };
   }
 
   /** Returns a meter's balance, available and held credits at a time. */
@@ -129,8 +130,11 @@ export class MeterService {
     const shown = ids.slice(0, limit).map(({ meter_id }) => meter_id);
     const last = shown.at(-1);
     return this.readSettled(projectRef, shown, () => {
-      const meters = shown.map((meterId) => this.itemOf(projectRef, meterId));
-      return ids.length > limit && last !== undefined ? { meters, cursor: last } : { meters };
+      const page = {
+        meters: shown.map((meterId) => this.itemOf(projectRef, meterId)),
+        ...(this.book.thresholds.has(projectRef) && { has_alert: true }),
+      };
+      return ids.length > limit && last !== undefined ? { ...page, cursor: last } : page;
     });
   }
 

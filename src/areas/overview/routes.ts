@@ -21,24 +21,49 @@ export interface OverviewParts {
 export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
   return new Elysia({ tags: ["Overview"] })
     .use(api)
-    .get("/v1/overview", ({ call }) => overviewOf(parts, call.caller, clock.now()), {
-      op: {
-        name: "overview.read",
-        access: "any",
-        summary: "Get a summary of all areas",
-        description: `One object per area that the key can read. Counts end at ${COUNTED_MAX}.`,
+    .get(
+      "/v1/overview",
+      ({ call, query }) => overviewOf(parts, call.caller, clock.now(), query.details === true),
+      {
+        op: {
+          name: "overview.read",
+          access: "any",
+          summary: "Get a summary of all areas",
+          description: `One object per area that the key can read. Counts end at ${COUNTED_MAX}.`,
+        },
+        query: OverviewQuery,
+        response: overviewSchema(parts),
       },
-      response: overviewSchema(parts),
-    });
+    );
 }
 
-function overviewOf({ cards, recent, incidents }: OverviewParts, caller: Caller, now: number) {
+const OverviewQuery = Type.Object(
+  {
+    details: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether to add what needs attention: open incidents, the monitors with the lowest uptime, and where deliveries and events fail.",
+      }),
+    ),
+  },
+  { $id: "OverviewQuery" },
+);
+
+function overviewOf(
+  { cards, recent, incidents }: OverviewParts,
+  caller: Caller,
+  now: number,
+  isDetailed: boolean,
+) {
   const mayRead = (area: string) => hasScope(caller, `${area}:read`);
   return {
     ...Object.fromEntries(
       cards
         .filter((card) => card.mayRead?.(caller) ?? mayRead(card.area))
-        .map((card) => [card.area, card.read(caller, now)]),
+        .map((card) => [
+          card.area,
+          { ...card.read(caller, now), ...(isDetailed ? card.details?.(caller, now) : {}) },
+        ]),
     ),
     incidents_open: mayRead(incidents.area) ? incidents.open(caller) : 0,
     recent: mayRead(recent.area) ? [...recent.read(caller, RECENT_MAX)] : [],

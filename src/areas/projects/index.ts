@@ -5,6 +5,7 @@ import { TierLimit } from "../../kernel/limits/tier-limits.ts";
 import type { Tiers } from "../../kernel/limits/tiers.ts";
 import { countsSchema, type OverviewCard } from "../../kernel/projects/overview-card.ts";
 import type { ProjectDirectory } from "./directory.ts";
+import { projectExport } from "./export.ts";
 import { projectRoutes } from "./routes.ts";
 import { Overviews, type ProjectDeps, ProjectRemoval, ProjectService } from "./service.ts";
 
@@ -13,6 +14,9 @@ export { openProjectDirectory } from "./directory.ts";
 /** What projects provide to the server. */
 export interface ProjectsArea extends ApiArea {
   readonly card: OverviewCard;
+  readonly exported: typeof projectExport;
+  /** The removal of the projects of deleted accounts. */
+  readonly ofDeletedAccounts: Pick<ProjectRemoval, "deleteSomeOf" | "removeAllOf">;
   /** Interrupts the removal of deleted projects. Call before the scheduler stops. */
   readonly stop: () => void;
   /** Writes what is only in memory, if the disk allows it. Call before the process exits. */
@@ -27,8 +31,9 @@ export function createProjects(
 ): ProjectsArea {
   const limit = new TierLimit(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
   const deps = { ...kernel, ...ports, directory };
-  const removal = new ProjectRemoval(deps);
-  const service = new ProjectService(deps, new Overviews(deps), removal, limit);
+  const overviews = new Overviews(deps);
+  const removal = new ProjectRemoval(deps, overviews);
+  const service = new ProjectService(deps, overviews, removal, limit);
   const kinds = ports.resources.map(({ name }) => name);
   return {
     parts: [
@@ -46,6 +51,8 @@ export function createProjects(
         total: projectBound ? 1 : directory.store.countOfAccount(account.ref),
       }),
     },
+    ofDeletedAccounts: removal,
+    exported: projectExport,
     stop: () => removal.stop(),
     finish: () =>
       directory.activity.finish().catch((error) => {

@@ -30,6 +30,8 @@ export const OVERVIEW_TTL_MS = 5 * 60 * 1000;
 export const OVERVIEWS_IN_MEMORY_MAX = 10_000;
 /** The job that removes the contents of a deleted project. */
 const REMOVE_PROJECT = "projects.remove";
+/** Projects of a deleted account that one unit of work deletes: a fraction of a millisecond each at most. */
+const PROJECTS_DELETED_TOGETHER = 20;
 /** Rows removed in one unit of work: one or two milliseconds of the writer's time. */
 export const REMOVAL_SLICE_ROWS = 100;
 
@@ -98,7 +100,10 @@ export class Overviews {
 export class ProjectRemoval {
   private stopping = false;
 
-  constructor(private readonly deps: ProjectDeps) {
+  constructor(
+    private readonly deps: ProjectDeps,
+    private readonly overviews: Overviews,
+  ) {
     // One project at a time, to limit the load on the disk.
     deps.scheduler.register(REMOVE_PROJECT, {
       concurrency: 1,
@@ -116,6 +121,37 @@ export class ProjectRemoval {
     this.stopping = true;
   }
 
+  /** Deletes at most `projectsMax` projects of a deleted account, the default one included. Returns how many. */
+  deleteSomeOf(tx: Tx, accountRef: number, projectsMax: number): number {
+    const { directory, resources } = this.deps;
+    const living = directory.store.livingOfAccount(accountRef, projectsMax);
+    for (const { ref } of living) {
+      directory.markDeleted(tx, ref);
+      for (const kind of resources) kind.projectDeleted?.(tx, ref);
+      this.overviews.drop(ref);
+    }
+    return living.length;
+  }
+
+  /**
+   * Removes the contents of all projects of a deleted account, and in the last pass the projects. False if the process
+   * stops before it is done.
+   */
+  async removeAllOf(accountRef: number, isLastPass: boolean): Promise<boolean> {
+    const { writer, directory } = this.deps;
+    const deleteSome = (tx: Tx) =>
+      this.deleteSomeOf(tx, accountRef, PROJECTS_DELETED_TOGETHER) === PROJECTS_DELETED_TOGETHER;
+    const isStopping = (): boolean => this.stopping;
+    if (!(await removeInSlices(() => writer.submit(deleteSome), isStopping))) return false;
+    for (let ref = 0; ; ) {
+      ref = directory.store.nextOfAccount(accountRef, ref);
+      if (ref === 0) return true;
+      const projectRef = ref;
+      if (!(await this.removeContents(projectRef))) return false;
+      if (isLastPass) await writer.submit((tx) => directory.remove(tx, projectRef));
+    }
+  }
+
   private recordRemoval(tx: Tx, projectRef: number): void {
     const { directory, trail } = this.deps;
     const row = directory.store.withRef(projectRef);
@@ -126,6 +162,12 @@ export class ProjectRemoval {
   }
 
   private async run(projectRef: number, dueAt: number): Promise<JobOutcome> {
+    const done = await this.removeContents(projectRef);
+    return done ? { record: (tx) => this.recordRemoval(tx, projectRef) } : { retryAt: dueAt, attempt: 0 };
+  }
+
+  /** False if the process stops before everything is removed. */
+  private async removeContents(projectRef: number): Promise<boolean> {
     const { writer, resources } = this.deps;
     for (const kind of resources) {
       const slice = (tx: Tx) => kind.removeRows(tx, projectRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS;
@@ -133,9 +175,9 @@ export class ProjectRemoval {
         () => writer.submit(slice),
         () => this.stopping,
       );
-      if (!done) return { retryAt: dueAt, attempt: 0 };
+      if (!done) return false;
     }
-    return { record: (tx) => this.recordRemoval(tx, projectRef) };
+    return true;
   }
 }
 

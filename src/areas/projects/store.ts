@@ -47,6 +47,13 @@ export function projectStore(db: Database) {
     oldestExcept: db.one<CallerProject, [accountRef: number, ref: number]>(
       "SELECT ref, id FROM projects WHERE account_ref = ? AND ref <> ? AND deleted_at IS NULL ORDER BY ref LIMIT 1",
     ),
+    /** The next project of an account, deleted or not; 0 without one. */
+    nextOfAccount: db.number<[accountRef: number, after: number]>(
+      "SELECT min(ref) AS n FROM projects WHERE account_ref = ? AND ref > ?",
+    ),
+    livingOfAccount: db.all<{ readonly ref: number }, [accountRef: number, limit: number]>(
+      "SELECT ref FROM projects INDEXED BY projects_by_account WHERE account_ref = ? AND deleted_at IS NULL LIMIT ?",
+    ),
     countOfAccount: db.number<[accountRef: number]>(
       "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = 'projects'",
     ),

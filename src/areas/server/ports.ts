@@ -21,10 +21,39 @@ export interface Backups {
   ask(tx: Tx): BackupAttempt;
 }
 
+/** The archive of the server. */
+export interface ArchiveState {
+  readonly status: {
+    readonly url: string;
+    readonly lagSeconds: number;
+    readonly bytesWaiting: number;
+    readonly archivedAt: number | null;
+    readonly baseAt: number | null;
+    readonly lastError: string | null;
+  };
+}
+
 /** An option of the server with its value and source. */
 export interface OptionValue {
   readonly name: string;
   /** Secrets are masked. */
   readonly value: string | number | boolean | readonly string[] | null;
   readonly source: "default" | "flag" | "variable" | "file";
+}
+
+/** The cluster that the server leads. */
+export interface ClusterState {
+  readonly status: {
+    readonly cell: string;
+    readonly epoch: number;
+    readonly seq: number;
+    readonly isTrusted: boolean;
+    readonly nodes: readonly {
+      readonly id: string;
+      readonly advertise: string | null;
+      readonly synced: number;
+      /** Epoch milliseconds. */
+      readonly at: number;
+    }[];
+  };
 }

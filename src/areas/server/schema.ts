@@ -116,6 +116,55 @@ export const ServerStatus = named("ServerStatus", {
     },
     { description: "E-mails since the start of the server." },
   ),
+  archive: orNull(
+    Type.Object({
+      url: Type.String({ examples: ["s3://backups/ninefold"] }),
+      lag_seconds: Type.Number({
+        description: "Age of the oldest change that is not archived, in seconds; 0 if all are.",
+        examples: [0.4],
+      }),
+      bytes_waiting: Type.Integer({
+        description: "Size of the changes that are not archived, in bytes, before they are merged.",
+        examples: [812_416],
+      }),
+      archived_at: orNull(Type.String({ format: "date-time" }), {
+        description: "Time of the last archived change. Null if none was archived since the server's start.",
+      }),
+      base_at: orNull(Type.String({ format: "date-time" }), {
+        description: "Time of the newest base. Null if there is none yet: nothing can be restored.",
+      }),
+      last_error: orNull(Type.String(), {
+        description: "Error of the last attempt. Null if it succeeded.",
+        examples: [null],
+      }),
+    }),
+    { description: "Archive in the object store. Null for a server without one.", examples: [null] },
+  ),
+  cluster: orNull(
+    Type.Object({
+      cell: Type.String({ examples: ["main"] }),
+      role: oneOf(["leader"], { description: "Other nodes of a cluster answer no requests." }),
+      confirmed: Type.Boolean({
+        description: "Whether the server can confirm now that it leads.",
+        examples: [true],
+      }),
+      epoch: Type.Integer({ description: "Number of the leader's term.", examples: [3] }),
+      entry: Type.Integer({ description: "Last entry of the commit log.", examples: [41_200] }),
+      nodes: Type.Array(
+        Type.Object({
+          node_id: Type.String(),
+          advertise: orNull(Type.String({ examples: ["https://n2.internal:9909"] })),
+          lag: Type.Integer({ description: "Entries that are not on the node's disk.", examples: [0] }),
+          reported_at: Type.String({ format: "date-time" }),
+        }),
+        { description: "The other nodes, as they reported last." },
+      ),
+    }),
+    {
+      description: "Cluster that the server leads. Null for a server without a commit log.",
+      examples: [null],
+    },
+  ),
   gauges: Totals("Gauges of `GET /metrics` without labels, by name.", { ninefold_writer_queue_units: 0 }),
   counters: Totals("Counters of `GET /metrics` since the start, summed over their labels, by name.", {
     ninefold_relay_deliveries_total: 1200,

@@ -11,7 +11,7 @@ import type { Family } from "../../kernel/metrics/metrics.ts";
 import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/time/date-time.ts";
-import type { BackupAttempt, Backups, OptionValue } from "./ports.ts";
+import type { ArchiveState, BackupAttempt, Backups, ClusterState, OptionValue } from "./ports.ts";
 import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
 
 export interface ServerDeps {
@@ -19,6 +19,10 @@ export interface ServerDeps {
   readonly load: RecentLoad;
   /** Null for a server without a backup folder. */
   readonly backups: Backups | null;
+  /** Null for a server without an archive. */
+  readonly archive: ArchiveState | null;
+  /** Null for a server without a commit log. */
+  readonly cluster: ClusterState | null;
   readonly outbox: Pick<Outbox, "available" | "health">;
   readonly options: readonly OptionValue[];
   /** Number of requests in flight. */
@@ -89,6 +93,8 @@ export class ServerService {
       requests_in_flight: requestsInFlight(),
       jobs: jobsOf(kernel),
       mail: this.mail(),
+      archive: this.archive(),
+      cluster: this.cluster(),
       gauges: totalsOf(
         metrics.families.filter(({ type, labels }) => type === "gauge" && labels.length === 0),
       ),
@@ -105,6 +111,39 @@ export class ServerService {
       sent,
       failures,
       failing_since: isoTimeOrNull(failingSince),
+      last_error: lastError,
+    };
+  }
+
+  private cluster(): ServerStatus["cluster"] {
+    const { cluster } = this.deps;
+    if (cluster === null) return null;
+    const { cell, epoch, seq, isTrusted, nodes } = cluster.status;
+    return {
+      cell,
+      role: "leader",
+      confirmed: isTrusted,
+      epoch,
+      entry: seq,
+      nodes: nodes.map(({ id, advertise, synced, at }) => ({
+        node_id: id,
+        advertise,
+        lag: Math.max(0, seq - synced),
+        reported_at: isoTime(at),
+      })),
+    };
+  }
+
+  private archive(): ServerStatus["archive"] {
+    const { archive } = this.deps;
+    if (archive === null) return null;
+    const { url, lagSeconds, bytesWaiting, archivedAt, baseAt, lastError } = archive.status;
+    return {
+      url,
+      lag_seconds: rounded(lagSeconds),
+      bytes_waiting: bytesWaiting,
+      archived_at: isoTimeOrNull(archivedAt),
+      base_at: isoTimeOrNull(baseAt),
       last_error: lastError,
     };
   }

@@ -39,8 +39,6 @@ export const TOKEN_LENGTH = 43;
 
 /** The header that pages of this server send with every request. */
 const SESSION_HEADER = "x-ninefold-session";
-/** Selects the project of a request with a session. */
-export const PROJECT_HEADER = "x-ninefold-project";
 
 /** Names of the cookie. The prefix `__Host-` (over TLS) means that no other host can set it. */
 export function cookieNames(instanceId: string) {

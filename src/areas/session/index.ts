@@ -1,8 +1,11 @@
 import type { SessionAuthenticator } from "../../kernel/http/access/caller.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { AreaExport } from "../../kernel/projects/account-export.ts";
+import type { RemoveAccountRows } from "../../kernel/projects/account-rows.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES } from "./domain.ts";
+import { sessionExport } from "./export.ts";
 import { sessionRoutes } from "./routes.ts";
 import { type SessionDeps, SessionService } from "./service.ts";
 import { Sessions } from "./sessions.ts";
@@ -13,6 +16,9 @@ export interface SessionArea extends ApiArea {
   readonly authenticator: SessionAuthenticator;
   /** Creates a login link for a key, with the URL of the server. */
   readonly createSetupLink: (key: string, url: string) => Promise<string>;
+  readonly exported: AreaExport;
+  /** Removes the sessions of a deleted account; its keys open none of them any more. */
+  readonly removeRows: RemoveAccountRows;
   /** Writes what is only in memory. Call before the process exits. */
   readonly finish: () => Promise<void>;
 }
@@ -37,6 +43,8 @@ export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): Ses
     authenticator: sessions,
     createSetupLink: async (key, url) =>
       (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, url))).url,
+    removeRows: store.removeOfAccount,
+    exported: sessionExport,
     finish: () => service.rejectedLogins.finish(),
     parts: [
       {

@@ -29,8 +29,7 @@ export class Logins {
 }
 
 function take(tx: Tx, limiter: AttemptLimiter, key: string, source: string): void {
-  assertWithinLimit(limiter.take(key), source);
-  tx.onRollback(() => limiter.release(key));
+  assertWithinLimit(limiter.takeIn(tx, key), source);
 }
 
 function assertWithinLimit(retryAfterSeconds: number, source: string): void {

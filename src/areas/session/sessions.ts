@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import { ApiError, errorText } from "../../kernel/errors.ts";
+import { errorText } from "../../kernel/errors.ts";
 import type {
   Authenticator,
   Caller,
@@ -9,6 +9,7 @@ import type {
   SessionAuthenticator,
 } from "../../kernel/http/access/caller.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
+import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
@@ -16,7 +17,6 @@ import {
   cookieNames,
   IDLE_MS,
   LAST_USE_WRITE_MS,
-  PROJECT_HEADER,
   readCookie,
   SESSIONS_IN_MEMORY_MAX,
   TOKEN_LENGTH,
@@ -173,17 +173,7 @@ export class Sessions implements SessionAuthenticator {
   }
 
   private projectOf(request: Request, key: Caller): CallerProject | null {
-    const id = request.headers.get(PROJECT_HEADER);
-    if (id === null || id === key.project.id) return null;
-    if (key.projectBound || !key.scopes.has("*")) {
-      throw new ApiError(
-        "forbidden",
-        "The key of this session works only in its own project. Log in with a key of the account that has the scope *.",
-      );
-    }
-    const project = this.ports.findProject(key.account.ref, id);
-    if (project === null) throw new ApiError("not_found", "There is no project with this id.");
-    return project;
+    return chosenProject(request, key, { find: this.ports.findProject });
   }
 
   private recordUse(session: ActiveSession): void {

@@ -36,6 +36,9 @@ export function sessionStore(db: Database) {
     exceptNewest: db.all<RemovedSession, [accountRef: number, newest: number]>(
       "SELECT id, token_hash FROM sessions WHERE account_ref = ? ORDER BY id DESC LIMIT -1 OFFSET ?",
     ),
+    removeOfAccount: db.change<[accountRef: number, rowsMax: number]>(
+      "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE account_ref = ? LIMIT ?)",
+    ),
     /** Removes expired sessions, which no lookup returns any more. */
     removeExpired: db.change<[now: number, rowsMax: number]>(
       "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)",

@@ -246,14 +246,18 @@ test("deliveries are signed with the newest key as soon as it is returned", asyn
     account.userId,
   )?.ref;
   /** A second instance of the area on the same kernel, which does not share its memory. */
-  const signingKey = (): string => {
+  const signingKey = (): string | null => {
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;
     const scheduler = {
       recurring: () => {},
+      register: () => {},
       suspended: new SuspendedAccounts(),
     } as unknown as typeof kernel.scheduler;
     const outbox = { available: false, enqueue: () => "" };
-    const ports = { projects: openProjectDirectory(kernel), outbox, trail: UNHEARD };
+    const contents = () => {
+      throw new Error("nothing is deleted here");
+    };
+    const ports = { projects: openProjectDirectory(kernel), outbox, trail: UNHEARD, contents };
     return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(
       ref ?? 0,
     );

@@ -70,6 +70,7 @@ describe("an entry", () => {
       key_id: key[0]?.id as string,
       key_name: "CI",
       user_id: account.userId,
+      owner_id: null,
     });
     expect(entry).toMatchObject({ ip: "203.0.113.7", user_agent: "curl/8.5" });
     expect(entry.at).toBe(new Date(TEST_START_MS).toISOString());

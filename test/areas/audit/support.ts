@@ -11,6 +11,7 @@ export interface Entry {
     readonly key_id: string | null;
     readonly key_name: string | null;
     readonly user_id: string | null;
+    readonly owner_id: string | null;
   };
   readonly project_id: string | null;
   readonly target: { readonly type: string; readonly id: string };

@@ -82,7 +82,14 @@ describe("on a server", () => {
 
 /** Columns of a flag that is on. */
 function rowOf(flag_key: string) {
-  const nothing = { description: null, archived: 0, version: 0, updated_at: 0, definition: null };
+  const nothing = {
+    managed_by: null,
+    description: null,
+    archived: 0,
+    version: 0,
+    updated_at: 0,
+    definition: null,
+  };
   return { flag_key, enabled: 1, ...nothing };
 }
 

@@ -292,3 +292,22 @@ test("the audit log has the definition of new and deleted flags, otherwise the c
     ["Flag a deleted", { ...whole, tags: ["y"], archived: true }, null],
   ]);
 });
+
+test("the audit log counts the rules that a save changes, adds or removes", async () => {
+  const client = await newAccount();
+  const on = (plan: string) => ({
+    when: [{ attribute: "plan", op: "in", values: [plan] }],
+    serve: { variant: "on" },
+  });
+  for (const rules of [
+    [on("a"), on("b")],
+    [on("c"), on("b"), on("d")],
+    [on("c"), on("b")],
+  ])
+    await save(client, "ruled", { rules });
+  const { body } = await client.get("/v1/audit?target_type=flag&limit=2");
+  expect((body.entries as { summary: string }[]).map(({ summary }) => summary)).toEqual([
+    "Flag ruled 1 rule changed",
+    "Flag ruled 2 rules changed",
+  ]);
+});

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import {
   ENVIRONMENT_LENGTH_MAX,
-  METADATA_LENGTH_MAX,
   NAME_LENGTH_MAX,
   PREFIX_LENGTH_MAX,
   SCOPE_LENGTH_MAX,
   SCOPES_MAX,
 } from "../../../src/areas/keys/domain.ts";
+import { METADATA_LENGTH_MAX } from "../../../src/kernel/data/owner.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject, naming } from "../projects/support.ts";

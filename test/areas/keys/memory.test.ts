@@ -53,6 +53,7 @@ function keyRow(ref: number): NewKeyRow {
     ratelimits: null,
     allowed_ips: null,
     allowance_ref: null,
+    managed_by: null,
   };
 }
 

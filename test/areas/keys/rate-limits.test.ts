@@ -264,8 +264,7 @@ test("property: a bucket never grants more than its capacity and its refill, and
       fc.integer({ min: 1_000, max: 9_999 }),
       (all, limit, ms) => {
         const stored = [{ name: "a", limit, duration_ms: ms, auto: true, shared: "key" }];
-        const key = { ref: 1, accountRef: 1, project: null, owner_id: null };
-        const bound = { ...key, limits: keyLimits(JSON.stringify(stored)) };
+        const bound = { accountRef: 1, limits: keyLimits(JSON.stringify(stored)), buckets: ["1/a"] };
         const limits = new KeyLimits();
         // The level in parts of a token, as a plain sum.
         let level = limit * ms;
@@ -294,7 +293,7 @@ describe("buckets in memory", () => {
   const START = 1_800_000_000_000;
   /** Takes the only token of a key. Returns whether there was one. */
   const take = (ref: number, now: number): boolean => {
-    const key = { ref, accountRef: 1, project: null, owner_id: null, limits: parsed };
+    const key = { accountRef: 1, limits: parsed, buckets: [`${ref}/a`] };
     const check = limits.check(key, [], now);
     if (check.waitMs > 0) return false;
     check.take(new UnitTx(now, null));

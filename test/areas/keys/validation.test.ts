@@ -6,14 +6,13 @@ import {
   coversScope,
   DURATION_MS_MAX,
   DURATION_MS_MIN,
-  METADATA_LENGTH_MAX,
-  OWNER_ID_LENGTH_MAX,
   RATELIMIT_MAX,
   RATELIMIT_NAME_LENGTH_MAX,
   RATELIMITS_MAX,
   REQUIRE_MAX,
   SCOPE_LENGTH_MAX,
 } from "../../../src/areas/keys/domain.ts";
+import { METADATA_LENGTH_MAX, OWNER_ID_LENGTH_MAX } from "../../../src/kernel/data/owner.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { makeKey, termsOf } from "./support.ts";
 

@@ -45,7 +45,7 @@ async function begin() {
     ((await send("get", "m/history")).body.entries as { kind: string; amount: number }[])
       .map(({ kind, amount }) => [kind, amount])
       .reverse();
-  return { send, state, entries };
+  return { key, send, state, entries };
 }
 
 describe("times of refills", () => {
@@ -244,14 +244,18 @@ describe("alerts", () => {
   });
 
   test("of a meter replace the project's alert, also after a restart, until they are deleted", async () => {
-    const { send } = await begin();
+    const { key, send } = await begin();
+    const applied = async () => (await send("get", "m/balance")).body["alert"];
     sink.received.length = 0;
+    expect(await applied()).toBeUndefined();
     await send("put", "alert", { threshold: 50, webhook_url: URL() });
+    expect(await applied()).toBe("project");
     expectError(await send("get", "m/alert"), "not_found");
     const own = { threshold: 10, webhook_url: URL() };
     expect((await send("put", "m/alert", own)).body).toEqual({ meter_id: "m", ...own });
     await send("post", "m/refill", { amount: 100 });
     await server.restart();
+    expect(await applied()).toBe("meter");
     await send("post", "m/deduct", { amount: 89 });
     await server.clock.advance(1);
     expect(notices()).toEqual([]);
@@ -264,7 +268,10 @@ describe("alerts", () => {
     await send("post", "m/deduct", { amount: 1 });
     await server.clock.advance(1);
     expect(notices()).toHaveLength(2);
+    const isListed = async () => (await server.client(key).get("/v1/meter?limit=1")).body["has_alert"];
+    expect([await applied(), await isListed()]).toEqual(["project", true]);
     await send("delete", "alert");
+    expect([await applied(), await isListed()]).toEqual([undefined, undefined]);
     expect((await send("delete", "never-heard-of/alert")).body).toEqual({ success: true });
     await send("post", "m/reset", { balance: 50 });
     await send("post", "m/deduct", { amount: 50 });

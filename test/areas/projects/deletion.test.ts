@@ -48,7 +48,14 @@ function rowsOf(ref: number): Record<string, number> {
 function fill(ref: number, count: number): Promise<void> {
   const { db, writer } = server.server.kernel;
   const store = flagStore(db);
-  const plain = { description: null, archived: 0, version: 0, updated_at: 0, definition: null };
+  const plain = {
+    managed_by: null,
+    description: null,
+    archived: 0,
+    version: 0,
+    updated_at: 0,
+    definition: null,
+  };
   return writer.submit((tx) => {
     for (let index = 0; index < count; index += 1) {
       const flag = { ref: 1_000_000 + index, project_ref: ref, flag_key: `f${index}`, enabled: 1 };

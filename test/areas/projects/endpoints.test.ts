@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   DESCRIPTION_LENGTH_MAX,
   NAME_LENGTH_MAX,
   PROJECT_ID_LENGTH,
 } from "../../../src/areas/projects/domain.ts";
+import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject, naming, type ProjectItem, projectsOf } from "./support.ts";
@@ -363,4 +364,36 @@ describe("GET /v1/projects/{id}/overview", () => {
     }),
     ...common("GET", "/overview"),
   ]);
+});
+
+describe("X-Ninefold-Project", () => {
+  const inProject = (id: unknown) => ({ headers: { "x-ninefold-project": String(id) } });
+
+  test("a key of the account with the scope * selects the project of a request", async () => {
+    const account = await server.account();
+    const { id } = (await account.post("/v1/projects", { name: "Shop" })).body;
+    const flag = { flag_key: "in-the-shop", enabled: true };
+    expect((await account.post("/v1/gate", flag, inProject(id))).status).toBe(201);
+    expect((await account.get("/v1/gate")).body["flags"]).toEqual([]);
+    expect((await account.get("/v1/gate", inProject(id))).body["flags"]).toEqual(["in-the-shop"]);
+    const stranger = await server.account();
+    expectError(await stranger.get("/v1/gate", inProject(id)), "not_found");
+    await account.delete(`/v1/projects/${id}`);
+    expectError(await account.get("/v1/gate", inProject(id)), "not_found");
+  });
+
+  test("403 for a key with fewer scopes, and for one of another project", async () => {
+    const account = await server.account();
+    const { id } = (await account.post("/v1/projects", { name: "Shop" })).body;
+    const [own] = (await account.get("/v1/projects")).body["projects"] as { id: string }[];
+    const terms = { prefix: "sm", name: "k" };
+    const few = await account.post("/v1/keys", { ...terms, scopes: ["gate:read"] });
+    const bound = await account.post(`/v1/projects/${id}/keys`, { ...terms, scopes: ["*"] });
+    const other = (await account.post("/v1/projects", { name: "Blog" })).body["id"];
+    for (const { body } of [few, bound])
+      expectError(await server.client(String(body["secret"])).get("/v1/gate", inProject(other)), "forbidden");
+    const same = await server.client(String(bound.body["secret"])).get("/v1/gate", inProject(id));
+    expect(same.status).toBe(200);
+    expect(own).toBeDefined();
+  });
 });

@@ -223,13 +223,14 @@ describe("deleted projects", () => {
       },
     };
     const { scheduler, writer } = bench.kernel;
-    const removal = new ProjectRemoval({
+    const deps = {
       ...bench.kernel,
       accounts: NO_ACCOUNTS,
       directory,
       trail: UNHEARD,
       resources: [resources],
-    });
+    };
+    const removal = new ProjectRemoval(deps, new Overviews(deps));
     await scheduler.start();
     await writer.submit((tx) => {
       directory.markDeleted(tx, ref);

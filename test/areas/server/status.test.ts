@@ -47,6 +47,8 @@ describe("GET /v1/admin/status", () => {
         failing_since: null,
         last_error: null,
       },
+      archive: null,
+      cluster: null,
       gauges: expect.any(Object),
       counters: expect.any(Object),
     } as never);

@@ -115,7 +115,7 @@ test("over TLS the origin is https, and the cookie is for TLS only", async () =>
 });
 
 describe("X-Ninefold-Project", () => {
-  test("selects the project of a session of the account; keys ignore it", async () => {
+  test("selects the project of a session of the account, and of its key", async () => {
     const account = await server.account();
     const project = await account.post("/v1/projects", { name: "Shop" });
     const headers = { "x-ninefold-project": String(project.body.id) };
@@ -123,7 +123,7 @@ describe("X-Ninefold-Project", () => {
     await mine.post("/v1/gate", { flag_key: "shop", enabled: true }, { headers });
     expect((await mine.get("/v1/gate", { headers })).body).toEqual({ flags: ["shop"] });
     expect((await mine.get("/v1/gate")).body).toEqual({ flags: [] });
-    expect((await account.get("/v1/gate", { headers })).body).toEqual({ flags: [] });
+    expect((await account.get("/v1/gate", { headers })).body).toEqual({ flags: ["shop"] });
     expect((await newestOf(account)).project_id).toBe(String(project.body.id));
     const stranger = await server.account();
     const others = await loggedIn(server, stranger.key);

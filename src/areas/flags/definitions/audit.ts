@@ -70,5 +70,11 @@ function describeChange(before: FlagSettings | null, after: FlagSettings): strin
   if (before === null) return `created, ${state}`;
   if (before.archived !== after.archived) return after.archived ? "archived" : "unarchived";
   if (before.enabled !== after.enabled) return `switched ${state}`;
-  return Bun.deepEquals(before.definition, after.definition) ? "description changed" : "definition changed";
+  if (Bun.deepEquals(before.definition, after.definition)) return "description changed";
+  const [was = [], is = []] = [before.definition?.rules, after.definition?.rules];
+  const length = Math.max(was.length, is.length);
+  const rules = Array.from({ length }, (_, at) => Bun.deepEquals(was[at], is[at])).filter(
+    (same) => !same,
+  ).length;
+  return rules === 0 ? "definition changed" : `${rules} ${rules === 1 ? "rule" : "rules"} changed`;
 }

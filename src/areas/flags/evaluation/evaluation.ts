@@ -72,8 +72,11 @@ class Split {
     const text = textOf(attributeValue(context, this.by));
     if (text === null || text === "") return null;
     effort.spendText(text);
-    const position = positionOf(this.hash.of(text), this.boundaries.at(-1) ?? 0);
-    return this.outcomes[this.boundaries.findIndex((end) => end > position)] ?? null;
+    const { boundaries } = this;
+    const position = positionOf(this.hash.of(text), boundaries.at(-1) ?? 0);
+    for (let index = 0; index < boundaries.length; index += 1)
+      if ((boundaries[index] as number) > position) return this.outcomes[index] ?? null;
+    return null;
   }
 }
 

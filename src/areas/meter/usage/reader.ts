@@ -91,27 +91,39 @@ export class UsageReader {
 
   /** Returns the sums of a range of entries, in the order of their rows. */
   private async sums(after: number, end: number): Promise<Row[]> {
-    const rows = new Map<string, Row>();
+    const ofMeters = new HourSums();
+    const ofProjects = new HourSums();
     for (let from = after; from < end && !this.stopping; from += ENTRIES_PER_READ) {
       for (const entry of this.store.between(from, Math.min(end, from + ENTRIES_PER_READ))) {
         const { project_ref, meter_ref, at } = entry;
         const hour = Math.floor(at / HOUR_MS);
-        for (const ref of [meter_ref, WHOLE_PROJECT]) {
-          const key = `${project_ref}/${ref}/${hour}`;
-          let row = rows.get(key);
-          if (row === undefined) {
-            row = { project_ref, meter_ref: ref, ...emptySums(hour) };
-            rows.set(key, row);
-          }
-          addEntry(row, entry);
-        }
+        addEntry(ofMeters.at(meter_ref, hour, project_ref, meter_ref), entry);
+        addEntry(ofProjects.at(project_ref, hour, project_ref, WHOLE_PROJECT), entry);
       }
       await realDelay(PAUSE_MS);
     }
-    return [...rows.values()].sort(
+    return [...ofMeters.rows, ...ofProjects.rows].sort(
       (a, b) => a.project_ref - b.project_ref || a.meter_ref - b.meter_ref || a.hour - b.hour,
     );
   }
 }
 
 type Row = { -readonly [Name in keyof UsageRow]: number };
+
+/** Sums by meter or project, and hour. */
+class HourSums {
+  readonly rows: Row[] = [];
+  private readonly hours = new Map<number, Map<number, Row>>();
+
+  /** Returns the sums of the meter or project `ref`, which begin empty. */
+  at(ref: number, hour: number, project_ref: number, meter_ref: number): Row {
+    const byRef = this.hours.get(hour) ?? new Map<number, Row>();
+    let row = byRef.get(ref);
+    if (row === undefined) {
+      row = { project_ref, meter_ref, ...emptySums(hour) };
+      this.hours.set(hour, byRef.set(ref, row));
+      this.rows.push(row);
+    }
+    return row;
+  }
+}

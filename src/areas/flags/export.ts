@@ -1,0 +1,18 @@
+import { type AreaExport, asFlag, asJson } from "../../kernel/projects/account-export.ts";
+
+/** Flags in an export. */
+export const flagExport: AreaExport = {
+  ofProject: [
+    { type: "flag_settings", table: "flag_projects", of: { project_ref: "ref" }, key: ["project_ref"] },
+    {
+      type: "flag",
+      table: "flags",
+      of: { project_ref: "ref" },
+      key: ["ref"],
+      isLarge: true,
+      id: "flag_key",
+      show: { enabled: asFlag, archived: asFlag, definition: asJson },
+      contains: [{ type: "flag_use", table: "flag_uses", of: { flag_ref: "ref" }, key: ["flag_ref"] }],
+    },
+  ],
+};

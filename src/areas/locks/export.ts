@@ -1,0 +1,16 @@
+import type { AreaExport, ExportRow } from "../../kernel/projects/account-export.ts";
+
+/** Held locks in an export. `locksOf`: those of a project. */
+export function lockExport(locksOf: (projectRef: number) => readonly ExportRow[]): AreaExport {
+  return {
+    ofProject: [
+      {
+        type: "lock",
+        table: "locks",
+        of: { project_ref: "ref" },
+        key: ["fencing_token"],
+        read: ({ ref }) => locksOf(Number(ref)),
+      },
+    ],
+  };
+}

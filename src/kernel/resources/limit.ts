@@ -1,0 +1,58 @@
+import { ApiError, type ErrorCode } from "../errors.ts";
+import type { Caller } from "../http/access/caller.ts";
+import { TierLimit } from "../limits/tier-limits.ts";
+import { NO_LIMIT, type TierLimits, type Tiers } from "../limits/tiers.ts";
+import type { Database } from "../storage/database.ts";
+import type { ResourceFacts } from "./facts.ts";
+
+/** The most rows of a resource that can exist. */
+export interface ResourceLimit extends NonNullable<ResourceFacts["limit"]> {
+  /** @throws ApiError with the code, when the limit is reached. */
+  assertCapacity(caller: Caller): void;
+}
+
+/** A fixed limit for each project. `message`: what is limited, and what to do. */
+export function limitPerProject(
+  code: ErrorCode,
+  most: number,
+  count: (projectRef: number) => number,
+  message: string,
+): ResourceLimit {
+  return {
+    code,
+    most,
+    assertCapacity({ project }) {
+      if (count(project.ref) >= most) throw new ApiError(code, message);
+    },
+  };
+}
+
+/** A limit of the tier for each project. `kind`: names the limit, and the resources in the error's message. */
+export function tierLimitPerProject(
+  tiers: Tiers,
+  kind: keyof TierLimits,
+  code: ErrorCode,
+  count: (projectRef: number) => number,
+): ResourceLimit {
+  return {
+    code,
+    most: kind,
+    assertCapacity({ account, project }) {
+      const most = tiers[account.tier][kind];
+      // Without a limit nothing has to be counted.
+      if (most === NO_LIMIT || count(project.ref) < most) return;
+      const message = `Your tier allows ${most} ${kind} in a project. Delete one, or move to a larger tier.`;
+      throw new ApiError(code, message);
+    },
+  };
+}
+
+/** A limit of the tier for each account, over all its projects: see {@link TierLimit}. */
+export function limitPerAccount(
+  { db, tiers }: { readonly db: Database; readonly tiers: Tiers },
+  kind: keyof TierLimits,
+  code: ErrorCode,
+): ResourceLimit {
+  const limit = new TierLimit(db, tiers, kind, code);
+  return { code, most: kind, assertCapacity: ({ account }) => limit.assertCapacity(account) };
+}

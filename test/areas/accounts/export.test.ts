@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { tablesIn } from "../../../src/kernel/projects/account-export.ts";
+import { FULL_ACCOUNT_ARGS, makeFullAccount, SEALED } from "../../support/full-account.ts";
+import { repeated } from "../../support/long-form.ts";
+import { endpoint, USER_ID } from "../../support/scenario.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+
+let server: TestServer;
+beforeEach(async () => {
+  server = await startTestServer({ manualClock: true, args: FULL_ACCOUNT_ARGS });
+});
+afterEach(() => server.stop());
+
+type ExportedLine = Record<string, unknown> & { readonly type: string };
+
+async function exported({ userId }: AccountClient): Promise<{ lines: ExportedLine[]; text: string }> {
+  const answer = await fetch(`${server.url}/v1/admin/accounts/${userId}/export`, {
+    headers: { authorization: `Bearer ${server.key}` },
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("application/x-ndjson");
+  expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${userId}.jsonl"`);
+  const text = await answer.text();
+  expect(text.endsWith("\n")).toBe(true);
+  return {
+    lines: text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+    text,
+  };
+}
+
+/** Tables that no export has, each with its reason. */
+const NOT_EXPORTED: Readonly<Record<string, string>> = {
+  account_counts: "in the header",
+  accounts: "the record of the account, without the columns of the server",
+  audit_bytes: "a counter of the server",
+  catch_seen: "digests of ids that the events have",
+  catch_targets: "an index of the targets in the settings of buckets",
+  free_answers: "a counter of the server",
+  idempotency: "responses that are stored for a day; what they describe is exported",
+  incident_monitors: "an index of the incidents' monitor_ids",
+  jobs: "what they will do follows from what is exported",
+  login_links: "the operator's, for half an hour",
+  meter_stopped_projects: "only while a project is being removed",
+  monitor_observer_outages: "of the server",
+  monitor_stopped_projects: "only while a project is being removed",
+  notary_tile_roots: "hashes over the leaves",
+  open_claims: "only between the two units of work of a request",
+  receipt_leaves: "hashes of the receipts",
+  relay_fan_outs: "only while the deliveries of a message are being stored",
+  relay_parked: "deliveries that are exported",
+  relay_stopped_projects: "only while a project is being removed",
+  replica_position: "of the server",
+  settings: "of the server",
+  sqlite_sequence: "of the server",
+};
+
+test("every table is exported or has a reason, and every row of the account is a record", async () => {
+  const before = rowCounts();
+  const { account } = await makeFullAccount(server, "jane@example.com");
+  const { lines, text } = await exported(account);
+  const tables = tablesOfExport();
+  const names = new Set(tables.map(({ table }) => table));
+  const all = Object.keys(before);
+  expect(all.filter((table) => !names.has(table))).toEqual(Object.keys(NOT_EXPORTED));
+  const after = rowCounts();
+  const records = Map.groupBy(lines, ({ type }) => type);
+  for (const name of names) {
+    const types = tables.filter(({ table }) => table === name).map(({ type }) => type);
+    const count = types.reduce((sum, type) => sum + (records.get(type)?.length ?? 0), 0);
+    // Those of the server and the operator, and what the export itself adds.
+    const others = name === "audit_log" ? othersEntries(account) : (before[name] ?? 0) + (EMPTIED[name] ?? 0);
+    expect([name, count]).toEqual([name, (after[name] ?? 0) - others]);
+    expect([name, count > 0]).toEqual([name, true]);
+  }
+  for (const secret of HIDDEN) expect(text).not.toContain(secret);
+  for (const secret of ["monitor-secret", "pinged", "event-secret"]) expect(text).toContain(secret);
+  expect(
+    lines.filter(({ type }) => type.endsWith("_secret")).map(({ secret }) => String(secret).slice(0, 6)),
+  ).toContain("whsec_");
+  await expectAsTheApiShows(account, lines);
+}, 60_000);
+
+/** Buckets have the settings, and events and what belongs to them the ids, that the API shows. */
+async function expectAsTheApiShows(account: AccountClient, lines: readonly ExportedLine[]): Promise<void> {
+  const of = (wanted: string) => lines.filter(({ type }) => type === wanted);
+  const withSettings = of("bucket").filter(({ settings }) => settings !== null);
+  expect(withSettings.length).toBeGreaterThan(2);
+  for (const { id, settings } of withSettings)
+    expect((await account.get(`/v1/catch/buckets/${id}`)).body).toMatchObject(settings as object);
+  expect(withSettings).toContainEqual(
+    expect.objectContaining({
+      settings: expect.objectContaining({ challenge: expect.objectContaining({ has_token: true }) }),
+    }),
+  );
+  const events = new Set(of("event").map(({ id }) => id));
+  const bucket_id = of("event_attempt")[0]?.["bucket_id"];
+  for (const { id } of of("event").filter((one) => one["bucket_id"] === bucket_id))
+    expect((await account.get(`/v1/catch/${bucket_id}/events/${id}`)).body).toMatchObject({ id });
+  const below = [...of("event_payload"), ...of("event_attempt")];
+  const ofEvents = of("delivery").filter(({ event_id }) => event_id !== null);
+  expect(new Set(below.map(({ type }) => type)).size).toBe(2);
+  expect(ofEvents.length).toBeGreaterThan(0);
+  for (const { event_id } of [...below, ...ofEvents]) expect(events).toContain(event_id);
+}
+
+/** Rows without data: the key of a deleted project, and the latest check of the server. */
+const EMPTIED: Readonly<Record<string, number>> = { keys: 1 };
+/** Secrets that the API never shows. */
+const HIDDEN = ["s3-secret-s3-secret", ...SEALED.filter((secret) => secret !== "monitor-secret")];
+
+function othersEntries({ userId }: AccountClient): number {
+  return server.server.kernel.db.number<[string]>(
+    "SELECT count(*) AS n FROM audit_log WHERE account_ref IS NOT (SELECT ref FROM accounts WHERE user_id = ?)",
+  )(userId);
+}
+
+function rowCounts(): Record<string, number> {
+  const { db } = server.server.kernel;
+  const tables = db.all<{ name: string }>(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+  )();
+  return Object.fromEntries(
+    tables.map(({ name }) => [name, db.number(`SELECT count(*) AS n FROM "${name}"`)()]),
+  );
+}
+
+function tablesOfExport() {
+  return tablesIn(server.server.app.accounts.exportedTables());
+}
+
+describe("GET /v1/admin/accounts/{user_id}/export", () => {
+  const PATH = `/v1/admin/accounts/${USER_ID}/export`;
+  endpoint(() => server, "GET /v1/admin/accounts/{user_id}/export", [
+    {
+      name: "an account",
+      as: "operator",
+      request: ["GET", PATH],
+      status: 200,
+      after: ({ account }, { text }) => {
+        const lines = text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line));
+        expect(lines[0]).toEqual({
+          type: "export",
+          format: 1,
+          version: expect.any(String),
+          user_id: account.userId,
+          exported_at: new Date(server.clock.now()).toISOString(),
+          counts: { projects: 1 },
+        });
+        expect(lines[1]).toMatchObject({ type: "account", user_id: account.userId, email: account.email });
+        expect(lines.at(-1)).toEqual({ type: "end", user_id: account.userId, records: lines.length - 2 });
+      },
+    },
+    {
+      name: "a user id that is too long",
+      as: "operator",
+      request: ["GET", `/v1/admin/accounts/${"x".repeat(65)}/export`],
+      status: 400,
+      code: "validation_error",
+    },
+    { name: "without a key", as: "nobody", request: ["GET", PATH], status: 401, code: "unauthorized" },
+    { name: "with its own key", request: ["GET", PATH], status: 403, code: "forbidden" },
+    {
+      name: "an account that does not exist",
+      as: "operator",
+      request: ["GET", "/v1/admin/accounts/usr_00000000000000000000/export"],
+      status: 404,
+      code: "not_found",
+    },
+  ]);
+});
+
+test("an export is audited in the operator's log", async () => {
+  const account = await server.account();
+  await exported(account);
+  const { entries } = (await server.operator.get("/v1/admin/audit?limit=1")).body as { entries: object[] };
+  expect(entries).toMatchObject([
+    { action: "admin.accounts.export", target: { type: "account", id: account.userId } },
+  ]);
+});
+
+test("a chain is exported as receipts that the notary verifies", async () => {
+  const account = await server.account();
+  await account.post("/v1/witness/sys/init", {});
+  for (const n of [1, 2, 3]) await account.post("/v1/witness/log", { log: { n } });
+  const { lines } = await exported(account);
+  const receipts = lines.filter(({ type }) => type === "receipt");
+  expect(receipts.map(({ log }) => log)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  for (const { type: _, project_id: __, chain_id: ___, ...receipt } of receipts) {
+    const { body } = await account.post("/v1/witness/verify", { receipt });
+    expect(body).toMatchObject({ valid: true });
+  }
+});
+
+test("an account that is deleted during its export has no end marker", async () => {
+  const account = await server.account();
+  const { kernel } = server.server;
+  await fillLedger(account, 20_000);
+  const response = await fetch(`${server.url}/v1/admin/accounts/${account.userId}/export`, {
+    headers: { authorization: `Bearer ${server.key}` },
+  });
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  await server.operator.delete(`/v1/admin/accounts/${account.userId}`);
+  let text = "";
+  const rest = async (): Promise<void> => {
+    for (let part = await reader.read(); !part.done; part = await reader.read())
+      text += Buffer.from(part.value).toString();
+  };
+  await rest().catch(() => undefined);
+  expect(text).not.toContain('"type":"end"');
+  expect(kernel.db.number("SELECT count(*) AS n FROM accounts")()).toBe(2);
+});
+
+/** Appends entries to the ledger of an account's own balance. */
+async function fillLedger({ userId }: AccountClient, count: number): Promise<void> {
+  const { db, writer } = server.server.kernel;
+  const ref = db.number<[string]>("SELECT ref AS n FROM accounts WHERE user_id = ?")(userId);
+  const insert = db.change<[from: number, count: number, ref: number]>(
+    `WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?2)
+     INSERT INTO account_entries (sequence, account_ref, kind, amount, balance_after, at)
+     SELECT ?1 + value, ?3, 'refill', 1, value, value FROM n`,
+  );
+  await writer.submit((tx) => insert(tx, 1_000_000, count, ref));
+}
+
+test("a large ledger holds no other request up and needs little memory", async () => {
+  const account = await server.account();
+  await fillLedger(account, ENTRIES);
+  Bun.gc(true);
+  const before = process.memoryUsage().rss;
+  let [longest, most, lines, last] = [0, 0, 0, ""];
+  let previous = performance.now();
+  const watch = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - previous - WATCH_MS);
+    previous = now;
+    most = Math.max(most, process.memoryUsage().rss - before);
+  }, WATCH_MS);
+  const response = await fetch(`${server.url}/v1/admin/accounts/${account.userId}/export`, {
+    headers: { authorization: `Bearer ${server.key}` },
+  });
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for (const byte of part) if (byte === 10) lines += 1;
+    last = Buffer.from(part.subarray(-200)).toString();
+  }
+  clearInterval(watch);
+  expect(lines).toBeGreaterThan(ENTRIES);
+  expect(last).toContain('"type":"end"');
+  // Rendered in one piece it would take twice as long. The client of this test shares the event loop and the memory.
+  expect(longest).toBeLessThan(LONGEST_MS);
+  expect(most).toBeLessThan(MEMORY_MAX);
+}, 120_000);
+
+/** Interval of looks at the event loop. */
+const WATCH_MS = 5;
+const ENTRIES = repeated(100_000, 1_000_000);
+const LONGEST_MS = repeated(400, 2_000);
+const MEMORY_MAX = 200 * 1024 * 1024;
