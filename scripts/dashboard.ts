@@ -1,12 +1,14 @@
-// Builds the console into build/dashboard/, unless it is there already from the same files: scripts/dashboard.ts
+// Builds the console and the portal into build/dashboard/ and build/portal/, unless they are there already from the same files:
+// scripts/dashboard.ts
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
-const OUT = join(ROOT, "build/dashboard");
+/** The programs for browsers, each a folder of src/pages. */
+const PROGRAMS = ["dashboard", "portal"];
 /** What the built files depend on; of packages the versions, which package.json pins. */
 const INPUTS = [
-  "src/pages/dashboard/**/*",
+  ...PROGRAMS.map((program) => `src/pages/${program}/**/*`),
   "src/verify/*.ts",
   "src/json-text.ts",
   "src/client/generated/*.ts",
@@ -26,8 +28,12 @@ function stampOf(): string {
   return lines.join("\n");
 }
 
-function isBuilt(stamp: string): boolean {
-  const kept = join(OUT, STAMP);
+function folderOf(program: string): string {
+  return join(ROOT, "build", program);
+}
+
+function isBuilt(program: string, stamp: string): boolean {
+  const kept = join(folderOf(program), STAMP);
   return existsSync(kept) && readFileSync(kept, "utf8") === stamp;
 }
 
@@ -38,13 +44,14 @@ function listing(names: readonly string[]): string {
   return `${imports.join("\n")}\nexport const FILES = [\n${entries.join("\n")}\n];\n`;
 }
 
-async function build(stamp: string): Promise<void> {
+async function build(program: string, stamp: string): Promise<void> {
+  const out = folderOf(program);
   // Beside its place, then moved there whole: tests that run at the same time may build it too.
-  const part = `${OUT}.${process.pid}`;
+  const part = `${out}.${process.pid}`;
   rmSync(part, { recursive: true, force: true });
   mkdirSync(part, { recursive: true });
   const { outputs } = await Bun.build({
-    entrypoints: [join(ROOT, "src/pages/dashboard/index.html")],
+    entrypoints: [join(ROOT, `src/pages/${program}/index.html`)],
     outdir: part,
     target: "browser",
     minify: true,
@@ -57,15 +64,15 @@ async function build(stamp: string): Promise<void> {
   const names = outputs.map(({ path }) => path.slice(path.lastIndexOf("/") + 1)).sort();
   writeFileSync(join(part, "files.js"), listing(names));
   writeFileSync(join(part, STAMP), stamp);
-  rmSync(OUT, { recursive: true, force: true });
+  rmSync(out, { recursive: true, force: true });
   try {
-    renameSync(part, OUT);
+    renameSync(part, out);
   } catch (error) {
     // Another process was a moment faster with the same.
     rmSync(part, { recursive: true, force: true });
-    if (!isBuilt(stamp)) throw error;
+    if (!isBuilt(program, stamp)) throw error;
   }
 }
 
 const stamp = stampOf();
-if (!isBuilt(stamp)) await build(stamp);
+for (const program of PROGRAMS) if (!isBuilt(program, stamp)) await build(program, stamp);

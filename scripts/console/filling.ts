@@ -108,6 +108,7 @@ async function fillMeters(call: Call): Promise<void> {
     }
     await call("PUT", `/v1/meter/${meter}/plan`, { amount: 5_000, every: "month" });
   }
+  await call("PUT", "/v1/meter/alert", { threshold: 10, webhook_url: "https://example.com/low" });
 }
 
 const CHECKS = 12;
@@ -126,7 +127,12 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
   await call("POST", "/v1/pulse/pages", { slug: "acme", title: "Acme", groups, publish_incidents: "all" });
   const hook = { url: `${url}/v1/ping` };
   await call("POST", "/v1/pulse/channels", { name: "Team chat", kind: "slack", config: hook });
-  const incident = { title: "Payments fail", message: "Our provider has an outage." };
+  const incident = {
+    title: "Payments fail",
+    message: "Our provider has an outage.",
+    monitor_ids,
+    public: true,
+  };
   const { id: told } = await call("POST", "/v1/pulse/incidents", incident);
   await call("POST", `/v1/pulse/incidents/${told}/acknowledge`);
   const work = { title: "Backups are moved", schedule: "0 3 * * SUN", tz: "Europe/Berlin" };

@@ -68,8 +68,8 @@ async function takeLook(browser: Browser, pictures: Pictures, look: (typeof LOOK
     }
     if (one === "catch" && (await openRow(page, 1))) {
       await picture("catch-event");
-      await page.getByRole("button", { name: "Attempts" }).click();
-      await picture("catch-event-attempts");
+      await page.getByRole("button", { name: "Body", exact: true }).click();
+      await picture("catch-event-body");
       await page.goBack();
       await page.goBack();
       await page.getByRole("link", { name: SET_BUCKET }).click();

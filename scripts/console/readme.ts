@@ -62,6 +62,5 @@ async function openRefusedEvent(page: Page): Promise<void> {
   await page.evaluate(`location.hash = "#/catch"`);
   await page.getByRole("link", { name: "Shop payments" }).click();
   await page.locator("main a.row").nth(1).click();
-  await page.getByRole("button", { name: "Attempts" }).click();
-  await page.locator(".tries > li", { hasText: "forward" }).getByText("Response").click();
+  await page.getByRole("list", { name: "Attempts" }).getByRole("button").first().click();
 }

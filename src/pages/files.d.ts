@@ -24,8 +24,17 @@ declare module "*/build/guides/guides.txt" {
   const path: string;
   export default path;
 }
+/** Output of `scripts/licenses.ts`. */
+declare module "*/build/licenses/licenses.txt" {
+  const path: string;
+  export default path;
+}
 /** Output of `scripts/dashboard.ts`. */
 declare module "*/build/dashboard/files.js" {
+  export const FILES: readonly { readonly name: string; readonly path: string }[];
+}
+/** The same of the portal. */
+declare module "*/build/portal/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];
 }
 /** Output of `scripts/template.ts`. */

@@ -11,12 +11,22 @@ const POLICY = [
   "base-uri 'none'",
 ];
 
-/** The headers of a page; `more` are additional directives of its policy. */
+/** The headers of a page that no other page may embed; `more` are additional directives of its policy. */
 export function pageHeaders(
   formAction: string,
   ...more: readonly string[]
 ): Readonly<Record<string, string>> {
-  const policy = [...POLICY, formAction, "frame-ancestors 'none'", ...more];
+  return framedPageHeaders([], formAction, ...more);
+}
+
+/** The same of a page that pages of these origins may embed. */
+export function framedPageHeaders(
+  origins: readonly string[],
+  formAction: string,
+  ...more: readonly string[]
+): Readonly<Record<string, string>> {
+  const ancestors = origins.length === 0 ? "'none'" : origins.join(" ");
+  const policy = [...POLICY, formAction, `frame-ancestors ${ancestors}`, ...more];
   return {
     "content-security-policy": policy.join("; "),
     "cross-origin-opener-policy": "same-origin",

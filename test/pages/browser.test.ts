@@ -133,7 +133,8 @@ class Visit {
 
   async authorize(key: string): Promise<void> {
     await this.page.locator(".btn.authorize").click();
-    await this.page.locator("#auth-bearer-value").fill(key);
+    // The first of the two kinds of credentials: API keys, then links of the portal.
+    await this.page.locator("#auth-bearer-value").first().fill(key);
     await this.page.locator(".auth-btn-wrapper .authorize").first().click();
     await this.page.locator(".btn-done").first().click();
   }

@@ -1,11 +1,18 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { SHORTCUTS, SITEMAP } from "../../src/pages/dashboard/shell/sitemap.ts";
 
-const PAGES = join(import.meta.dir, "../../src/pages/dashboard/shell/pages.ts");
+const doubled = (all: readonly string[]): string[] => all.filter((one, at) => all.indexOf(one) !== at);
 
-test("every page of the console has a unique shortcut letter", () => {
-  const letters = [...readFileSync(PAGES, "utf8").matchAll(/letter: "(\w)"/g)].map(([, letter]) => letter);
-  expect(letters.length).toBeGreaterThan(10);
-  expect(new Set(letters).size).toBe(letters.length);
+test("shortcuts, addresses and titles of the console are unique, and no page hides a key", () => {
+  const pages = SITEMAP.map(({ letter }) => `g ${letter}`);
+  const single = SHORTCUTS.map(([keys]) => keys);
+  expect(doubled([...pages, ...single])).toEqual([]);
+  expect(single).not.toContain("g");
+  for (const { letter } of SITEMAP) expect(letter).toMatch(/^[a-z]$/);
+  expect(doubled(SITEMAP.map(({ path }) => path))).toEqual([]);
+  const titles = SITEMAP.flatMap((page) => [
+    page.title,
+    ...("parts" in page ? page.parts.map(([, title]) => title) : []),
+  ]);
+  expect(doubled(titles)).toEqual([]);
 });

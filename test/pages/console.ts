@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { BrowserContext, Cookie, Page } from "playwright-core";
 import { fillConsole } from "../../scripts/console/filling.ts";
+import { realDelay } from "../../src/kernel/time/clock.ts";
 import { TestServer, type TestServerOptions } from "../support/server.ts";
 import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
 
@@ -12,6 +13,9 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
 const AXE_OPTIONS = { runOnly: RULES, resultTypes: ["violations"], iframes: false, preload: false };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Longer than a change takes to be read again. */
+const REQUEST_PAUSE_MS = 300;
 
 /** The cookies of sessions, by server and key. */
 const LOGGED_IN = new Map<string, Cookie[]>();
@@ -100,10 +104,35 @@ export class Console {
     await this.settle();
   }
 
+  /**
+   * Replaces the clock of the page and loads the page again. A clock shows 1970 until its time is set, so it is installed
+   * while no script runs.
+   */
+  async installClock(time = Date.now()): Promise<void> {
+    const address = this.page.url();
+    await this.page.goto("about:blank");
+    await this.page.clock.install({ time });
+    await this.page.goto(address);
+    await this.page.getByRole("navigation", { name: "Pages" }).waitFor();
+  }
+
   /** Waits until everything on the page has been read. */
   async settle(): Promise<void> {
     const loading = this.page.locator(".loading");
-    while ((await loading.count()) > 0) await loading.first().waitFor({ state: "detached" });
+    do {
+      while ((await loading.count()) > 0) await loading.first().waitFor({ state: "detached" });
+      // Between its code and its data, a page is empty for a moment.
+      await this.page.locator("h1").first().waitFor();
+    } while ((await loading.count()) > 0);
+  }
+
+  /** Waits until the page has sent no request for a while: what a change caused to be read again has been read. */
+  async settleRequests(): Promise<void> {
+    let sent = -1;
+    while (sent !== this.requests.length) {
+      sent = this.requests.length;
+      await realDelay(REQUEST_PAUSE_MS);
+    }
   }
 
   /** The text of the page, whatever is open over it too. */

@@ -72,11 +72,71 @@ test(
     await visit.go(`catch/${id}`);
     const { page } = visit;
     await page.locator("main a.row").first().click();
-    await page.getByRole("button", { name: "Attempts", exact: true }).click();
-    await page.getByText("Retries ended").waitFor();
-    const shown = await page.locator(".inspector").innerText();
-    expect(shown).toContain("The target rejected the event for good.");
-    expect(shown).toContain("the target responded with 410");
+    await page.getByText("no more attempts: the target rejected the event for good").waitFor();
+    await page.getByText("the target responded with 410").waitFor();
+
+    // A replay goes to the bucket's current target, and does not redirect live traffic.
+    await page.getByLabel("Select all on this page").check();
+    const bar = page.getByRole("region", { name: "Selection" });
+    await bar.getByText(`sent to the current target of the bucket, ${target.url()},`).waitFor();
+    await bar.getByText("A replay does not redirect live traffic.").waitFor();
+    expect(await visit.violations()).toEqual([]);
+    const other = new WebhookSink();
+    await server.operator.patch(`/v1/catch/buckets/${id}`, { target_url: other.url("/other") });
+    await bar.getByText(`${other.url("/other")},`).waitFor();
+    target.take();
+    await bar.getByRole("button", { name: "Replay 1 event" }).click();
+    await page.getByText("Replay finished: 1 of 1 sent · 1 delivered").waitFor();
+    expect([target.take().length, other.take().map(({ path }) => path)]).toEqual([0, ["/other"]]);
+    await server.client(null).post(`/v1/catch/${id}`, { a: 2 });
+    await page.locator("main tbody tr").nth(1).waitFor();
+    await page.getByRole("button", { name: "Delivered 2" }).waitFor();
+    expect(other.take()).toHaveLength(1);
+    other.stop();
+    target.stop();
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "chooses endpoints as targets, shows an event's deliveries, and replays it to them",
+  async () => {
+    const target = new WebhookSink();
+    for (const name of ["orders", "archive"])
+      await server.operator.post("/v1/relay/endpoints", { name, url: target.url(`/${name}`) });
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("catch?new=1");
+    await page.getByLabel("Delivery").selectOption("endpoints");
+    await page.getByLabel("orders").check();
+    await page.getByLabel("archive").check();
+    await page.getByRole("button", { name: "Create bucket" }).click();
+    await page.getByText("delivers to 2 endpoints").waitFor();
+    const bucket = async (): Promise<{ id: string; targets: object[]; target_url: string | null }> => {
+      const { body } = await server.operator.get("/v1/catch/buckets");
+      return (body["buckets"] as never[])[0] as never;
+    };
+    const { id, targets } = await bucket();
+    expect(targets.length).toBe(2);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await server.client(null).post(`/v1/catch/${id}`, { a: 1 });
+    await page.locator("main a.row").first().click();
+    await page.getByRole("table", { name: "Deliveries" }).waitFor();
+    expect(await page.locator(".inspector").innerText()).toContain("ep_");
+    await page.getByRole("button", { name: "Replay", exact: true }).click();
+    await page.getByText("Queued: 2 deliveries").waitFor();
+
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByLabel("archive").uncheck();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("delivers to 1 endpoint").waitFor();
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByLabel("Delivery").selectOption("push");
+    await page.getByLabel("Target URL").fill(server.url);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("forwards to").waitFor();
+    expect(await bucket()).toMatchObject({ targets: [], target_url: server.url });
     target.stop();
   },
   TIMEOUT_MS,

@@ -14,7 +14,7 @@ test(
     await page.getByRole("button", { name: "New heartbeat" }).click();
     await page.getByLabel("Name", { exact: true }).fill("Mail queue");
     await page.getByLabel("Slug").fill("mail-queue");
-    await page.getByLabel("Minutes between pings").fill("90");
+    await page.getByLabel("Time between pings").fill("90");
     await page.getByLabel("Grace period (minutes)").fill("5");
     await page.getByRole("button", { name: "Create heartbeat" }).click();
     await page.getByRole("heading", { name: "Mail queue", level: 1 }).waitFor();
@@ -24,6 +24,8 @@ test(
     };
     const made = await found();
     expect(made).toMatchObject({ type: "heartbeat", period_ms: 5_400_000, grace_ms: 300_000 });
+    await page.getByText("No outages yet.").waitFor();
+    await page.getByRole("button", { name: "Pings", exact: true }).click();
     await page.getByText("No pings yet.").waitFor();
     const line = `curl --globoff -fsS -m 10 --retry 5 ${made["ping_url"]}`;
     expect(await page.locator(".code pre").first().innerText()).toBe(line);
@@ -37,13 +39,24 @@ test(
     expect(await page.getByRole("button", { name: "Check now" }).count()).toBe(0);
     await page.getByRole("button", { name: "Create the project's ping key" }).click();
     await page.getByText(/\/ping\/[0-9A-Za-z]{22}\/mail-queue/).waitFor();
+    await page
+      .getByText("Pinged every 1 h 30 min, grace period 5 min. Notifies Team chat (default channels).")
+      .waitFor();
     await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByText("More", { exact: true }).click();
+    await page.getByLabel("Group").fill("Mail");
     await page.getByLabel("Pings are expected").selectOption("schedule");
     await page.getByLabel("Schedule").fill("0 6 * * MON");
     await page.getByLabel("Time zone").fill("Europe/Berlin");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("at 0 6 * * MON, Europe/Berlin").waitFor();
-    expect(await found()).toMatchObject({ schedule: "0 6 * * MON", tz: "Europe/Berlin", period_ms: null });
+    expect(await found()).toMatchObject({
+      schedule: "0 6 * * MON",
+      tz: "Europe/Berlin",
+      period_ms: null,
+      group: "Mail",
+    });
+    await page.getByRole("link", { name: "Monitors / Mail" }).waitFor();
     await visit.expectClean();
   },
   TIMEOUT_MS,

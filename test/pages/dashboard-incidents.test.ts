@@ -21,7 +21,7 @@ test(
     const visit = await Console.enter(server);
     const { page } = visit;
     await visit.go("monitors");
-    await page.getByRole("button", { name: "Channels", exact: true }).click();
+    await page.getByRole("link", { name: "Channels", exact: true }).click();
     await page.getByText("No channels here").waitFor();
     await visit.go("monitors?new=heartbeat");
     await page.getByRole("link", { name: "create a channel" }).waitFor();
@@ -76,36 +76,91 @@ test(
 );
 
 test(
-  "shows and acknowledges the incident of an outage; creates, publishes and resolves a manual one",
+  "acknowledges the incident of an outage; posts updates to a manual one with a preview of what visitors see",
   async () => {
     sink.answers(500);
+    const hook = { name: "Team chat", kind: "webhook", config: { url: sink.url("/hook") } };
+    const events = ["monitor.down", "monitor.acknowledged"];
+    await server.operator.post("/v1/pulse/channels", { ...hook, events });
     const monitor = { url: sink.url("/site"), interval: 300_000, name: "Basket" };
     const { body: made } = await server.operator.post("/v1/pulse", monitor);
     await server.operator.post(`/v1/pulse/${made["id"]}/check`);
+    const groups = [{ name: "", monitor_ids: [made["id"]] }];
+    await server.operator.post("/v1/pulse/pages", { slug: "acme", title: "Acme", groups });
     const visit = await Console.enter(server);
     const { page } = visit;
     await visit.go(`monitors/${made["id"]}`);
-    await page.getByRole("link", { name: "open", exact: true }).click();
-    const inspector = page.locator(".inspector");
-    await inspector.getByText("the target responded with 500").waitFor();
-    await inspector.getByRole("button", { name: "Acknowledge" }).click();
+    await page.getByText(/Notifies .+\./).waitFor();
+    await page.getByText("1 outage").first().waitFor();
+    const chart = page.getByRole("slider", { name: "Availability and latency" });
+    await chart.focus();
+    await page.getByText(/: 0 of \d checks? up/).waitFor();
+    await chart.press("Home");
+    await page.getByText(": no checks").waitFor();
+    await page.getByRole("button", { name: "90d", exact: true }).click();
+    await page.waitForURL(/range=90d/);
+    await page.getByRole("button", { name: "Checks", exact: true }).click();
+    await page
+      .getByRole("table", { name: "Checks" })
+      .getByText("the target responded with 500")
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "Outages", exact: true }).click();
+    const outages = page.getByRole("table", { name: "Outages" });
+    await outages.getByText("not acknowledged").waitFor();
+    await outages.getByRole("link").click();
+    await page.getByRole("heading", { name: "Basket is down" }).waitFor();
+    await page.getByText("Nothing: no published status page has these monitors").waitFor();
+    // Only a check resolves it.
+    expect(await page.getByRole("button", { name: "Resolved", exact: true }).count()).toBe(0);
+    const timeline = page.getByRole("table", { name: "Timeline" });
+    await timeline.getByText("the target responded with 500").waitFor();
+    await page.getByRole("button", { name: "Acknowledge" }).click();
     await page.getByText("Acknowledged. The alert will not be repeated.").waitFor();
-    await inspector.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" });
+    await timeline.getByRole("row", { name: "acknowledged" }).getByText("notified Team chat").waitFor();
 
+    await page.getByRole("link", { name: "Incidents" }).last().click();
     await page.getByRole("button", { name: "New incident" }).click();
     await page.getByLabel("Title").fill("Payments fail");
     await page.getByRole("dialog").getByLabel("Message").fill("We look into it.");
+    await page.getByRole("dialog").getByLabel("Basket").check();
     await page.getByRole("button", { name: "Open incident" }).click();
-    await inspector.getByRole("heading", { name: "Payments fail" }).waitFor();
-    await inspector.getByRole("button", { name: "Publish" }).click();
-    await inspector.getByRole("button", { name: "Hide" }).waitFor();
-    await inspector.getByLabel("State").selectOption("resolved");
-    await inspector.getByLabel("Message").fill("All is well.");
-    await inspector.getByRole("button", { name: "Post update" }).click();
-    await inspector.getByRole("table", { name: "Updates" }).getByText("All is well.").waitFor();
-    await inspector.getByRole("button", { name: "Post update" }).waitFor({ state: "detached" });
+    await page.getByRole("heading", { name: "Payments fail", level: 1 }).waitFor();
+    const preview = page.getByRole("article", { name: "Preview" });
+    await preview.getByText("We look into it.").waitFor();
+    await page.getByText("Hidden from Acme. Publish the incident to show it there.").waitFor();
+    await page.getByText("No status page shows this incident").waitFor();
+    await page.getByRole("button", { name: "Publish" }).click();
+    await page.getByRole("button", { name: "Hide" }).waitFor();
+    await page.getByText("Shown on Acme.").waitFor();
+    const monitors = page.getByRole("table", { name: "Affected monitors" });
+    await monitors.getByText("down", { exact: true }).waitFor();
+
+    // The preview shows what is being written.
+    await page.getByRole("button", { name: "Monitoring", exact: true }).click();
+    await page.getByLabel("Impact").selectOption("degraded");
+    await page.getByLabel("Message").fill("Fixed.\nSee https://acme.example/fix");
+    await preview.getByText("Fixed.").waitFor();
+    expect(await preview.innerText()).toMatch(/Payments fail\s+degraded · .* · Basket\s+monitoring now/);
+    await page.getByLabel("Message").press("Control+Enter");
+    await timeline.getByText("Fixed.").waitFor();
+    expect(await page.getByLabel("Message").inputValue()).toBe("");
+    const { body: shown } = await server.operator.get("/status/acme.json");
+    expect(shown["incidents"]).toMatchObject([{ impact: "degraded", status: "monitoring" }]);
+    expect(await visit.violations()).toEqual([]);
+
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByRole("dialog").getByLabel("Title").fill("Payments failed");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "Payments failed", level: 1 }).waitFor();
+    await page.getByRole("button", { name: "Resolved", exact: true }).click();
+    await page.getByLabel("Message").fill("All is well.");
+    await page.getByRole("button", { name: "Post update" }).click();
+    await timeline.getByText("All is well.").waitFor();
+    await page.getByRole("button", { name: "Post update" }).waitFor({ state: "detached" });
     const { body } = await server.operator.get("/v1/pulse/incidents?status=resolved");
-    expect(body["incidents"]).toMatchObject([{ title: "Payments fail", public: true }]);
+    expect(body["incidents"]).toMatchObject([{ title: "Payments failed", public: true }]);
     await visit.expectClean();
   },
   TIMEOUT_MS,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { AccountClient } from "../support/server.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
 
@@ -93,6 +94,41 @@ describe("keys", () => {
       expect(await verify()).toMatchObject({ error: "disabled" });
       await page.getByRole("button", { name: "Resume" }).click();
       await page.getByRole("button", { name: "Pause" }).waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "are filtered by state, use and project, with the last characters of each",
+    async () => {
+      const { body: project } = await server.operator.post("/v1/projects", { name: "Filtered" });
+      const made = async (path: string, name: string) => {
+        const { body } = await server.operator.post(path, { name, prefix: "sm", scopes: ["gate:read"] });
+        return { id: String(body["key_id"]), secret: String(body["secret"]) };
+      };
+      const used = await made("/v1/keys", "Used one");
+      const unused = await made("/v1/keys", "Unused one");
+      const inside = await made(`/v1/projects/${project["id"]}/keys`, "Inside one");
+      await server.operator.patch(`/v1/keys/${inside.id}`, { enabled: false });
+      await server.operator.delete(`/v1/keys/${unused.id}`);
+      expect((await server.client(used.secret).get("/v1/gate")).status).toBe(200);
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      const names = async (query: string): Promise<string[]> => {
+        await visit.go(`keys?q=one&${query}`);
+        await page.locator("main a.row").first().waitFor();
+        await visit.settle();
+        return (await page.locator("main a.row").allInnerTexts()).sort();
+      };
+      expect(await names("state=revoked")).toEqual(["Unused one"]);
+      expect(await names("state=paused")).toEqual(["Inside one"]);
+      expect(await names(`project=${project["id"]}`)).toEqual(["Inside one"]);
+      expect(await names("use=unused")).toEqual(["Inside one", "Unused one"]);
+      expect(await names("use=used")).toEqual(["Used one"]);
+      await page.getByText(`…${used.secret.slice(-4)}`).waitFor();
+      await page.getByRole("button", { name: "revoked" }).click();
+      await page.getByText("No keys here").waitFor();
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -199,10 +235,74 @@ describe("holds and plans of a meter", () => {
       await page.getByText("700 added every week, carrying over at most 50").waitFor();
       const plan = { amount: 700, every: "week", mode: "add", day: 7, carry_max: 50 };
       expect((await read("plan")).body).toMatchObject(plan);
+      // The plan is read once more after the change, which must not meet its deletion.
+      await visit.settleRequests();
       await page.getByRole("button", { name: "Edit…" }).click();
       await dialog.getByRole("button", { name: "Delete plan" }).click();
       await page.getByText("No refill plan.").waitFor();
       expect((await read("plan")).status).toBe(404);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "alert when the credits are low: one alert for the project, and the meter's own instead of it",
+    async () => {
+      const client = await accountWithMeter();
+      const visit = await Console.enter(server, String(client.key));
+      const { page } = visit;
+      const dialog = page.locator("dialog");
+      const save = async (threshold: string) => {
+        await dialog.getByLabel("Below").fill(threshold);
+        await dialog.getByLabel("Webhook URL").fill("https://example.com/low");
+        await dialog.getByRole("button", { name: "Save alert" }).click();
+        await dialog.waitFor({ state: "detached" });
+      };
+      await visit.go("meters/alerted");
+      await page.getByText("No alert.").waitFor();
+      await visit.go("meters");
+      await page.getByRole("button", { name: "Low-balance alert…" }).click();
+      await save("50");
+      expect((await client.get("/v1/meter/alert")).body).toMatchObject({ threshold: 50 });
+      await page.getByRole("link", { name: "alerted" }).click();
+      await page.getByRole("link", { name: "The project’s alert" }).waitFor();
+      await page.getByRole("button", { name: "Set alert…" }).click();
+      await save("20");
+      await page.getByText("Below 20 available credits, to https://example.com/low").waitFor();
+      // The alert is read once more after the change, which must not meet its deletion.
+      await visit.settleRequests();
+      await page.getByRole("button", { name: "Edit…" }).click();
+      await dialog.getByRole("button", { name: "Delete alert" }).click();
+      await page.getByRole("link", { name: "The project’s alert" }).click();
+      expect(await dialog.getByLabel("Below").inputValue()).toBe("50");
+      await dialog.getByRole("button", { name: "Delete alert" }).click();
+      await dialog.waitFor({ state: "detached" });
+      expect((await client.get("/v1/meter/alert")).status).toBe(404);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a hold is captured in part, and the account's balance shows what requests cost",
+    async () => {
+      const client = await accountWithMeter();
+      await client.post("/v1/meter/alerted/holds", { amount: 60, hold_id: "call-1" });
+      const visit = await Console.enter(server, String(client.key));
+      const { page } = visit;
+      const dialog = page.locator("dialog");
+      await visit.go("meters/alerted");
+      await page.getByRole("button", { name: "Capture…" }).click();
+      expect(await dialog.getByLabel("Amount").inputValue()).toBe("60");
+      await dialog.getByLabel("Amount").fill("25");
+      await dialog.getByRole("button", { name: "Capture", exact: true }).click();
+      await page.getByRole("cell", { name: "capture" }).waitFor();
+      const { body } = await client.get("/v1/meter/alerted/balance");
+      expect(body).toMatchObject({ balance: 75, available: 75 });
+      await visit.go("settings");
+      await page.getByRole("link", { name: "history" }).click();
+      await page.getByRole("cell", { name: "meter.refill · 1 request" }).waitFor();
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -219,7 +319,8 @@ describe("holds and plans of a meter", () => {
       const dialog = page.locator("dialog");
       const open = async () => {
         await page.getByRole("button", { name: "Refill" }).first().click();
-        // The field is empty: digits are not added to an earlier number.
+        // Typed at the keyboard once the field has the focus: it is empty, so digits are not added to an earlier number.
+        await dialog.locator("input:focus").waitFor();
         await page.keyboard.type("500");
       };
       await open();
@@ -242,3 +343,10 @@ describe("holds and plans of a meter", () => {
     TIMEOUT_MS,
   );
 });
+
+/** An account with a meter of 100 credits. */
+async function accountWithMeter(): Promise<AccountClient> {
+  const account = await server.account();
+  await account.post("/v1/meter/alerted/refill", { amount: 100 });
+  return account;
+}

@@ -34,35 +34,113 @@ async function letThemWait(account: AccountClient): Promise<void> {
 }
 
 test(
-  "cards show work that waits for more than ten minutes as late, and credits below a tenth as low",
+  "work that waits for more than ten minutes and low credits need attention; nothing else does",
   async () => {
     const held = Promise.withResolvers<number>();
     sink.answersBy(({ path }) => (path === "/held" ? held.promise.then(() => new Response()) : 500));
     try {
       const account = await server.account({ tier: "pro", balance: 100_100 });
+      await account.post("/v1/gate", { flag_key: "one", enabled: true });
       await letThemWait(account);
       const visit = await enter(account);
       const { page } = visit;
-      const card = (name: string) =>
-        page.locator("a.card", { has: page.getByRole("heading", { name, exact: true }) });
       await visit.go("overview");
-      await card("Notary").getByText("buffered").waitFor();
-      for (const name of ["Meters", "Relay", "Catch"])
-        expect(await card(name).innerText(), name).toContain("fine");
-      expect(await card("Notary").locator(".status.warn").count()).toBe(1);
-      await page.clock.install({ time: Date.now() + 12 * MINUTE_MS });
-      for (const name of ["Relay", "Catch"]) await card(name).getByText("late", { exact: true }).waitFor();
-      expect(await card("Relay").innerText()).toContain("retrying for 1");
-      expect(await card("Catch").innerText()).toContain("oldest for 1");
-      expect(await card("Notary").locator(".status.bad").count()).toBe(1);
-      expect(await card("Notary").innerText()).toContain("1 waiting for storage for 1");
+      const attention = page.locator(".attention");
+      await attention.getByText("Nothing needs attention").waitFor();
+      await page.locator("a.card", { hasText: "1 waiting for storage" }).waitFor();
+      await visit.installClock(Date.now() + 12 * MINUTE_MS);
+      await attention.getByText("3 things need attention").waitFor();
+      for (const [title, href] of [
+        ["Deliveries wait for retries", "#/relay"],
+        ["Inbound events are pending", "#/catch"],
+        ["Receipts wait for storage", "#/notary"],
+      ] as const) {
+        const item = attention.locator("li", { hasText: title });
+        expect(await item.innerText()).toContain("the oldest for 1");
+        expect(await item.getByRole("link").getAttribute("href")).toBe(href);
+      }
       await account.post("/v1/meter/deduct", { amount: 1_000 });
-      await card("Meters").getByText("low", { exact: true }).waitFor();
-      expect(await card("Meters").innerText()).toContain("of 1,000,000 a month");
+      await attention
+        .locator("li", { hasText: "of 1,000,000 a month" })
+        .getByText("low", { exact: true })
+        .waitFor();
       await visit.expectClean();
     } finally {
       held.resolve(200);
     }
+  },
+  TIMEOUT_MS,
+);
+
+/** Has something down or failed in each service. */
+async function letThemFail(account: AccountClient): Promise<void> {
+  const monitor = await account.post("/v1/pulse", {
+    name: "Shop",
+    url: sink.url("/down"),
+    interval: 300_000,
+  });
+  await account.post(`/v1/pulse/${monitor.body["id"]}/check`);
+  for (const name of ["Backup", "Report"]) {
+    const beat = await account.post("/v1/pulse", { type: "heartbeat", name, period_ms: 3_600_000 });
+    await fetch(`${beat.body["ping_url"]}/fail`, { method: "POST" });
+  }
+  await account.post("/v1/pulse/incidents", {
+    title: "Card payments fail",
+    impact: "degraded",
+    message: "Looking into it.",
+    monitor_ids: [],
+    public: true,
+  });
+  const delivery = { method: "POST", delay: "0s", retry_schedule: [], target_url: sink.url("/refused") };
+  await account.post("/v1/relay", delivery);
+  const bucket = await account.post("/v1/catch/buckets", {
+    name: "Stripe",
+    target_url: sink.url(),
+    provider: "github",
+    signing_secret: "a secret of some length",
+  });
+  await account.post(`/v1/catch/${bucket.body["id"]}`, { no: "signature" });
+}
+
+test(
+  "what is down or failed needs attention, each with its action, and the sidebar counts it",
+  async () => {
+    sink.answersBy(() => 500);
+    const account = await server.account({ tier: "pro" });
+    await letThemFail(account);
+    const visit = await enter(account);
+    const { page } = visit;
+    await visit.go("overview");
+    const item = (text: string) => page.locator(".attention li", { hasText: text });
+    await page.getByText("5 things need attention").waitFor();
+    await item("2 heartbeats are down").getByText("Report").waitFor();
+    const links = (text: string) =>
+      item(text)
+        .getByRole("link")
+        .evaluateAll((all) => all.map((link) => [link.textContent, link.getAttribute("href")]));
+    const target = encodeURIComponent(sink.url("/refused"));
+    expect(await links("/refused failed")).toEqual([["Open", `#/relay?status=failed&target=${target}`]]);
+    expect((await links("1 event of Stripe not delivered"))[0]?.[1]).toEndWith("?status=failed");
+    expect((await links("Card payments fail")).map(([text]) => text)).toEqual(["Card payments fail", "Open"]);
+    const pages = page.getByRole("navigation", { name: "Pages" });
+    for (const [name, text] of [
+      ["Monitors", "3"],
+      ["Relay", "1"],
+      ["Catch", "1"],
+    ] as const)
+      expect(await pages.getByRole("link", { name }).locator(".count").innerText()).toStartWith(text);
+    expect(await page.locator(".strips li").count()).toBe(3);
+    await page.getByRole("button", { name: "7 d" }).click();
+    await page.getByRole("img", { name: "Deliveries, last 7d" }).waitFor();
+    expect(page.url()).toEndWith("?period=7d");
+    await visit.installClock(Date.now() + 40 * MINUTE_MS);
+    await item("Card payments fail").getByText("Post an update").waitFor();
+    await item("Shop is down").getByRole("button", { name: "Acknowledge" }).click();
+    await page.waitForURL(/#\/monitors\/incidents\/inc_/);
+    await visit.go("overview");
+    await item("Shop is down").waitFor();
+    expect(await item("Shop is down").innerText()).not.toContain("cknowledge");
+    await visit.expectClean();
   },
   TIMEOUT_MS,
 );

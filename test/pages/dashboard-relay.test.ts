@@ -35,35 +35,115 @@ async function failed(count: number): Promise<string[]> {
 }
 
 test(
-  "shows request and response of a failed delivery, and resends one or all",
+  "shows response, sent body and headers of a failed delivery, closes it, and resends one or a selection",
   async () => {
     sink.answersBy(() => new Response("<b>no such hook</b>", { status: 404, headers: { "X-Trace": "abc" } }));
-    const [first = ""] = await failed(3);
+    const [first = ""] = await failed(4);
     const visit = await Console.enter(server);
     const { page } = visit;
     await visit.go(`relay/${first}`);
     const inspector = page.locator(".inspector");
-    await inspector.getByRole("heading", { name: "Response 404" }).waitFor();
-    const text = await inspector.innerText();
-    for (const shown of [`webhook-id: ${first}`, "X-A: [secret]", "x-trace: abc", "<b>no such hook</b>"])
-      expect(text).toContain(shown);
-    expect(text).not.toContain("hidden");
+    const shows = async (part: string, ...texts: string[]): Promise<void> => {
+      await inspector.getByRole("button", { name: part, exact: true }).click();
+      for (const text of texts) await inspector.getByText(text).first().waitFor();
+      expect(await inspector.innerText()).not.toContain("hidden");
+    };
+    await inspector.getByText("no more attempts").waitFor();
+    await shows(
+      "Response 1 · 404",
+      "<b>no such hook</b>",
+      "The same response for 4 deliveries to this target",
+    );
+    await shows("Sent body", "2 bytes", "{}");
+    await shows("Sent headers", `webhook-id: ${first}`, "X-A: [secret]");
+    await shows("Response headers", "x-trace: abc");
+    await inspector.getByRole("button", { name: "Response 1 · 404" }).click();
+    await inspector.getByRole("link", { name: "Show them" }).click();
+    await page.getByLabel("Target").waitFor();
+    expect(await page.getByLabel("Response").inputValue()).toBe("404");
+    await page.locator("main tbody tr").nth(3).waitFor();
+    expect(await page.locator("main tbody tr").count()).toBe(4);
 
+    // Escape closes the details and returns the focus.
+    const row = page.locator(`main a.row[href*="${first}"]`);
+    await row.click();
+    await inspector.getByRole("button", { name: "Close details" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator(`main a.row[href*="${first}"]:focus`).waitFor();
+    expect(await inspector.count()).toBe(0);
+
+    await visit.go(`relay/${first}`);
     sink.answersBy(() => 200);
     await inspector.getByRole("button", { name: "Resend" }).click();
-    await inspector.getByRole("heading", { name: "Response 200" }).waitFor();
-    await inspector.getByRole("button", { name: "#1" }).click();
-    await inspector.getByRole("heading", { name: "Response 404" }).waitFor();
+    await inspector.getByRole("button", { name: "Response 2 · 200", exact: true }).waitFor();
+    await shows("Sent body", "The body is not stored any more.");
+    await inspector.getByRole("list", { name: "Attempts" }).getByRole("button", { name: "404" }).click();
+    await inspector.getByRole("button", { name: "Response 1 · 404", exact: true }).waitFor();
     expect(await inspector.getByRole("button", { name: "Resend" }).isDisabled()).toBe(true);
 
     await visit.go("relay?status=failed");
-    await page.getByRole("button", { name: "Resend failed" }).click();
-    const dialog = page.locator("dialog");
-    await dialog.getByText("2 failed deliveries are resent at 10 per second").waitFor();
-    await dialog.getByRole("button", { name: "Resend" }).click();
-    await page.getByText("Resending 2 deliveries").waitFor();
+    await page.getByRole("button", { name: "Failed 3" }).waitFor();
+    const bar = page.getByRole("region", { name: "Selection" });
+    await page.locator("main tbody input[type=checkbox]").first().check();
+    await bar.getByText("1 selected").waitFor();
+    await bar.getByRole("button", { name: "Select all 3 that match" }).click();
+    await bar.getByText("3 selected").waitFor();
+    await bar.getByRole("button", { name: "Cancel" }).click();
+    await page.locator("main tbody input[type=checkbox]").first().check();
+    expect(await visit.violations()).toEqual([]);
+    await bar.getByRole("button", { name: "Resend 1 delivery" }).click();
+    await page.getByText("Resend finished: 1 of 1 sent").waitFor();
+    await page.getByRole("button", { name: "Failed 2" }).waitFor();
+
+    // A slow one can be stopped.
+    await page.getByLabel("Select all on this page").check();
+    await bar.getByLabel("Rate").selectOption("1");
+    await bar.getByRole("button", { name: "Resend 2 deliveries" }).click();
+    const progress = page.locator(".bulk[role=status]");
+    await progress.getByText(/Resend (running|finished)/).waitFor();
+    await page.getByText("Resend finished: 2 of 2 sent").waitFor();
     await page.getByText("No deliveries here").waitFor();
-    expect(sink.received).toHaveLength(6);
+    expect(sink.received).toHaveLength(8);
+    await progress.getByRole("button", { name: "Close progress" }).click();
+    await progress.waitFor({ state: "detached" });
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "searches and filters deliveries, and stops a resend",
+  async () => {
+    sink.answersBy(() => 503);
+    const { operator } = server;
+    const send = { target_url: sink.url("/slow"), method: "POST", delay: "0s", retry_schedule: [] };
+    for (let made = 0; made < 20; made += 1)
+      await operator.post("/v1/relay", { ...send, payload: { customer: made === 3 ? "globex" : "acme" } });
+    while (((await operator.get("/v1/relay?response_status=503")).body["deliveries"] as object[]).length < 20)
+      await Bun.sleep(10);
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("relay?status=failed&error=5xx");
+    const rows = page.locator("main tbody tr");
+    await page.getByRole("button", { name: "Failed 20" }).waitFor();
+    expect(
+      await page.getByRole("img", { name: /Deliveries over time: 0 delivered, 20 failed/ }).count(),
+    ).toBe(1);
+    await page.getByLabel("Search URL").fill("GLOBEX");
+    await rows.nth(1).waitFor({ state: "detached" });
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(1);
+    await page.getByLabel("Search URL").fill("");
+    await rows.nth(19).waitFor();
+    await page.getByLabel("Select all on this page").check();
+    const bar = page.getByRole("region", { name: "Selection" });
+    await bar.getByLabel("Rate").selectOption("1");
+    sink.answersBy(() => 200);
+    await bar.getByRole("button", { name: "Resend 20 deliveries" }).click();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText(/Resend stopped: \d+ of 20 sent/).waitFor();
+    const { body } = await operator.get("/v1/audit?limit=5");
+    expect(JSON.stringify(body)).toContain("Resend of failed deliveries stopped");
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -98,7 +178,7 @@ test(
     const visit = await Console.enter(server);
     const { page } = visit;
     await visit.go("relay");
-    await page.getByRole("button", { name: "Schedules" }).click();
+    await page.getByRole("link", { name: "Schedules", exact: true }).click();
     await page.getByText("No schedules yet").waitFor();
     await page.getByRole("button", { name: "New schedule" }).click();
     await page.getByLabel("Name").fill("nightly");
@@ -143,13 +223,23 @@ test(
     await inspector.getByRole("heading", { name: "Bookkeeping" }).waitFor();
     expect(await inspector.innerText()).toContain("order.*, invoice.paid");
 
+    await inspector.getByRole("button", { name: "Rotate secret…" }).click();
+    const dialog = page.locator("dialog");
+    await dialog.getByLabel("Sign with both secrets").fill("2");
+    await dialog.getByRole("button", { name: "Rotate secret" }).click();
+    await dialog.getByText("Deliveries are signed with both secrets until").waitFor();
+    expect(await dialog.locator("[data-secret]").innerText()).toMatch(/^whsec_/);
+    await dialog.getByRole("button", { name: "I have saved it" }).click();
+
     await inspector.getByRole("button", { name: "Pause" }).click();
     const message = { event_type: "order.paid", payload: { order: 7 }, message_id: "order-7" };
     await inspector.getByRole("button", { name: "Enable" }).waitFor();
     await server.operator.post("/v1/relay/messages", message);
     await inspector.getByRole("button", { name: "Enable" }).click();
     await inspector.getByText("1 delivered, 0 failed").waitFor();
-    expect(sink.take().map(({ headers }) => headers.get("webhook-id"))).toEqual(["order-7"]);
+    const sent = sink.take().map(({ headers }) => headers);
+    expect(sent.map((headers) => headers.get("webhook-id"))).toEqual(["order-7"]);
+    expect(sent[0]?.get("webhook-signature")?.split(" ")).toHaveLength(2);
 
     await visit.go("relay/messages/order-7");
     await inspector.getByRole("heading", { name: "order.paid" }).waitFor();
@@ -158,8 +248,39 @@ test(
     await visit.go("relay/endpoints");
     await page.getByRole("link", { name: "Bookkeeping" }).click();
     await inspector.getByRole("button", { name: "Send test event" }).click();
-    await inspector.getByRole("heading", { name: "Response 200" }).waitFor();
+    await inspector.getByRole("button", { name: "Response 1 · 200" }).waitFor();
     await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "shows the owner of an endpoint, and creates a portal link for it",
+  async () => {
+    const endpoint = { url: sink.url("/acme"), owner_id: "acme", metadata: { plan: "pro" } };
+    const { body } = await server.operator.post("/v1/relay/endpoints", endpoint);
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go(`relay/endpoints/${body["endpoint_id"]}`);
+    const inspector = page.locator(".inspector");
+    await inspector.getByText('{"plan":"pro"}').waitFor();
+    expect(await inspector.innerText()).toContain("acme");
+    await inspector.getByRole("button", { name: "Portal link" }).click();
+    const form = page.locator("dialog");
+    expect(await form.getByLabel("Owner").inputValue()).toBe("acme");
+    expect(await visit.violations()).toEqual([]);
+    await form.getByLabel("Expires in").fill("2h");
+    await form.getByLabel("Offered event types").fill("order.paid, order.refunded");
+    await form.getByRole("button", { name: "Create link" }).click();
+    const link = await form.locator("[data-secret]").innerText();
+    expect(await visit.violations()).toEqual([]);
+    await page.keyboard.press("Escape");
+    await visit.expectClean();
+    const token = link.slice(link.indexOf("#token=") + "#token=".length);
+    const seen = await server.client(token).get("/v1/relay/portal");
+    expect(seen.body).toMatchObject({ owner_id: "acme", event_types: ["order.paid", "order.refunded"] });
+    const list = await server.client(token).get("/v1/relay/portal/endpoints");
+    expect(list.body["endpoints"]).toMatchObject([{ endpoint_id: body["endpoint_id"] }]);
   },
   TIMEOUT_MS,
 );
@@ -179,6 +300,7 @@ test(
     await form.getByLabel("Name").fill("All of it");
     await more.click();
     const typed = {
+      Owner: "acme",
       Channels: "eu, us",
       Filter: '{"amount":{"$gte":5}}',
       Headers: "X-Api-Key: one\nAccept-Language: de",
@@ -193,11 +315,10 @@ test(
     for (const [label, text] of Object.entries(typed)) await form.getByLabel(label).fill(text);
     const chosen = {
       Body: "raw",
-      "Send e-mail when": "no",
-      "Store responses": "no",
       "Initial state": "paused",
     };
     for (const [label, value] of Object.entries(chosen)) await form.getByLabel(label).selectOption(value);
+    for (const label of ["Send e-mail when", "Store responses"]) await form.getByLabel(label).uncheck();
     expect(await visit.violations()).toEqual([]);
     await page.getByRole("button", { name: "Create endpoint" }).click();
     expect(await page.locator("[data-secret]").innerText()).toBe(typed["Signing secret"]);
@@ -209,6 +330,7 @@ test(
     const made = {
       url: sink.url("/all"),
       event_types: [],
+      owner_id: "acme",
       channels: ["eu", "us"],
       filter: { amount: { $gte: 5 } },
       headers: { "X-Api-Key": "[secret]", "Accept-Language": "de" },
@@ -247,11 +369,11 @@ test(
     await page.getByText("Enter the value of the header X-Api-Key again").waitFor();
     await form.getByLabel("Filter").fill('{"amount":');
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("The filter:").waitFor();
+    expect(await form.locator("textarea[name=filter]:invalid").count()).toBe(1);
     await page.getByRole("button", { name: "Cancel" }).click();
     await inspector.getByRole("button", { name: "Enable" }).click();
     await inspector.getByRole("button", { name: "Send test event" }).click();
-    await inspector.getByRole("heading", { name: "Response 200" }).waitFor();
+    await inspector.getByRole("button", { name: "Response 1 · 200" }).waitFor();
     const [sent] = sink.take();
     expect([sent?.headers.get("x-api-key"), sent?.headers.get("accept-language")]).toEqual(["one", "de"]);
     await visit.expectClean();

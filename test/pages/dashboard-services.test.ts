@@ -20,6 +20,7 @@ describe("a bucket's events", () => {
       const searches = visit.requests.filter((request) => request.includes("q=")).length;
       expect(searches).toBeLessThan("IN_3".length);
       await rows.click();
+      await page.getByRole("button", { name: "Body", exact: true }).click();
       expect(await page.locator(".inspector pre").innerText()).toContain('"in_3"');
       await page.getByLabel("Search headers and bodies").fill("nowhere");
       await page.getByText("No matching events").waitFor();
@@ -36,12 +37,11 @@ describe("a bucket's events", () => {
       await visit.go("catch");
       await page.getByRole("link", { name: "Shop payments" }).click();
       await page.locator("main a.row").nth(1).click();
-      await page.getByRole("button", { name: "Attempts" }).click();
-      const tries = page.locator(".tries > li");
-      expect(await tries.first().innerText()).toContain("200");
-      const refused = tries.filter({ hasText: "404" }).first();
-      await refused.getByText("Response").click();
-      expect(await refused.locator("pre").innerText()).toContain("not_found");
+      const tries = page.getByRole("list", { name: "Attempts" }).getByRole("button");
+      await tries.first().waitFor();
+      expect(await tries.last().innerText()).toContain("200");
+      await tries.filter({ hasText: "404" }).first().click();
+      await page.locator(".inspector pre", { hasText: "not_found" }).waitFor();
       const before = await tries.count();
       await page.getByRole("button", { name: "Resume" }).click();
       await page.getByRole("button", { name: "Replay", exact: true }).click();
@@ -66,12 +66,14 @@ describe("a bucket's events", () => {
       const { page } = visit;
       await visit.go(`catch/${id}`);
       await page.getByText(`forwarded by ninefold listen ${id}`).waitFor();
-      await page.getByRole("button", { name: "Replay events…" }).click();
-      await page.getByText("0 matching events").waitFor();
-      await page.getByRole("dialog").getByLabel("State").selectOption("pending");
-      await page.getByText("3 matching events are replayed at 10 per second").waitFor();
-      await page.getByRole("button", { name: "Replay", exact: true }).click();
-      await page.getByText("Replaying 3 events").waitFor();
+      await page.getByRole("button", { name: "Pending 3" }).click();
+      const ticks = page.getByRole("checkbox", { name: /^Select evt_/ });
+      await ticks.nth(2).waitFor();
+      await ticks.first().check();
+      await page.getByRole("button", { name: "Select all 3 that match" }).click();
+      await page.getByText(`the current target of the bucket, ${server.url}/v1/ping,`).waitFor();
+      await page.getByRole("button", { name: "Replay 3 events" }).click();
+      await page.getByText(/Replay finished: 3 of 3 sent/).waitFor();
       await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Target URL").fill("");
       await page.getByRole("button", { name: "Save" }).click();
@@ -80,8 +82,8 @@ describe("a bucket's events", () => {
         target_url: null,
         delivery: "pull",
       });
-      await server.operator.delete(`/v1/catch/buckets/${id}`);
       await visit.expectClean();
+      await server.operator.delete(`/v1/catch/buckets/${id}`);
     },
     TIMEOUT_MS,
   );
@@ -163,7 +165,7 @@ describe("maintenance", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("monitors");
-      await page.getByRole("button", { name: "Maintenance" }).click();
+      await page.getByRole("link", { name: "Maintenance", exact: true }).click();
       await page.getByRole("button", { name: "New window" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("Title").fill("New shelves");
@@ -177,11 +179,15 @@ describe("maintenance", () => {
       await row.getByText("active").waitFor();
       await page.getByRole("button", { name: "New window" }).click();
       await dialog.getByLabel("Title").fill("Night");
-      await dialog.getByRole("button", { name: "Recurring" }).click();
+      await dialog.getByLabel("Repeat").selectOption("again");
       await dialog.getByLabel("Schedule").fill("30 2 * * *");
       await dialog.getByLabel("Time zone").fill("Europe/Berlin");
       await dialog.getByRole("button", { name: "Create window" }).click();
       await page.getByText("30 2 * * *, Europe/Berlin, for 1 h").waitFor();
+      await page.getByRole("button", { name: "Edit Night" }).click();
+      await dialog.getByLabel("Duration").fill("120");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await page.getByText("30 2 * * *, Europe/Berlin, for 2 h").waitFor();
       await visit.go("monitors");
       await page.getByRole("row").filter({ hasText: "Stock" }).getByText("maintenance").waitFor();
       await visit.go("monitors/maintenance");
@@ -209,7 +215,7 @@ describe("maintenance", () => {
       await page.getByRole("button", { name: "Edit…" }).click();
       await page.getByLabel("Depends on").selectOption("Line");
       await page.getByRole("button", { name: "Save" }).click();
-      await page.getByRole("link", { name: String(parent["id"]) }).waitFor();
+      await page.getByRole("link", { name: "Line", exact: true }).waitFor();
       expect((await server.operator.get(`/v1/pulse/${child["id"]}`)).body).toMatchObject({
         depends_on: parent["id"],
       });
@@ -324,7 +330,7 @@ describe("the audit log", () => {
     "shows the entry in the address at any position",
     async () => {
       const account = await server.account({ tier: "scale" });
-      for (let at = 0; at <= 60; at += 1)
+      for (let at = 0; at <= 205; at += 1)
         await account.post("/v1/gate", { flag_key: `flag-${at}`, enabled: true });
       const { body } = await account.get("/v1/audit?target_id=flag-0");
       const [{ sequence } = { sequence: "" }] = body["entries"] as { sequence: string }[];
@@ -360,6 +366,37 @@ describe("the audit log", () => {
       expect(new URL(page.url()).hash).toContain("from=2");
       expect(await saved()).toBe("");
       await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is that of all accounts for the operator, or that of one of them",
+    async () => {
+      const account = await server.account();
+      await account.post("/v1/gate", { flag_key: "of-another", enabled: true });
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go("audit?target_id=of-another");
+      await page.getByText("No entries").waitFor();
+      await page.getByRole("button", { name: "All accounts" }).click();
+      await page.getByRole("link", { name: "Flag of-another created, on" }).click();
+      await page.locator(".inspector").getByText("gate.save").waitFor();
+      await page.getByLabel("Resource ID").fill("");
+      await page.getByRole("link", { name: "Flag flag-205 created" }).waitFor();
+      await page.getByLabel("Account ID").fill(account.userId);
+      await page.getByRole("link", { name: "Flag flag-205 created" }).waitFor({ state: "detached" });
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: "JSON lines" }).click();
+      const lines = await Bun.file(await (await download).path()).text();
+      expect(lines).toContain('"of-another"');
+      expect(lines).not.toContain('"dark-mode"');
+      await visit.expectClean();
+      const other = await Console.enter(server, String(account.key));
+      await other.go("audit?of=all");
+      await other.page.getByRole("link", { name: "Flag of-another created, on" }).waitFor();
+      expect(await other.page.getByRole("button", { name: "All accounts" }).count()).toBe(0);
+      await other.expectClean();
     },
     TIMEOUT_MS,
   );

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { verifyBundle } from "../../src/verify/index.ts";
 import { makeChain } from "../support/receipts.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
@@ -42,7 +43,10 @@ describe("a key that may only read", () => {
       expect(await add.isDisabled()).toBe(true);
       expect(await add.getAttribute("title")).toBe("Requires the scope gate:write");
       expect(await page.getByRole("switch", { name: "new-checkout" }).isDisabled()).toBe(true);
-      const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
+      const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+      await links.filter({ hasText: "failed in 24 h" }).waitFor();
+      // Without the numbers of what needs attention.
+      const pages = (await links.allInnerTexts()).map((text) => text.split("\n")[0]);
       expect(pages).toEqual([
         "Overview",
         "Projects",
@@ -91,6 +95,7 @@ describe("a webhook's body", () => {
       await visit.go("catch");
       await page.getByRole("link", { name: "Shop payments" }).click();
       await page.locator("main a.row").first().click();
+      await page.getByRole("button", { name: "Body", exact: true }).click();
       expect(await page.locator(".inspector pre").innerText()).toContain("<script>alert(1)</script>");
       expect(await page.locator(".inspector script").count()).toBe(0);
       await page.getByRole("button", { name: "Raw" }).click();
@@ -154,6 +159,27 @@ describe("the notary's receipts", () => {
   );
 });
 
+test(
+  "the notary shows its checkpoint, and downloads a bundle that verifies offline",
+  async () => {
+    await server.operator.post("/v1/witness/sys/init");
+    await server.operator.post("/v1/witness/log", { log: { event: "invoice.paid" } });
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("notary/1");
+    await page.getByRole("heading", { name: "Checkpoint", exact: true }).waitFor();
+    await page.locator(".facts", { hasText: "ninefold/wc_" }).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download bundle" }).click(),
+    ]);
+    expect(file.suggestedFilename()).toBe("receipt-1.bundle.json");
+    expect(verifyBundle(await Bun.file(await file.path()).text()).valid).toBe(true);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
 describe("the keyboard", () => {
   test(
     "finds every command, moves through rows, and can be turned off",
@@ -161,14 +187,32 @@ describe("the keyboard", () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await page.keyboard.press("Control+K");
-      await page.getByRole("combobox", { name: "Command" }).waitFor();
+      await page.locator("[role=combobox]:focus").waitFor();
       await page.keyboard.type("go to keys");
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor();
       await page.locator("main a.row").first().waitFor();
+      const find = async (text: string, option: string): Promise<void> => {
+        await page.keyboard.press("Control+K");
+        await page.locator("[role=combobox]:focus").waitFor();
+        await page.keyboard.type(text);
+        await page.locator("[role=option][aria-selected=true]", { hasText: option }).waitFor();
+        await page.keyboard.press("Enter");
+      };
+      await find("endpoints", "Go to Endpoints");
+      await page.getByRole("heading", { name: "Endpoints", level: 1 }).waitFor();
+      const part = page.getByRole("navigation", { name: "Pages" }).locator("[aria-current=page]");
+      expect(await part.innerText()).toBe("Endpoints");
+      await find("nightly rep", "Nightly report");
+      await page.getByRole("heading", { name: "Nightly report", level: 1 }).waitFor();
+      expect(await part.innerText()).toBe("All monitors");
+      await find("customer-4", "customer-42");
+      await page.getByRole("heading", { name: "customer-42", level: 1 }).waitFor();
+      await visit.go("keys");
+      await page.locator("main a.row").first().waitFor();
       await page.keyboard.press("j");
       await page.keyboard.press("j");
-      expect(await page.evaluate<string>("document.activeElement.textContent")).toBe(
+      expect(await page.evaluate<string>("document.activeElement.innerText")).toBe(
         await page.locator("main a.row").nth(1).innerText(),
       );
       await page.keyboard.press("/");
@@ -183,7 +227,7 @@ describe("the keyboard", () => {
       await page.keyboard.press("Tab");
       await page.keyboard.press("g");
       await page.keyboard.press("k");
-      expect(page.url()).toEndWith("#/settings");
+      expect(page.url()).toEndWith("/settings");
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -210,16 +254,126 @@ describe("the keyboard", () => {
   );
 });
 
+describe("messages", () => {
+  test(
+    "a rate limit is waited out visibly; errors stay until they are closed",
+    async () => {
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.installClock();
+      const once = { times: 1 };
+      const headers = { "retry-after": "20" };
+      await page.route(
+        "**/v1/gate/config*",
+        (route) => route.fulfill({ status: 429, headers, body: "{}" }),
+        once,
+      );
+      await page.evaluate("location.hash = '#/flags'");
+      const limited = page.getByText("Rate limit reached. Waiting for 20 s.");
+      await limited.waitFor();
+      await page.clock.runFor(20_000);
+      await page.getByRole("switch", { name: "new-checkout" }).waitFor();
+      await limited.waitFor({ state: "detached" });
+
+      await page.route("**/v1/gate", (route) =>
+        route.fulfill({ status: 429, headers: { "retry-after": "3600" }, body: "{}" }),
+      );
+      await page.getByRole("switch", { name: "beta-search" }).click();
+      const error = page.getByRole("alert").filter({ hasText: "status 429" });
+      await error.waitFor();
+      await page.unroute("**/v1/gate");
+      await page.getByRole("switch", { name: "beta-search" }).click();
+      const switched = page.getByText(/^beta-search is o/);
+      await switched.waitFor();
+      await page.clock.runFor(60_000);
+      await switched.waitFor({ state: "detached" });
+      await error.getByRole("button", { name: "Dismiss" }).click();
+      await error.waitFor({ state: "detached" });
+      expect(visit.faults.splice(0).every((fault) => fault.includes("429"))).toBe(true);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("a form with changes", () => {
+  test(
+    "is left by Escape or a link only after a confirmation",
+    async () => {
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      const questions: string[] = [];
+      let agrees = false;
+      page.on("dialog", (question) => {
+        questions.push(question.message());
+        void (agrees ? question.accept() : question.dismiss());
+      });
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Name", { exact: true }).fill("Half a monitor");
+      await page.keyboard.press("Escape");
+      await page.evaluate("location.hash = '#/flags'");
+      await page.waitForURL(/\/monitors/);
+      expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Half a monitor");
+      expect(questions).toEqual(["Discard your changes?", "Discard your changes?"]);
+      agrees = true;
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Name", { exact: true }).waitFor();
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      expect(questions).toHaveLength(3);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
 describe("another project", () => {
   test(
-    "is sent with every request once it is selected",
+    "is sent with every request once it is selected, and is part of the address",
     async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       const asked = page.waitForRequest((request) => request.headers()["x-ninefold-project"] !== undefined);
       await visit.go("flags");
       await page.getByLabel("Project").selectOption({ label: "Shop" });
-      expect((await asked).headers()["x-ninefold-project"]).toMatch(/^proj_/);
+      const project = (await asked).headers()["x-ninefold-project"] ?? "";
+      expect(project).toMatch(/^proj_/);
+      await page.waitForURL(new RegExp(`#/${project}/flags$`));
+      expect(await page.getByRole("link", { name: "Keys", exact: true }).getAttribute("href")).toBe(
+        `#/${project}/keys`,
+      );
+      const shared = page.url();
+      await page.getByLabel("Project").selectOption({ label: "Default project" });
+      await page.waitForURL(/#\/default\/flags$/);
+
+      // Someone else's browser, in which no project has been selected.
+      const other = await Console.enter(server);
+      const opened = other.page.waitForRequest((request) => request.url().includes("/v1/gate/config"));
+      await other.page.goto("about:blank");
+      await other.page.goto(shared);
+      expect((await opened).headers()["x-ninefold-project"]).toBe(project);
+      await other.page.locator("main h1").waitFor();
+      expect(await other.page.getByLabel("Project", { exact: true }).inputValue()).toBe(project);
+      await other.expectClean();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "that a key cannot open is named as such",
+    async () => {
+      const { body: made } = await server.operator.post("/v1/projects", { name: "Elsewhere" });
+      const { body } = await server.operator.post(`/v1/projects/${made["id"]}/keys`, {
+        name: "Inside",
+        prefix: "sm",
+        scopes: ["*"],
+      });
+      const visit = await Console.enter(server, String(body["secret"]));
+      await visit.page.evaluate("location.hash = '#/proj_00000000000000000000/flags'");
+      await visit.page.getByRole("heading", { name: "Project not available" }).first().waitFor();
       await visit.expectClean();
     },
     TIMEOUT_MS,

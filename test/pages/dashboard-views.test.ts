@@ -69,12 +69,16 @@ async function walkEvent(walk: Walk): Promise<string[]> {
   const { visit } = walk;
   const found: string[] = [];
   await visit.page.locator("main a.row").nth(1).click();
-  for (const tab of ["Body", "Raw", "Headers", "Attempts"]) {
+  for (const tab of ["Response", "Body", "Raw", "Headers"]) {
     await visit.page.getByRole("button", { name: tab, exact: true }).click();
     found.push(...(await troubles(walk, `an event, ${tab}`)));
   }
-  await visit.page.getByText("Response").first().click();
-  return [...found, ...(await troubles(walk, "an event, an answer"))];
+  if ((visit.page.viewportSize()?.width ?? 0) > 1_000) {
+    await visit.page.getByLabel("Select all on this page").check();
+    await visit.page.getByRole("region", { name: "Selection" }).waitFor();
+    found.push(...(await troubles(walk, "selected events")));
+  }
+  return found;
 }
 
 /** The form with all that is set of a bucket. */

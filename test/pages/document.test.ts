@@ -51,6 +51,7 @@ describe("the API document", () => {
         "Monitors",
         "Status pages",
         "Relay",
+        "Portal",
         "Catch",
       ],
       "Notary",

@@ -1,9 +1,4 @@
-/** A bar: its height, at most 1, and its state. */
-export interface Bar {
-  readonly height: number;
-  readonly tone: "good" | "warn" | "bad" | "idle" | "none";
-  readonly title: string;
-}
+import type { Bar } from "./bar.ts";
 
 const WIDTH = 4;
 const GAP = 2;
@@ -28,8 +23,9 @@ export function Bars({ bars, places, label }: { bars: readonly Bar[]; places: nu
     >
       {Array.from({ length: places }, (_, at) => {
         const bar = visible[at - offset];
-        const height = bar === undefined ? HEIGHT : Math.max(LEAST, Math.min(1, bar.height)) * HEIGHT;
-        return (
+        const height = bar === undefined ? HEIGHT : heightOf(bar.height);
+        const bad = heightOf(bar?.badHeight ?? 0);
+        return [
           <rect
             key={at}
             class={bar?.tone ?? "none"}
@@ -40,9 +36,23 @@ export function Bars({ bars, places, label }: { bars: readonly Bar[]; places: nu
             rx="1.5"
           >
             {bar === undefined ? null : <title>{bar.title}</title>}
-          </rect>
-        );
+          </rect>,
+          (bar?.badHeight ?? 0) === 0 ? null : (
+            <rect
+              key={`bad ${at}`}
+              class="bad"
+              x={at * (WIDTH + GAP)}
+              y={HEIGHT - bad}
+              width={WIDTH}
+              height={bad}
+            />
+          ),
+        ];
       })}
     </svg>
   );
+}
+
+function heightOf(share: number): number {
+  return Math.max(LEAST, Math.min(1, share)) * HEIGHT;
 }

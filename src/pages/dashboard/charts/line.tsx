@@ -1,11 +1,18 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { formatNumber } from "../core/format.ts";
-
-/** A value at a time in epoch milliseconds; null interrupts the line. */
-export interface Point {
-  readonly at: number;
-  readonly value: number | null;
-}
+import { axisNumber, formatNumber } from "../core/format.ts";
+import {
+  LEFT,
+  PLOT_HEIGHT,
+  type Point,
+  pathOf,
+  RIGHT,
+  type Scale,
+  type SlotTone,
+  type Span,
+  scaleOf,
+  timesOf,
+} from "./axis.ts";
 
 interface LineProps {
   readonly title: string;
@@ -13,179 +20,139 @@ interface LineProps {
   readonly unit?: string;
   /** Draws steps: each value holds until the next one. */
   readonly steps?: boolean;
+  /** Period of a point: draws a strip of bars above the line, on the same axis. */
+  readonly slotMs?: number;
+  readonly spans?: readonly Span[];
+  readonly actions?: ComponentChildren;
 }
 
 const WIDTH = 720;
+/** With a strip: as wide as the page. */
+const STRIP_WIDTH = 1080;
 /** On a phone the chart is drawn smaller, otherwise its labels would be too small to read. */
 const NARROW_WIDTH = 360;
 const NARROW_SCREEN = "(max-width: 46rem)";
-const HEIGHT = 180;
-const LEFT = 52;
-const RIGHT = 8;
+const STRIP_HEIGHT = 22;
+const STRIP_GAP = 10;
 const TOP = 8;
 const BOTTOM = 22;
 /** Most points that are drawn: more would overlap. */
 const POINTS_MAX = 500;
-const TICKS = 4;
-const TABLE_ROWS = 50;
+/** Height of a bar: a worse state is shorter, so that colour is not the only sign. */
+const HEIGHTS: Readonly<Record<SlotTone, number>> = { good: 1, warn: 0.75, bad: 0.5, none: 0.2 };
+/** Width of a marked period that has room for its label. */
+const LABEL_WIDTH = 60;
 
-/** A line chart over time with axes, and the same values as a table for screen readers. */
-export function LineChart({ title, points: all, unit = "", steps = false }: LineProps) {
+/** A line chart over time with axes. The pointer or the arrow keys show its values one by one. */
+export function LineChart(props: LineProps) {
+  const { title, points: all, unit = "", steps = false, slotMs = 0, spans = [], actions } = props;
   const points = all.slice(-POINTS_MAX);
-  const [near, setNear] = useState<Point | null>(null);
-  const known = points.filter((point): point is Point & { value: number } => point.value !== null);
-  if (known.length < 2)
-    return (
-      <figure class="line-chart">
-        <figcaption>{title}</figcaption>
-        <p class="quiet">Not enough data yet.</p>
-      </figure>
-    );
-  const width = matchMedia(NARROW_SCREEN).matches ? NARROW_WIDTH : WIDTH;
-  const scale = scaleOf(
-    points,
-    known.map(({ value }) => value),
-    width,
-  );
-  const pick = (event: PointerEvent & { currentTarget: SVGSVGElement }): void => {
+  const [near, setNear] = useState<number | null>(null);
+  const isNarrow = matchMedia(NARROW_SCREEN).matches;
+  const width = isNarrow ? NARROW_WIDTH : slotMs > 0 ? STRIP_WIDTH : WIDTH;
+  const top = TOP + (slotMs > 0 ? STRIP_HEIGHT + STRIP_GAP : 0);
+  const scale = scaleOf(points, slotMs, { width, top });
+  const bottom = top + PLOT_HEIGHT;
+  const last = points.length - 1;
+  const current = points[near ?? last];
+  const text = current === undefined ? "No data" : textOf(current, unit);
+  const center = (at: number): number => scale.x(at + slotMs / 2);
+  const pick = (event: PointerEvent & { currentTarget: HTMLDivElement }): void => {
     const box = event.currentTarget.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * width;
-    const nearest = known.reduce((best, one) =>
-      Math.abs(scale.x(one.at) - x) < Math.abs(scale.x(best.at) - x) ? one : best,
-    );
-    setNear(nearest);
+    const distance = (at: number): number => Math.abs(center(points[at]?.at ?? 0) - x);
+    setNear(points.reduce((best, _, at) => (distance(at) < distance(best) ? at : best), 0));
+  };
+  const press = (event: KeyboardEvent): void => {
+    const at = near ?? last;
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    setNear(Math.max(0, Math.min(last, to)));
   };
   return (
     <figure class="line-chart">
       <figcaption>
-        {title}
-        <span class="quiet" aria-hidden="true">
-          {near?.value === undefined || near.value === null
-            ? ""
-            : ` · ${formatNumber(near.value)} ${unit} at ${new Date(near.at).toLocaleString("en-GB")}`}
+        <span>
+          {title}
+          <span class="quiet" aria-hidden="true">
+            {near === null ? "" : ` · ${text}`}
+          </span>
         </span>
+        {actions}
       </figcaption>
-      <svg
-        viewBox={`0 0 ${width} ${HEIGHT}`}
-        role="img"
+      <div
+        role="slider"
+        tabIndex={0}
         aria-label={title}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, last)}
+        aria-valuenow={near ?? Math.max(0, last)}
+        aria-valuetext={text}
         onPointerMove={pick}
         onPointerLeave={() => setNear(null)}
+        onKeyDown={press}
+        onFocus={() => setNear(near ?? last)}
+        onBlur={() => setNear(null)}
       >
-        {scale.ticks.map((tick) => (
-          <g key={tick}>
-            <line class="grid" x1={LEFT} x2={width - RIGHT} y1={scale.y(tick)} y2={scale.y(tick)} />
-            <text class="axis end" x={LEFT - 8} y={scale.y(tick) + 4}>
-              {formatNumber(tick)}
+        <svg viewBox={`0 0 ${width} ${bottom + BOTTOM}`} aria-hidden="true">
+          {spans.map(({ from, to, label }) => (
+            <g key={from}>
+              <rect
+                class="span"
+                x={scale.x(from)}
+                width={Math.max(1, scale.x(to) - scale.x(from))}
+                y={top}
+                height={PLOT_HEIGHT}
+              />
+              {scale.x(to) - scale.x(from) < LABEL_WIDTH ? null : (
+                <text class="span-label" x={(scale.x(from) + scale.x(to)) / 2} y={top + 14}>
+                  {label}
+                </text>
+              )}
+            </g>
+          ))}
+          {slotMs === 0 ? null : <Strip points={points} x={scale.x} slotMs={slotMs} />}
+          {scale.ticks.map((tick, at) => (
+            <g key={tick}>
+              <line class="grid" x1={LEFT} x2={width - RIGHT} y1={scale.y(tick)} y2={scale.y(tick)} />
+              <text class="axis end" x={LEFT - 8} y={scale.y(tick) + 4}>
+                {axisNumber(tick)}
+                {at === scale.ticks.length - 1 ? ` ${unit}` : ""}
+              </text>
+            </g>
+          ))}
+          {timesOf(scale, isNarrow).map(([at, label], index, { length }) => (
+            <text
+              key={at}
+              class={`axis ${index === 0 ? "" : index === length - 1 ? "end" : "middle"}`}
+              x={scale.x(at)}
+              y={bottom + BOTTOM - 4}
+            >
+              {label}
             </text>
-          </g>
-        ))}
-        <text class="axis" x={LEFT} y={HEIGHT - 4}>
-          {clock(scale.from, scale.to - scale.from)}
-        </text>
-        <text class="axis end" x={width - RIGHT} y={HEIGHT - 4}>
-          {clock(scale.to, scale.to - scale.from)}
-        </text>
-        <path
-          class="area"
-          d={`${pathOf(known, scale, steps)}V${HEIGHT - BOTTOM}H${scale.x(known[0]?.at ?? 0)}Z`}
-        />
-        <path class="line" d={pathOf(points, scale, steps)} />
-        {near === null || near.value === null ? null : (
-          <circle cx={scale.x(near.at)} cy={scale.y(near.value)} r="3.5" />
-        )}
-      </svg>
-      <Values title={title} points={known.slice(-TABLE_ROWS)} unit={unit} />
+          ))}
+          <path class="line" d={pathOf(points, { x: center, y: scale.y }, steps)} />
+          {near === null || current === undefined ? null : (
+            <line class="cursor" x1={center(current.at)} x2={center(current.at)} y1={TOP} y2={bottom} />
+          )}
+        </svg>
+      </div>
     </figure>
   );
 }
 
-function Values({
-  title,
-  points,
-  unit,
-}: {
-  title: string;
-  points: readonly { at: number; value: number }[];
-  unit: string;
-}) {
-  return (
-    <div class="unseen">
-      <table>
-        <caption>{title}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Value {unit}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {points.map(({ at, value }) => (
-            <tr key={at}>
-              <td>{new Date(at).toISOString()}</td>
-              <td>{value}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+function textOf({ at, value, label }: Point, unit: string): string {
+  if (label !== undefined) return label;
+  return `${typeof value === "number" ? `${formatNumber(value)} ${unit}` : "no value"} at ${new Date(at).toLocaleString("en-GB")}`;
 }
 
-interface Scale {
-  readonly from: number;
-  readonly to: number;
-  readonly ticks: readonly number[];
-  readonly x: (at: number) => number;
-  readonly y: (value: number) => number;
-}
-
-function scaleOf(points: readonly Point[], values: readonly number[], width: number): Scale {
-  const from = points[0]?.at ?? 0;
-  const to = points.at(-1)?.at ?? from;
-  const most = values.reduce((a, b) => Math.max(a, b), 0);
-  const least = values.reduce((a, b) => Math.min(a, b), 0);
-  const step = niceStep((most - least) / TICKS);
-  const bottom = Math.floor(least / step) * step;
-  const top = Math.max(Math.ceil(most / step) * step, bottom + step);
-  const ticks = Array.from({ length: Math.round((top - bottom) / step) + 1 }, (_, at) => bottom + at * step);
-  return {
-    from,
-    to,
-    ticks,
-    x: (at) => LEFT + ((at - from) / Math.max(1, to - from)) * (width - LEFT - RIGHT),
-    y: (value) => TOP + ((top - value) / (top - bottom)) * (HEIGHT - TOP - BOTTOM),
-  };
-}
-
-/** The next of 1, 2, 5, 10, 20, … */
-function niceStep(rough: number): number {
-  if (rough <= 0) return 1;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return ([1, 2, 5, 10].find((one) => one * power >= rough) ?? 10) * power;
-}
-
-function pathOf(points: readonly Point[], { x, y }: Scale, steps: boolean): string {
-  let path = "";
-  let isOpen = false;
-  for (const { at, value } of points) {
-    if (value === null) isOpen = false;
-    else {
-      const [left, top] = [x(at).toFixed(1), y(value).toFixed(1)];
-      path += isOpen ? (steps ? `H${left}V${top}` : `L${left},${top}`) : `M${left},${top}`;
-      isOpen = true;
-    }
-  }
-  return path;
-}
-
-const DAY_MS = 86_400_000;
-/** Below this duration both ends could show the same minute, so seconds are shown. */
-const SHORT_MS = 600_000;
-
-function clock(at: number, range: number): string {
-  const date = new Date(at);
-  return range > 2 * DAY_MS
-    ? date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })
-    : date.toLocaleTimeString("en-GB", { timeStyle: range < SHORT_MS ? "medium" : "short" });
+function Strip({ points, x, slotMs }: { points: readonly Point[]; x: Scale["x"]; slotMs: number }) {
+  return points.map(({ at, tone = "none" }) => {
+    const height = HEIGHTS[tone] * STRIP_HEIGHT;
+    const width = (x(at + slotMs) - x(at)) * 0.8;
+    return (
+      <rect key={at} class={tone} x={x(at)} y={TOP + STRIP_HEIGHT - height} width={width} height={height} />
+    );
+  });
 }

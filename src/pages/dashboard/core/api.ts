@@ -1,7 +1,9 @@
 import type { AnswerOf, InputOf as InputOfClient, OperationName, QueryOf } from "../../../client/api.ts";
 import { OPERATIONS } from "../../../client/generated/api.ts";
 import { randomUuid } from "../../../client/uuid.ts";
+import { span } from "./format.ts";
 import { filledPath } from "./paths.ts";
+import { progressToast } from "./toasts.ts";
 
 /** Parameters of an operation: its path parameters, query and body. */
 export type InputOf<N extends OperationName> = Omit<InputOfClient<N>, "query"> & {
@@ -112,20 +114,64 @@ export async function call<N extends OperationName>(
   return (text === "" ? undefined : JSON.parse(text)) as AnswerOf<N>;
 }
 
-/** Sends a request to this server. @throws Failure for any response but a success. */
-export async function send(path: string, init: RequestInit): Promise<Response> {
-  let response: Response;
+/** Longest time that a request waits for a rate limit. Longer waits are an error, which says how long they are. */
+const RATE_WAIT_MAX_MS = 60_000;
+
+/**
+ * Sends a request to this server. A request over a rate limit is sent again when the server permits it, for up to
+ * `waitMaxMs`. @throws Failure for any response but a success.
+ */
+export async function send(path: string, init: RequestInit, waitMaxMs = RATE_WAIT_MAX_MS): Promise<Response> {
+  for (let waited = 0; ; ) {
+    const response = await sendOnce(path, init);
+    if (response.ok) return response;
+    const waitMs = response.status === 429 ? Number(response.headers.get("retry-after")) * 1_000 : 0;
+    if (waitMs > 0 && waited + waitMs <= waitMaxMs) {
+      await waitForRate(waitMs, init.signal);
+      waited += waitMs;
+      continue;
+    }
+    const failure = await failureOf(response);
+    const isLogIn = init.method === "POST" && path === "/v1/session";
+    if (failure.status === 401 && !isLogIn) surroundings.loggedOut();
+    throw failure;
+  }
+}
+
+async function sendOnce(path: string, init: RequestInit): Promise<Response> {
   try {
-    response = await fetch(BASE_URL + path, { credentials: "same-origin", ...init });
+    return await fetch(BASE_URL + path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
     throw new Failure(0, "unreachable", "The server did not respond. Check that it is running.", null);
   }
-  if (response.ok) return response;
-  const failure = await failureOf(response);
-  const isLogIn = init.method === "POST" && path === "/v1/session";
-  if (failure.status === 401 && !isLogIn) surroundings.loggedOut();
-  throw failure;
+}
+
+let waiting = 0;
+let note: ReturnType<typeof progressToast> | null = null;
+
+/** All waiting requests share one message. */
+async function waitForRate(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
+  const text = `Rate limit reached. Waiting for ${span(ms)}.`;
+  if (note === null) note = progressToast(text);
+  else note(text);
+  waiting += 1;
+  await pause(ms, signal);
+  waiting -= 1;
+  if (waiting > 0) return;
+  note?.(null);
+  note = null;
+}
+
+/** Waits, until `signal` is aborted. */
+export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 /** The code of a response that is not an error of this server, such as one of a proxy. */

@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals";
-import { send, sessionHeaders } from "./api.ts";
+import { pause, send, sessionHeaders } from "./api.ts";
 import { projectId, session } from "./session.ts";
 
 /** Whether changes are pushed by the server; otherwise pages reload every few seconds. */
@@ -54,7 +54,8 @@ export function followChanges(): void {
 async function listen(signal: AbortSignal): Promise<void> {
   for (let failures = 0; !signal.aborted; ) {
     try {
-      const response = await send("/v1/changes", { headers: sessionHeaders(), signal });
+      // Without a wait: over the limit of streams, the page polls.
+      const response = await send("/v1/changes", { headers: sessionHeaders(), signal }, 0);
       // Changes during the interruption were missed.
       if (failures > 0) notify(null);
       failures = 0;
@@ -89,14 +90,4 @@ function readEvent(event: string): void {
   if (data === undefined) return;
   const { areas = {} } = JSON.parse(data.slice("data:".length)) as { areas?: Record<string, unknown> };
   notify(Object.keys(areas));
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

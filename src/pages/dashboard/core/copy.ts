@@ -1,9 +1,10 @@
-import { toast } from "./toasts.ts";
+import { errorToast, toast } from "./toasts.ts";
 
 /** Copies text to the clipboard. Over plain HTTP browsers offer no clipboard API; there it copies a selection. */
 export async function copyText(text: string, what: string): Promise<void> {
   const done = await byClipboard(text).catch(() => bySelection(text));
-  toast(done ? `${what} copied` : `Could not copy ${what}. Select it and copy it manually.`);
+  if (done) toast(`${what} copied`);
+  else errorToast(`Could not copy ${what}. Select it and copy it manually.`);
 }
 
 async function byClipboard(text: string): Promise<boolean> {

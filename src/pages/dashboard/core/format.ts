@@ -20,6 +20,14 @@ export function span(ms: number): string {
   return `${Math.floor(length / DAY)} d`;
 }
 
+/** A duration in up to two units: `59 min 30 s`, `5 h 20 min`. */
+export function duration(ms: number): string {
+  if (ms < MINUTE) return span(ms);
+  const [unit, next] = ms < HOUR ? [MINUTE, SECOND] : ms < 2 * DAY ? [HOUR, MINUTE] : [DAY, HOUR];
+  const rest = ms % unit;
+  return rest < next ? span(ms) : `${span(ms - rest)} ${span(rest)}`;
+}
+
 /** A time relative to now: `3 min ago`, `in 2 h`. */
 export function ago(at: number, now: number): string {
   const past = now - at;
@@ -33,12 +41,24 @@ export function formatNumber(value: number): string {
   return numbers.format(value);
 }
 
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
+const COMPACT_MIN = 10_000;
+/** A number for an axis: `9,500`, `100K`, `1.25M`. */
+export function axisNumber(value: number): string {
+  return Math.abs(value) < COMPACT_MIN ? formatNumber(value) : compact.format(value);
+}
+
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 /** A size in its largest unit: `1.9 MiB`. */
 export function bytes(size: number): string {
   const at = Math.min(UNITS.length - 1, size < 1 ? 0 : Math.floor(Math.log2(size) / 10));
   const value = size / 1024 ** at;
   return `${formatNumber(at === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)} ${UNITS[at]}`;
+}
+
+/** A word with a capital letter. */
+export function titled(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 /** A number of things: `1 key`, `3 keys`. */

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { Failure } from "./api.ts";
+import type { AnswerOf, OperationName } from "../../../client/api.ts";
+import { call, Failure, type InputOf } from "./api.ts";
 import { onChange } from "./changes.ts";
 import { messageOf, projectId } from "./session.ts";
 
@@ -84,56 +85,15 @@ export function useResource<T>(
   return { data: state.current.data, failure: state.current.failure, reload };
 }
 
-/** A page of a list. */
-export interface Part<T> {
-  readonly items: readonly T[];
-  readonly cursor: string | null;
-  /** The search ended before the end of the list: later rows may match. */
-  readonly isPartial?: boolean;
-}
-
-/** A list that is read page by page. */
-export interface List<T> extends Resource<readonly T[]> {
-  /** Reads the next page; null on the last page. */
-  readonly more: (() => void) | null;
-  /** Whether searching further may find more. */
-  readonly isPartial: boolean;
-}
-
-const PAGE = 50;
-const PAGE_MAX = 100;
-
-/** Reads a list. A change reads all pages that are shown again, up to the maximum of one request. */
-export function useList<T>(
-  key: string | null,
-  areas: readonly string[],
-  read: (query: { limit: number; cursor?: string }, signal: AbortSignal) => Promise<Part<T>>,
-): List<T> {
-  const loadedCount = useRef(PAGE);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [added, setAdded] = useState<{ after: unknown; part: Part<T> } | null>(null);
-  const first = useResource(key, areas, (signal) =>
-    read({ limit: Math.min(loadedCount.current, PAGE_MAX) }, signal),
-  );
-  const next = added !== null && added.after === first.data ? added.part : null;
-  const cursor = next === null ? (first.data?.cursor ?? null) : next.cursor;
-  const more = (): void => {
-    read({ limit: PAGE, cursor: cursor ?? "" }, new AbortController().signal).then(
-      (part) => {
-        const items = [...(next?.items ?? []), ...part.items];
-        loadedCount.current = (first.data?.items.length ?? 0) + items.length;
-        setAdded({ after: first.data, part: { ...part, items } });
-      },
-      (error: unknown) => setFailure(asFailure(error)),
-    );
-  };
-  return {
-    data: first.data === null ? null : [...first.data.items, ...(next?.items ?? [])],
-    failure: first.failure ?? failure,
-    reload: first.reload,
-    more: cursor === null ? null : more,
-    isPartial: (next ?? first.data)?.isPartial === true,
-  };
+/** Reads the response of an operation as a resource; null as the input reads nothing. */
+export function useCall<N extends OperationName>(
+  name: N,
+  input: InputOf<N> | null,
+  areas: readonly string[] = [],
+  version?: unknown,
+): Resource<AnswerOf<N>> {
+  const key = input === null ? null : `${name} ${JSON.stringify(input)}`;
+  return useResource(key, areas, (signal) => call(name, input as InputOf<N>, signal), version);
 }
 
 function asFailure(error: unknown): Failure {

@@ -1,8 +1,9 @@
 import { computed, signal } from "@preact/signals";
+import { mayLeave } from "./drafts.ts";
 
-/** The current route: `#/catch/brave-otter-314159/evt_1?tab=raw`. */
+/** The current route: `#/proj_…/catch/brave-otter-314159/evt_1?tab=raw`. */
 export interface Place {
-  /** First segment: the page. */
+  /** First segment after the project: the page. */
   readonly page: string;
   /** The other segments. */
   readonly rest: readonly string[];
@@ -11,13 +12,31 @@ export interface Place {
 
 const hash = signal(location.hash);
 addEventListener("hashchange", () => {
-  hash.value = location.hash;
+  if (location.hash === hash.value) return;
+  if (mayLeave()) hash.value = location.hash;
+  else history.pushState(null, "", hash.value);
 });
+
+/** Stands in an address for the default project of the account. */
+export const DEFAULT_PROJECT = "default";
+const PROJECT = /^(proj_|default$)/;
+
+const parts = computed(() => {
+  const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split("?", 2);
+  const segments = path.split("/").map(decoded);
+  const project = PROJECT.test(segments[0] ?? "") ? segments.shift() : undefined;
+  return { project, segments, search };
+});
+
+/** The project in the address; undefined if there is none. */
+export const addressProject = computed(() => parts.value.project);
+/** The project that addresses name, so that a link opens the same data for everyone; null for none. */
+export const projectSegment = signal<string | null>(null);
 
 /** The route of the current address. */
 export const place = computed((): Place => {
-  const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split("?", 2);
-  const [page = "", ...rest] = path.split("/").map(decoded);
+  const { segments, search } = parts.value;
+  const [page = "", ...rest] = segments;
   return {
     page: page === "" ? "overview" : page,
     rest: rest.filter((part) => part !== ""),
@@ -38,7 +57,8 @@ type Query = Readonly<Record<string, string | undefined>>;
 /** The address of a route. */
 export function href(segments: readonly string[], query: Query = {}): string {
   const search = searchOf(new URLSearchParams(), query);
-  return `#/${segments.map(encodeURIComponent).join("/")}${search}`;
+  const project = projectSegment.value === null ? [] : [projectSegment.value];
+  return `#/${[...project, ...segments].map(encodeURIComponent).join("/")}${search}`;
 }
 
 /** Navigates to a route. */

@@ -1,7 +1,9 @@
-import { effect, signal } from "@preact/signals";
+import { batch, effect, signal } from "@preact/signals";
 import type { ProjectItem, Session } from "../../../client/generated/api.ts";
 import { call, Failure, surroundings } from "./api.ts";
-import { place, replacePlace } from "./route.ts";
+import { mayLeave } from "./drafts.ts";
+import { addressProject, DEFAULT_PROJECT, go, href, place, projectSegment, replacePlace } from "./route.ts";
+import { errorToast } from "./toasts.ts";
 
 /** The session; null when logged out, undefined until the server has responded. */
 export const session = signal<Session | null | undefined>(undefined);
@@ -20,6 +22,20 @@ surroundings.loggedOut = () => {
 };
 effect(() => {
   surroundings.projectId = projectId.value;
+});
+effect(() => {
+  const several = projects.value.length > 1;
+  projectSegment.value = mayChooseProject() ? (projectId.value ?? (several ? DEFAULT_PROJECT : null)) : null;
+});
+// The project of the address is the current one; an address without a project gets the current one.
+effect(() => {
+  const named = addressProject.value;
+  if (!session.value || !mayChooseProject()) return;
+  if (named !== undefined) projectId.value = named === DEFAULT_PROJECT ? null : named;
+  else if (projectSegment.value !== null) {
+    const { page, rest, query } = place.value;
+    replacePlace(href([page, ...rest], Object.fromEntries(query)));
+  }
 });
 
 /** Reads the session. A set-up link in the address is exchanged first and removed from the address. */
@@ -65,10 +81,12 @@ export function forget(): void {
 }
 
 /** Switches to another project. */
-export function chooseProject(id: string | null): void {
-  projectId.value = id;
+export function chooseProject(id: string | null, page = place.value.page): void {
+  if (!mayLeave()) return;
   if (id === null) localStorage.removeItem(STORED_PROJECT);
   else localStorage.setItem(STORED_PROJECT, id);
+  projectSegment.value = id ?? DEFAULT_PROJECT;
+  go([page]);
 }
 
 /** Whether the session has a scope. */
@@ -85,22 +103,40 @@ export function mayChooseProject(): boolean {
   return session.value?.project_id === null && session.value.scopes.includes("*");
 }
 
+/** The name of a project; the id of one that the session cannot open. */
+export function projectName(id: string): string {
+  return projects.value.find((project) => project.id === id)?.name ?? id;
+}
+
 /** Reads the list of projects again. */
 export async function readProjects(): Promise<void> {
-  if (!may("projects:read")) return;
-  projects.value = (await call("projects.list", { query: { limit: 100 } })).projects;
+  projects.value = await listProjects();
+}
+
+async function listProjects(): Promise<readonly ProjectItem[]> {
+  return may("projects:read") ? (await call("projects.list", { query: { limit: 100 } })).projects : [];
 }
 
 async function begin(found: Session): Promise<void> {
   logInNote.value = null;
   const stored = localStorage.getItem(STORED_PROJECT);
   session.value = found;
-  await readProjects().catch(() => undefined);
-  const isThere = projects.value.some(({ id }) => id === stored);
-  projectId.value = mayChooseProject() && isThere ? stored : null;
+  const all = await listProjects().catch(() => []);
+  batch(() => {
+    const isStored = addressProject.value === undefined && all.some(({ id }) => id === stored);
+    if (!mayChooseProject()) projectId.value = null;
+    else if (isStored) projectId.value = stored;
+    projects.value = all;
+  });
 }
 
 /** The message for an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Failure || error instanceof Error ? error.message : String(error);
+}
+
+/** Shows an error until the user closes it, with the request's id, which the server's log contains. */
+export function showError(error: unknown): void {
+  const id = error instanceof Failure ? error.requestId : null;
+  errorToast(messageOf(error) + (id === null ? "" : ` (request ${id})`));
 }

@@ -4,9 +4,12 @@ import { signal } from "@preact/signals";
 export interface Toast {
   readonly id: number;
   readonly text: string;
-  /** Undoes the change that the message describes. */
-  readonly undo?: (() => void) | undefined;
+  readonly isError: boolean;
+  /** Label and effect of its button, such as an undo. */
+  readonly action?: readonly [label: string, run: () => void] | undefined;
 }
+
+type Content = Pick<Toast, "text" | "action"> & { readonly isError?: boolean };
 
 const SHOWN_MS = 4_000;
 /** Enough time to read the message and to undo. */
@@ -18,13 +21,31 @@ let last = 0;
 
 /** Shows a message for a few seconds. */
 export function toast(text: string, undo?: () => void): void {
-  last += 1;
-  const id = last;
-  toasts.value = [...toasts.value, { id, text, undo }];
+  const id = show({ text, action: undo && ["Undo", undo] });
   setTimeout(() => closeToast(id), undo === undefined ? SHOWN_MS : UNDO_MS);
+}
+
+/** Shows an error until the user closes it: it may be needed for a report. The same error is shown once. */
+export function errorToast(text: string): void {
+  if (!toasts.value.some((one) => one.isError && one.text === text)) show({ text, isError: true });
+}
+
+/** Shows the state of work that is running. Returns a function that replaces the text; null removes the message. */
+export function progressToast(text: string, action?: Toast["action"]): (text: string | null) => void {
+  const id = show({ text, action });
+  return (next) => {
+    if (next === null) closeToast(id);
+    else toasts.value = toasts.value.map((one) => (one.id === id ? { ...one, text: next } : one));
+  };
 }
 
 /** Removes a message. */
 export function closeToast(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
+}
+
+function show({ text, action, isError = false }: Content): number {
+  last += 1;
+  toasts.value = [...toasts.value, { id: last, text, action, isError }];
+  return last;
 }

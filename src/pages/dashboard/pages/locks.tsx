@@ -1,63 +1,32 @@
-import { useState } from "preact/hooks";
 import type { HeldLock } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { span } from "../core/format.ts";
+import { useList } from "../core/lists.ts";
 import { now } from "../core/now.ts";
-import { useList } from "../core/resource.ts";
-import { toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
-import { Confirm } from "../ui/dialog.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
-import { Page, Panel } from "../ui/page.tsx";
-import { Table } from "../ui/table.tsx";
+import { Confirm, openDialog } from "../ui/dialog.tsx";
+import { ListPage } from "../ui/list.tsx";
 import { Ago } from "../ui/time.tsx";
 
 /** The locks that are held. */
 export function LocksPage() {
-  const [forced, setForced] = useState<HeldLock | null>(null);
-  const list = useList("locks", ["latch"], async (query, signal) => {
-    const page = await call("latch.list", { query }, signal);
-    return { items: page.locks, cursor: page.cursor ?? null };
-  });
+  const list = useList("latch.list", "locks", ["latch"], { keyOf: ({ key }) => key });
   return (
-    <Page title="Locks" lead="Locks that are currently held." request={requestOf("latch.list", {})}>
-      <Loaded of={list} missing={<NoLocks />}>
-        {(locks) =>
-          locks.length === 0 ? (
-            <NoLocks />
-          ) : (
-            <Panel flush>
-              <LockTable locks={locks} onForce={setForced} />
-              <More of={list} />
-            </Panel>
-          )
-        }
-      </Loaded>
-      {forced === null ? null : (
-        <ForceRelease of={forced} onDone={list.reload} onClose={() => setForced(null)} />
-      )}
-    </Page>
-  );
-}
-
-function NoLocks() {
-  const request = requestOf("latch.acquire", {
-    params: { key: "invoice:42" },
-    body: { ttl: 30_000, timeout: 10_000 },
-  });
-  return (
-    <Empty icon="locks" title="No locks held" request={request}>
-      A lock lets one program at a time work on something while the others wait.
-    </Empty>
-  );
-}
-
-function LockTable({ locks, onForce }: { locks: readonly HeldLock[]; onForce: (lock: HeldLock) => void }) {
-  return (
-    <Table
+    <ListPage
+      title="Locks"
       label="Locks"
-      rows={locks}
-      keyOf={({ key }) => key}
+      lead="Locks that are currently held."
+      request={requestOf("latch.list", {})}
+      list={list}
+      none={{
+        icon: "locks",
+        title: "No locks held",
+        request: requestOf("latch.acquire", {
+          params: { key: "invoice:42" },
+          body: { ttl: 30_000, timeout: 10_000 },
+        }),
+        text: "A lock lets one program at a time work on something while the others wait.",
+      }}
       columns={[
         { head: "Key", cell: ({ key }) => <strong>{key}</strong> },
         { head: "Fencing token", cell: ({ fencing_token }) => fencing_token, layout: "end wide" },
@@ -66,9 +35,10 @@ function LockTable({ locks, onForce }: { locks: readonly HeldLock[]; onForce: (l
         { head: "Waiting", cell: ({ queue_depth }) => queue_depth, layout: "end wide" },
         {
           head: "Action",
+          width: 8,
           layout: "fit",
           cell: (lock) => (
-            <Button scope="latch:write" onClick={() => onForce(lock)}>
+            <Button scope="latch:write" onClick={() => forceRelease(lock, list.reload)}>
               Release…
             </Button>
           ),
@@ -91,30 +61,19 @@ function TimeLeft({ of: { acquired_at, expires_at } }: { of: HeldLock }) {
   );
 }
 
-function ForceRelease({
-  of: { key, fencing_token },
-  onDone,
-  onClose,
-}: {
-  of: HeldLock;
-  onDone: () => void;
-  onClose: () => void;
-}) {
-  return (
+function forceRelease({ key, fencing_token }: HeldLock, onDone: () => void): void {
+  openDialog((close) => (
     <Confirm
       title={`Release ${key}?`}
       action="Release"
-      onClose={onClose}
-      onConfirm={async () => {
-        await call("latch.force", { params: { key }, body: { fencing_token } });
-        toast(`${key} released`);
-        onDone();
-      }}
+      onConfirm={() => call("latch.force", { params: { key }, body: { fencing_token } }).then(onDone)}
+      done={`${key} released`}
+      onClose={close}
     >
       <p>
         The program that holds <strong>{key}</strong> is not notified and continues. Its writes are safe only
         where the fencing token {fencing_token} is checked.
       </p>
     </Confirm>
-  );
+  ));
 }

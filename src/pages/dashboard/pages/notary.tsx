@@ -1,16 +1,19 @@
 import type { Receipt } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
+import { download } from "../core/download.ts";
 import { count } from "../core/format.ts";
-import { useList, useResource } from "../core/resource.ts";
+import { useList } from "../core/lists.ts";
+import { useCall } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import { Code, pretty } from "../ui/code.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Empty, Loaded } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
-import { Facts, Page, Panel } from "../ui/page.tsx";
+import { ListView } from "../ui/list.tsx";
+import { Facts, longFact, Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { Table } from "../ui/table.tsx";
+import type { Column } from "../ui/table.tsx";
 import { Ago, DateTime } from "../ui/time.tsx";
 import { VerifyPanel } from "./keys/verify.tsx";
 
@@ -36,7 +39,7 @@ export function NotaryPage() {
 const EXAMPLE = { log: { event: "invoice.paid", invoice: 42 } };
 
 async function beginChain(): Promise<void> {
-  const { chain_id } = await call("witness.init", {});
+  const { chain_id } = await call("witness.init", { body: {} });
   toast(`Chain ${chain_id} created`);
 }
 
@@ -56,9 +59,8 @@ function NoReceipts() {
 
 function Receipts() {
   const [sequence] = place.value.rest;
-  const list = useList("receipts", ["witness"], async (query, signal) => {
-    const page = await call("witness.receipts.list", { query }, signal);
-    return { items: page.receipts, cursor: page.cursor ?? null };
+  const list = useList("witness.receipts.list", "receipts", ["witness"], {
+    keyOf: ({ sequence_id }) => sequence_id,
   });
   return (
     <Loaded of={list} missing={<NoReceipts />}>
@@ -72,12 +74,7 @@ function Receipts() {
               <Facts
                 of={[
                   ["Head", `receipt ${head.sequence_id}`],
-                  [
-                    "Chain hash",
-                    <code key="h" class="long">
-                      {head.chain_hash}
-                    </code>,
-                  ],
+                  longFact("Chain hash", head.chain_hash),
                   [
                     "Public key",
                     <>
@@ -88,15 +85,17 @@ function Receipts() {
                 ]}
               />
             </Panel>
+            <Checkpoint />
             {/* Without storage there is no state to read. */}
             {head.storage_status === undefined ? null : <Storage />}
-            <div class={selected === undefined ? "" : "panes"}>
-              <Panel flush>
-                <ReceiptTable of={receipts} selected={sequence} />
-                <More of={list} />
-              </Panel>
-              {selected === undefined ? null : <ReceiptView of={selected} />}
-            </div>
+            <ListView
+              list={list}
+              label="Receipts"
+              href={({ sequence_id }) => href(["notary", sequence_id])}
+              columns={COLUMNS}
+              selected={selected?.sequence_id}
+              detail={() => (selected === undefined ? null : <ReceiptView of={selected} />)}
+            />
           </div>
         );
       }}
@@ -104,42 +103,52 @@ function Receipts() {
   );
 }
 
-function ReceiptTable({ of: receipts, selected }: { of: readonly Receipt[]; selected: string | undefined }) {
+const COLUMNS: readonly Column<Receipt>[] = [
+  {
+    head: "Receipt",
+    cell: ({ sequence_id }) => sequence_id,
+    sub: ({ log }) => <code>{shortened(JSON.stringify(log))}</code>,
+  },
+  { head: "Signed", cell: ({ timestamp }) => <Ago at={timestamp} />, layout: "fit wide" },
+  {
+    head: "Storage",
+    cell: ({ storage_status }) => <Status state={storage_status ?? "here"} />,
+    layout: "fit",
+  },
+];
+
+/** The newest checkpoint, or why none is signed: a fork, or a tree that is not complete. */
+function Checkpoint() {
+  const found = useCall("witness.checkpoint", { query: { format: "json" } }, ["witness"]);
   return (
-    <Table
-      label="Receipts"
-      rows={receipts}
-      keyOf={({ sequence_id }) => sequence_id}
-      href={({ sequence_id }) => href(["notary", sequence_id])}
-      selected={selected}
-      columns={[
-        {
-          head: "Receipt",
-          cell: ({ sequence_id, log }) => (
+    <Loaded of={found}>
+      {({ origin, size, root_hash, signed_at, vkey, note, cosignatures }) => (
+        <Panel
+          title="Checkpoint"
+          actions={
             <>
-              {sequence_id}
-              <span class="sub">
-                <code>{shortened(JSON.stringify(log))}</code>
-              </span>
+              <CopyButton text={note} what="Checkpoint" /> <CopyButton text={vkey} what="Verifier key" />
             </>
-          ),
-        },
-        { head: "Signed", cell: ({ timestamp }) => <Ago at={timestamp} />, layout: "fit wide" },
-        {
-          head: "Storage",
-          cell: ({ storage_status }) => <Status state={storage_status ?? "here"} />,
-          layout: "fit",
-        },
-      ]}
-    />
+          }
+        >
+          <Facts
+            of={[
+              ["Covers", count(size, "receipt")],
+              ["Signed", <Ago key="s" at={signed_at} />],
+              ["Origin", origin],
+              longFact("Root hash", root_hash),
+              ["Witnesses", cosignatures.map(({ name }) => name).join(", ") || "–"],
+            ]}
+          />
+        </Panel>
+      )}
+    </Loaded>
   );
 }
 
 /** The storage that receipts are copied to, and its state. */
 function Storage() {
-  const { data } = useResource("witness storage", ["witness"], (signal) =>
-    call("witness.config.read", {}, signal),
-  );
+  const { data } = useCall("witness.config.read", {}, ["witness"]);
   if (data === null) return null;
   return (
     <Panel title="Storage">
@@ -162,10 +171,22 @@ function shortened(text: string): string {
   return text.length > SHOWN_LOG ? `${text.slice(0, SHOWN_LOG)}…` : text;
 }
 
+function downloadBundle({ sequence_id }: Receipt): Promise<void> {
+  return download(`/v1/witness/receipts/${sequence_id}/bundle`, `receipt-${sequence_id}.bundle.json`);
+}
+
 function ReceiptView({ of: receipt }: { of: Receipt }) {
   return (
     <div class="inspector stack">
-      <Panel title={`Receipt ${receipt.sequence_id}`} actions={<DateTime at={receipt.timestamp} />}>
+      <Panel
+        title={`Receipt ${receipt.sequence_id}`}
+        actions={
+          <>
+            <DateTime at={receipt.timestamp} />
+            <Button onClick={() => downloadBundle(receipt)}>Download bundle</Button>
+          </>
+        }
+      >
         <Code what="Receipt" text={pretty(receipt)} />
       </Panel>
     </div>

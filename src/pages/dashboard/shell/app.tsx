@@ -1,15 +1,20 @@
 import { useEffect, useRef } from "preact/hooks";
+import { OverviewProvider } from "../core/overview.tsx";
 import { clearKept } from "../core/resource.ts";
-import { place } from "../core/route.ts";
+import { addressProject, DEFAULT_PROJECT, href, place } from "../core/route.ts";
 import { projectId, session } from "../core/session.ts";
 import { closeToast, toasts } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loading } from "../ui/feedback.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { helpOpen, paletteOpen } from "./commands.ts";
+import { lazy } from "./lazy.tsx";
 import { LogIn } from "./login.tsx";
 import { Nav } from "./nav.tsx";
-import { visiblePages } from "./pages.ts";
-import { Help, Palette } from "./palette.tsx";
+import { VIEWS, visiblePages } from "./pages.ts";
+
+const Palette = lazy(async () => (await import("./palette.tsx")).Palette);
+const Help = lazy(async () => (await import("./palette.tsx")).Help);
 
 /** The console. */
 export function App() {
@@ -40,19 +45,38 @@ function Frame() {
     scrollTo(0, 0);
   }, [page]);
   const found = visiblePages().find(({ path }) => path === page);
+  const View = found && VIEWS[found.path];
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to content
       </button>
-      <Nav />
-      {/* The content belongs to one project. */}
-      <main id="main" tabIndex={-1} ref={main} key={projectId.value ?? ""}>
-        {found === undefined ? <NoPage /> : <found.View />}
-      </main>
+      <OverviewProvider>
+        <Nav />
+        {/* The content belongs to one project. */}
+        <main id="main" tabIndex={-1} ref={main} key={projectId.value ?? ""}>
+          {isOutside() ? <NoProject /> : View === undefined ? <NoPage /> : <View />}
+        </main>
+      </OverviewProvider>
       {paletteOpen.value ? <Palette /> : null}
       {helpOpen.value ? <Help /> : null}
     </div>
+  );
+}
+
+/** Whether the address names a project that the session cannot open. */
+function isOutside(): boolean {
+  const named = addressProject.value;
+  const own = session.value?.project_id ?? null;
+  return named !== undefined && named !== DEFAULT_PROJECT && own !== null && named !== own;
+}
+
+function NoProject() {
+  return (
+    <Empty icon="search" title="Project not available">
+      <h1 class="unseen">Project not available</h1>
+      Your key belongs to another project. <a href="#/overview">Go to the overview of yours</a>.
+    </Empty>
   );
 }
 
@@ -60,31 +84,31 @@ function NoPage() {
   return (
     <Empty icon="search" title="Page not found">
       <h1 class="unseen">Page not found</h1>
-      This page does not exist, or your key cannot view it. <a href="#/overview">Go to the overview</a>.
+      This page does not exist, or your key cannot view it.{" "}
+      <a href={href(["overview"])}>Go to the overview</a>.
     </Empty>
   );
 }
 
+/** Errors stay until they are closed. */
 function Toasts() {
   return (
     <div class="toasts" role="status">
-      {toasts.value.map(({ id, text, undo }) => (
-        <div class="toast" key={id}>
+      {toasts.value.map(({ id, text, isError, action }) => (
+        <div class={`toast ${isError ? "bad" : ""}`} role={isError ? "alert" : undefined} key={id}>
+          {isError ? <Icon name="alert" /> : null}
           <span>{text}</span>
-          {undo === undefined ? null : (
+          {action === undefined ? null : (
             <Button
-              icon="undo"
               onClick={() => {
                 closeToast(id);
-                undo();
+                action[1]();
               }}
             >
-              Undo
+              {action[0]}
             </Button>
           )}
-          <Button icon="close" kind="quiet" label="Dismiss" onClick={() => closeToast(id)}>
-            {null}
-          </Button>
+          <Button icon="close" kind="quiet" label="Dismiss" onClick={() => closeToast(id)} />
         </div>
       ))}
     </div>

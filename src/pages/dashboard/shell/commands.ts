@@ -16,6 +16,8 @@ export interface Command {
   readonly icon: IconName;
   /** Its keyboard shortcut. */
   readonly keys?: string;
+  /** The kind of an object that it opens. */
+  readonly kind?: string;
   readonly run: () => unknown;
 }
 
@@ -31,14 +33,12 @@ const CREATE: readonly (readonly [path: string, title: string, scope: string])[]
 /** All commands that the session can run. */
 export function commands(): readonly Command[] {
   return [
-    ...visiblePages().map(
-      ({ path, title, icon, letter }): Command => ({
-        title: `Go to ${title}`,
-        icon,
-        keys: `g ${letter}`,
-        run: () => go([path]),
-      }),
-    ),
+    ...visiblePages().flatMap(({ path, title, letter, parts = [] }): Command[] => [
+      { title: `Go to ${title}`, icon: path, keys: `g ${letter}`, run: () => go([path]) },
+      ...parts
+        .filter(([segment]) => segment !== "")
+        .map(([segment, name]) => ({ title: `Go to ${name}`, icon: path, run: () => go([path, segment]) })),
+    ]),
     ...CREATE.filter(([, , scope]) => may(scope)).map(
       ([path, title]): Command => ({ title, icon: "new", run: () => go([path], { new: "1" }) }),
     ),

@@ -16,7 +16,7 @@ export function LogIn() {
             {logInNote.value}
           </p>
         )}
-        <Form submit="Log in" onSubmit={async (data) => logIn(textOf(data, "key") ?? "")}>
+        <Form submit="Log in" changed={false} onSubmit={async (data) => logIn(textOf(data, "key") ?? "")}>
           <TextField name="key" label="API key" type="password" placeholder="sm_…" required mono />
         </Form>
         <p class="quiet small">

@@ -1,26 +1,32 @@
 import { useEffect } from "preact/hooks";
+import type { Overview } from "../../../client/generated/api.ts";
 import { isLive } from "../core/changes.ts";
-import { place } from "../core/route.ts";
+import { formatNumber } from "../core/format.ts";
+import { useOverview } from "../core/overview.tsx";
+import { href, place } from "../core/route.ts";
 import { chooseProject, logOut, mayChooseProject, projectId, projects, session } from "../core/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { paletteOpen } from "./commands.ts";
-import { type PageEntry, visiblePages } from "./pages.ts";
+import { visiblePages } from "./pages.ts";
+import type { PageFacts } from "./sitemap.ts";
 
 const GROUPS = ["", "Services", "Server"] as const;
 
-/** The sidebar: project, pages and session. On narrow screens a bar of icons. */
+/** The sidebar: project, pages and session. On narrow screens a bar that scrolls. */
 export function Nav() {
   const pages = visiblePages();
-  const { page } = place.value;
+  const { page, rest } = place.value;
   useEffect(() => {
     // On narrow screens the bar is wider than the screen.
-    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [page]);
+    document
+      .querySelector("nav [aria-current=page]")
+      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [page, rest[0]]);
   return (
     <header class="side">
       <div class="brand">
-        <a href="#/overview">
+        <a href={href(["overview"])}>
           <Mark />
           <span>Ninefold</span>
         </a>
@@ -40,7 +46,7 @@ export function Nav() {
         }}
       >
         <Icon name="search" />
-        <span>Go to…</span>
+        <span>Find…</span>
         <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
       </button>
       <nav aria-label="Pages">
@@ -53,21 +59,67 @@ export function Nav() {
   );
 }
 
-function Group({ name, pages }: { name: string; pages: readonly PageEntry[] }) {
+function Group({ name, pages }: { name: string; pages: ReturnType<typeof visiblePages> }) {
+  const { data } = useOverview();
   return (
     <>
       {name === "" ? null : <p class="group">{name}</p>}
       <ul>
-        {pages.map(({ path, title, icon }) => (
-          <li key={path}>
-            <a href={`#/${path}`} aria-current={place.value.page === path ? "page" : undefined} title={title}>
-              <Icon name={icon} />
-              <span>{title}</span>
-            </a>
-          </li>
-        ))}
+        {pages.map(({ path, title, parts = [] }) => {
+          const isOpen = place.value.page === path;
+          return (
+            <li key={path}>
+              <a
+                href={href([path])}
+                aria-current={isOpen ? (parts.length === 0 ? "page" : "true") : undefined}
+              >
+                <Icon name={path} />
+                <span>{title}</span>
+                <Attention of={data} page={path} />
+              </a>
+              {isOpen && parts.length > 0 ? <Parts of={parts} path={path} /> : null}
+            </li>
+          );
+        })}
       </ul>
     </>
+  );
+}
+
+/** The parts of the open page. */
+function Parts({ of: parts, path }: { of: NonNullable<PageFacts["parts"]>; path: string }) {
+  const [segment = ""] = place.value.rest;
+  const open = parts.some(([one]) => one === segment) ? segment : "";
+  return (
+    <ul>
+      {parts.map(([one, title]) => (
+        <li key={one}>
+          <a href={href(one === "" ? [path] : [path, one])} aria-current={one === open ? "page" : undefined}>
+            {title}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The number of things of a page that need attention. */
+const ATTENTION: Readonly<
+  Record<string, (all: Overview) => readonly [number: number | undefined, what: string]>
+> = {
+  monitors: ({ pulse }) => [pulse?.down, "down"],
+  relay: ({ relay }) => [relay?.failed, "failed in 24 h"],
+  catch: (all) => [all.catch?.failed, "failed"],
+};
+
+function Attention({ of: overview, page }: { of: Overview | null; page: string }) {
+  const [number = 0, what] = (overview && ATTENTION[page]?.(overview)) ?? [];
+  if (number === 0) return null;
+  return (
+    <span class="count">
+      {formatNumber(number)}
+      <span class="unseen"> {what}</span>
+    </span>
   );
 }
 
@@ -104,9 +156,7 @@ function Person() {
       <a class="button quiet" href="../docs" title="API reference" aria-label="API reference">
         <Icon name="link" />
       </a>
-      <Button icon="logout" kind="quiet" label="Log out" onClick={logOut}>
-        {null}
-      </Button>
+      <Button icon="logout" kind="quiet" label="Log out" onClick={logOut} />
     </div>
   );
 }

@@ -1,8 +1,14 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useResource } from "../core/resource.ts";
+import { useSettled } from "../core/settled.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { type Command, commands, helpOpen, matching, paletteOpen } from "./commands.ts";
+import { Finder } from "./find.ts";
 import { shortcuts } from "./shortcuts.ts";
+
+/** Characters from which objects are searched. */
+const FOUND_FROM = 2;
 
 /** The command palette, opened with Ctrl K. */
 export function Palette() {
@@ -10,7 +16,13 @@ export function Palette() {
   const [at, setAt] = useState(0);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const found = matching(commands(), text);
+  const wanted = useSettled(text.trim());
+  const [finder] = useState(() => new Finder());
+  const objects = useResource(wanted.length < FOUND_FROM ? null : `find ${wanted}`, [], (signal) =>
+    finder.find(wanted, signal),
+  );
+  const isSearching = text.trim() !== wanted || (objects.data === null && wanted.length >= FOUND_FROM);
+  const found = [...matching(commands(), text), ...(isSearching ? [] : (objects.data ?? []))];
   const close = (): void => {
     paletteOpen.value = false;
   };
@@ -33,15 +45,15 @@ export function Palette() {
     list.current?.children[at]?.scrollIntoView({ block: "nearest" });
   }, [at]);
   return (
-    <Dialog title="Commands" onClose={close}>
+    <Dialog title="Find anything" onClose={close}>
       <input
         class="command"
         role="combobox"
         aria-expanded="true"
         aria-controls={id}
         aria-activedescendant={found.length === 0 ? undefined : `${id}-${at}`}
-        aria-label="Command"
-        placeholder="Search commands"
+        aria-label="Find"
+        placeholder="Find monitors, keys, flags, webhooks, pages…"
         value={text}
         onKeyDown={onKeyDown}
         onInput={(event) => {
@@ -49,13 +61,13 @@ export function Palette() {
           setAt(0);
         }}
       />
-      <div class="commands" role="listbox" aria-label="Commands" id={id} ref={list}>
+      <div class="commands" role="listbox" aria-label="Results" id={id} ref={list}>
         {found.map((command, index) => (
           // The input handles the keys of the list.
           // biome-ignore lint/a11y/useKeyWithClickEvents: see above
           // biome-ignore lint/a11y/useFocusableInteractive: see above
           <div
-            key={command.title}
+            key={`${command.kind} ${command.title} ${index}`}
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === at}
@@ -65,10 +77,13 @@ export function Palette() {
             <Icon name={command.icon} />
             <span>{command.title}</span>
             {command.keys === undefined ? null : <kbd>{command.keys}</kbd>}
+            {command.kind === undefined ? null : <span class="quiet small">{command.kind}</span>}
           </div>
         ))}
       </div>
-      {found.length === 0 ? <p class="quiet nothing">No matching commands.</p> : null}
+      <p class="quiet nothing" role="status">
+        {isSearching ? "Searching…" : found.length === 0 ? "Nothing found." : ""}
+      </p>
     </Dialog>
   );
 }

@@ -3,6 +3,7 @@ import { session } from "../core/session.ts";
 import { shortcutsOn } from "../core/theme.ts";
 import { helpOpen, paletteOpen } from "./commands.ts";
 import { visiblePages } from "./pages.ts";
+import { SHORTCUTS } from "./sitemap.ts";
 
 /** Time in which the letter of a page must follow `g`. */
 const SEQUENCE_MS = 1_200;
@@ -11,12 +12,7 @@ let goUntil = 0;
 /** All shortcuts and their actions. */
 export function shortcuts(): readonly (readonly [keys: string, what: string])[] {
   return [
-    ["Ctrl K", "commands"],
-    ["/", "search"],
-    ["j", "next row"],
-    ["k", "previous row"],
-    ["Enter", "open row"],
-    ["?", "show shortcuts"],
+    ...SHORTCUTS,
     ...visiblePages().map(({ letter, title }): readonly [string, string] => [`g ${letter}`, title]),
   ];
 }

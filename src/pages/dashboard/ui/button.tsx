@@ -1,14 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { Failure, type Request } from "../core/api.ts";
+import type { Request } from "../core/api.ts";
 import { copyText } from "../core/copy.ts";
 import { curlOf } from "../core/curl.ts";
-import { may, messageOf } from "../core/session.ts";
-import { toast } from "../core/toasts.ts";
+import { may, showError } from "../core/session.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface ButtonProps {
-  readonly children: ComponentChildren;
+  readonly children?: ComponentChildren;
   readonly onClick?: (() => unknown) | undefined;
   readonly icon?: IconName | undefined;
   readonly kind?: "primary" | "danger" | "quiet" | undefined;
@@ -33,9 +32,7 @@ export function Button(props: ButtonProps) {
     try {
       await outcome;
     } catch (error) {
-      const request =
-        error instanceof Failure && error.requestId !== null ? ` (request ${error.requestId})` : "";
-      toast(messageOf(error) + request);
+      showError(error);
     } finally {
       setBusy(false);
     }

@@ -1,7 +1,10 @@
-import type { ComponentChildren } from "preact";
+import { signal } from "@preact/signals";
+import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Failure, forgetUnanswered } from "../core/api.ts";
+import { mayLeave, noteDraft } from "../core/drafts.ts";
 import { messageOf } from "../core/session.ts";
+import { toast } from "../core/toasts.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./feedback.tsx";
 
@@ -16,6 +19,9 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const close = (): void => {
+    if (mayLeave()) onClose();
+  };
   // Before the first paint, so that what the user types goes into the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -32,18 +38,42 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        close();
       }}
     >
       <header>
         <h2 id={id}>{title}</h2>
-        <Button icon="close" kind="quiet" label="Close" onClick={onClose}>
-          {null}
-        </Button>
+        <Button icon="close" kind="quiet" label="Close" onClick={close} />
       </header>
       {children}
     </dialog>
   );
+}
+
+/** Draws a dialog; the function closes it. */
+type Draw = (close: () => void) => ComponentChildren;
+
+const opened = signal<{ readonly id: number; readonly draw: Draw } | null>(null);
+
+/** Opens a dialog on the page, in place of the one that is open. Leaving the page closes it. */
+export function openDialog(draw: Draw): void {
+  opened.value = { id: (opened.peek()?.id ?? 0) + 1, draw };
+}
+
+/** Place of the open dialog on a page. */
+export function OpenedDialog() {
+  useEffect(
+    () => () => {
+      opened.value = null;
+    },
+    [],
+  );
+  const one = opened.value;
+  if (one === null) return null;
+  const close = (): void => {
+    if (opened.peek() === one) opened.value = null;
+  };
+  return <Fragment key={one.id}>{one.draw(close)}</Fragment>;
 }
 
 interface FormProps {
@@ -52,6 +82,8 @@ interface FormProps {
   readonly kind?: "primary" | "danger";
   readonly disabled?: boolean;
   readonly scope?: string;
+  /** Whether it has changes; by default, whether the user has entered something. */
+  readonly changed?: boolean;
   /** Submits the form. Its error is shown above the button. */
   readonly onSubmit: (data: FormData) => Promise<void>;
   readonly onCancel?: () => void;
@@ -60,16 +92,28 @@ interface FormProps {
 
 /** A form that shows its own errors. */
 export function Form(props: FormProps) {
-  const { submit, kind = "primary", disabled = false, scope, onSubmit, onCancel, children } = props;
+  const { submit, kind = "primary", disabled = false, scope, changed, onSubmit, onCancel, children } = props;
+  const draft = useRef({}).current;
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
-  useEffect(() => forgetUnanswered, []);
+  useEffect(
+    () => () => {
+      forgetUnanswered();
+      noteDraft(draft, false);
+    },
+    [],
+  );
+  useEffect(() => {
+    if (changed !== undefined) noteDraft(draft, changed);
+  }, [changed]);
   const send = async (form: HTMLFormElement): Promise<void> => {
     setBusy(true);
     setFailure(null);
+    noteDraft(draft, false);
     try {
       await onSubmit(new FormData(form));
     } catch (error) {
+      noteDraft(draft, changed !== false);
       setFailure(error instanceof Failure ? error : new Failure(0, "error", messageOf(error), null));
     } finally {
       setBusy(false);
@@ -77,6 +121,12 @@ export function Form(props: FormProps) {
   };
   return (
     <form
+      onInput={() => {
+        if (changed !== false) noteDraft(draft, true);
+      }}
+      onKeyDown={({ key, ctrlKey, metaKey, currentTarget }) => {
+        if (key === "Enter" && (ctrlKey || metaKey)) currentTarget.requestSubmit();
+      }}
       onSubmit={(event) => {
         event.preventDefault();
         void send(event.currentTarget);
@@ -101,12 +151,14 @@ interface ConfirmProps {
   readonly children: ComponentChildren;
   /** A name that must be typed to confirm an irreversible action. */
   readonly typed?: string;
-  readonly onConfirm: () => Promise<void>;
+  readonly onConfirm: () => Promise<unknown>;
+  /** Shown when it is done. */
+  readonly done?: string;
   readonly onClose: () => void;
 }
 
 /** Asks for confirmation before an irreversible action. */
-export function Confirm({ title, action, children, typed, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, action, children, typed, onConfirm, done, onClose }: ConfirmProps) {
   const [text, setText] = useState("");
   const id = useId();
   return (
@@ -114,10 +166,12 @@ export function Confirm({ title, action, children, typed, onConfirm, onClose }: 
       <Form
         submit={action}
         kind="danger"
+        changed={false}
         disabled={typed !== undefined && text !== typed}
         onCancel={onClose}
         onSubmit={async () => {
           await onConfirm();
+          if (done !== undefined) toast(done);
           onClose();
         }}
       >

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { Failure, Request } from "../core/api.ts";
 import { curlOf } from "../core/curl.ts";
-import type { List, Resource } from "../core/resource.ts";
+import type { List } from "../core/lists.ts";
+import type { Resource } from "../core/resource.ts";
 import { Button, CopyButton } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
@@ -85,13 +86,20 @@ export function Loaded<T>(props: {
   );
 }
 
-/** The button for the next page of a list. */
-export function More<T>({ of }: { of: List<T> }) {
-  const { more } = of;
-  if (more === null) return null;
+/** The pages of a list; nothing for a list of one page. */
+export function Pager<T>({ of: list }: { of: List<T> }) {
+  const { next, previous, from, data, isPartial } = list;
+  if (next === null && previous === null) return null;
+  const count = data?.length ?? 0;
   return (
-    <div class="more">
-      <Button onClick={more}>{of.isPartial ? "Search older items" : "Load more"}</Button>
-    </div>
+    <nav class="more" aria-label="Pages of the list">
+      <Button disabled={previous === null} onClick={previous ?? undefined}>
+        Previous
+      </Button>
+      <span class="quiet">{isPartial || count === 0 ? null : `${from + 1} to ${from + count}`}</span>
+      <Button disabled={next === null} onClick={next ?? undefined}>
+        {isPartial ? "Search older items" : "Next"}
+      </Button>
+    </nav>
   );
 }

@@ -1,17 +1,20 @@
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
 
 interface FieldProps {
   readonly name: string;
   readonly label: string;
-  readonly hint?: ComponentChildren;
+  readonly hint?: ComponentChildren | undefined;
   readonly value?: string | undefined;
   readonly required?: boolean;
 }
 
 interface TextProps extends FieldProps {
   readonly type?: "text" | "url" | "number" | "datetime-local" | "password" | "search";
-  readonly placeholder?: string;
+  readonly placeholder?: string | undefined;
+  /** What is wrong with the text; the form cannot be submitted with it. */
+  readonly problem?: string;
+  readonly maxLength?: number;
   readonly min?: number;
   readonly max?: number;
   /** `any` allows decimals. */
@@ -35,6 +38,7 @@ export function TextField(props: TextProps) {
     rows,
     mono = false,
     onInput,
+    problem,
     ...more
   } = props;
   const id = useId();
@@ -48,6 +52,9 @@ export function TextField(props: TextProps) {
     spellcheck: false,
     defaultValue: value ?? "",
     "aria-describedby": hint === undefined ? undefined : `${id}-hint`,
+    ...(problem === undefined
+      ? {}
+      : { ref: (box: HTMLInputElement | null) => box?.setCustomValidity(problem) }),
     ...more,
   };
   const typed = (event: { currentTarget: { value: string } }): void => onInput?.(event.currentTarget.value);
@@ -123,12 +130,6 @@ export function CheckField({ name, label, checked = false, value, onChange }: Ch
       <span>{label}</span>
     </label>
   );
-}
-
-/** A checkbox that keeps its state; the form has its name while it is checked. */
-export function Tick({ name, label, checked }: { name: string; label: string; checked: boolean }) {
-  const [is, set] = useState(checked);
-  return <CheckField name={name} value="1" label={label} checked={is} onChange={set} />;
 }
 
 /** The text of a field; undefined when it is empty. */

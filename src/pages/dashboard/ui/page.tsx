@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Request } from "../core/api.ts";
 import { CurlButton } from "./button.tsx";
+import { OpenedDialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 
 interface PageProps {
@@ -43,6 +44,7 @@ export function Page({ title, status, lead, up, request, actions, children }: Pa
       </header>
       {lead === undefined ? null : <p class="lead quiet">{lead}</p>}
       {children}
+      <OpenedDialog />
     </>
   );
 }
@@ -66,6 +68,11 @@ export function Panel(props: {
       {children}
     </section>
   );
+}
+
+/** A fact whose value is an id or a hash, which may be broken anywhere. */
+export function longFact(name: string, value: string | null): readonly [string, ComponentChildren] {
+  return [name, value === null ? "–" : <code class="long">{value}</code>];
 }
 
 /** A list of names and values. */

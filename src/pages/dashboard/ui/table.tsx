@@ -3,9 +3,15 @@ import type { ComponentChildren } from "preact";
 /** A column of a table. */
 export interface Column<T> {
   readonly head: string;
+  /** Shown in place of `head`. */
+  readonly title?: ComponentChildren;
   readonly cell: (row: T) => ComponentChildren;
-  /** `wide`: hidden on narrow screens; `end`: numbers, aligned right; `fit`: as narrow as its content. */
+  /** A second, quiet line; null for none. */
+  readonly sub?: (row: T) => ComponentChildren;
+  /** `wide`: hidden on narrow screens; `end`: numbers, aligned right; `fit`: short content, such as a state. */
   readonly layout?: string;
+  /** Width in a list, in rem, for content such as buttons. */
+  readonly width?: number;
 }
 
 interface TableProps<T> {
@@ -16,21 +22,28 @@ interface TableProps<T> {
   readonly keyOf: (row: T) => string;
   /** Link of a row, in its first column; a click anywhere in the row follows it. */
   readonly href?: (row: T) => string;
+  /** Whether columns have fixed widths and long values end with an ellipsis. */
+  readonly fixed?: boolean;
   /** The row whose details are shown. */
   readonly selected?: string | undefined;
 }
 
 /** A table. */
-export function Table<T>({ label, rows, columns, keyOf, href, selected }: TableProps<T>) {
+export function Table<T>({ label, rows, columns, keyOf, href, selected, fixed = false }: TableProps<T>) {
   return (
     <div class="table">
-      <table>
+      <table class={fixed ? "fixed" : ""}>
         <caption class="unseen">{label}</caption>
         <thead>
           <tr>
-            {columns.map(({ head, layout }) => (
-              <th key={head} scope="col" class={layout}>
-                {head}
+            {columns.map(({ head, title, layout, width }) => (
+              <th
+                key={head}
+                scope="col"
+                class={layout}
+                {...(fixed && width !== undefined ? { style: { width: `${width}rem` } } : {})}
+              >
+                {title ?? head}
               </th>
             ))}
           </tr>
@@ -46,10 +59,10 @@ export function Table<T>({ label, rows, columns, keyOf, href, selected }: TableP
                 <td key={column.head} class={column.layout}>
                   {at === leadColumn(columns) && href !== undefined ? (
                     <a class="row" data-row href={href(row)}>
-                      {column.cell(row)}
+                      <Cell of={column} row={row} />
                     </a>
                   ) : (
-                    column.cell(row)
+                    <Cell of={column} row={row} />
                   )}
                 </td>
               ))}
@@ -58,6 +71,16 @@ export function Table<T>({ label, rows, columns, keyOf, href, selected }: TableP
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Cell<T>({ of: { cell, sub }, row }: { of: Column<T>; row: T }) {
+  const second = sub?.(row) ?? null;
+  return (
+    <>
+      {cell(row)}
+      {second === null ? null : <span class="sub">{second}</span>}
+    </>
   );
 }
 

@@ -1,101 +1,111 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { EventItem } from "../../../../client/generated/api.ts";
+import type { Bucket, EventItem } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { useList } from "../../core/resource.ts";
-import { href, place, setQuery } from "../../core/route.ts";
-import { messageOf } from "../../core/session.ts";
+import { count, formatNumber, titled } from "../../core/format.ts";
+import { useList } from "../../core/lists.ts";
+import { useResource } from "../../core/resource.ts";
+import { href, place } from "../../core/route.ts";
 import { useSettled } from "../../core/settled.ts";
-import { toast } from "../../core/toasts.ts";
-import { Button } from "../../ui/button.tsx";
-import { Empty, More } from "../../ui/feedback.tsx";
-import { Choice, SearchField } from "../../ui/field.tsx";
-import { ListPane } from "../../ui/list-pane.tsx";
+import { BulkRun, NOTHING, type Selection, tickColumn } from "../../ui/bulk.tsx";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filters, filterValue, ListView, useRange } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { EventView } from "./event.tsx";
-import { ReplayForm } from "./replay-form.tsx";
 
-const STATES = [
-  ["", "All"],
-  ["pending", "Pending"],
-  ["delivered", "Delivered"],
-  ["failed", "Failed"],
-] as const;
+const STATES = ["pending", "delivered", "failed"] as const;
+const STATE = {
+  name: "status",
+  label: "State",
+  options: [["", "All"] as const, ...STATES.map((one) => [one, one] as const)],
+};
+const SEARCH = { name: "q", label: "Search headers and bodies" };
 
 /** A bucket's events, with details of the selected event. */
-export function BucketEvents({ id }: { id: string }) {
+export function BucketEvents({ of: { id, events, target_url, targets } }: { of: Bucket }) {
   const { query, rest } = place.value;
   const [, event] = rest;
-  const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
-  const q = useSettled(query.get("q") ?? "");
-  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const target = target_url ?? (targets.length === 0 ? null : count(targets.length, "endpoint"));
+  const status = filterValue(STATE) as "" | (typeof STATES)[number];
+  const [range, start] = useRange("Received");
+  const since = start === undefined ? "" : new Date(start).toISOString();
+  const q = useSettled(filterValue(SEARCH));
+  const key = JSON.stringify([status, since, q]);
+  const [selected, select] = useState<Selection & { key?: string }>(NOTHING);
+  const selection = selected.key === key ? selected : NOTHING;
+  const ticks = [selection, (next: Selection) => select({ ...next, key })] as const;
   // Each search costs the server work, so a new event does not repeat it.
-  const list = useList(`events ${id} ${status} ${q}`, q === "" ? ["catch"] : [], async (page, signal) => {
-    const filters = { ...page, ...(status === "" ? {} : { status }), ...(q === "" ? {} : { q }) };
-    const found = await call("catch.events.list", { params: { bucket_id: id }, query: filters }, signal);
-    return { items: found.events, cursor: found.cursor, isPartial: found.partial === true };
+  const list = useList("catch.events.list", "events", q === "" ? ["catch"] : [], {
+    keyOf: (one) => one.id,
+    params: { bucket_id: id },
+    query: { status, since, q },
   });
-  const replay = async (): Promise<void> => {
-    await replayAll(id, [...ticked]);
-    setTicked(new Set());
-    list.reload();
-  };
+  const params = { bucket_id: id };
+  const filters = { ...(status === "" ? {} : { status }), ...(since === "" ? {} : { since }) };
+  const { data: matching } = useResource(
+    selection.ids.size === 0 || q !== "" ? null : `replay ${id} ${key}`,
+    [],
+    (signal) => call("catch.replays.start", { params, body: { ...filters, dry_run: true } }, signal),
+  );
+  const tick = tickColumn(list.data ?? [], list.keyOf, (row) => row.verification !== "invalid", ticks);
+  const counted = [
+    ["", `All ${formatNumber(events.pending + events.delivered + events.failed)}`],
+    ...STATES.map((one) => [one, `${titled(one)} ${formatNumber(events[one])}`] as const),
+  ] as const;
   return (
     <div>
-      <div class="toolbar">
-        <div class="actions">
-          <Choice
-            label="State"
-            options={STATES}
-            value={status}
-            onChange={(one) => setQuery({ status: one })}
-          />
-          <SearchField
-            label="Search headers and bodies"
-            value={query.get("q") ?? ""}
-            onInput={(text) => setQuery({ q: text })}
-          />
-        </div>
-        <Replays ticked={ticked.size} onTicked={replay} />
-      </div>
-      <ListPane
+      <Filters of={[SEARCH, range, { ...STATE, options: counted }]} />
+      <ListView
         list={list}
         label="Events"
-        empty={<NoEvents id={id} isSearch={q !== ""} more={<More of={list} />} />}
-        keyOf={(one) => one.id}
+        empty={<NoEvents id={id} isSearch={q !== ""} />}
         href={(one) => href(["catch", id, one.id], Object.fromEntries(query))}
-        columns={[tickColumn(ticked, setTicked), ...COLUMNS]}
-        narrow={["Select", "Event", "State"]}
+        columns={[tick, ...COLUMNS]}
         selected={event}
         detail={(one) => <EventView key={one} bucket={id} id={one} onReplayed={list.reload} />}
       />
-      {query.has("replay") ? (
-        <ReplayForm bucket={id} onDone={list.reload} onClose={() => setQuery({ replay: undefined })} />
-      ) : null}
+      <BulkRun
+        verb="Replay"
+        one="event"
+        scope="catch:write"
+        selection={ticks}
+        matching={q === "" ? matching : null}
+        note={
+          target === null
+            ? "This bucket has no target to replay to."
+            : `Each is sent to the current target of the bucket, ${target}, and costs 1 credit if it is delivered. A replay does not redirect live traffic. To replay to another target, change the target of the bucket: new events then go there too.`
+        }
+        start={async ({ ids, all }, per_second) => {
+          const chosen = all ? filters : { event_ids: [...ids] };
+          const started = await call("catch.replays.start", { params, body: { ...chosen, per_second } });
+          return "replay_id" in started ? started.replay_id : "";
+        }}
+        read={async (replay_id, signal) => {
+          const run = await call("catch.replays.get", { params: { ...params, replay_id } }, signal);
+          const { delivered, failed, queued } = run;
+          const outcome = [
+            [delivered, "delivered"] as const,
+            [failed, "failed"] as const,
+            [queued, "queued"] as const,
+          ]
+            .filter(([number]) => number > 0)
+            .map(([number, word]) => ` · ${formatNumber(number)} ${word}`)
+            .join("");
+          return { ...run, sent: delivered + failed + queued, outcome };
+        }}
+        stop={(replay_id) => call("catch.replays.stop", { params: { ...params, replay_id } })}
+        onDone={list.reload}
+      />
     </div>
   );
 }
 
-function Replays({ ticked, onTicked }: { ticked: number; onTicked: () => Promise<void> }) {
-  return (
-    <div class="actions">
-      <Button scope="catch:write" onClick={() => setQuery({ replay: "1" })}>
-        Replay events…
-      </Button>
-      <Button scope="catch:write" icon="reload" disabled={ticked === 0} onClick={onTicked}>
-        Replay {ticked === 0 ? "ticked" : ticked}
-      </Button>
-    </div>
-  );
-}
-
-function NoEvents({ id, isSearch, more }: { id: string; isSearch: boolean; more: ComponentChildren }) {
+function NoEvents({ id, isSearch }: { id: string; isSearch: boolean }) {
   if (isSearch)
     return (
       <Empty icon="search" title="No matching events">
-        Searches bodies as received, and headers in the form <code>name: value</code>.{more}
+        Searches bodies as received, and headers in the form <code>name: value</code>.
       </Empty>
     );
   const request = { method: "POST", path: `/v1/catch/${id}`, body: { hello: "world" } };
@@ -104,31 +114,6 @@ function NoEvents({ id, isSearch, more }: { id: string; isSearch: boolean; more:
       Events appear here as they arrive. Send one:
     </Empty>
   );
-}
-
-/** Checkboxes that select events. */
-function tickColumn(
-  ticked: ReadonlySet<string>,
-  onTick: (ticked: ReadonlySet<string>) => void,
-): Column<EventItem> {
-  const tick = (id: string, on: boolean): void => {
-    const next = new Set(ticked);
-    if (on) next.add(id);
-    else next.delete(id);
-    onTick(next);
-  };
-  return {
-    head: "Select",
-    layout: "tick",
-    cell: ({ id }) => (
-      <input
-        type="checkbox"
-        aria-label={`Select ${id}`}
-        checked={ticked.has(id)}
-        onChange={(event) => tick(id, event.currentTarget.checked)}
-      />
-    ),
-  };
 }
 
 const COLUMNS: readonly Column<EventItem>[] = [
@@ -148,18 +133,3 @@ const COLUMNS: readonly Column<EventItem>[] = [
   { head: "Response", cell: ({ response_status, error }) => response_status ?? error ?? "–", layout: "wide" },
   { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
 ];
-
-/** Replays one event after another and shows the result at the end. */
-async function replayAll(bucket: string, ids: readonly string[]): Promise<void> {
-  let arrived = 0;
-  let problem = "";
-  for (const event_id of ids) {
-    try {
-      const { status } = await call("catch.events.replay", { params: { bucket_id: bucket, event_id } });
-      if (status === "replayed") arrived += 1;
-    } catch (error) {
-      problem = `: ${messageOf(error)}`;
-    }
-  }
-  toast(`${arrived} of ${ids.length} replayed${problem}`);
-}

@@ -1,10 +1,10 @@
-import { useState } from "preact/hooks";
 import type { Bucket } from "../../../../client/generated/api.ts";
 import { BASE_URL, call, requestOf } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
-import { go } from "../../core/route.ts";
+import { count } from "../../core/format.ts";
+import { useCall } from "../../core/resource.ts";
+import { go, href } from "../../core/route.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -14,103 +14,85 @@ import { BucketForm } from "./bucket-form.tsx";
 import { BucketSettings } from "./bucket-settings.tsx";
 import { TestEvent } from "./test-event.tsx";
 
-type Open = "change" | "settings" | "test" | "delete" | null;
-
 /** A bucket and its events, with details of the selected event. */
 export function BucketPage({ id }: { id: string }) {
   const params = { bucket_id: id };
-  const [open, setOpen] = useState<Open>(null);
-  const close = (): void => setOpen(null);
-  const bucket = useResource(`bucket ${id}`, ["catch"], (signal) =>
-    call("catch.buckets.get", { params }, signal),
-  );
+  const bucket = useCall("catch.buckets.get", { params }, ["catch"]);
   const { data } = bucket;
-  const isLive = data?.state === "live";
-  const setState = async (): Promise<void> => {
-    await call("catch.buckets.update", { params, body: { state: isLive ? "paused" : "live" } });
-    bucket.reload();
-  };
   return (
     <Page
       title={data?.name ?? id}
-      up={["#/catch", "Catch"]}
+      up={[href(["catch"]), "Catch"]}
       status={data === null ? null : <Status state={data.state} />}
       lead={data === null ? undefined : <Addresses of={data} />}
       request={requestOf("catch.events.list", { params })}
-      actions={
-        <>
-          <Button
-            scope="catch:write"
-            disabled={data === null}
-            kind={isLive ? undefined : "primary"}
-            onClick={setState}
-          >
-            {isLive ? "Pause" : "Resume"}
-          </Button>
-          <Button scope="catch:write" disabled={data === null} onClick={() => setOpen("change")}>
-            Edit…
-          </Button>
-          <Button scope="catch:write" disabled={data === null} onClick={() => setOpen("settings")}>
-            Settings…
-          </Button>
-          <Button disabled={data === null} onClick={() => setOpen("test")}>
-            Send test event…
-          </Button>
-          <Button
-            kind="danger"
-            icon="delete"
-            scope="catch:write"
-            label="Delete…"
-            disabled={data === null}
-            onClick={() => setOpen("delete")}
-          >
-            {null}
-          </Button>
-        </>
-      }
+      actions={data === null ? null : <Actions of={data} onDone={bucket.reload} />}
     >
       <div class="stack">
-        <Loaded of={bucket}>{() => <BucketEvents id={id} />}</Loaded>
+        <Loaded of={bucket}>{(one) => <BucketEvents of={one} />}</Loaded>
         <History type="bucket" id={id} />
       </div>
-      {data === null ? null : <Dialogs of={data} open={open} onDone={bucket.reload} onClose={close} />}
     </Page>
   );
 }
 
-interface DialogsProps {
-  readonly of: Bucket;
-  readonly open: Open;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}
-
-/** Dialogs of the page. */
-function Dialogs({ of: bucket, open, onDone, onClose }: DialogsProps) {
+function Actions({ of, onDone }: { of: Bucket; onDone: () => void }) {
+  const { id, name, state } = of;
+  const params = { bucket_id: id };
+  const isLive = state === "live";
+  const setState = async (): Promise<void> => {
+    await call("catch.buckets.update", { params, body: { state: isLive ? "paused" : "live" } });
+    onDone();
+  };
+  const deleteBucket = (onClose: () => void) => (
+    <Confirm
+      title="Delete this bucket?"
+      action="Delete bucket"
+      typed={name ?? id}
+      onClose={onClose}
+      onConfirm={async () => {
+        await call("catch.buckets.delete", { params });
+        go(["catch"]);
+      }}
+    >
+      <p>All of its events are deleted, and requests to its URL are discarded.</p>
+    </Confirm>
+  );
+  const scope = "catch:write";
   return (
     <>
-      {open === "change" ? <BucketForm of={bucket} onDone={onDone} onClose={onClose} /> : null}
-      {open === "settings" ? <BucketSettings of={bucket} onDone={onDone} onClose={onClose} /> : null}
-      {open === "test" ? <TestEvent id={bucket.id} onSent={onDone} onClose={onClose} /> : null}
-      {open === "delete" ? (
-        <Confirm
-          title="Delete this bucket?"
-          action="Delete bucket"
-          typed={bucket.name ?? bucket.id}
-          onClose={onClose}
-          onConfirm={async () => {
-            await call("catch.buckets.delete", { params: { bucket_id: bucket.id } });
-            go(["catch"]);
-          }}
-        >
-          <p>All of its events are deleted, and requests to its URL are discarded.</p>
-        </Confirm>
-      ) : null}
+      <Button scope={scope} kind={isLive ? undefined : "primary"} onClick={setState}>
+        {isLive ? "Pause" : "Resume"}
+      </Button>
+      <Button
+        scope={scope}
+        onClick={() => openDialog((onClose) => <BucketForm of={of} onDone={onDone} onClose={onClose} />)}
+      >
+        Edit…
+      </Button>
+      <Button
+        scope={scope}
+        onClick={() => openDialog((onClose) => <BucketSettings of={of} onDone={onDone} onClose={onClose} />)}
+      >
+        Settings…
+      </Button>
+      <Button
+        onClick={() => openDialog((onClose) => <TestEvent id={id} onSent={onDone} onClose={onClose} />)}
+      >
+        Send test event…
+      </Button>
+      <Button
+        kind="danger"
+        icon="delete"
+        scope={scope}
+        label="Delete…"
+        onClick={() => openDialog(deleteBucket)}
+      />
     </>
   );
 }
 
-function Addresses({ of: { id, ingest_url, target_url, delivery } }: { of: Bucket }) {
+function Addresses({ of: { id, ingest_url, target_url, targets, delivery } }: { of: Bucket }) {
   // The path only: the console knows the server's address.
   const url = BASE_URL + ingest_url.slice(ingest_url.indexOf("/v1/"));
   return (
@@ -120,6 +102,8 @@ function Addresses({ of: { id, ingest_url, target_url, delivery } }: { of: Bucke
         <>
           forwarded by <code>ninefold listen {id}</code>
         </>
+      ) : targets.length > 0 ? (
+        <>delivers to {count(targets.length, "endpoint")}</>
       ) : (
         <>
           forwards to <code>{target_url}</code>

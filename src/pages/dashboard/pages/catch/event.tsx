@@ -1,26 +1,28 @@
-import type { CaughtEvent } from "../../../../client/generated/api.ts";
+import { useState } from "preact/hooks";
+import type {
+  CaughtEvent,
+  EventAttempt,
+  EventDelivery,
+  EventReplayed,
+  EventReplayQueued,
+} from "../../../../client/generated/api.ts";
 import { BASE_URL, call } from "../../core/api.ts";
 import { copyText } from "../../core/copy.ts";
-import { useResource } from "../../core/resource.ts";
-import { place, setQuery } from "../../core/route.ts";
+import { bytes, count } from "../../core/format.ts";
+import { useCall } from "../../core/resource.ts";
+import { href } from "../../core/route.ts";
 import { curlTo } from "../../core/shell.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code, pretty } from "../../ui/code.tsx";
+import { Body, Inspector, Parts, Timeline } from "../../ui/exchange.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
-import { Choice } from "../../ui/field.tsx";
-import { Facts, Panel } from "../../ui/page.tsx";
+import { Facts } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { EventAttempts } from "./event-attempts.tsx";
+import { Table } from "../../ui/table.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 
-const TABS = [
-  ["body", "Body"],
-  ["raw", "Raw"],
-  ["headers", "Headers"],
-  ["attempts", "Attempts"],
-] as const;
-
-/** An event: its body as JSON, its raw bytes, its headers and its attempts. */
+/** An event: its attempts with their responses, its body as JSON and as bytes, and its headers. */
 export function EventView({
   bucket,
   id,
@@ -31,19 +33,13 @@ export function EventView({
   onReplayed: () => void;
 }) {
   const params = { bucket_id: bucket, event_id: id };
-  const event = useResource(`event ${id}`, ["catch"], (signal) =>
-    call("catch.events.get", { params }, signal),
-  );
-  const tab = TABS.find(([name]) => name === place.value.query.get("tab"))?.[0] ?? "body";
+  const event = useCall("catch.events.get", { params }, ["catch"]);
+  const [chosen, setChosen] = useState<number | null>(null);
   const replay = async (): Promise<void> => {
     try {
-      const { status, response_status } = await call("catch.events.replay", { params });
-      toast(
-        status === "replayed"
-          ? `Replayed: the target returned ${response_status}`
-          : `The target returned ${response_status}`,
-      );
+      toast(replayedText(await call("catch.events.replay", { params })));
     } finally {
+      setChosen(null);
       event.reload();
       onReplayed();
     }
@@ -51,59 +47,136 @@ export function EventView({
   return (
     <div class="inspector">
       <Loaded of={event}>
-        {(one) => (
-          <Panel
-            title={id}
-            actions={
-              <div class="actions">
-                <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl command")}>
-                  curl
-                </Button>
-                <Button
-                  kind="primary"
-                  icon="reload"
-                  scope="catch:write"
-                  disabled={one.verification === "invalid"}
-                  onClick={replay}
-                >
-                  Replay
-                </Button>
-              </div>
-            }
-          >
-            <div class="toolbar">
-              <Choice
-                label="Part of the event"
-                options={TABS}
-                value={tab}
-                onChange={(name) => setQuery({ tab: name })}
-              />
-              <Status
-                state={one.verification === "none" ? "not signed" : `signature ${one.verification}`}
-                tone={TONES[one.verification]}
-              />
-            </div>
-            <Tab name={tab} of={one} />
-          </Panel>
-        )}
+        {(one) => {
+          const shown = chosen ?? one.attempt_log.length - 1;
+          return (
+            <Inspector
+              title={one.event_type ?? id}
+              status={<Status state={one.status} />}
+              list={["catch", bucket]}
+              actions={
+                <>
+                  <Button
+                    kind="primary"
+                    icon="reload"
+                    scope="catch:write"
+                    disabled={one.verification === "invalid"}
+                    onClick={replay}
+                  >
+                    Replay
+                  </Button>
+                  <Button icon="curl" onClick={() => copyText(curlOfEvent(one), "curl command")}>
+                    curl
+                  </Button>
+                </>
+              }
+            >
+              <p class="small quiet">
+                <code>{id}</code> · received <DateTime at={one.received_at} /> ·{" "}
+                <Status
+                  state={one.verification === "none" ? "not signed" : `signature ${one.verification}`}
+                  tone={TONES[one.verification]}
+                />
+              </p>
+              {one.attempt_log.length === 0 ? (
+                <p class="quiet">No attempts yet.</p>
+              ) : (
+                <Timeline
+                  attempts={one.attempt_log.map((attempt) => ({
+                    ...attempt,
+                    note: attempt.kind === "forward" ? attempt.endpoint_id : attempt.kind,
+                  }))}
+                  shown={shown}
+                  onShow={setChosen}
+                  end={endOf(one)}
+                />
+              )}
+              {one.deliveries.length === 0 ? null : <Deliveries of={one.deliveries} />}
+              <Parts
+                of={[
+                  ["response", "Response"],
+                  ["body", "Body"],
+                  ["raw", "Raw"],
+                  ["headers", "Headers"],
+                ]}
+              >
+                {(part) => <Part name={part} of={one} attempt={one.attempt_log[shown]} />}
+              </Parts>
+            </Inspector>
+          );
+        }}
       </Loaded>
     </div>
   );
 }
 
+/** When the next attempt is made, or why the retries ended. */
+function endOf({ status, verification, next_attempt_at, attempt_log, error }: CaughtEvent) {
+  if (next_attempt_at !== null)
+    return (
+      <>
+        next attempt <Ago at={next_attempt_at} />
+      </>
+    );
+  if (status !== "failed" || verification === "invalid") return null;
+  const last = attempt_log.findLast(({ kind }) => kind === "forward");
+  const isFinal = last?.response_status === 410 || /^(blocked|invalid):/.test(error ?? "");
+  return isFinal ? "no more attempts: the target rejected the event for good" : "no more attempts";
+}
+
+/** The deliveries to endpoints, newest first. */
+function Deliveries({ of: deliveries }: { of: readonly EventDelivery[] }) {
+  return (
+    <Table
+      label="Deliveries"
+      rows={deliveries.toReversed()}
+      keyOf={({ relay_id }) => relay_id}
+      href={({ relay_id }) => href(["relay", relay_id])}
+      columns={[
+        { head: "Endpoint", cell: ({ endpoint_id }) => <code>{endpoint_id}</code> },
+        { head: "Attempts", cell: ({ attempts }) => attempts, layout: "end" },
+        { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
+      ]}
+    />
+  );
+}
+
+function replayedText(replay: EventReplayed | EventReplayQueued): string {
+  if (replay.status === "queued")
+    return `Queued: ${count(replay.deliveries.length, "delivery", "deliveries")}`;
+  const returned = `he target returned ${replay.response_status}`;
+  return replay.status === "replayed" ? `Replayed: t${returned}` : `T${returned}`;
+}
+
 const TONES = { none: "idle", valid: "good", invalid: "bad" } as const;
 
-function Tab({ name, of: event }: { name: (typeof TABS)[number][0]; of: CaughtEvent }) {
-  switch (name) {
-    case "body":
-      return <Code what="Body" text={pretty(event.payload)} />;
-    case "raw":
-      return <Raw of={event} />;
-    case "headers":
-      return <AsItCame of={event} />;
-    default:
-      return <EventAttempts of={event} />;
-  }
+interface PartProps {
+  readonly name: "response" | "body" | "raw" | "headers";
+  readonly of: CaughtEvent;
+  readonly attempt: EventAttempt | undefined;
+}
+
+function Part({ name, of: event, attempt }: PartProps) {
+  if (name === "raw") return <Raw of={event} />;
+  if (name === "headers") return <AsItCame of={event} />;
+  if (name === "body")
+    return (
+      <>
+        <p class="quiet small">{bytes(event.size_bytes)} · as received; its targets get the same bytes</p>
+        <Code what="Body" text={pretty(event.payload)} />
+      </>
+    );
+  const { error = event.error, response_status = null, response_body = null } = attempt ?? {};
+  return (
+    <>
+      {error === null ? null : <p class="small">{error}</p>}
+      <Body
+        what="Response body"
+        text={response_body}
+        missing={response_status === null ? "No response." : "The response is not stored."}
+      />
+    </>
+  );
 }
 
 /** The request line and the headers in their order. */
@@ -128,14 +201,14 @@ function AsItCame({ of: event }: { of: CaughtEvent }) {
 }
 
 function Raw({ of: { id, payload_base64 } }: { of: CaughtEvent }) {
-  const bytes = bytesOf(payload_base64);
-  const text = textOf(bytes);
+  const raw = bytesOf(payload_base64);
+  const text = textOf(raw);
   return (
     <>
-      <Code what={text === null ? "Bytes" : "Raw body"} text={text ?? hexOf(bytes)} />
+      <Code what={text === null ? "Bytes" : "Raw body"} text={text ?? hexOf(raw)} />
       <p class="more">
         <a class="button" download={id} href={`data:application/octet-stream;base64,${payload_base64}`}>
-          Download {bytes.length} bytes
+          Download {raw.length} bytes
         </a>
       </p>
     </>

@@ -2,6 +2,7 @@ import { BASE_URL } from "../../core/api.ts";
 import { toast } from "../../core/toasts.ts";
 import { Dialog, Form } from "../../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { headersIn } from "../../ui/kinds.ts";
 
 const METHODS = ["POST", "PUT", "PATCH", "DELETE", "GET"].map((method) => [method, method] as const);
 const BODY = JSON.stringify({ type: "test", hello: "world" }, null, 2);
@@ -16,7 +17,7 @@ export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => v
     const response = await fetch(`${BASE_URL}/v1/in/${encodeURIComponent(id)}${path}`, {
       method,
       credentials: "omit",
-      headers: headersOf(textOf(data, "headers") ?? ""),
+      headers: headersIn(textOf(data, "headers") ?? ""),
       ...(method === "GET" ? {} : { body: typeof body === "string" ? body : "" }),
     });
     toast(`The bucket returned ${response.status}: ${meaningOf(await response.text())}`);
@@ -41,18 +42,6 @@ export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => v
         <TextField name="body" label="Body" rows={8} mono value={BODY} />
       </Form>
     </Dialog>
-  );
-}
-
-/** @throws Error for a line that is not a header */
-function headersOf(text: string): Record<string, string> {
-  const lines = text.split("\n").filter((line) => line.trim() !== "");
-  return Object.fromEntries(
-    lines.map((line) => {
-      const colon = line.indexOf(":");
-      if (colon < 1) throw new Error(`"${line}" is not a header. Use the form Name: value.`);
-      return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-    }),
   );
 }
 

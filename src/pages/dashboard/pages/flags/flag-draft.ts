@@ -1,4 +1,5 @@
 import type { FlagBody, FlagCondition, FlagDefinition, FlagServe } from "../../../../client/generated/api.ts";
+import { wordsOf } from "../../ui/kinds.ts";
 
 /** Types of a flag's values. */
 export type FlagType = FlagDefinition["type"];
@@ -145,10 +146,6 @@ function jsonOf(text: string, what: string): unknown {
 
 function metadataOf(text: string): NonNullable<FlagBody["metadata"]> | null {
   return text.trim() === "" ? null : (jsonOf(text, "Metadata") as NonNullable<FlagBody["metadata"]>);
-}
-
-function wordsOf(text: string): string[] {
-  return text.split(/[\s,]+/).filter((word) => word !== "");
 }
 
 function ruleOf({ name, when, serve }: RuleDraft) {

@@ -52,7 +52,7 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
           </Button>
         </div>
       ) : null}
-      <Form submit="Save" scope="gate:write" onSubmit={save}>
+      <Form submit="Save" scope="gate:write" changed={isTouched} onSubmit={save}>
         <Fields draft={draft} onChange={change} />
       </Form>
     </Panel>

@@ -83,9 +83,7 @@ export function Rules({ rules, variants, onChange }: RulesProps) {
               kind="quiet"
               label={`Remove rule ${at + 1}`}
               onClick={() => onChange(without(rules, rule))}
-            >
-              {null}
-            </Button>
+            />
           </div>
           <Conditions when={rule.when} onChange={(when) => onChange(replaced(rules, rule, { when }))} />
           <Serve
@@ -130,9 +128,7 @@ function Conditions({ when, onChange }: ConditionsProps) {
             label="Remove condition"
             disabled={when.length === 1}
             onClick={() => onChange(without(when, condition))}
-          >
-            {null}
-          </Button>
+          />
         </div>
       ))}
       <div class="line">

@@ -106,9 +106,7 @@ function Share({ share, split, variants, otherwise, onChange }: ShareProps) {
         label="Remove share"
         disabled={split.length === 1}
         onClick={() => onChange(without(split, share))}
-      >
-        {null}
-      </Button>
+      />
     </div>
   );
 }

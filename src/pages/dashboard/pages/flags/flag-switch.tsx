@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
-import { may, messageOf } from "../../core/session.ts";
+import { may, showError } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
 
 type Switched = Pick<FlagDefinition, "flag_key" | "enabled">;
@@ -16,7 +16,7 @@ export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () 
   const [pending, setPending] = useState<boolean | null>(null);
   const isOn = pending ?? flag.enabled;
   const back = (): void => {
-    save(flag, flag.enabled, onChanged).catch((error: unknown) => toast(messageOf(error)));
+    save(flag, flag.enabled, onChanged).catch(showError);
   };
   const change = async (): Promise<void> => {
     setPending(!flag.enabled);
@@ -24,7 +24,7 @@ export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () 
       await save(flag, !flag.enabled, onChanged);
       toast(`${flag.flag_key} is ${flag.enabled ? "off" : "on"}`, back);
     } catch (error) {
-      toast(messageOf(error));
+      showError(error);
     } finally {
       setPending(null);
     }

@@ -63,9 +63,7 @@ export function Variants(props: { draft: FlagDraft; onChange: (change: Partial<F
             label={`Remove variant ${variant.name}`}
             disabled={variants.length === 1}
             onClick={() => onChange({ variants: without(variants, variant) })}
-          >
-            {null}
-          </Button>
+          />
         </div>
       ))}
       <div class="line">

@@ -1,13 +1,12 @@
-import { useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { instant } from "../../core/format.ts";
 import { minute } from "../../core/now.ts";
-import { useResource } from "../../core/resource.ts";
-import { go } from "../../core/route.ts";
+import { useCall } from "../../core/resource.ts";
+import { go, href } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Ago } from "../../ui/time.tsx";
@@ -19,21 +18,18 @@ import { FlagTest } from "./flag-test.tsx";
 /** A flag. */
 export function FlagPage({ id }: { id: string }) {
   const params = { flagKey: id };
-  const definition = useResource(`flag ${id}`, ["gate"], (signal) =>
-    call("gate.definition", { params }, signal),
-  );
-  const [deleting, setDeleting] = useState(false);
+  const definition = useCall("gate.definition", { params }, ["gate"]);
   const { data: flag, reload } = definition;
   return (
     <Page
       title={id}
-      up={["#/flags", "Flags"]}
+      up={[href(["flags"]), "Flags"]}
       status={flag === null ? null : <FlagSwitch flag={flag} onChanged={reload} />}
       request={requestOf("gate.definition", { params })}
       actions={
         <>
           {flag === null ? null : <ArchiveButton flag={flag} onChanged={reload} />}
-          <Button kind="danger" scope="gate:write" disabled={flag === null} onClick={() => setDeleting(true)}>
+          <Button kind="danger" scope="gate:write" disabled={flag === null} onClick={() => deleteFlag(id)}>
             Delete…
           </Button>
         </>
@@ -58,7 +54,6 @@ export function FlagPage({ id }: { id: string }) {
         </Loaded>
         <History type="flag" id={id} />
       </div>
-      {deleting ? <Deletion id={id} onClose={() => setDeleting(false)} /> : null}
     </Page>
   );
 }
@@ -107,22 +102,22 @@ function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: (
   );
 }
 
-function Deletion({ id, onClose }: { id: string; onClose: () => void }) {
-  return (
+function deleteFlag(id: string): void {
+  openDialog((close) => (
     <Confirm
       title={`Delete ${id}?`}
       action="Delete flag"
-      onClose={onClose}
       onConfirm={async () => {
         await call("gate.delete", { params: { flagKey: id } });
-        toast(`${id} deleted`);
         go(["flags"]);
       }}
+      done={`${id} deleted`}
+      onClose={close}
     >
       <p>
         Evaluations of <strong>{id}</strong> will return “not found”. To keep its definition, archive it
         instead.
       </p>
     </Confirm>
-  );
+  ));
 }

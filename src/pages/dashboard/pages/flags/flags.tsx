@@ -1,15 +1,11 @@
-import { useState } from "preact/hooks";
 import type { AuditEntry, FlagDefinition } from "../../../../client/generated/api.ts";
-import { call, requestOf } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
-import { href, place, setQuery } from "../../core/route.ts";
+import { requestOf } from "../../core/api.ts";
+import { usePagesOf } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
+import { href, place } from "../../core/route.ts";
 import { may } from "../../core/session.ts";
-import { Button } from "../../ui/button.tsx";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { CheckField, Choice, SearchField, TextField, textOf } from "../../ui/field.tsx";
-import { Page, Panel } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { filterValue, ListPage } from "../../ui/list.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { actorOf } from "../server/audit-list.tsx";
 import { FlagPage } from "./flag.tsx";
@@ -23,11 +19,15 @@ export function FlagsPage() {
 
 type Part = "live" | "stale" | "archived";
 
-const PARTS: readonly (readonly [Part, string])[] = [
-  ["live", "Live"],
-  ["stale", "Stale"],
-  ["archived", "Archived"],
-];
+const PARTS = {
+  name: "part",
+  label: "Filter",
+  options: [
+    ["live", "Live"],
+    ["stale", "Stale"],
+    ["archived", "Archived"],
+  ],
+} as const;
 
 /** Whether a flag belongs to a tab of the list. */
 const IS_IN: Readonly<Record<Part, (flag: FlagDefinition) => boolean>> = {
@@ -41,90 +41,51 @@ const ALL = { query: { full: true, archived: true } };
 function FlagList() {
   const { query } = place.value;
   const text = (query.get("q") ?? "").toLowerCase();
-  const part = PARTS.find(([one]) => one === query.get("part"))?.[0] ?? "live";
-  const flags = useResource("all flags", ["gate"], (signal) => call("gate.config", ALL, signal));
-  const changes = useResource(may("audit:read") ? "flag changes" : null, ["audit", "gate"], (signal) =>
-    call("audit.list", { query: { target_type: "flag", limit: 100 } }, signal),
-  );
+  const part = filterValue(PARTS) as Part;
+  const flags = useCall("gate.config", ALL, ["gate"]);
+  const log = { query: { target_type: "flag", limit: 100 } };
+  const changes = useCall("audit.list", may("audit:read") ? log : null, ["audit", "gate"]);
   const isShown = (flag: FlagDefinition): boolean =>
     IS_IN[part](flag) &&
     [flag.flag_key, flag.description ?? "", ...flag.tags].join(" ").toLowerCase().includes(text);
+  const data = flags.data?.flags.filter((flag) => "version" in flag).filter(isShown) ?? null;
+  const list = usePagesOf({ ...flags, data }, `flags ${part} ${text}`, ({ flag_key }) => flag_key);
+  const entries = changes.data?.entries ?? [];
   return (
-    <Page
+    <ListPage
       title="Flags"
+      label="Flags"
       request={requestOf("gate.config", ALL)}
-      actions={
-        <Button kind="primary" icon="new" scope="gate:write" onClick={() => setQuery({ new: "1" })}>
-          New flag
-        </Button>
-      }
-    >
-      <div class="toolbar">
-        <SearchField label="Search flags" value={query.get("q") ?? ""} onInput={(q) => setQuery({ q })} />
-        <Choice label="Filter" options={PARTS} value={part} onChange={(one) => setQuery({ part: one })} />
-      </div>
-      <Loaded of={flags}>
-        {(data) => (
-          <Flags
-            part={part}
-            flags={data.flags.filter((flag) => "version" in flag).filter(isShown)}
-            entries={changes.data?.entries ?? []}
-            onChanged={flags.reload}
-          />
-        )}
-      </Loaded>
-      {query.has("new") ? (
-        <NewFlag onDone={flags.reload} onClose={() => setQuery({ new: undefined })} />
-      ) : null}
-    </Page>
+      create={["New flag", "gate:write"]}
+      filters={[{ name: "q", label: "Search flags" }, PARTS]}
+      list={list}
+      none={{
+        icon: "flags",
+        title: part === "live" ? "No flags here" : `No ${part} flags`,
+        request: requestOf("gate.save", { body: EXAMPLE }),
+        text: "A flag turns a feature on or off in running programs, for everyone or for some users.",
+      }}
+      href={({ flag_key }) => href(["flags", flag_key])}
+      columns={[
+        {
+          head: "Flag",
+          cell: ({ flag_key }) => flag_key,
+          sub: ({ description, tags }) => [description ?? [], ...tags].flat().join(" · "),
+        },
+        { head: "Served", layout: "wide", cell: (flag) => <span class="quiet">{servedText(flag)}</span> },
+        {
+          head: "Last change",
+          layout: "wide",
+          cell: (flag) => <LastChange of={entries.find(({ target }) => target?.id === flag.flag_key)} />,
+        },
+        { head: "State", layout: "fit", cell: (flag) => <FlagSwitch flag={flag} onChanged={flags.reload} /> },
+      ]}
+      form={(close) => <NewFlag onDone={flags.reload} onClose={close} />}
+    />
   );
 }
 
 const EXAMPLE = { flag_key: "new-checkout", enabled: true, description: "Checkout in one step" };
-
-function Flags(props: {
-  part: Part;
-  flags: readonly FlagDefinition[];
-  entries: readonly AuditEntry[];
-  onChanged: () => void;
-}) {
-  const { part, flags, entries, onChanged } = props;
-  if (flags.length === 0 && part !== "live") return <Empty icon="flags" title={`No ${part} flags`} />;
-  if (flags.length === 0)
-    return (
-      <Empty icon="flags" title="No flags here" request={requestOf("gate.save", { body: EXAMPLE })}>
-        A flag turns a feature on or off in running programs, for everyone or for some users.
-      </Empty>
-    );
-  return (
-    <Panel flush>
-      <Table
-        label="Flags"
-        rows={flags}
-        keyOf={({ flag_key }) => flag_key}
-        href={({ flag_key }) => href(["flags", flag_key])}
-        columns={[
-          {
-            head: "Flag",
-            cell: (flag) => (
-              <>
-                {flag.flag_key}
-                <span class="sub">{[flag.description ?? [], ...flag.tags].flat().join(" · ")}</span>
-              </>
-            ),
-          },
-          { head: "Served", layout: "wide", cell: (flag) => <span class="quiet">{servedText(flag)}</span> },
-          {
-            head: "Last change",
-            layout: "wide",
-            cell: (flag) => <LastChange of={entries.find(({ target }) => target?.id === flag.flag_key)} />,
-          },
-          { head: "State", layout: "fit", cell: (flag) => <FlagSwitch flag={flag} onChanged={onChanged} /> },
-        ]}
-      />
-    </Panel>
-  );
-}
 
 function servedText({ enabled, rules, default: fallback }: FlagDefinition): string {
   if (!enabled) return "nobody";
@@ -143,33 +104,28 @@ function LastChange({ of: entry }: { of: AuditEntry | undefined }) {
 }
 
 function NewFlag({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
-  const [enabled, setEnabled] = useState(false);
   return (
-    <Dialog title="New flag" onClose={onClose}>
-      <Form
-        submit="Create flag"
-        onCancel={onClose}
-        onSubmit={async (data) => {
-          const description = textOf(data, "description");
-          const key = textOf(data, "flag_key") ?? "";
-          await call("gate.save", {
-            body: { flag_key: key, enabled, ...(description === undefined ? {} : { description }) },
-          });
-          onDone();
-          onClose();
-        }}
-      >
-        <TextField
-          name="flag_key"
-          label="Key"
-          placeholder="new-checkout"
-          required
-          mono
-          hint="The key that programs evaluate."
-        />
-        <TextField name="description" label="Description" />
-        <CheckField label="Enabled" checked={enabled} onChange={setEnabled} />
-      </Form>
-    </Dialog>
+    <DataForm
+      title="New flag"
+      submit="Create flag"
+      operation="gate.save"
+      fields={[
+        {
+          name: "flag_key",
+          label: "Key",
+          placeholder: "new-checkout",
+          required: true,
+          mono: true,
+          hint: "The key that programs evaluate.",
+        },
+        { name: "description", hint: "" },
+        "enabled",
+      ]}
+      onDone={() => {
+        onDone();
+        onClose();
+      }}
+      onClose={onClose}
+    />
   );
 }

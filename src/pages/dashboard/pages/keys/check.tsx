@@ -3,12 +3,17 @@ import type { CheckAnswer, CheckBody } from "../../../../client/generated/api.ts
 import { call, requestOf } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
 import { Code, pretty } from "../../ui/code.tsx";
-import { Form } from "../../ui/dialog.tsx";
-import { SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { SECRET } from "../../ui/kinds.ts";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 
 const EXAMPLE: CheckBody = { secret: "acme_live_…", require: ["orders:read"], deduct: { amount: 1 } };
+
+const CHARGES = [
+  ["deduct", "deducted"],
+  ["hold", "held"],
+] as const;
 
 /** Sends a check for a customer's key. It is not a dry run: uses and credits are taken. */
 export function CheckPage() {
@@ -22,54 +27,48 @@ export function CheckPage() {
       request={requestOf("check", { body: { ...request, secret: EXAMPLE.secret } })}
     >
       <Panel title="Request">
-        <Form
+        <DataForm
           submit="Check"
           scope="check:write"
-          onSubmit={async (data) => {
-            const body = bodyOf(data);
-            setRequest(body);
-            setOutcome(null);
-            setOutcome(await call("check", { body }));
+          operation="check"
+          fields={(get) => {
+            const claim = get("$charge") === "hold" ? "hold" : "deduct";
+            return [
+              { name: "secret", label: "Customer’s key", kind: SECRET, placeholder: "" },
+              [
+                {
+                  name: "require",
+                  label: "Required scopes",
+                  placeholder: "orders:read",
+                  hint: "Separated by spaces.",
+                },
+                { name: "meta.ip", label: "Client IP address", placeholder: "203.0.113.7" },
+              ],
+              [
+                { name: "$charge", label: "Charge", options: CHARGES },
+                { name: `${claim}.amount`, label: "Credits", required: false, hint: "Leave empty for none." },
+              ],
+              [
+                {
+                  name: `${claim}.meter_id`,
+                  label: "Meter",
+                  placeholder: "",
+                  hint: "Leave empty for the meter of the key or its owner.",
+                },
+                { name: "flags", placeholder: "new-checkout", hint: "Separated by spaces." },
+              ],
+            ];
           }}
-        >
-          <Fields />
-        </Form>
+          send={async (sent) => {
+            setRequest(sent as CheckBody);
+            setOutcome(null);
+            return call("check", { body: sent as CheckBody });
+          }}
+          onDone={setOutcome}
+        />
       </Panel>
       {outcome === null ? null : <Outcome of={outcome} />}
     </Page>
-  );
-}
-
-function Fields() {
-  return (
-    <div class="stack">
-      <TextField name="secret" label="Customer’s key" type="password" required />
-      <div class="two">
-        <TextField
-          name="require"
-          label="Required scopes"
-          placeholder="orders:read"
-          hint="Separated by spaces."
-        />
-        <TextField name="ip" label="Client IP address" placeholder="203.0.113.7" />
-      </div>
-      <div class="two">
-        <SelectField
-          name="kind"
-          label="Charge"
-          value="deduct"
-          options={[
-            ["deduct", "deducted"],
-            ["hold", "held"],
-          ]}
-        />
-        <TextField name="amount" label="Credits" type="number" min={1} hint="Leave empty for none." />
-      </div>
-      <div class="two">
-        <TextField name="meter" label="Meter" hint="Leave empty for the meter of the key or its owner." />
-        <TextField name="flags" label="Flags" placeholder="new-checkout" hint="Separated by spaces." />
-      </div>
-    </div>
   );
 }
 
@@ -104,23 +103,4 @@ function Outcome({ of: outcome }: { of: CheckAnswer }) {
       </div>
     </Panel>
   );
-}
-
-function bodyOf(data: FormData): CheckBody {
-  const [scopes, flags] = [wordsOf(data, "require"), wordsOf(data, "flags")];
-  const ip = textOf(data, "ip");
-  const amount = textOf(data, "amount");
-  const meter = textOf(data, "meter");
-  const claim = { amount: Number(amount), ...(meter === undefined ? {} : { meter_id: meter }) };
-  return {
-    secret: textOf(data, "secret") ?? "",
-    ...(ip === undefined ? {} : { meta: { ip } }),
-    ...(scopes.length === 0 ? {} : { require: scopes }),
-    ...(flags.length === 0 ? {} : { flags }),
-    ...(amount === undefined ? {} : data.get("kind") === "hold" ? { hold: claim } : { deduct: claim }),
-  };
-}
-
-function wordsOf(data: FormData, name: string): string[] {
-  return (textOf(data, name) ?? "").split(/[\s,]+/).filter((word) => word !== "");
 }

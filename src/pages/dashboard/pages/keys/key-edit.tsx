@@ -1,58 +1,32 @@
 import type { KeyItem } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { toast } from "../../core/toasts.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { TextField, textOf } from "../../ui/field.tsx";
-import { BEARER_PREFIX, LimitFields, limitsOf, wordsOf } from "./key-limits.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { LINES } from "../../ui/kinds.ts";
+import { BEARER_PREFIX, limitFields, withUses } from "./key-limits.tsx";
 
-/** Edits a key; its secret stays the same. */
+/** Edits a key; its secret stays the same. Unchanged uses are not sent: the key may have been used in the meantime. */
 export function EditKey(props: { of: KeyItem; onDone: () => void; onClose: () => void }) {
   const { of: key, onDone, onClose } = props;
-  const isBearer = key.prefix === BEARER_PREFIX;
   return (
-    <Dialog title={`Edit ${key.name}`} onClose={onClose}>
-      <Form
-        submit="Save"
-        onCancel={onClose}
-        onSubmit={async (data) => {
-          const scopes = wordsOf(textOf(data, "scopes") ?? "");
-          const { uses, ...limits } = limitsOf(data, isBearer);
-          const body = {
-            name: textOf(data, "name") ?? "",
-            scopes,
-            environment: textOf(data, "environment") ?? null,
-            ...limits,
-            // Unchanged uses are not sent: the key may have been used since the form was opened.
-            ...(hasSameUses(data, key) ? {} : { uses }),
-          };
-          await call("keys.patch", { params: { id: key.id }, body });
-          toast(`${key.name} updated`);
-          onDone();
-          onClose();
-        }}
-      >
-        <TextField name="name" label="Name" value={key.name} required />
-        <TextField
-          name="scopes"
-          label="Scopes"
-          mono
-          rows={2}
-          value={key.scopes.join("\n")}
-          required
-          hint="One per line."
-        />
-        <LimitFields of={key} isBearer={isBearer} />
-        <TextField name="environment" label="Environment" value={key.environment ?? ""} placeholder="live" />
-      </Form>
-    </Dialog>
+    <DataForm
+      title={`Edit ${key.name}`}
+      submit="Save"
+      operation="keys.patch"
+      params={{ id: key.id }}
+      of={key}
+      fields={[
+        { name: "name", hint: "" },
+        { name: "scopes", kind: LINES, mono: true, required: true, hint: "One per line." },
+        ...limitFields(key.prefix === BEARER_PREFIX),
+        { name: "environment", placeholder: "live", hint: "" },
+      ]}
+      adapt={withUses}
+      done={`${key.name} updated`}
+      onDone={onDone}
+      onClose={onClose}
+    />
   );
-}
-
-/** Whether the fields for uses are unchanged since the form was opened. */
-function hasSameUses(data: FormData, { uses }: KeyItem): boolean {
-  const { refill } = uses ?? {};
-  const before = { remaining: uses?.remaining, every: refill?.every, amount: refill?.amount };
-  return Object.entries(before).every(([name, value]) => textOf(data, name) === value?.toString());
 }
 
 /** Pauses or resumes a key. */

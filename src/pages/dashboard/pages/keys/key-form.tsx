@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
+import type { KeyCreateBody } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { may, projects, session } from "../../core/session.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { CheckField, Choice, SelectField, TextField, textOf } from "../../ui/field.tsx";
-import { BEARER_PREFIX, LimitFields, limitsOf, wordsOf } from "./key-limits.tsx";
+import type { Entered } from "../../ui/data-form.tsx";
+import { CheckField, Choice } from "../../ui/field.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { BEARER_PREFIX, limitFields, withUses } from "./key-limits.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
 /** Scopes that have only one access level. */
@@ -20,104 +22,70 @@ const BROWSER = ["ofrep:read"];
 type Access = "all" | "read" | "browser" | "some";
 
 const ACCESS: readonly (readonly [Access, string])[] = [
-  ["all", "Everything"],
+  ["some", "Chosen scopes"],
   ["read", "Read only"],
   ["browser", "Browser key"],
-  ["some", "Chosen scopes"],
+  ["all", "Everything"],
 ];
 
-/** Creates a key. `onCreated` receives the secret, which is not shown again. */
-export function KeyForm({
-  onCreated,
-  onClose,
-}: {
-  onCreated: (secret: string) => void;
-  onClose: () => void;
-}) {
-  const [access, setAccess] = useState<Access>(may("*") ? "all" : "read");
-  const [chosen, setChosen] = useState<readonly string[]>([]);
-  const [prefix, setPrefix] = useState(BEARER_PREFIX);
-  const isBearer = prefix.trim() === BEARER_PREFIX;
-  const granted = { all: ["*"], read: READ_ONLY.filter(may), browser: BROWSER.filter(may), some: chosen }[
-    access
-  ];
-  const submit = async (data: FormData): Promise<void> => {
-    const until = textOf(data, "expires_at");
-    const body = {
-      name: textOf(data, "name") ?? "",
-      prefix: textOf(data, "prefix") ?? BEARER_PREFIX,
-      scopes: isBearer ? granted : wordsOf(textOf(data, "scopes") ?? ""),
-      ...limitsOf(data, isBearer),
-      ...(until === undefined ? {} : { expires_at: new Date(until).toISOString() }),
-    };
-    const project = textOf(data, "project");
-    const made =
-      project === undefined
-        ? await call("keys.create", { body })
-        : await call("projects.keys.create", { params: { id: project }, body });
-    onCreated(made.secret);
+/** Creates a key. `onCreated` receives the secret, which is not shown again. A new key starts without scopes. */
+export function KeyForm(props: { onCreated: (secret: string) => void; onClose: () => void }) {
+  const { onCreated, onClose } = props;
+  const isBearer = (get: Entered): boolean => String(get("prefix")).trim() === BEARER_PREFIX;
+  return (
+    <DataForm
+      title="New key"
+      submit="Create key"
+      operation="keys.create"
+      start={{ prefix: BEARER_PREFIX, scopes: [] }}
+      fields={(get) => [
+        { name: "name", hint: "" },
+        {
+          name: "prefix",
+          mono: true,
+          hint: "Keys with sm call this API. Any other prefix is for keys that you issue to your customers.",
+        },
+        isBearer(get)
+          ? { name: "scopes", control: AccessFields }
+          : {
+              name: "scopes",
+              mono: true,
+              required: true,
+              placeholder: "orders:read, orders:items:*",
+              hint: "Scopes of your API; verification compares them with the scopes that a request requires.",
+            },
+        [
+          { name: "$project", label: "Project", options: projectOptions() },
+          { name: "expires_at", label: "Expires", hint: "" },
+        ],
+        ...limitFields(isBearer(get)),
+      ]}
+      adapt={withUses}
+      disabled={(get) => isBearer(get) && (get("scopes") as readonly string[]).length === 0}
+      send={(body, get) => {
+        const project = String(get("$project") ?? projectOptions()[0]?.[0] ?? "");
+        return project === ""
+          ? call("keys.create", { body: body as KeyCreateBody })
+          : call("projects.keys.create", { params: { id: project }, body: body as KeyCreateBody });
+      }}
+      onDone={({ secret }) => onCreated(secret)}
+      onClose={onClose}
+    />
+  );
+}
+
+function projectOptions(): (readonly [string, string])[] {
+  const all = projects.value.map(({ id, name }) => [id, name] as const);
+  return session.value?.project_id === null ? [["", "All projects"], ...all] : all;
+}
+
+/** What a key of this API may do. */
+function AccessFields({ value, onChange }: { value: unknown; onChange: (scopes: unknown) => void }) {
+  const [access, setAccess] = useState<Access>("some");
+  const choose = (chosen: Access): void => {
+    setAccess(chosen);
+    onChange({ all: ["*"], read: READ_ONLY.filter(may), browser: BROWSER.filter(may), some: [] }[chosen]);
   };
-  return (
-    <Dialog title="New key" onClose={onClose}>
-      <Form
-        submit="Create key"
-        disabled={isBearer && granted.length === 0}
-        onSubmit={submit}
-        onCancel={onClose}
-      >
-        <TextField name="name" label="Name" placeholder="Warehouse" required />
-        <TextField
-          name="prefix"
-          label="Prefix"
-          value={BEARER_PREFIX}
-          mono
-          required
-          onInput={setPrefix}
-          hint="Keys with sm call this API. Any other prefix is for keys that you issue to your customers."
-        />
-        {isBearer ? (
-          <AccessFields access={access} onAccess={setAccess} chosen={chosen} onChosen={setChosen} />
-        ) : (
-          <TextField
-            name="scopes"
-            label="Scopes"
-            mono
-            required
-            placeholder="orders:read, orders:items:*"
-            hint="Scopes of your API; verification compares them with the scopes that a request requires."
-          />
-        )}
-        <PlaceFields />
-        <LimitFields isBearer={isBearer} />
-      </Form>
-    </Dialog>
-  );
-}
-
-/** The key's project and expiry. */
-function PlaceFields() {
-  return (
-    <div class="two">
-      <SelectField
-        name="project"
-        label="Project"
-        options={[
-          ...(session.value?.project_id === null ? [["", "All projects"] as const] : []),
-          ...projects.value.map(({ id, name }) => [id, name] as const),
-        ]}
-      />
-      <TextField name="expires_at" label="Expires" type="datetime-local" />
-    </div>
-  );
-}
-
-function AccessFields(props: {
-  access: Access;
-  onAccess: (access: Access) => void;
-  chosen: readonly string[];
-  onChosen: (chosen: readonly string[]) => void;
-}) {
-  const { access, onAccess, chosen, onChosen } = props;
   return (
     <>
       <div class="field">
@@ -128,7 +96,7 @@ function AccessFields(props: {
           label="Access"
           options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
           value={access}
-          onChange={onAccess}
+          onChange={choose}
         />
         {access === "browser" ? (
           <small class="quiet">
@@ -136,7 +104,7 @@ function AccessFields(props: {
           </small>
         ) : null}
       </div>
-      {access === "some" ? <ScopeBoxes chosen={chosen} onChange={onChosen} /> : null}
+      {access === "some" ? <ScopeBoxes chosen={value as readonly string[]} onChange={onChange} /> : null}
     </>
   );
 }

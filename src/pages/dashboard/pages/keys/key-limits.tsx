@@ -1,12 +1,11 @@
-import type { KeyItem, KeyPatchBody } from "../../../../client/generated/api.ts";
-import { SelectField, TextField, textOf } from "../../ui/field.tsx";
+import type { KeyItem } from "../../../../client/generated/api.ts";
+import type { RowOf } from "../../ui/data-form.tsx";
+import { type Kind, LINES, wordsOf } from "../../ui/kinds.ts";
 
 /** Prefix of keys that are credentials of this API. */
 export const BEARER_PREFIX = "sm";
 
-/** The fields of a key that these inputs edit. */
-type Limits = Pick<KeyPatchBody, "owner_id" | "meter_id" | "ratelimits" | "uses" | "allowed_ips">;
-type Shown = Pick<KeyItem, "owner_id" | "meter_id" | "ratelimits" | "uses" | "allowed_ips">;
+type RateLimit = KeyItem["ratelimits"][number];
 
 const SECOND_MS = 1_000;
 const REFILLS = [
@@ -15,86 +14,64 @@ const REFILLS = [
   ["month", "monthly"],
 ] as const;
 
-/** A key's owner, uses and allowed addresses. `of`: the current values. */
-export function LimitFields({ of: key, isBearer }: { of?: Shown; isBearer: boolean }) {
-  const refill = key?.uses?.refill;
-  return (
-    <>
-      <div class="two">
-        <TextField name="owner_id" label="Owner" mono value={key?.owner_id ?? ""} placeholder="acme" />
-        <TextField
-          name="allowed_ips"
-          label="Allowed IP addresses"
-          mono
-          value={key?.allowed_ips.join(", ") ?? ""}
-          placeholder="any address"
-          hint="IP addresses and ranges, such as 203.0.113.0/24."
-        />
-      </div>
-      {isBearer ? null : (
-        <>
-          <TextField
-            name="ratelimits"
-            label="Rate limits"
-            mono
-            rows={2}
-            value={key?.ratelimits.map(lineOf).join("\n") ?? ""}
-            placeholder="requests 100 60"
-            hint="One per line: name, number of requests, seconds. Add “named” for a limit that counts only where a request names it, “owner” for one that all keys of the owner share."
-          />
-          <div class="two">
-            <TextField
-              name="remaining"
-              label="Uses left"
-              type="number"
-              min={0}
-              value={key?.uses?.remaining.toString() ?? ""}
-              placeholder="unlimited"
-            />
-            <SelectField name="every" label="Refill interval" value={refill?.every ?? ""} options={REFILLS} />
-            <TextField
-              name="amount"
-              label="Refill amount"
-              type="number"
-              min={1}
-              value={refill?.amount.toString() ?? ""}
-              placeholder="10000"
-            />
-            <TextField name="meter_id" label="Meter" mono value={key?.meter_id ?? ""} />
-          </div>
-        </>
-      )}
-    </>
-  );
+const RATE_LIMITS: Kind = {
+  ...LINES,
+  show: (value) => ((value ?? []) as readonly RateLimit[]).map(lineOf).join("\n"),
+  read: (text) =>
+    text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map(limitIn),
+  mono: true,
+};
+
+/** The fields for a key's owner, uses and allowed addresses. */
+export function limitFields(isBearer: boolean): readonly (RowOf<"keys.create"> & RowOf<"keys.patch">)[] {
+  const places = [
+    { name: "owner_id", label: "Owner", mono: true, placeholder: "acme", hint: "" },
+    {
+      name: "allowed_ips",
+      label: "Allowed IP addresses",
+      mono: true,
+      placeholder: "any address",
+      hint: "IP addresses and ranges, such as 203.0.113.0/24.",
+    },
+  ] as const;
+  if (isBearer) return [places];
+  return [
+    places,
+    {
+      name: "ratelimits",
+      label: "Rate limits",
+      kind: RATE_LIMITS,
+      placeholder: "requests 100 60",
+      hint: "One per line: name, number of requests, seconds. Add “named” for a limit that counts only where a request names it, “owner” for one that all keys of the owner share.",
+    },
+    [
+      { name: "uses.remaining", label: "Uses left", placeholder: "unlimited", required: false, hint: "" },
+      { name: "uses.refill.every", label: "Refill interval", options: REFILLS, hint: "" },
+      { name: "uses.refill.amount", label: "Refill amount", placeholder: "10000", required: false, hint: "" },
+      { name: "meter_id", label: "Meter", mono: true, hint: "" },
+    ],
+  ];
 }
 
-/** The values entered. An empty field clears its setting. */
-export function limitsOf(data: FormData, isBearer: boolean): Limits {
-  const owner_id = textOf(data, "owner_id") ?? null;
-  const allowed_ips = wordsOf(textOf(data, "allowed_ips") ?? "");
-  if (isBearer) return { owner_id, allowed_ips };
-  const lines = (textOf(data, "ratelimits") ?? "").split("\n").map((line) => line.trim());
-  const ratelimits = lines.filter((line) => line !== "").map(limitIn);
-  return {
-    owner_id,
-    allowed_ips,
-    ratelimits,
-    uses: usesOf(data),
-    meter_id: textOf(data, "meter_id") ?? null,
-  };
+interface Uses {
+  readonly remaining?: number;
+  readonly refill?: { readonly every?: string; readonly amount?: number };
 }
 
-function usesOf(data: FormData): NonNullable<Limits["uses"]> | null {
-  const remaining = textOf(data, "remaining");
-  if (remaining === undefined) return null;
-  const every = textOf(data, "every");
-  if (every === undefined) return { remaining: Number(remaining) };
-  const amount = Number(textOf(data, "amount") ?? remaining);
-  return { remaining: Number(remaining), refill: { every: every === "day" ? "day" : "month", amount } };
+/** The body with uses that are complete: none without a number, and a refill of as many as are left. */
+export function withUses(body: Record<string, unknown>): object {
+  if (!("uses" in body)) return body;
+  const { remaining, refill } = body["uses"] as Uses;
+  const { every, amount = remaining } = refill ?? {};
+  const uses = { remaining, ...(every ? { refill: { every, amount } } : {}) };
+  return { ...body, uses: remaining === undefined ? null : uses };
 }
 
 /** A rate limit from its line; the server validates it. */
-function limitIn(line: string): NonNullable<Limits["ratelimits"]>[number] {
+function limitIn(line: string): RateLimit {
   const [name = "", limit, seconds, ...marks] = wordsOf(line);
   return {
     name,
@@ -106,12 +83,7 @@ function limitIn(line: string): NonNullable<Limits["ratelimits"]>[number] {
 }
 
 /** A rate limit as a line. */
-function lineOf({ name, limit, duration_ms, auto, shared }: KeyItem["ratelimits"][number]): string {
+function lineOf({ name, limit, duration_ms, auto, shared }: RateLimit): string {
   const marks = [...(auto ? [] : ["named"]), ...(shared === "owner" ? ["owner"] : [])];
   return [name, limit, duration_ms / SECOND_MS, ...marks].join(" ");
-}
-
-/** Words separated by spaces or commas. */
-export function wordsOf(text: string): string[] {
-  return text.split(/[\s,]/).filter((word) => word !== "");
 }

@@ -5,22 +5,25 @@ import { Ago } from "../../ui/time.tsx";
 
 const SOON_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Whether a key is active, and when it expires. */
-export function KeyState({
-  of: { revoked_at, expires_at, enabled },
-}: {
-  of: Pick<KeyItem, "revoked_at" | "expires_at" | "enabled">;
-}) {
-  if (revoked_at !== null) return <Status state="revoked" />;
-  const left = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at) - now.value;
-  if (left <= 0) return <Status state="ended" />;
-  if (!enabled) return <Status state="paused" tone="warn" />;
-  if (expires_at === null) return <Status state="active" />;
+type KeyDates = Pick<KeyItem, "revoked_at" | "expires_at" | "enabled">;
+
+/** Whether a key is active, paused, expired or revoked. */
+export function stateOf({ revoked_at, expires_at, enabled }: KeyDates): string {
+  if (revoked_at !== null) return "revoked";
+  if (expires_at !== null && Date.parse(expires_at) <= now.value) return "expired";
+  return enabled ? "active" : "paused";
+}
+
+/** The state of a key, and when it expires. */
+export function KeyState({ of: key }: { of: KeyDates }) {
+  const state = stateOf(key);
+  if (state === "paused") return <Status state={state} tone="warn" />;
+  if (state !== "active" || key.expires_at === null) return <Status state={state} />;
   return (
     <>
-      <Status state={left < SOON_MS ? "ending" : "active"} />{" "}
+      <Status state={Date.parse(key.expires_at) - now.value < SOON_MS ? "ending" : "active"} />{" "}
       <span class="quiet small wide">
-        <Ago at={expires_at} />
+        <Ago at={key.expires_at} />
       </span>
     </>
   );

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyUsage } from "../../../../client/generated/api.ts";
-import { type Bar, Bars } from "../../charts/bars.tsx";
+import type { Bar } from "../../charts/bar.ts";
+import { Bars } from "../../charts/bars.tsx";
 import { call } from "../../core/api.ts";
 import { count, formatNumber } from "../../core/format.ts";
 import { now } from "../../core/now.ts";

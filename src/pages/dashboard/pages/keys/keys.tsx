@@ -1,19 +1,18 @@
-import { useState } from "preact/hooks";
 import type { KeyItem } from "../../../../client/generated/api.ts";
-import { call, requestOf } from "../../core/api.ts";
+import { requestOf } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
-import { useList } from "../../core/resource.ts";
-import { href, place, setQuery } from "../../core/route.ts";
+import { useList } from "../../core/lists.ts";
+import { href, place } from "../../core/route.ts";
+import { projectName, projects } from "../../core/session.ts";
+import { useSettled } from "../../core/settled.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, Loaded, More } from "../../ui/feedback.tsx";
-import { SearchField } from "../../ui/field.tsx";
-import { Page, Panel } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type Filter, filterValue, ListPage } from "../../ui/list.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { KeyPage, RevokeKey } from "./key.tsx";
+import { KeyPage, revokeKey } from "./key.tsx";
 import { KeyForm } from "./key-form.tsx";
-import { KeyState } from "./key-state.tsx";
-import { Secret } from "./secret.tsx";
+import { KeyState, stateOf } from "./key-state.tsx";
+import { openSecret } from "./secret.tsx";
 
 /** The list of keys, or one key. */
 export function KeysPage() {
@@ -22,110 +21,141 @@ export function KeysPage() {
 }
 
 function KeyList() {
-  const { query } = place.value;
-  const [secret, setSecret] = useState<string | null>(null);
-  const [revoking, setRevoking] = useState<KeyItem | null>(null);
-  const text = (query.get("q") ?? "").toLowerCase();
-  const list = useList("keys", ["keys"], async ({ limit, cursor }, signal) => {
-    const page = await call("keys.list", { query: { limit, cursor } }, signal);
-    return { items: page.keys, cursor: page.has_more ? page.next_cursor : null };
+  const filters = filtersOf();
+  const [typed = "", state = "", use = "", project = ""] = filters.map(filterValue);
+  const text = useSettled(typed).toLowerCase();
+  const wanted = { text, state, use, project };
+  const isFiltered = Object.values(wanted).some((one) => one !== "");
+  const list = useList("keys.list", "keys", ["keys"], {
+    keyOf: ({ id }) => id,
+    filter: isFiltered ? { key: JSON.stringify(wanted), matches: matching(wanted) } : undefined,
   });
   return (
-    <Page
+    <ListPage
       title="Keys"
+      label="Keys"
       request={requestOf("keys.list", {})}
-      actions={
-        <Button kind="primary" icon="new" scope="keys:write" onClick={() => setQuery({ new: "1" })}>
-          New key
-        </Button>
-      }
-    >
-      <div class="toolbar">
-        <SearchField label="Search keys" value={query.get("q") ?? ""} onInput={(q) => setQuery({ q })} />
-      </div>
-      <Loaded of={list}>
-        {(keys) => (
-          <Keys
-            keys={keys.filter(({ name, masked_secret, owner_id }) =>
-              `${name} ${masked_secret} ${owner_id ?? ""}`.toLowerCase().includes(text),
-            )}
-            onRevoke={setRevoking}
-            more={<More of={list} />}
-          />
-        )}
-      </Loaded>
-      {query.has("new") ? (
+      create={["New key", "keys:write"]}
+      filters={filters}
+      list={list}
+      none={{
+        icon: "keys",
+        title: "No keys here",
+        request: requestOf("keys.create", { body: EXAMPLE }),
+        text: "A key gives a program access to the API with the scopes that it needs. Create one key per program.",
+      }}
+      href={({ id }) => href(["keys", id])}
+      columns={columnsOf(list.reload)}
+      form={(close) => (
         <KeyForm
-          onClose={() => setQuery({ new: undefined })}
-          onCreated={(made) => {
-            setQuery({ new: undefined });
-            setSecret(made);
+          onClose={close}
+          onCreated={(secret) => {
+            close();
+            openSecret("Key secret", secret);
             list.reload();
           }}
         />
-      ) : null}
-      {secret === null ? null : <Secret title="Key secret" secret={secret} onSaved={() => setSecret(null)} />}
-      {revoking === null ? null : (
-        <RevokeKey of={revoking} onDone={list.reload} onClose={() => setRevoking(null)} />
       )}
-    </Page>
+    />
   );
+}
+
+/** Days without a use after which a key counts as unused. */
+const UNUSED_DAYS = 90;
+const DAY_MS = 86_400_000;
+/** Keys of the account, which have no project. */
+const ACCOUNT = "account";
+
+function filtersOf(): readonly Filter[] {
+  return [
+    { name: "q", label: "Search keys" },
+    {
+      name: "state",
+      label: "State",
+      options: [["", "All"], ...["active", "paused", "expired", "revoked"].map((one) => [one, one] as const)],
+    },
+    {
+      name: "use",
+      label: "Use",
+      options: [
+        ["", "Any use"],
+        ["used", "Used"],
+        ["unused", `Unused for ${UNUSED_DAYS} days`],
+      ],
+    },
+    {
+      name: "project",
+      label: "Project",
+      asSelect: true,
+      options: [
+        ["", "All projects"],
+        [ACCOUNT, "Account"],
+        ...projects.value.map(({ id, name }) => [id, name] as const),
+      ],
+    },
+  ];
+}
+
+/** Whether a key passes the filters; an empty one is passed by all. */
+function matching(filters: Record<"text" | "state" | "use" | "project", string>): (key: KeyItem) => boolean {
+  const { text, state, use, project } = filters;
+  return (key) => {
+    const { name, masked_secret, last4, owner_id, last_used_at, project_id } = key;
+    const isUsed = last_used_at !== null && Date.now() - Date.parse(last_used_at) < UNUSED_DAYS * DAY_MS;
+    return (
+      `${name} ${masked_secret} ${last4} ${owner_id ?? ""}`.toLowerCase().includes(text) &&
+      (state === "" || stateOf(key) === state) &&
+      (use === "" || isUsed === (use === "used")) &&
+      (project === "" || (project_id ?? ACCOUNT) === project)
+    );
+  };
 }
 
 const EXAMPLE = { name: "Warehouse", prefix: "sm", scopes: ["gate:read", "relay:write"] };
 
-function Keys(props: {
-  keys: readonly KeyItem[];
-  onRevoke: (key: KeyItem) => void;
-  more: preact.ComponentChildren;
-}) {
-  const { keys, onRevoke, more } = props;
-  if (keys.length === 0)
-    return (
-      <Empty icon="keys" title="No keys here" request={requestOf("keys.create", { body: EXAMPLE })}>
-        A key gives a program access to the API with the scopes that it needs. Create one key per program.
-      </Empty>
-    );
-  return (
-    <Panel flush>
-      <Table
-        label="Keys"
-        rows={keys}
-        keyOf={({ id }) => id}
-        href={({ id }) => href(["keys", id])}
-        columns={[
-          { head: "Name", cell: ({ name }) => name },
-          { head: "Secret", cell: ({ masked_secret }) => <code>{masked_secret}</code>, layout: "wide" },
-          { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, layout: "wide" },
-          { head: "Owner", cell: ({ owner_id }) => owner_id ?? "–", layout: "wide" },
-          {
-            head: "Uses left",
-            cell: ({ uses }) => (uses === null ? "–" : formatNumber(uses.remaining)),
-            layout: "fit wide",
-          },
-          { head: "Last used", cell: ({ last_used_at }) => <Ago at={last_used_at} />, layout: "wide" },
-          { head: "State", cell: (key) => <KeyState of={key} />, layout: "fit" },
-          {
-            head: "Actions",
-            layout: "fit",
-            cell: (key) => (
-              <Button
-                icon="delete"
-                kind="quiet"
-                scope="keys:write"
-                label={`Revoke ${key.name}`}
-                disabled={key.revoked_at !== null}
-                onClick={() => onRevoke(key)}
-              >
-                {null}
-              </Button>
-            ),
-          },
-        ]}
-      />
-      {more}
-    </Panel>
-  );
+function columnsOf(onRevoked: () => void): readonly Column<KeyItem>[] {
+  return [
+    {
+      head: "Name",
+      cell: ({ name }) => name,
+      sub: ({ owner_id }) => owner_id,
+    },
+    {
+      head: "Secret",
+      cell: ({ last4 }) => <code>…{last4}</code>,
+      sub: ({ prefix }) => prefix,
+      layout: "wide",
+    },
+    { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, layout: "wide" },
+    {
+      head: "Project",
+      cell: ({ project_id }) => (project_id === null ? "account" : projectName(project_id)),
+      layout: "wide",
+    },
+    {
+      head: "Uses left",
+      width: 6.5,
+      cell: ({ uses }) => (uses === null ? "–" : formatNumber(uses.remaining)),
+      layout: "fit wide",
+    },
+    { head: "Last used", cell: ({ last_used_at }) => <Ago at={last_used_at} />, layout: "wide" },
+    { head: "State", cell: (key) => <KeyState of={key} />, layout: "fit" },
+    {
+      head: "Actions",
+      width: 5,
+      layout: "fit",
+      cell: (key) => (
+        <Button
+          icon="delete"
+          kind="quiet"
+          scope="keys:write"
+          label={`Revoke ${key.name}`}
+          disabled={key.revoked_at !== null}
+          onClick={() => revokeKey(key, onRevoked)}
+        />
+      ),
+    },
+  ];
 }
 
 const SHOWN_SCOPES = 3;

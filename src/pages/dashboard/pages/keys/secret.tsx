@@ -1,10 +1,23 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { copyText } from "../../core/copy.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog, openDialog } from "../../ui/dialog.tsx";
+
+/** Opens a secret that is shown once. */
+export function openSecret(title: string, secret: string, onSaved?: () => void): void {
+  openDialog((close) => <Secret title={title} secret={secret} onSaved={onSaved ?? close} />);
+}
+
+interface SecretProps {
+  readonly title: string;
+  readonly secret: string;
+  readonly onSaved: () => void;
+  readonly children?: ComponentChildren;
+}
 
 /** Shows a secret once. Escape asks for confirmation if the secret has not been saved. */
-export function Secret({ title, secret, onSaved }: { title: string; secret: string; onSaved: () => void }) {
+export function Secret({ title, secret, onSaved, children }: SecretProps) {
   const [isConfirming, setConfirming] = useState(false);
   return (
     <Dialog title={title} onClose={() => (isConfirming ? onSaved() : setConfirming(true))}>
@@ -14,6 +27,7 @@ export function Secret({ title, secret, onSaved }: { title: string; secret: stri
             ? "Close without saving the secret? It cannot be shown again. Press Escape again to close."
             : "This secret is shown only once. Save it now in a password manager or secret store."}
         </p>
+        {children}
         <div class="code">
           <pre data-secret>{secret}</pre>
         </div>

@@ -1,74 +1,91 @@
-import { useState } from "preact/hooks";
 import type { MeterHold } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
-import { useList } from "../../core/resource.ts";
+import { useList } from "../../core/lists.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
-import { More } from "../../ui/feedback.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
 
-/** A meter's open holds with a button to release each; empty without holds. */
+/** Called with the meter after a change of a hold. */
+type OnHeld = (meter: { readonly available: number }) => void;
+
+/** A meter's open holds with buttons to capture and release each; empty without holds. */
 export function OpenHolds({ id, onChange }: { id: string; onChange: () => void }) {
-  const [released, setReleased] = useState<MeterHold | null>(null);
-  const list = useList(`holds ${id}`, ["meter"], async (page, signal) => {
-    const query = { ...page, status: "open" } as const;
-    const found = await call("meter.holds.list", { params: { meterId: id }, query }, signal);
-    return { items: found.holds, cursor: found.cursor ?? null };
+  const list = useList("meter.holds.list", "holds", ["meter"], {
+    keyOf: ({ hold_id }) => hold_id,
+    params: { meterId: id },
+    query: { status: "open" },
   });
   const { data } = list;
   if (data === null || data.length === 0) return null;
+  const changed = ({ available }: { readonly available: number }): void => {
+    toast(`${formatNumber(available)} available`);
+    list.reload();
+    onChange();
+  };
   return (
     <Panel title="Open holds" flush>
-      <HoldTable of={data} onRelease={setReleased} />
-      <More of={list} />
-      {released === null ? null : (
-        <Confirm
-          title={`Release ${released.hold_id}?`}
-          action="Release"
-          onClose={() => setReleased(null)}
-          onConfirm={async () => {
-            const params = { meterId: id, hold_id: released.hold_id };
-            const { available } = await call("meter.holds.release", { params });
-            toast(`${formatNumber(available)} available`);
-            list.reload();
-            onChange();
-          }}
-        >
-          <p>
-            {formatNumber(released.amount)} becomes available again, and the hold can no longer be captured.
-          </p>
-        </Confirm>
-      )}
+      <ListView
+        list={list}
+        label="Open holds"
+        columns={[
+          { head: "Hold", cell: ({ hold_id }) => <code>{hold_id}</code> },
+          { head: "Held since", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
+          { head: "Expires", cell: ({ expires_at }) => <DateTime at={expires_at} />, layout: "wide" },
+          { head: "Captured", cell: ({ captured }) => formatNumber(captured), layout: "end wide" },
+          { head: "Held", cell: ({ amount }) => formatNumber(amount), layout: "end" },
+          {
+            head: "Actions",
+            width: 16,
+            layout: "fit",
+            cell: (hold) => (
+              <div class="actions">
+                <Button scope="meter:write" onClick={() => captureHold(hold, id, changed)}>
+                  Capture…
+                </Button>
+                <Button scope="meter:write" onClick={() => releaseHold(hold, id, changed)}>
+                  Release…
+                </Button>
+              </div>
+            ),
+          },
+        ]}
+      />
     </Panel>
   );
 }
 
-function HoldTable({ of, onRelease }: { of: readonly MeterHold[]; onRelease: (hold: MeterHold) => void }) {
-  return (
-    <Table
-      label="Open holds"
-      rows={of}
-      keyOf={({ hold_id }) => hold_id}
-      columns={[
-        { head: "Hold", cell: ({ hold_id }) => <code>{hold_id}</code> },
-        { head: "Held since", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
-        { head: "Expires", cell: ({ expires_at }) => <DateTime at={expires_at} />, layout: "wide" },
-        { head: "Captured", cell: ({ captured }) => formatNumber(captured), layout: "end wide" },
-        { head: "Held", cell: ({ amount }) => formatNumber(amount), layout: "end" },
-        {
-          head: "Action",
-          layout: "fit",
-          cell: (hold) => (
-            <Button scope="meter:write" onClick={() => onRelease(hold)}>
-              Release…
-            </Button>
-          ),
-        },
-      ]}
+function captureHold({ hold_id, amount }: MeterHold, meterId: string, onDone: OnHeld): void {
+  openDialog((close) => (
+    <DataForm
+      title={`Capture ${hold_id}`}
+      submit="Capture"
+      operation="meter.holds.capture"
+      params={{ meterId, hold_id }}
+      start={{ amount, final: true }}
+      fields={["amount", { name: "final", label: "Release the rest" }]}
+      onDone={(answer) => {
+        close();
+        onDone(answer);
+      }}
+      onClose={close}
     />
-  );
+  ));
+}
+
+function releaseHold({ hold_id, amount }: MeterHold, meterId: string, onDone: OnHeld): void {
+  openDialog((close) => (
+    <Confirm
+      title={`Release ${hold_id}?`}
+      action="Release"
+      onConfirm={() => call("meter.holds.release", { params: { meterId, hold_id } }).then(onDone)}
+      onClose={close}
+    >
+      <p>{formatNumber(amount)} becomes available again, and the hold can no longer be captured.</p>
+    </Confirm>
+  ));
 }

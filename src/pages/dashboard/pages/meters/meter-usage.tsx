@@ -7,10 +7,12 @@ import { Panel } from "../../ui/page.tsx";
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** A meter's usage over the last days; hidden for a meter without usage. */
-export function MeterUsage({ id }: { id: string }) {
+/** The usage of a meter, or without an id of all meters, over the last days; hidden without usage. */
+export function MeterUsage({ id }: { id?: string }) {
   const usage = useResource(`usage ${id}`, ["meter"], (signal) =>
-    call("meter.usage", { params: { meterId: id } }, signal),
+    id === undefined
+      ? call("meter.usage.project", {}, signal)
+      : call("meter.usage", { params: { meterId: id } }, signal),
   );
   const { data } = usage;
   if (data === null || data.data.length === 0) return null;

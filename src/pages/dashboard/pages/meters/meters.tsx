@@ -1,16 +1,16 @@
-import type { MeterItem } from "../../../../client/generated/api.ts";
+import type { AmountBody } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
-import { useList } from "../../core/resource.ts";
+import { useList } from "../../core/lists.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { Empty, Loaded, More } from "../../ui/feedback.tsx";
-import { SearchField, TextField, textOf } from "../../ui/field.tsx";
-import { Page, Panel } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { TEXT } from "../../ui/kinds.ts";
+import { ListPage } from "../../ui/list.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { MeterPage } from "./meter.tsx";
+import { ProjectAlert } from "./meter-alert.tsx";
+import { MeterUsage } from "./meter-usage.tsx";
 
 /** The meters of the project, or one meter. */
 export function MetersPage() {
@@ -21,58 +21,30 @@ export function MetersPage() {
 function MeterList() {
   const { query } = place.value;
   const prefix = query.get("prefix") ?? "";
-  const list = useList(`meters ${prefix}`, ["meter"], async (page, signal) => {
-    const found = await call("meter.list", { query: { ...page, prefix } }, signal);
-    return { items: found.meters, cursor: found.cursor ?? null };
+  const list = useList("meter.list", "meters", ["meter"], {
+    keyOf: ({ meter_id }) => meter_id,
+    query: { prefix },
   });
   return (
-    <Page
+    <ListPage
       title="Meters"
+      label="Meters"
       request={requestOf("meter.list", { query: { prefix } })}
+      views={<MeterUsage />}
       actions={
-        <Button kind="primary" icon="new" scope="meter:write" onClick={() => setQuery({ new: "1" })}>
-          Refill a meter
+        <Button scope="meter:write" onClick={() => setQuery({ alert: "1" })}>
+          Low-balance alert…
         </Button>
       }
-    >
-      <div class="toolbar">
-        <SearchField label="Prefix" value={prefix} onInput={(text) => setQuery({ prefix: text })} />
-      </div>
-      <Loaded of={list} missing={<NoMeters />}>
-        {(meters) =>
-          meters.length === 0 ? (
-            <NoMeters />
-          ) : (
-            <Panel flush>
-              <MeterTable of={meters} />
-              <More of={list} />
-            </Panel>
-          )
-        }
-      </Loaded>
-      {query.has("new") ? <NewMeter onDone={list.reload} /> : null}
-    </Page>
-  );
-}
-
-function NoMeters() {
-  return (
-    <Empty
-      icon="meters"
-      title="No meters here"
-      request={requestOf("meter.refill", { params: { meterId: "customer-42" }, body: { amount: 1000 } })}
-    >
-      A meter is the balance of one of your customers. Its first refill creates it.
-    </Empty>
-  );
-}
-
-function MeterTable({ of: meters }: { of: readonly MeterItem[] }) {
-  return (
-    <Table
-      label="Meters"
-      rows={meters}
-      keyOf={({ meter_id }) => meter_id}
+      create={["Refill a meter", "meter:write"]}
+      filters={[{ name: "prefix", label: "Prefix" }]}
+      list={list}
+      none={{
+        icon: "meters",
+        title: "No meters here",
+        request: requestOf("meter.refill", { params: { meterId: "customer-42" }, body: { amount: 1000 } }),
+        text: "A meter is the balance of one of your customers. Its first refill creates it.",
+      }}
       href={({ meter_id }) => href(["meters", meter_id])}
       columns={[
         { head: "Meter", cell: ({ meter_id }) => meter_id },
@@ -80,36 +52,41 @@ function MeterTable({ of: meters }: { of: readonly MeterItem[] }) {
         { head: "Available", cell: ({ available }) => formatNumber(available), layout: "end fit wide" },
         { head: "Balance", cell: ({ balance }) => formatNumber(balance), layout: "end fit" },
       ]}
-    />
+      form={(close) => <NewMeter onDone={list.reload} onClose={close} />}
+    >
+      {query.has("alert") ? <ProjectAlert onClose={() => setQuery({ alert: undefined })} /> : null}
+    </ListPage>
   );
 }
 
-function NewMeter({ onDone }: { onDone: () => void }) {
-  const close = (): void => setQuery({ new: undefined });
+function NewMeter({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
   return (
-    <Dialog title="Refill a meter" onClose={close}>
-      <Form
-        submit="Refill"
-        onCancel={close}
-        onSubmit={async (data) => {
-          const params = { meterId: textOf(data, "meter") ?? "" };
-          await call("meter.refill", { params, body: { amount: Number(textOf(data, "amount")) } });
-          onDone();
-          close();
-        }}
-      >
-        <div class="two">
-          <TextField
-            name="meter"
-            label="Meter"
-            placeholder="customer-42"
-            mono
-            required
-            hint="Created if it does not exist."
-          />
-          <TextField name="amount" label="Amount" type="number" min={1} required />
-        </div>
-      </Form>
-    </Dialog>
+    <DataForm
+      title="Refill a meter"
+      submit="Refill"
+      operation="meter.refill"
+      fields={[
+        [
+          {
+            name: "$meter",
+            label: "Meter",
+            kind: TEXT,
+            placeholder: "customer-42",
+            mono: true,
+            required: true,
+            hint: "Created if it does not exist.",
+          },
+          { name: "amount", hint: "" },
+        ],
+      ]}
+      send={(body, get) =>
+        call("meter.refill", { params: { meterId: String(get("$meter")) }, body: body as AmountBody })
+      }
+      onDone={() => {
+        onDone();
+        onClose();
+      }}
+      onClose={onClose}
+    />
   );
 }

@@ -1,28 +1,24 @@
-import { call } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
+import { useCall } from "../../core/resource.ts";
+import { href } from "../../core/route.ts";
+import type { Control } from "../../ui/data-form.tsx";
 import { CheckField } from "../../ui/field.tsx";
 
 /** More than a project can have. */
 const CHANNELS = 100;
 
-interface ChannelChoiceProps {
-  /** Null: the project's default channels. */
-  readonly chosen: readonly string[] | null;
-  readonly onChange: (chosen: readonly string[] | null) => void;
-}
-
 /** The channels that a monitor notifies; a link to create one in a project without channels. */
-export function ChannelChoice({ chosen, onChange }: ChannelChoiceProps) {
-  const list = useResource("channel choice", ["pulse"], (signal) =>
-    call("monitors.channels.list", { query: { limit: CHANNELS } }, signal),
-  );
+export const ChannelChoice: Control = ({ value, onChange }) => {
+  // Null: the project's default channels.
+  const chosen = value as readonly string[] | null;
+  const list = useCall("monitors.channels.list", { query: { limit: CHANNELS } }, ["pulse"]);
   const channels = list.data?.channels ?? [];
   if (list.data === null) return null;
   if (channels.length === 0)
     return (
       <p class="quiet">
-        Alerts are sent to channels: <a href="#/monitors/channels?new=1">create a channel</a> for chat, push
-        messages or e-mail.
+        Alerts are sent to channels:{" "}
+        <a href={href(["monitors", "channels"], { new: "1" })}>create a channel</a> for chat, push messages or
+        e-mail.
       </p>
     );
   const isNotified = (id: string, isDefault: boolean) => (chosen === null ? isDefault : chosen.includes(id));
@@ -45,4 +41,4 @@ export function ChannelChoice({ chosen, onChange }: ChannelChoiceProps) {
       ))}
     </fieldset>
   );
-}
+};

@@ -1,8 +1,10 @@
 import type { MonitorCheck } from "../../../../client/generated/api.ts";
-import type { Bar } from "../../charts/bars.tsx";
+import type { Bar } from "../../charts/bar.ts";
 
 /** Checks with more than this multiple of the median latency are drawn as slow. */
 const SLOW = 3;
+/** Below this latency in milliseconds a check is never slow: a target that responds in 2 ms often varies by more. */
+const SLOW_MIN_MS = 100;
 const SLOW_HEIGHT = 0.6;
 const DOWN_HEIGHT = 0.3;
 
@@ -13,7 +15,7 @@ export function barsOf(checks: readonly MonitorCheck[]): Bar[] {
     const when = new Date(checked_at * 1000).toLocaleString("en-GB");
     if (status === "down")
       return { height: DOWN_HEIGHT, tone: "bad", title: `${when}: down, ${error ?? "no response"}` };
-    const isSlow = latency_ms > usual * SLOW;
+    const isSlow = latency_ms > Math.max(SLOW_MIN_MS, usual * SLOW);
     return {
       height: isSlow ? SLOW_HEIGHT : 1,
       tone: isSlow ? "warn" : "good",

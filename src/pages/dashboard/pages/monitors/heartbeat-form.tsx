@@ -1,20 +1,15 @@
-import { useState } from "preact/hooks";
-import type { MonitorCreateBody, MonitorStatus } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
+import type { MonitorStatus } from "../../../../client/generated/api.ts";
 import { go } from "../../core/route.ts";
-import { toast } from "../../core/toasts.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { SelectField, TextField, textOf } from "../../ui/field.tsx";
-import { AlertFields, alertsOf } from "./alert-fields.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { MINUTES } from "../../ui/kinds.ts";
+import { ALERT_FIELDS } from "./alert-fields.tsx";
 import { ChannelChoice } from "./channel-choice.tsx";
 
-const MINUTE = 60_000;
-const YEAR_MINUTES = 365 * 24 * 60;
 const WAYS = [
   ["period", "at an interval"],
   ["schedule", "on a cron schedule"],
 ] as const;
-type Way = (typeof WAYS)[number][0];
+const HOUR_MS = 3_600_000;
 
 interface HeartbeatFormProps {
   /** Undefined for a new heartbeat. */
@@ -25,113 +20,59 @@ interface HeartbeatFormProps {
 
 /** The form of a new or existing heartbeat. */
 export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps) {
-  const [way, setWay] = useState<Way>(beat?.schedule ? "schedule" : "period");
-  const [channels, setChannels] = useState<readonly string[] | null>(beat?.channels ?? null);
-  const submit = async (data: FormData): Promise<void> => {
-    const [name, slug] = ["name", "slug"].map((field) => textOf(data, field));
-    const { webhook_url, ...alerts } = alertsOf(data);
-    const common = { ...timingOf(data, way), ...alerts, channels: channels && [...channels] };
-    if (beat === undefined) {
-      const fields = {
-        ...(name && { name }),
-        ...(slug && { slug }),
-        ...(webhook_url && { webhook_url }),
-      };
-      const body: MonitorCreateBody = { type: "heartbeat", ...common, ...fields };
-      go(["monitors", (await call("monitors.create", { body })).id]);
-      return;
-    }
-    const fields = { name: name ?? null, slug: slug ?? null, webhook_url };
-    const params = { monitorId: beat.monitor_id };
-    await call("monitors.update", { params, body: { ...common, ...fields } });
-    toast("Heartbeat updated");
-    onDone?.();
-    onClose();
-  };
+  const isNew = beat === undefined;
   return (
-    <Dialog title={beat === undefined ? "New heartbeat" : `Edit ${beat.name}`} onClose={onClose}>
-      <Form submit={beat === undefined ? "Create heartbeat" : "Save"} onCancel={onClose} onSubmit={submit}>
-        <TextField
-          name="name"
-          label="Name"
-          value={beat?.name === "Heartbeat" ? undefined : beat?.name}
-          placeholder="Nightly backup"
-        />
-        <TextField
-          name="slug"
-          label="Slug"
-          value={beat?.slug ?? undefined}
-          mono
-          pattern="[a-z0-9_\-]{1,64}"
-          hint="Optional; for readable ping URLs."
-        />
-        <TimingFields of={beat} way={way} onWay={setWay} />
-        <ChannelChoice chosen={channels} onChange={setChannels} />
-        <details>
-          <summary>More</summary>
-          <AlertFields of={beat} />
-        </details>
-      </Form>
-    </Dialog>
-  );
-}
-
-interface TimingProps {
-  readonly of: MonitorStatus | undefined;
-  readonly way: Way;
-  readonly onWay: (way: Way) => void;
-}
-
-/** When pings are expected, and the grace period. */
-function TimingFields({ of: beat, way, onWay }: TimingProps) {
-  const minutes = (name: string, label: string, ms: number) => (
-    <TextField
-      name={name}
-      label={label}
-      type="number"
-      min={1}
-      max={YEAR_MINUTES}
-      required
-      value={String(ms / MINUTE)}
+    <DataForm
+      title={isNew ? "New heartbeat" : `Edit ${beat.name}`}
+      submit={isNew ? "Create heartbeat" : "Save"}
+      operation={isNew ? "monitors.create" : "monitors.update"}
+      params={{ monitorId: beat?.monitor_id ?? "" }}
+      // Without a name it is shown as "Heartbeat".
+      of={beat && { ...beat, name: beat.name === "Heartbeat" ? null : beat.name }}
+      start={{
+        $way: beat?.schedule ? "schedule" : "period",
+        period_ms: 24 * HOUR_MS,
+        grace_ms: HOUR_MS,
+        schedule: "30 2 * * *",
+        tz: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      }}
+      fields={(get) => [
+        { name: "name", placeholder: "Nightly backup", hint: "" },
+        { name: "slug", mono: true, placeholder: "", hint: "Optional; for readable ping URLs." },
+        [
+          { name: "$way", label: "Pings are expected", options: WAYS },
+          ...(get("$way") === "period"
+            ? [
+                {
+                  name: "period_ms",
+                  label: "Time between pings",
+                  kind: MINUTES,
+                  required: true,
+                  hint: "",
+                } as const,
+              ]
+            : ([
+                {
+                  name: "schedule",
+                  mono: true,
+                  required: true,
+                  group: "schedule",
+                  hint: "Minute, hour, day, month, weekday.",
+                },
+                { name: "tz", label: "Time zone", required: true, group: "schedule", hint: "" },
+              ] as const)),
+          { name: "grace_ms", label: "Grace period", kind: MINUTES, required: true, hint: "" },
+        ],
+        { name: "channels", control: ChannelChoice },
+        { more: [{ name: "group", placeholder: "", hint: "" }, ...ALERT_FIELDS] },
+      ]}
+      adapt={(body) => (isNew ? { ...body, type: "heartbeat" } : body)}
+      done={isNew ? undefined : "Heartbeat updated"}
+      onDone={(answer) => {
+        if ("id" in answer) go(["monitors", answer.id]);
+        onDone?.();
+      }}
+      onClose={onClose}
     />
   );
-  return (
-    <div class="two">
-      <SelectField
-        name="way"
-        label="Pings are expected"
-        value={way}
-        options={WAYS}
-        onChange={(value) => onWay(value === "schedule" ? "schedule" : "period")}
-      />
-      {way === "period" ? (
-        minutes("period", "Minutes between pings", beat?.period_ms ?? 24 * 60 * MINUTE)
-      ) : (
-        <>
-          <TextField
-            name="schedule"
-            label="Schedule"
-            value={beat?.schedule ?? "30 2 * * *"}
-            mono
-            required
-            hint="Minute, hour, day, month, weekday."
-          />
-          <TextField
-            name="tz"
-            label="Time zone"
-            value={beat?.tz ?? Intl.DateTimeFormat().resolvedOptions().timeZone}
-            required
-          />
-        </>
-      )}
-      {minutes("grace", "Grace period (minutes)", beat?.grace_ms ?? 60 * MINUTE)}
-    </div>
-  );
-}
-
-function timingOf(data: FormData, way: Way) {
-  const minutes = (field: string): number => Math.round(Number(textOf(data, field)) * MINUTE);
-  const grace_ms = minutes("grace");
-  if (way === "period") return { grace_ms, period_ms: minutes("period") };
-  return { grace_ms, schedule: textOf(data, "schedule") ?? "", tz: textOf(data, "tz") ?? "UTC" };
 }

@@ -1,59 +1,47 @@
 import type { MonitorStatus } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { span } from "../../core/format.ts";
-import { useResource } from "../../core/resource.ts";
+import { useCall } from "../../core/resource.ts";
 import { pingLine } from "../../core/shell.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
-import { Facts, Panel } from "../../ui/page.tsx";
+import { Panel } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, DateTime } from "../../ui/time.tsx";
+import { DateTime } from "../../ui/time.tsx";
 
-/** When a heartbeat expects pings, its ping URLs and its last pings. */
-export function HeartbeatPanels({ of: beat, onChanged }: { of: MonitorStatus; onChanged: () => void }) {
-  const id = beat.monitor_id;
-  const pings = useResource(`pings ${id}`, ["pulse"], (signal) =>
-    call("monitors.pings", { params: { monitorId: id } }, signal),
-  );
+/** The ping URLs of a heartbeat. */
+export function PingUrl({ of: beat, onChanged }: { of: MonitorStatus; onChanged: () => void }) {
   return (
-    <>
-      <Panel title="Ping URL">
-        {beat.ping_url ? (
-          <>
-            <Code text={pingLine(beat.ping_url)} what="Command" />
-            {beat.ping_slug_url ? (
-              <Code text={pingLine(beat.ping_slug_url)} what="Command with the slug" />
-            ) : null}
-            <p class="quiet small">
-              Append to the URL: <code>/start</code>, <code>/fail</code>, <code>/log</code> or an exit status.
-              Anyone who knows the URL can send pings.
-            </p>
-            {beat.slug && !beat.ping_slug_url ? <MakePingKey onMade={onChanged} /> : null}
-          </>
-        ) : (
-          <p class="quiet">The ping URL is visible to keys with the scope to change monitors.</p>
-        )}
-      </Panel>
-      <Panel>
-        <Facts
-          of={[
-            ["Last ping", <Ago key="l" at={beat.last_ping_at} />],
-            ["Next expected", <Ago key="e" at={beat.expected_at} never="after the first success" />],
-            ["Grace period", span(beat.grace_ms ?? 0)],
-            ["Running since", <Ago key="s" at={beat.started_at} never="–" />],
-            ["Last run took", beat.last_duration_ms ? span(beat.last_duration_ms) : "–"],
-          ]}
-        />
-      </Panel>
-      <Loaded of={pings}>
-        {({ pings: rows }) => (
-          <Panel title="Last pings" flush>
-            {rows.length === 0 ? <p class="quiet pad">No pings yet.</p> : <Pings of={rows} />}
-          </Panel>
-        )}
-      </Loaded>
-    </>
+    <Panel title="Ping URL">
+      {beat.ping_url ? (
+        <>
+          <Code text={pingLine(beat.ping_url)} what="Command" />
+          {beat.ping_slug_url ? (
+            <Code text={pingLine(beat.ping_slug_url)} what="Command with the slug" />
+          ) : null}
+          <p class="quiet small">
+            Append to the URL: <code>/start</code>, <code>/fail</code>, <code>/log</code> or an exit status.
+            Anyone who knows the URL can send pings.
+          </p>
+          {beat.slug && !beat.ping_slug_url ? <MakePingKey onMade={onChanged} /> : null}
+        </>
+      ) : (
+        <p class="quiet">The ping URL is visible to keys with the scope to change monitors.</p>
+      )}
+    </Panel>
+  );
+}
+
+/** The last pings of a heartbeat. */
+export function LastPings({ id }: { id: string }) {
+  const pings = useCall("monitors.pings", { params: { monitorId: id } }, ["pulse"]);
+  return (
+    <Loaded of={pings}>
+      {({ pings: rows }) =>
+        rows.length === 0 ? <p class="quiet pad">No pings yet.</p> : <Pings of={rows} />
+      }
+    </Loaded>
   );
 }
 

@@ -1,43 +1,75 @@
+import { useState } from "preact/hooks";
 import type { Incident } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
+import { count, span } from "../../core/format.ts";
+import { now } from "../../core/now.ts";
+import { useCall } from "../../core/resource.ts";
 import { href } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
-import { Button, CurlButton } from "../../ui/button.tsx";
-import { Form } from "../../ui/dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Form, openDialog } from "../../ui/dialog.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
-import { SelectField, TextField, textOf } from "../../ui/field.tsx";
-import { Facts, Panel } from "../../ui/page.tsx";
-import { Status } from "../../ui/status.tsx";
+import { Choice, TextField } from "../../ui/field.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { InlineSelect } from "../../ui/inline.tsx";
+import { Page, Panel } from "../../ui/page.tsx";
+import { Status, type Tone } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
-import { DateTime } from "../../ui/time.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 import { History } from "../server/audit-list.tsx";
+import { monitorBoxes } from "./monitor-boxes.tsx";
 
-type Updated = Incident["status"];
+/** An update that is being written. */
+type Draft = Pick<Incident["updates"][number], "status" | "message"> & {
+  impact?: Incident["impact"] | undefined;
+};
 
-/** An incident: its updates, and the form for a new one. */
-export function IncidentView({ id }: { id: string }) {
-  const params = { incident_id: id };
-  const incident = useResource(`incident ${id}`, ["pulse"], (signal) =>
-    call("monitors.incidents.read", { params }, signal),
-  );
+export const IMPACTS = [
+  ["outage", "Outage"],
+  ["degraded", "Degraded"],
+] as const;
+export const AFFECTED = { name: "monitor_ids", control: monitorBoxes("Affected monitors") } as const;
+
+/** An incident: the update to post, its timeline, the affected monitors, and what visitors of status pages see. */
+export function IncidentPage({ id }: { id: string }) {
+  const incident = useCall("monitors.incidents.read", { params: { incident_id: id } }, ["pulse"]);
   return (
-    <div class="inspector">
-      <Loaded of={incident}>
-        {(one) => (
-          <div class="stack">
-            <Panel title={one.title} actions={<Actions of={one} onChanged={incident.reload} />}>
-              <IncidentFacts of={one} />
-            </Panel>
-            <Updates of={one} />
-            {one.resolved_at === null ? (
-              <UpdateForm key={one.updates.length} of={one} onPosted={incident.reload} />
-            ) : null}
-            <History type="incident" id={id} />
-          </div>
-        )}
-      </Loaded>
-    </div>
+    <Loaded of={incident}>
+      {(one) => <Opened key={one.updates.length} of={one} onChanged={incident.reload} />}
+    </Loaded>
+  );
+}
+
+interface IncidentProps {
+  readonly of: Incident;
+  readonly onChanged: () => void;
+}
+
+function Opened({ of: one, onChanged }: IncidentProps) {
+  const [draft, setDraft] = useState<Draft>({ status: one.status, message: "" });
+  return (
+    <Page
+      title={one.title}
+      up={[href(["monitors", "incidents"]), "Incidents"]}
+      status={<IncidentState of={one} />}
+      lead={<Lead of={one} />}
+      request={requestOf("monitors.incidents.read", { params: { incident_id: one.id } })}
+      actions={<Actions of={one} onChanged={onChanged} />}
+    >
+      <div class="split">
+        <div class="stack">
+          {one.resolved_at === null ? (
+            <Composer of={one} draft={draft} onDraft={setDraft} onChanged={onChanged} />
+          ) : null}
+          <Timeline of={one} />
+        </div>
+        <div class="stack">
+          <Affected of={one} />
+          <Preview of={one} draft={draft} />
+          <History type="incident" id={one.id} />
+        </div>
+      </div>
+    </Page>
   );
 }
 
@@ -48,12 +80,41 @@ export function IncidentState({ of: { status } }: { of: Pick<Incident, "status">
   return <Status state={status} tone={TONES[status]} />;
 }
 
-function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }) {
-  const params = { incident_id: one.id };
-  const isDone = one.resolved_at !== null || one.acknowledged_at !== null;
+function Lead({ of: one }: { of: Incident }) {
+  const { impact, cause, started_at, acknowledged_at, acknowledged_by, resolved_at, suppressed_by } = one;
+  const after = (at: string) => `after ${span(Date.parse(at) - Date.parse(started_at))}`;
   return (
-    <div class="actions">
-      <CurlButton request={requestOf("monitors.incidents.read", { params })} />
+    <>
+      {impact} · started <Ago at={started_at} />
+      {acknowledged_at === null ? null : ` · acknowledged by ${acknowledged_by} ${after(acknowledged_at)}`}
+      {resolved_at === null ? null : ` · resolved ${after(resolved_at)}`}
+      {cause === null ? null : ` · ${cause}`}
+      {suppressed_by === null ? null : ` · no alert was sent: explained by ${suppressed_by}`}
+    </>
+  );
+}
+
+function Actions({ of: one, onChanged }: IncidentProps) {
+  const params = { incident_id: one.id };
+  const edit = (): void =>
+    openDialog((close) => (
+      <DataForm
+        title="Edit incident"
+        submit="Save"
+        operation="monitors.incidents.change"
+        params={params}
+        of={one}
+        fields={["title", { name: "impact", options: IMPACTS }, one.kind === "manual" ? AFFECTED : null]}
+        done="Incident updated"
+        onDone={onChanged}
+        onClose={close}
+      />
+    ));
+  return (
+    <>
+      <Button scope="pulse:write" onClick={edit}>
+        Edit…
+      </Button>
       <Button
         scope="pulse:write"
         onClick={async () => {
@@ -62,9 +123,9 @@ function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }
           onChanged();
         }}
       >
-        {one.public ? "Hide" : "Publish"}
+        {one.public ? "Hide from status pages" : "Publish"}
       </Button>
-      {isDone ? null : (
+      {one.resolved_at !== null || one.acknowledged_at !== null ? null : (
         <Button
           kind="primary"
           scope="pulse:write"
@@ -77,58 +138,133 @@ function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }
           Acknowledge
         </Button>
       )}
-    </div>
+    </>
   );
 }
 
-function IncidentFacts({ of: one }: { of: Incident }) {
-  const monitors = one.monitor_ids.map((id) => (
-    <div key={id}>
-      <a href={href(["monitors", id])}>{id}</a>
-    </div>
-  ));
+/** Only a check resolves an incident that a monitor opened. */
+const STATUSES = [
+  ["investigating", "Investigating"],
+  ["identified", "Identified"],
+  ["monitoring", "Monitoring"],
+  ["resolved", "Resolved"],
+] as const;
+
+function Composer(props: IncidentProps & { draft: Draft; onDraft: (draft: Draft) => void }) {
+  const { of: one, draft, onDraft, onChanged } = props;
+  const params = { incident_id: one.id };
   return (
-    <Facts
-      of={[
-        ["State", <IncidentState key="s" of={one} />],
-        ["Impact", one.impact],
-        ["Source", one.kind === "auto" ? "a monitor" : "people"],
-        ["Cause", one.cause ?? "–"],
-        ["Started", <DateTime key="b" at={one.started_at} />],
-        ["Resolved", one.resolved_at === null ? "–" : <DateTime key="r" at={one.resolved_at} />],
-        ["Acknowledged by", one.acknowledged_by ?? "nobody"],
-        ["On status pages", one.public ? "yes" : "no"],
-        ...(one.suppressed_by === null ? [] : [["Suppressed by", one.suppressed_by] as const]),
-        ["Monitors", monitors.length === 0 ? "–" : monitors],
-      ]}
-    />
+    <Panel title="Post an update">
+      <Form
+        submit="Post update"
+        scope="pulse:write"
+        changed={draft.message !== ""}
+        onSubmit={async () => {
+          const { impact = one.impact, ...update } = draft;
+          if (impact !== one.impact) await call("monitors.incidents.change", { params, body: { impact } });
+          await call("monitors.incidents.update", { params, body: update });
+          toast("Update posted");
+          onChanged();
+        }}
+      >
+        <div class="toolbar">
+          <Choice
+            label="State"
+            options={STATUSES.slice(0, one.kind === "auto" ? -1 : undefined)}
+            value={draft.status}
+            onChange={(status) => onDraft({ ...draft, status })}
+          />
+          <InlineSelect
+            label="Impact"
+            options={IMPACTS}
+            value={draft.impact ?? one.impact}
+            onInput={(impact) => onDraft({ ...draft, impact: impact as Incident["impact"] })}
+          />
+        </div>
+        <TextField
+          name="message"
+          label="Message"
+          rows={3}
+          required
+          hint={audienceOf(one)}
+          onInput={(message) => onDraft({ ...draft, message })}
+        />
+      </Form>
+    </Panel>
   );
 }
 
-/** Statuses that can be posted next. Only a check resolves an incident that a monitor opened. */
-function statusesOf({ kind }: Incident): readonly (readonly [Updated, string])[] {
-  const open = [
-    ["investigating", "investigating"],
-    ["identified", "identified"],
-    ["monitoring", "monitoring"],
-  ] as const;
-  return kind === "auto" ? open : [...open, ["resolved", "resolved"]];
+/** Who reads an update. */
+function audienceOf({ status_pages = [] }: Incident): string {
+  const shown = status_pages.filter((page) => page.shown);
+  const subscribers = shown.reduce((all, page) => all + page.subscribers, 0);
+  if (shown.length === 0) return "No status page shows this incident: only your team reads the update.";
+  const mails = subscribers === 0 ? "" : ` and sent to ${count(subscribers, "subscriber")} by e-mail`;
+  return `Shown on ${shown.map(({ title }) => title).join(", ")}${mails}.`;
 }
 
-function Updates({ of: { updates } }: { of: Incident }) {
+/** States that alerts report. */
+const ALERTED: Readonly<Record<string, string>> = { "monitor.down": "down", "monitor.up": "up" };
+/** An alert is queued with its check, shortly after the time that the check has. */
+const SAME_MS = 60_000;
+
+/** A line of the timeline. */
+interface Happening {
+  readonly at: string;
+  readonly type: "update" | "check" | "alert";
+  readonly state: string;
+  readonly tone?: Tone;
+  readonly monitor: string | null;
+  readonly text: string;
+  readonly notified: readonly string[];
+}
+
+/** Updates, checks and alerts, newest first. An alert and its check are one line. */
+function happeningsOf({ updates, alerts = [], checks = [] }: Incident): Happening[] {
+  const posted = updates.map(({ at, status, message }) => {
+    const shown = { state: status, tone: TONES[status], monitor: null, text: message, notified: [] };
+    return { at, type: "update" as const, ...shown };
+  });
+  const sent = alerts.map(({ at, event, monitor_id, channels }) => {
+    const state = ALERTED[event] ?? event.replace("monitor.", "");
+    return { at, type: "alert" as const, state, monitor: monitor_id, text: "", notified: channels };
+  });
+  const isOf = (check: Happening) => (alert: Happening) =>
+    alert.monitor === check.monitor &&
+    alert.state === check.state &&
+    Math.abs(Date.parse(alert.at) - Date.parse(check.at)) < SAME_MS;
+  const checked = checks.map(({ at, monitor_id, status, latency_ms, response_status, error }) => {
+    const text = error ?? `${response_status ?? "OK"} in ${latency_ms} ms`;
+    const line = { at, type: "check" as const, state: status, monitor: monitor_id, text, notified: [] };
+    return { ...line, notified: sent.filter(isOf(line)).flatMap(({ notified }) => notified) };
+  });
+  const alone = sent.filter((alert) => !checked.some((check) => isOf(check)(alert)));
+  return [...posted, ...checked, ...alone].sort((one, other) => other.at.localeCompare(one.at));
+}
+
+function Timeline({ of: one }: { of: Incident }) {
+  const rows = happeningsOf(one);
+  const event = ({ state, tone, monitor, type, text, notified }: Happening) => (
+    <>
+      <Status state={state} {...(tone === undefined ? {} : { tone })} />{" "}
+      {one.monitors?.find(({ id }) => id === monitor)?.name}
+      {text === "" ? null : <p class={type === "update" ? "message" : "quiet small"}>{text}</p>}
+      {notified.length === 0 ? null : <p class="quiet small">notified {notified.join(", ")}</p>}
+    </>
+  );
   return (
-    <Panel title="Updates" flush>
-      {updates.length === 0 ? (
-        <p class="more quiet">No updates yet.</p>
+    <Panel title="Timeline" flush>
+      {rows.length === 0 ? (
+        <p class="more quiet">No updates, alerts or checks yet.</p>
       ) : (
         <Table
-          label="Updates"
-          rows={updates.toReversed()}
-          keyOf={({ at, message }) => at + message}
+          label="Timeline"
+          rows={rows}
+          keyOf={(row) => `${row.at} ${rows.indexOf(row)}`}
           columns={[
-            { head: "Time", cell: ({ at }) => <DateTime at={at} />, layout: "fit wide" },
-            { head: "State", cell: (update) => <IncidentState of={update} />, layout: "fit" },
-            { head: "Message", cell: ({ message }) => message },
+            { head: "Time", cell: ({ at }) => <DateTime at={at} />, layout: "moment" },
+            { head: "Event", cell: event },
+            { head: "Type", cell: ({ type }) => <span class="quiet">{type}</span>, layout: "fit wide" },
           ]}
         />
       )}
@@ -136,20 +272,68 @@ function Updates({ of: { updates } }: { of: Incident }) {
   );
 }
 
-function UpdateForm({ of: one, onPosted }: { of: Incident; onPosted: () => void }) {
-  const statuses = statusesOf(one);
-  const submit = async (data: FormData): Promise<void> => {
-    const status = statuses.find(([status]) => status === data.get("status"))?.[0] ?? one.status;
-    const body = { status, message: textOf(data, "message") ?? "" };
-    await call("monitors.incidents.update", { params: { incident_id: one.id }, body });
-    onPosted();
-  };
+function Affected({ of: { monitors = [] } }: { of: Incident }) {
   return (
-    <Panel title="Post an update">
-      <Form submit="Post update" scope="pulse:write" onSubmit={submit}>
-        <SelectField name="status" label="State" value={one.status} options={statuses} />
-        <TextField name="message" label="Message" rows={3} required />
-      </Form>
+    <Panel title="Affected monitors" flush>
+      {monitors.length === 0 ? (
+        <p class="more quiet">None. Status pages show the incident for the whole page.</p>
+      ) : (
+        <Table
+          label="Affected monitors"
+          rows={monitors}
+          keyOf={({ id }) => id}
+          href={({ id }) => href(["monitors", id])}
+          columns={[
+            { head: "Monitor", cell: ({ name }) => name },
+            { head: "Visitors see", cell: ({ state }) => <Status state={state} />, layout: "fit" },
+          ]}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** The incident as visitors read it, with the update that is being written. The server composes title and names. */
+function Preview({ of: one, draft }: { of: Incident; draft: Draft }) {
+  const { id, started_at, resolved_at, updates, status_pages = [] } = one;
+  const { impact = one.impact } = draft;
+  const page = status_pages.find(({ shown }) => shown) ?? status_pages[0];
+  if (page === undefined)
+    return (
+      <Panel title="What visitors see">
+        <p class="quiet">Nothing: no published status page has these monitors or shows incidents.</p>
+      </Panel>
+    );
+  const last = updates.at(-1);
+  const written = draft.message === "" ? last : draft;
+  const end = resolved_at === null ? now.value : Date.parse(resolved_at);
+  return (
+    <Panel title="What visitors see">
+      <article class={`seen ${impact}`} aria-label="Preview">
+        <h3>{page.incident_title}</h3>
+        <p class="quiet small">
+          {[impact, span(end - Date.parse(started_at)), page.affected].filter(Boolean).join(" · ")}
+        </p>
+        {written === undefined ? null : (
+          <>
+            <p class="small">
+              <strong>{written.status}</strong> {written === draft ? "now" : <Ago at={last?.at} />}
+            </p>
+            <p class="message">{written.message}</p>
+          </>
+        )}
+      </article>
+      {status_pages.map(({ slug, title, shown }) => (
+        <p key={slug} class="small">
+          {shown ? (
+            <a href={`../status/${slug}/incidents/${id}`} target="_blank" rel="noreferrer">
+              On {title}
+            </a>
+          ) : (
+            <span class="quiet">Hidden from {title}. Publish the incident to show it there.</span>
+          )}
+        </p>
+      ))}
     </Panel>
   );
 }

@@ -1,7 +1,10 @@
 import type { ComponentChildren } from "preact";
-import type { MonitorStatus } from "../../../../client/generated/api.ts";
-import { count } from "../../core/format.ts";
-import { Status } from "../../ui/status.tsx";
+import type { MonitorHistory, MonitorStatus } from "../../../../client/generated/api.ts";
+import { count, duration, instant, percent } from "../../core/format.ts";
+import { now } from "../../core/now.ts";
+import { Facts } from "../../ui/page.tsx";
+import { Ago } from "../../ui/time.tsx";
+import { averageOf, outageText, RANGES } from "./monitor-series.ts";
 
 type Fact = readonly [label: string, value: ComponentChildren];
 
@@ -21,14 +24,96 @@ export function certificateEnd({ certificate }: MonitorStatus): string | null {
   return days_left < 0 ? "certificate expired" : `certificate expires in ${count(days_left, "day")}`;
 }
 
-/** The certificate that the last check received. */
-export function certificateFact(monitor: MonitorStatus): Fact[] {
-  const { certificate } = monitor;
-  if (certificate === null) return [];
-  const end = certificateEnd(monitor);
-  const expiry =
-    end === null ? `${count(certificate.days_left, "day")} left` : <Status key="s" state={end} tone="warn" />;
-  return [[`Certificate by ${certificate.issuer}`, expiry]];
+/** Uptime in percent below which a range is highlighted. */
+const UPTIME_BAD = 99;
+const UPTIME_FAIR = 99.5;
+
+/** Numbers of a monitor: now, uptime and outages of each range, latency, certificate. */
+export function MonitorNumbers({
+  of: monitor,
+  history,
+}: {
+  of: MonitorStatus;
+  history: MonitorHistory | null;
+}) {
+  const { certificate, last_duration_ms, started_at } = monitor;
+  const isHeartbeat = monitor.interval === null;
+  const average = history?.series === undefined ? null : averageOf(history.series);
+  const age = now.value - instant(monitor.created_at);
+  return (
+    <Facts
+      of={[
+        isHeartbeat
+          ? [
+              "Last ping",
+              number(
+                <Ago at={monitor.last_ping_at} />,
+                started_at == null ? (
+                  <>
+                    expected <Ago at={monitor.expected_at} never="after the first success" />
+                  </>
+                ) : (
+                  <>
+                    running since <Ago at={started_at} />
+                  </>
+                ),
+              ),
+            ]
+          : [
+              "Now",
+              number(
+                latencyText(monitor.latency_ms),
+                <>
+                  <Ago at={monitor.last_checked_at} never="not checked yet" />
+                  {monitor.failing ? ", failed" : ""}
+                </>,
+              ),
+            ],
+        ...RANGES.map(([range, label]) => {
+          const uptime = history?.uptime[range] ?? null;
+          const tone = uptime === null || uptime >= UPTIME_FAIR ? "" : uptime < UPTIME_BAD ? "bad" : "warn";
+          return [
+            `Uptime, ${label}`,
+            number(percent(uptime), history === null ? "" : outageText(history, range, age), tone),
+          ] as const;
+        }),
+        isHeartbeat
+          ? ["Last run", number(last_duration_ms == null ? "–" : duration(last_duration_ms), "duration")]
+          : ["Latency", number(latencyText(average), "average of the range")],
+        ...(certificate === null
+          ? []
+          : [
+              [
+                "Certificate",
+                number(
+                  count(certificate.days_left, "day"),
+                  `by ${certificate.issuer}`,
+                  certificateEnd(monitor) === null ? "" : "warn",
+                ),
+              ] as const,
+            ]),
+      ]}
+    />
+  );
+}
+
+function latencyText(ms: number | null): string {
+  return ms === null ? "–" : `${ms} ms`;
+}
+
+function number(value: ComponentChildren, note: ComponentChildren, tone = "") {
+  return (
+    <>
+      <strong class={`number ${tone}`}>{value}</strong>
+      <span class="sub">{note}</span>
+    </>
+  );
+}
+
+/** How it works, in one line. */
+export function workOf({ method, url, interval, schedule, tz, period_ms }: MonitorStatus): string {
+  if (interval !== null) return `${method} ${url}, every ${duration(interval)}`;
+  return schedule ? `Pinged at ${schedule}, ${tz}` : `Pinged every ${duration(period_ms ?? 0)}`;
 }
 
 /** Conditions for a successful check, other than the defaults. */

@@ -1,100 +1,138 @@
-import { useState } from "preact/hooks";
 import type { MonitorStatus } from "../../../../client/generated/api.ts";
+import { LineChart } from "../../charts/line.tsx";
 import { call, requestOf } from "../../core/api.ts";
-import { count, percent, span } from "../../core/format.ts";
-import { useResource } from "../../core/resource.ts";
-import { go, href } from "../../core/route.ts";
+import { count, duration, span } from "../../core/format.ts";
+import { minute, now } from "../../core/now.ts";
+import { useCall, useResource } from "../../core/resource.ts";
+import { go, href, setQuery } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { lazy } from "../../shell/lazy.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
+import { Choice } from "../../ui/field.tsx";
+import { filterValue } from "../../ui/list.tsx";
 import { Facts, Page, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { History } from "../server/audit-list.tsx";
-import { Checks } from "./monitor-checks.tsx";
-import { assertionFacts, certificateFact, stateOf } from "./monitor-facts.tsx";
+import { alertText } from "./alert-text.ts";
+import { assertionFacts, MonitorNumbers, stateOf, workOf } from "./monitor-facts.tsx";
+import { MonitorLink } from "./monitor-link.tsx";
+import { MonitorRows, useOutages } from "./monitor-rows.tsx";
+import { pointsOf, RANGES, type Range, spansOf, statusSince } from "./monitor-series.ts";
 
 const MonitorForm = lazy(async () => (await import("./monitor-form.tsx")).MonitorForm);
-const HeartbeatPanels = lazy(async () => (await import("./heartbeat.tsx")).HeartbeatPanels);
+const PingUrl = lazy(async () => (await import("./heartbeat.tsx")).PingUrl);
 const HeartbeatForm = lazy(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 
-const CHECKS = 100;
+/** More than a project can have. */
+const CHANNELS_MAX = 100;
+const RANGE = { name: "range", label: "Range", options: RANGES.map(([range]) => [range, range] as const) };
 
-/** A monitor: its checks as bars and as a chart, and its uptime. */
+/** A monitor: who is notified, its uptime, availability and latency over time, its outages and checks. */
 export function MonitorPage({ id }: { id: string }) {
   const params = { monitorId: id };
-  const [open, setOpen] = useState<"change" | "delete" | null>(null);
-  const close = (): void => setOpen(null);
-  const monitor = useResource(`monitor ${id}`, ["pulse"], (signal) =>
-    call("monitors.read", { params }, signal),
+  const range = filterValue(RANGE) as Range;
+  const monitor = useCall("monitors.read", { params }, ["pulse"]);
+  const history = useResource(
+    `history ${id}`,
+    ["pulse"],
+    (signal) => call("monitors.history", { params, query: { range, limit: 1 } }, signal),
+    range,
   );
-  const history = useResource(`history ${id}`, ["pulse"], (signal) =>
-    call("monitors.history", { params, query: { limit: CHECKS } }, signal),
-  );
+  const outages = useOutages(id);
+  const one = monitor.data;
+  const beat = one?.type === "heartbeat" ? <PingUrl of={one} onChanged={monitor.reload} /> : null;
+  const since = one === null ? null : statusSince(one, outages.data ?? []);
   return (
     <Page
-      title={monitor.data?.name ?? "Monitor"}
-      up={["#/monitors", "Monitors"]}
-      status={monitor.data === null ? null : <Status state={stateOf(monitor.data)} />}
-      lead={monitor.data?.interval ? monitor.data.url : undefined}
-      request={requestOf("monitors.history", { params })}
+      title={one?.name ?? "Monitor"}
+      up={[href(["monitors"]), one?.group ? `Monitors / ${one.group}` : "Monitors"]}
+      status={
+        one === null ? null : (
+          <>
+            <Status state={stateOf(one)} />
+            {since === null ? null : <span class="quiet">for {duration(now.value - since)}</span>}
+          </>
+        )
+      }
+      lead={one === null ? undefined : <Lead of={one} />}
+      request={requestOf("monitors.history", { params, query: { range } })}
       actions={
         <Actions
           id={id}
-          isCheckable={monitor.data?.type !== "heartbeat"}
-          active={monitor.data?.active ?? null}
+          of={one}
           onChanged={() => {
             monitor.reload();
             history.reload();
           }}
-          onOpen={setOpen}
         />
       }
     >
       <div class="stack">
         <Loaded of={monitor}>
-          {(one) => (
-            <Panel>
-              <Facts
-                of={[
-                  ["Last check", <Ago key="c" at={one.last_checked_at} />],
-                  ["Latency", one.latency_ms === null ? "–" : `${one.latency_ms} ms`],
-                  ["Consecutive failures", one.consecutive_failures],
-                  ...certificateFact(one),
-                  ...(one.incident_id === null ? [] : [incidentOf(one.incident_id)]),
-                  ...(one.flapping
-                    ? [["Flapping", "yes: alerts are suppressed until it is stable"] as const]
-                    : []),
-                  ...(one.maintenance
-                    ? [["Maintenance", "in progress: alerts are suppressed"] as const]
-                    : []),
-                  ...UPTIMES.map(
-                    (range) => [`Uptime, ${range}`, percent(history.data?.uptime[range] ?? null)] as const,
-                  ),
-                ]}
-              />
-            </Panel>
+          {(status) => (
+            <>
+              {status.last_ping_at == null ? beat : null}
+              <Panel>
+                <MonitorNumbers of={status} history={history.data} />
+              </Panel>
+            </>
           )}
         </Loaded>
-        {monitor.data?.type === "heartbeat" ? (
-          <HeartbeatPanels of={monitor.data} onChanged={monitor.reload} />
-        ) : null}
-        <Loaded of={history}>{({ checks }) => <Checks of={checks} />}</Loaded>
-        {monitor.data === null ? null : <Settings of={monitor.data} />}
+        <Loaded of={history}>
+          {({ series }) =>
+            series === undefined ? null : (
+              <Panel>
+                <LineChart
+                  title={beat === null ? "Availability and latency" : "Pings and duration of runs"}
+                  unit={beat === null ? "ms" : "s"}
+                  points={pointsOf(series, beat !== null)}
+                  slotMs={series.bucket_ms}
+                  spans={spansOf(outages.data ?? [], series, minute.value)}
+                  actions={
+                    <Choice
+                      label="Range"
+                      options={RANGE.options}
+                      value={range}
+                      onChange={(to) => setQuery({ range: to })}
+                    />
+                  }
+                />
+              </Panel>
+            )
+          }
+        </Loaded>
+        <MonitorRows id={id} outages={outages} isHeartbeat={beat !== null} />
+        {one?.last_ping_at == null ? null : beat}
+        {one === null ? null : <Settings of={one} />}
         <History type="monitor" id={id} />
       </div>
-      {open === "change" && monitor.data !== null ? (
-        <ChangeForm of={monitor.data} onDone={monitor.reload} onClose={close} />
-      ) : null}
-      {open === "delete" ? <DeleteMonitor id={id} name={monitor.data?.name ?? id} onClose={close} /> : null}
     </Page>
   );
 }
 
-function ChangeForm(props: { of: MonitorStatus; onDone: () => void; onClose: () => void }) {
-  return props.of.type === "heartbeat" ? <HeartbeatForm {...props} /> : <MonitorForm {...props} />;
+/** What is checked, who is notified, and why alerts are suppressed. */
+function Lead({ of: monitor }: { of: MonitorStatus }) {
+  const channels = useCall("monitors.channels.list", { query: { limit: CHANNELS_MAX } }, ["pulse"]);
+  const { interval, consecutive_threshold: failures, grace_ms = 0, flapping, maintenance } = monitor;
+  const limit =
+    interval === null
+      ? `grace period ${duration(grace_ms)}`
+      : `down after ${count(failures, "failed check")}`;
+  return (
+    <>
+      {workOf(monitor)}, {limit}.{" "}
+      {channels.data === null ? null : (
+        <>
+          Notifies <a href={href(["monitors", "channels"])}>{alertText(monitor, channels.data.channels)}</a>.
+        </>
+      )}
+      {maintenance ? " Alerts are suppressed: a maintenance window is open." : null}
+      {flapping ? " Alerts are suppressed until the status is stable: it changes too often." : null}
+    </>
+  );
 }
 
 function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClose: () => void }) {
@@ -117,15 +155,13 @@ function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClos
 
 interface ActionsProps {
   readonly id: string;
-  /** Whether it is active and can be checked now. */
-  readonly isCheckable: boolean;
-  /** Null until it is known. */
-  readonly active: boolean | null;
+  /** Null until it is read. */
+  readonly of: MonitorStatus | null;
   readonly onChanged: () => void;
-  readonly onOpen: (what: "change" | "delete") => void;
 }
 
-function Actions({ id, isCheckable, active, onChanged, onOpen }: ActionsProps) {
+function Actions({ id, of: monitor, onChanged }: ActionsProps) {
+  const { active = null, type, name = id } = monitor ?? {};
   const params = { monitorId: id };
   const check = async (): Promise<void> => {
     const { status, latency_ms } = await call("monitors.check", { params });
@@ -137,9 +173,14 @@ function Actions({ id, isCheckable, active, onChanged, onOpen }: ActionsProps) {
     toast(active ? "Checks paused" : "Checks resumed");
     onChanged();
   };
+  const edit = (): void => {
+    if (monitor === null) return;
+    const Changed = type === "heartbeat" ? HeartbeatForm : MonitorForm;
+    openDialog((close) => <Changed of={monitor} onDone={onChanged} onClose={close} />);
+  };
   return (
     <>
-      {isCheckable ? (
+      {type !== "heartbeat" ? (
         <Button icon="reload" scope="pulse:write" onClick={check}>
           Check now
         </Button>
@@ -147,7 +188,7 @@ function Actions({ id, isCheckable, active, onChanged, onOpen }: ActionsProps) {
       <Button scope="pulse:write" disabled={active === null} onClick={pause}>
         {active === false ? "Resume" : "Pause"}
       </Button>
-      <Button scope="pulse:write" disabled={active === null} onClick={() => onOpen("change")}>
+      <Button scope="pulse:write" disabled={active === null} onClick={edit}>
         Edit…
       </Button>
       <Button
@@ -155,50 +196,27 @@ function Actions({ id, isCheckable, active, onChanged, onOpen }: ActionsProps) {
         icon="delete"
         scope="pulse:write"
         label="Delete…"
-        onClick={() => onOpen("delete")}
-      >
-        {null}
-      </Button>
+        onClick={() => openDialog((close) => <DeleteMonitor id={id} name={name} onClose={close} />)}
+      />
     </>
   );
 }
 
-function incidentOf(id: string) {
-  return [
-    "Incident",
-    <a key="i" href={href(["monitors", "incidents", id])}>
-      open
-    </a>,
-  ] as const;
-}
-
-const UPTIMES = ["24h", "7d", "30d"] as const;
-
 function Settings({ of: monitor }: { of: MonitorStatus }) {
-  const { webhook_url, email_alert, header_names, consecutive_threshold: failures } = monitor;
-  const alerts = [webhook_url, email_alert ? "e-mail" : null].filter((one) => one !== null);
+  const { header_names, interval, timeout } = monitor;
   return (
     <Panel title="Settings">
       <Facts
         of={[
-          ...checkSettings(monitor),
+          ...(interval === null ? [] : [["Timeout", span(timeout)] as const]),
           ...assertionFacts(monitor),
-          ["Down after", count(failures, "failed check")],
-          ["Alerts to", alerts.length === 0 ? "nobody" : alerts.join(" and ")],
           ["Notify on recovery", monitor.notify_recovery ? "yes" : "no"],
           [
             "Depends on",
-            monitor.depends_on === null ? (
-              "nothing"
-            ) : (
-              <a key="d" href={href(["monitors", monitor.depends_on])}>
-                {monitor.depends_on}
-              </a>
-            ),
+            monitor.depends_on === null ? "nothing" : <MonitorLink key="d" id={monitor.depends_on} />,
           ],
           ["Reminder after", span(monitor.cooldown_ms)],
           ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
-          ["Group", monitor.group ?? "–"],
           ["Created", <Ago key="c" at={monitor.created_at} />],
           [
             "ID",
@@ -210,15 +228,4 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
       />
     </Panel>
   );
-}
-
-/** How the target is checked; a heartbeat sends no requests. */
-function checkSettings({ method, interval, timeout, schedule, tz, period_ms }: MonitorStatus) {
-  if (interval === null)
-    return [["Pings", schedule ? `at ${schedule}, ${tz}` : `every ${span(period_ms ?? 0)}`] as const];
-  return [
-    ["Method", method],
-    ["Interval", span(interval)],
-    ["Timeout", span(timeout)],
-  ] as const;
 }

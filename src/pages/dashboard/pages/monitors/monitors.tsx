@@ -1,30 +1,32 @@
 import type { ComponentType } from "preact";
 import type { MonitorCheck, MonitorStatus } from "../../../../client/generated/api.ts";
 import { Bars } from "../../charts/bars.tsx";
-import { call, requestOf } from "../../core/api.ts";
-import { percent, span } from "../../core/format.ts";
-import { useList, useResource } from "../../core/resource.ts";
+import { requestOf } from "../../core/api.ts";
+import { percent } from "../../core/format.ts";
+import { useList } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
 import { lazy } from "../../shell/lazy.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Empty, Loaded, More } from "../../ui/feedback.tsx";
-import { Choice } from "../../ui/field.tsx";
-import { Page, Panel } from "../../ui/page.tsx";
+import { filterValue, ListPage } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
-import { certificateEnd, stateOf } from "./monitor-facts.tsx";
-import { MonitorViews } from "./monitor-views.tsx";
+import { certificateEnd, stateOf, workOf } from "./monitor-facts.tsx";
 
-const STATES = [
-  ["", "All"],
-  ["up", "Up"],
-  ["down", "Down"],
-  ["degraded", "Slow"],
-  ["unknown", "Not checked yet"],
-  ["paused", "Paused"],
-] as const;
+const STATE = {
+  name: "status",
+  label: "State",
+  options: [
+    ["", "All"],
+    ["up", "Up"],
+    ["down", "Down"],
+    ["degraded", "Slow"],
+    ["unknown", "Not checked yet"],
+    ["paused", "Paused"],
+  ],
+} as const;
 
 const MonitorPage = lazy(async () => (await import("./monitor.tsx")).MonitorPage);
 const HeartbeatForm = lazy(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
@@ -48,115 +50,87 @@ export function MonitorsPage() {
 }
 
 function MonitorList() {
-  const { query } = place.value;
-  const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
-  const list = useList(`monitors ${status}`, ["pulse"], async (page, signal) => {
-    const filtered = status === "" ? {} : status === "paused" ? { active: false } : { status };
-    const { monitors, cursor = null } = await call(
-      "monitors.list",
-      { query: { ...page, ...filtered } },
-      signal,
-    );
-    return { items: monitors, cursor, isPartial: cursor !== null && monitors.length < page.limit };
+  const status = filterValue(STATE);
+  const list = useList("monitors.list", "monitors", ["pulse"], {
+    keyOf: ({ monitor_id }) => monitor_id,
+    query: status === "paused" ? { active: false } : { status },
   });
+  const withBars = new Set((list.data ?? []).slice(0, ROWS_WITH_BARS).map(list.keyOf));
   return (
-    <Page
+    <ListPage
       title="Monitors"
+      label="Monitors"
       request={requestOf("monitors.list", {})}
       actions={
-        <>
-          <Button icon="new" scope="pulse:write" onClick={() => setQuery({ new: "heartbeat" })}>
-            New heartbeat
-          </Button>
-          <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
-            New monitor
-          </Button>
-        </>
+        <Button icon="new" scope="pulse:write" onClick={() => setQuery({ new: "heartbeat" })}>
+          New heartbeat
+        </Button>
       }
-    >
-      <MonitorViews view="monitors" />
-      <div class="toolbar">
-        <Choice label="State" options={STATES} value={status} onChange={(one) => setQuery({ status: one })} />
-      </div>
-      <Loaded of={list}>
-        {(monitors) =>
-          monitors.length === 0 ? (
-            <>
-              <Empty
-                icon="monitors"
-                title={status === "" ? "No monitors yet" : "No monitor in this state"}
-                request={requestOf("monitors.create", { body: EXAMPLE })}
-              >
-                A monitor requests a URL at a fixed interval and alerts you when it fails. A heartbeat expects
-                pings from a cron job or backup and alerts you when one is missing:{" "}
-                <code>curl -fsS -m 10 --retry 5 $URL/ping/&lt;uuid&gt;</code>
-              </Empty>
-              <More of={list} />
-            </>
-          ) : (
-            <Panel flush>
-              <MonitorTable of={monitors} />
-              <More of={list} />
-            </Panel>
-          )
-        }
-      </Loaded>
-      <NewMonitor what={query.get("new")} />
-    </Page>
+      create={["New monitor", "pulse:write"]}
+      filters={[STATE]}
+      list={list}
+      none={{
+        icon: "monitors",
+        title: status === "" ? "No monitors yet" : "No monitor in this state",
+        request: requestOf("monitors.create", { body: EXAMPLE }),
+        text: (
+          <>
+            A monitor requests a URL at a fixed interval and alerts you when it fails. A heartbeat expects
+            pings from a cron job or backup and alerts you when one is missing:{" "}
+            <code>curl -fsS -m 10 --retry 5 $URL/ping/&lt;uuid&gt;</code>
+          </>
+        ),
+      }}
+      href={({ monitor_id }) => href(["monitors", monitor_id])}
+      columns={columnsOf(withBars)}
+      form={(close) =>
+        place.value.query.get("new") === "heartbeat" ? (
+          <HeartbeatForm onClose={close} />
+        ) : (
+          <MonitorForm onClose={close} />
+        )
+      }
+    />
   );
-}
-
-function NewMonitor({ what }: { what: string | null }) {
-  if (what === null) return null;
-  const Made = what === "heartbeat" ? HeartbeatForm : MonitorForm;
-  return <Made onClose={() => setQuery({ new: undefined })} />;
-}
-
-/** What it does, in one line. */
-function workOf({ method, url, interval, schedule, period_ms }: MonitorStatus): string {
-  if (interval !== null) return `${method} ${url}, every ${span(interval)}`;
-  return schedule ? `pinged at ${schedule}` : `pinged every ${span(period_ms ?? 0)}`;
 }
 
 /** Each row reads its own checks; longer lists show no bars. */
 const ROWS_WITH_BARS = 30;
 
-function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
-  const withBars = new Set(monitors.slice(0, ROWS_WITH_BARS).map(({ monitor_id }) => monitor_id));
-  return (
-    <Table
-      label="Monitors"
-      rows={monitors}
-      keyOf={({ monitor_id }) => monitor_id}
-      href={({ monitor_id }) => href(["monitors", monitor_id])}
-      columns={[
-        {
-          head: "Monitor",
-          cell: (monitor) => (
-            <>
-              {monitor.group === null ? null : `${monitor.group} / `}
-              {monitor.name}
-              <span class="sub">{workOf(monitor)}</span>
-              {certificateEnd(monitor) === null ? null : <span class="sub">{certificateEnd(monitor)}</span>}
-            </>
-          ),
-        },
-        {
-          head: "Last checks",
-          layout: "wide",
-          cell: ({ monitor_id, last_checked_at }) =>
-            withBars.has(monitor_id) ? <RecentChecks id={monitor_id} checkedAt={last_checked_at} /> : null,
-        },
-        {
-          head: "Latency",
-          layout: "end wide",
-          cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
-        },
-        { head: "Last check", layout: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
-        { head: "State", layout: "fit", cell: (monitor) => <States of={monitor} /> },
-      ]}
-    />
-  );
+function columnsOf(withBars: ReadonlySet<string>): readonly Column<MonitorStatus>[] {
+  return [
+    {
+      head: "Monitor",
+      cell: (monitor) => (
+        <>
+          {monitor.group === null ? null : `${monitor.group} / `}
+          {monitor.name}
+          <span class="sub">{workOf(monitor)}</span>
+          {certificateEnd(monitor) === null ? null : <span class="sub">{certificateEnd(monitor)}</span>}
+        </>
+      ),
+    },
+    {
+      head: "Last checks",
+      width: 14,
+      layout: "wide",
+      cell: ({ monitor_id, last_checked_at }) =>
+        withBars.has(monitor_id) ? <RecentChecks id={monitor_id} checkedAt={last_checked_at} /> : null,
+    },
+    {
+      head: "Latency",
+      width: 6,
+      layout: "end wide",
+      cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
+    },
+    {
+      head: "Last check",
+      width: 7,
+      layout: "wide",
+      cell: ({ last_checked_at }) => <Ago at={last_checked_at} />,
+    },
+    { head: "State", layout: "fit", cell: (monitor) => <States of={monitor} /> },
+  ];
 }
 
 /** The monitor's state, and why its alerts are suppressed. */
@@ -175,10 +149,10 @@ const PLACES = 40;
 
 /** Read again after a check of this monitor only. */
 function RecentChecks({ id, checkedAt }: { id: string; checkedAt: number | null }) {
-  const history = useResource(
-    `checks ${id}`,
+  const history = useCall(
+    "monitors.history",
+    { params: { monitorId: id }, query: { limit: PLACES } },
     [],
-    (signal) => call("monitors.history", { params: { monitorId: id }, query: { limit: PLACES } }, signal),
     checkedAt,
   );
   const checks: readonly MonitorCheck[] = history.data?.checks ?? [];

@@ -1,14 +1,11 @@
-import { useState } from "preact/hooks";
 import type { MonitorStatus, StatusPage } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
-import { toast } from "../../core/toasts.ts";
+import { useCall } from "../../core/resource.ts";
 import { Button } from "../../ui/button.tsx";
-import { Form } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+import type { Control } from "../../ui/data-form.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import { DataForm } from "../../ui/form.tsx";
 
 type Group = StatusPage["groups"][number];
-type Flags = Pick<StatusPage, "published" | "show_latency" | "show_urls" | "index">;
 
 const INCIDENTS = [
   ["none", "none"],
@@ -16,91 +13,42 @@ const INCIDENTS = [
   ["all", "published manually and opened by monitors"],
 ] as const;
 
-const FLAGS = [
-  ["published", "Published: visible without a key"],
-  ["show_latency", "Show latency"],
-  ["show_urls", "Show URLs, and the host of monitors without a name"],
-  ["index", "Allow search engines to index it"],
-] as const;
-
 /** The settings of a status page. */
 export function StatusPageEditor({ of: page, onSaved }: { of: StatusPage; onSaved: () => void }) {
-  const [groups, setGroups] = useState<readonly Group[]>(page.groups);
-  const [flags, setFlags] = useState<Flags>(page);
   return (
-    <Form
+    <DataForm
       submit="Save"
       scope="pulse:write"
-      onSubmit={async (data) => {
-        const { published, show_latency, show_urls, index } = flags;
-        const body = {
-          ...textsOf(data),
-          published,
-          show_latency,
-          show_urls,
-          index,
-          groups: [...groups],
-        };
-        await call("monitors.pages.update", { params: { page_id: page.id }, body });
-        toast("Status page saved");
-        onSaved();
-      }}
-    >
-      <div class="two">
-        <TextField name="title" label="Title" value={page.title} required />
-        <TextField
-          name="slug"
-          label="Slug"
-          value={page.slug}
-          mono
-          required
-          hint="The part of the URL after /status/."
-        />
-      </div>
-      <TextField name="description" label="Description" value={page.description} rows={2} />
-      <Groups of={groups} onChange={setGroups} />
-      <TextField name="footer" label="Footer" value={page.footer} />
-      <SelectField
-        name="publish_incidents"
-        label="Incidents shown"
-        value={page.publish_incidents}
-        options={INCIDENTS}
-      />
-      {FLAGS.map(([name, label]) => (
-        <CheckField
-          key={name}
-          label={label}
-          checked={flags[name]}
-          onChange={(is) => setFlags({ ...flags, [name]: is })}
-        />
-      ))}
-    </Form>
+      operation="monitors.pages.update"
+      params={{ page_id: page.id }}
+      of={page}
+      fields={[
+        [
+          { name: "title", hint: "" },
+          { name: "slug", mono: true, hint: "The part of the URL after /status/." },
+        ],
+        { name: "description", rows: 2, hint: "" },
+        { name: "groups", control: Groups },
+        { name: "footer", hint: "" },
+        { name: "publish_incidents", label: "Incidents shown", options: INCIDENTS, hint: "" },
+        { name: "published", label: "Published: visible without a key" },
+        { name: "show_latency", label: "Show latency" },
+        { name: "show_urls", label: "Show URLs, and the host of monitors without a name" },
+        { name: "index", label: "Allow search engines to index it" },
+      ]}
+      done="Status page saved"
+      onDone={onSaved}
+    />
   );
-}
-
-function textsOf(data: FormData) {
-  return {
-    title: textOf(data, "title") ?? "",
-    slug: textOf(data, "slug") ?? "",
-    description: textOf(data, "description") ?? "",
-    footer: textOf(data, "footer") ?? "",
-    publish_incidents: INCIDENTS.find(([one]) => one === data.get("publish_incidents"))?.[0] ?? "manual",
-  };
 }
 
 /** The newest monitors, as options; others can be added with the API. */
 const MONITORS = 100;
 
-interface GroupsProps {
-  readonly of: readonly Group[];
-  readonly onChange: (groups: readonly Group[]) => void;
-}
-
 /** The groups of monitors in their order. */
-function Groups({ of: groups, onChange }: GroupsProps) {
-  const list = useResource("monitors for pages", ["pulse"], (signal) =>
-    call("monitors.list", { query: { limit: MONITORS } }, signal),
-  );
+const Groups: Control = ({ value, onChange }) => {
+  const groups = value as readonly Group[];
+  const list = useCall("monitors.list", { query: { limit: MONITORS } }, ["pulse"]);
   const monitors = list.data?.monitors ?? [];
   const replace = (at: number, ...by: Group[]) => onChange(groups.toSpliced(at, 1, ...by));
   return (
@@ -122,7 +70,7 @@ function Groups({ of: groups, onChange }: GroupsProps) {
       </p>
     </>
   );
-}
+};
 
 interface GroupProps {
   readonly of: Group;
@@ -136,7 +84,7 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
   const left = monitors.filter(({ monitor_id }) => !monitor_ids.includes(monitor_id));
   const label = name === "" ? "unnamed" : name;
   return (
-    <fieldset class="field">
+    <fieldset>
       <legend>Group {label}</legend>
       <TextField
         name="group"
@@ -152,9 +100,7 @@ function GroupFields({ of: { name, monitor_ids }, monitors, onChange, onRemove }
             icon="close"
             label={`Remove ${nameOf(id)}`}
             onClick={() => onChange({ name, monitor_ids: monitor_ids.toSpliced(at, 1) })}
-          >
-            {null}
-          </Button>
+          />
         </p>
       ))}
       {left.length === 0 ? null : (

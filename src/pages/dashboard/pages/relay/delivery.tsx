@@ -1,114 +1,198 @@
+import { useState } from "preact/hooks";
 import type { Relay, RelayAttempt } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { span } from "../../core/format.ts";
-import { useResource } from "../../core/resource.ts";
+import { bytes, formatNumber } from "../../core/format.ts";
+import { useCall } from "../../core/resource.ts";
+import { href } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button, CurlButton } from "../../ui/button.tsx";
+import { Body, Headers, Inspector, Parts, Timeline } from "../../ui/exchange.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
-import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import { DateTime } from "../../ui/time.tsx";
-import { Exchanges } from "./exchange.tsx";
+import { Ago, DateTime } from "../../ui/time.tsx";
 
 /** A delivery with its attempts. */
 export function Delivery({ id }: { id: string }) {
   const params = { relay_id: id };
-  const delivery = useResource(`relay ${id}`, ["relay"], (signal) => call("relay.read", { params }, signal));
-  const cancel = async (): Promise<void> => {
-    await call("relay.cancel", { params });
-    toast("Delivery cancelled");
-    delivery.reload();
-  };
-  const resend = async (): Promise<void> => {
-    await call("relay.resend", { params });
-    toast("Delivery resent");
+  const delivery = useCall("relay.read", { params }, ["relay"]);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const run = (operation: "relay.cancel" | "relay.resend", done: string) => async (): Promise<void> => {
+    await call(operation, { params });
+    toast(done);
+    setChosen(null);
     delivery.reload();
   };
   return (
     <div class="inspector">
       <Loaded of={delivery}>
-        {(one) => (
-          <div class="stack">
-            <Panel
-              title={`${one.method} ${hostOf(one.target_url)}`}
+        {(one) => {
+          const shown = chosen ?? one.attempt_log.length - 1;
+          return (
+            <Inspector
+              title={one.event ?? `${one.method} ${hostOf(one.target_url)}`}
+              status={<Status state={one.status} />}
+              list={["relay"]}
               actions={
-                <div class="actions">
-                  <CurlButton request={requestOf("relay.read", { params })} />
+                <>
                   <Button
                     icon="reload"
                     kind={one.status === "failed" ? "primary" : undefined}
                     scope="relay:write"
                     disabled={one.status !== "failed"}
-                    onClick={resend}
+                    onClick={run("relay.resend", "Delivery resent")}
                   >
                     Resend
                   </Button>
-                  <Button
-                    kind="danger"
-                    scope="relay:write"
-                    disabled={one.status !== "scheduled"}
-                    onClick={cancel}
-                  >
-                    Cancel
-                  </Button>
-                </div>
+                  {one.status === "scheduled" ? (
+                    <Button
+                      kind="danger"
+                      scope="relay:write"
+                      onClick={run("relay.cancel", "Delivery cancelled")}
+                    >
+                      Cancel
+                    </Button>
+                  ) : null}
+                  <CurlButton request={requestOf("relay.read", { params })} />
+                </>
               }
             >
-              <DeliveryFacts of={one} />
-            </Panel>
-            <Panel title="Attempts" flush>
+              <About of={one} />
               {one.attempt_log.length === 0 ? (
-                <p class="more quiet">No attempts yet.</p>
+                <p class="quiet">
+                  No attempts yet. Due <DateTime at={one.scheduled_for} />.
+                </p>
               ) : (
-                <Attempts of={one.attempt_log} />
+                <Timeline
+                  attempts={one.attempt_log.map((attempt) => ({ ...attempt, at: attempt.started_at }))}
+                  shown={shown}
+                  onShow={setChosen}
+                  end={ENDS[one.status] ?? null}
+                />
               )}
-            </Panel>
-            <Exchanges of={one.attempt_log} />
-          </div>
-        )}
+              <Exchange of={one} attempt={one.attempt_log[shown]} />
+            </Inspector>
+          );
+        }}
       </Loaded>
     </div>
   );
 }
 
+const ENDS: Readonly<Record<string, string>> = {
+  failed: "no more attempts",
+  cancelled: "cancelled",
+  delivering: "the next attempt follows",
+};
+
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-function DeliveryFacts({ of: one }: { of: Relay }) {
+function About({ of: one }: { of: Relay }) {
+  const { endpoint_id, message_id, bucket_id, event_id, schedule_id } = one;
+  const links: readonly (readonly [string, string | null, readonly (string | null)[]])[] = [
+    ["endpoint", endpoint_id, ["relay", "endpoints", endpoint_id]],
+    ["message", message_id, ["relay", "messages", message_id]],
+    ["event", event_id, ["catch", bucket_id, event_id]],
+    ["schedule", schedule_id, ["relay", "schedules", schedule_id]],
+  ];
   return (
-    <Facts
-      of={[
-        ["State", <Status key="s" state={one.status} />],
-        ["Target", one.target_url],
-        ["Due", <DateTime key="d" at={one.scheduled_for} />],
-        ["Created", <DateTime key="c" at={one.created_at} />],
-        ["Finished", <DateTime key="f" at={one.finished_at} />],
-        ["Last error", one.error ?? "–"],
-        [
-          "ID",
-          <code key="i" class="long">
-            {one.relay_id}
-          </code>,
-        ],
-      ]}
-    />
+    <div class="small">
+      <code>
+        {one.method} {one.target_url}
+      </code>
+      <p class="quiet">
+        {links.map(([name, id, at]) =>
+          id === null ? null : (
+            <span key={name}>
+              {name} <a href={href(at as readonly string[])}>{id}</a> ·{" "}
+            </span>
+          ),
+        )}
+        created <DateTime at={one.created_at} />, <Ago at={one.created_at} /> · id <code>{one.relay_id}</code>
+      </p>
+    </div>
   );
 }
 
-function Attempts({ of: attempts }: { of: readonly RelayAttempt[] }) {
+function Exchange({ of: one, attempt }: { of: Relay; attempt: RelayAttempt | undefined }) {
+  const response =
+    attempt === undefined ? "Response" : `Response ${attempt.attempt} · ${attempt.response_status ?? "none"}`;
   return (
-    <Table
-      label="Attempts"
-      rows={attempts}
-      keyOf={({ attempt }) => String(attempt)}
-      columns={[
-        { head: "#", cell: ({ attempt }) => attempt, layout: "fit" },
-        { head: "Started", cell: ({ started_at }) => <DateTime at={started_at} />, layout: "wide" },
-        { head: "Duration", cell: ({ duration_ms }) => span(duration_ms), layout: "end" },
-        { head: "Response", cell: ({ response_status, error }) => response_status ?? error ?? "–" },
+    <Parts
+      of={[
+        ["response", response],
+        ["sent", "Sent body"],
+        ["headers", "Sent headers"],
+        ["received", "Response headers"],
       ]}
-    />
+    >
+      {(part) => (part === "sent" ? <SentBody of={one} /> : <Part name={part} of={one} attempt={attempt} />)}
+    </Parts>
+  );
+}
+
+interface PartProps {
+  readonly name: "response" | "headers" | "received";
+  readonly of: Relay;
+  readonly attempt: RelayAttempt | undefined;
+}
+
+function Part({ name, of: one, attempt }: PartProps) {
+  if (attempt === undefined) return <p class="quiet">No attempts yet.</p>;
+  if (name === "headers") return <Headers what="Sent headers" of={attempt.request_headers} />;
+  if (name === "received") return <Headers what="Response headers" of={attempt.response_headers} />;
+  const { error, remote_address, response_body, response_body_base64, response_status } = attempt;
+  return (
+    <>
+      {error === null ? null : (
+        <p class="small">{[error, remote_address ?? ""].filter(Boolean).join(", from ")}</p>
+      )}
+      <Body
+        what="Response body"
+        text={response_body ?? response_body_base64 ?? null}
+        missing={response_status === null ? "No response." : "The response is not stored."}
+      />
+      {one.status === "failed" ? <SameResponse of={one} /> : null}
+    </>
+  );
+}
+
+function SentBody({ of: { relay_id, attempts, endpoint_id } }: { of: Relay }) {
+  const sent = useCall("relay.body", { params: { relay_id } }, [], attempts);
+  return (
+    <Loaded of={sent}>
+      {({ body, body_base64 = null, size_bytes }) => (
+        <>
+          {size_bytes === null ? null : (
+            <p class="quiet small">
+              {bytes(size_bytes)}
+              {body_base64 === null ? "" : ", in base64"} · stored{" "}
+              {endpoint_id === null
+                ? "until it is delivered, then deleted"
+                : "as long as its message or event"}
+            </p>
+          )}
+          <Body what="Sent body" text={body ?? body_base64} missing="The body is not stored any more." />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+/** How many deliveries to the same target failed with the same response. */
+function SameResponse({ of: { target_url, response_status } }: { of: Relay }) {
+  const query = { target_url, response_status: String(response_status) };
+  const same = useCall("relay.stats", response_status === null ? null : { query });
+  const failed = same.data?.counts.failed ?? 0;
+  if (failed < 2) return null;
+  return (
+    <p class="quiet small">
+      The same response for {formatNumber(failed)} deliveries to this target since{" "}
+      <DateTime at={same.data?.oldest_at} />.{" "}
+      <a href={href(["relay"], { status: "failed", target: target_url, error: String(response_status) })}>
+        Show them
+      </a>
+    </p>
   );
 }

@@ -1,221 +1,166 @@
 import { useState } from "preact/hooks";
-import type { RelayEndpointItem } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
-import { NO_RETRIES, retryText } from "../../core/retries.ts";
+import type { RelayEndpointItem, RelaySecretRotated } from "../../../../client/generated/api.ts";
 import { go } from "../../core/route.ts";
-import { toast } from "../../core/toasts.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { SelectField, TextField, textOf } from "../../ui/field.tsx";
+import type { RowOf } from "../../ui/data-form.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { HOURS, MILLISECONDS, RETRIES, SECRET } from "../../ui/kinds.ts";
+import { DateTime } from "../../ui/time.tsx";
 import { Secret } from "../keys/secret.tsx";
-import { changesOf, fieldsOf, HIDDEN } from "./endpoint-fields.ts";
 
+/** Shown instead of a header's stored value. */
+const HIDDEN = "[secret]";
 const FORMATS = [
   ["envelope", "object with type, timestamp and data"],
   ["raw", "payload only"],
 ] as const;
-const STATES = [
-  ["live", "live"],
-  ["paused", "paused"],
-] as const;
-const CHOICES = [
-  ["notify_email", "Send e-mail when it is disabled"],
-  ["keep_responses", "Store responses"],
-] as const;
-const YES_NO = [
-  ["yes", "yes"],
-  ["no", "no"],
-] as const;
-const FIGURES = [
-  ["timeout_ms", "Timeout (milliseconds)"],
-  ["max_concurrency", "Concurrent attempts"],
-  ["max_per_second", "Attempts per second", "Leave empty for no limit."],
-  ["disable_after_hours", "Disable after failing for (hours)", "0: never."],
-] as const;
+const DEFAULTS = { format: "envelope", notify_email: true, keep_responses: true, state: "live" };
+
+interface EndpointFormProps {
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
 /** Creates an endpoint and shows its secret once. */
-export function NewEndpoint({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
-  const [created, setCreated] = useState<{ id: string; secret: string } | null>(null);
+export function NewEndpoint({ onClose, onDone }: EndpointFormProps) {
+  const [created, setCreated] = useState<{ endpoint_id: string; secret: string } | null>(null);
   if (created !== null) {
     const close = () => {
       onDone();
-      go(["relay", "endpoints", created.id]);
+      go(["relay", "endpoints", created.endpoint_id]);
     };
     return <Secret title="The endpoint's signing secret" secret={created.secret} onSaved={close} />;
   }
-  const submit = async (data: FormData): Promise<void> => {
-    const state = data.get("state") === "paused" ? "paused" : "live";
-    const body = { ...fieldsOf(data), state, secret: textOf(data, "secret") } as const;
-    const { endpoint_id, secret } = await call("relay.endpoints.create", { body });
-    setCreated({ id: endpoint_id, secret });
-  };
   return (
-    <Dialog title="New endpoint" onClose={onClose}>
-      <Form submit="Create endpoint" onCancel={onClose} onSubmit={submit}>
-        <Fields />
-      </Form>
-    </Dialog>
+    <DataForm
+      title="New endpoint"
+      submit="Create endpoint"
+      operation="relay.endpoints.create"
+      start={DEFAULTS}
+      fields={fieldsOf(true)}
+      onDone={setCreated}
+      onClose={onClose}
+    />
   );
 }
 
 /** Edits an endpoint. `of`: its state when the form was opened. */
-export function EditEndpoint(props: { of: RelayEndpointItem; onClose: () => void; onDone: () => void }) {
-  const { of: before, onClose, onDone } = props;
-  const { name, endpoint_id } = before;
-  const submit = async (data: FormData): Promise<void> => {
-    await call("relay.endpoints.change", { params: { endpoint_id }, body: changesOf(data, before) });
-    toast("Endpoint updated");
-    onDone();
-    onClose();
-  };
+export function EditEndpoint({ of, onClose, onDone }: EndpointFormProps & { of: RelayEndpointItem }) {
   return (
-    <Dialog title={`Settings of ${name ?? endpoint_id}`} onClose={onClose}>
-      <Form submit="Save" onCancel={onClose} onSubmit={submit}>
-        <Fields of={before} />
-      </Form>
-    </Dialog>
+    <DataForm
+      title={`Settings of ${of.name ?? of.endpoint_id}`}
+      submit="Save"
+      operation="relay.endpoints.change"
+      params={{ endpoint_id: of.endpoint_id }}
+      of={of}
+      fields={fieldsOf(false) as readonly RowOf<"relay.endpoints.change">[]}
+      adapt={withoutHidden}
+      done="Endpoint updated"
+      onDone={onDone}
+      onClose={onClose}
+    />
   );
 }
 
-/** The fields of an endpoint; `of` is undefined for a new one. */
-function Fields({ of }: { of?: RelayEndpointItem }) {
+/** Replaces an endpoint's secret and shows the new one once. */
+export function RotateSecret({ of, onClose }: { of: RelayEndpointItem; onClose: () => void }) {
+  const [rotated, setRotated] = useState<RelaySecretRotated | null>(null);
+  if (rotated !== null)
+    return (
+      <Secret title="The endpoint's new signing secret" secret={rotated.secret} onSaved={onClose}>
+        <p>
+          Deliveries are signed with both secrets until <DateTime at={rotated.previous_expires_at} />.
+        </p>
+      </Secret>
+    );
   return (
-    <>
-      <TextField
-        name="url"
-        label="URL"
-        type="url"
-        placeholder="https://example.com/hooks"
-        value={of?.url}
-        required
-      />
-      <TextField
-        name="name"
-        label="Name"
-        value={of?.name ?? undefined}
-        hint="Optional; unique within the project."
-      />
-      <TextField
-        name="event_types"
-        label="Event types"
-        placeholder="invoice.*, order.paid"
-        value={of?.event_types.join(", ")}
-        hint="Separated by commas. Leave empty for all."
-      />
-      {/* Opened when a field inside is invalid. */}
-      <details
-        onInvalidCapture={(event) => {
-          event.currentTarget.open = true;
-        }}
-      >
-        <summary>More</summary>
-        <div class="stack">
-          <Contents of={of} />
-          <Sending of={of} />
-          <Others of={of} />
-        </div>
-      </details>
-    </>
+    <DataForm
+      title={`Rotate the secret of ${of.name ?? of.endpoint_id}`}
+      submit="Rotate secret"
+      operation="relay.endpoints.secret.rotate"
+      params={{ endpoint_id: of.endpoint_id }}
+      start={{ grace_hours: 24 }}
+      fields={[
+        {
+          name: "grace_hours",
+          label: "Sign with both secrets for (hours)",
+          hint: "0 to 168. Update the receiver in this time.",
+        },
+        { name: "secret", label: "New secret", kind: SECRET, hint: "whsec_… Leave empty to generate one." },
+      ]}
+      onDone={setRotated}
+      onClose={onClose}
+    />
   );
 }
 
-interface PartProps {
-  readonly of: RelayEndpointItem | undefined;
+/** @throws Error for a changed header list with hidden values, which would replace the stored ones */
+function withoutHidden(body: Record<string, unknown>): object {
+  const covered = Object.entries(body["headers"] ?? {}).find(([, value]) => value === HIDDEN);
+  if (covered === undefined) return body;
+  throw new Error(`Enter the value of the header ${covered[0]} again: ${HIDDEN} is a placeholder.`);
 }
 
-/** The messages that the endpoint receives, and the format of the request. */
-function Contents({ of }: PartProps) {
-  return (
-    <>
-      <TextField
-        name="channels"
-        label="Channels"
-        placeholder="eu, us"
-        value={of?.channels.join(", ")}
-        hint="Separated by commas. Leave empty for all."
-      />
-      <TextField
-        name="filter"
-        label="Filter, as JSON"
-        rows={3}
-        mono
-        placeholder={'{ "amount": { "$gte": 100 } }'}
-        value={of?.filter == null ? undefined : JSON.stringify(of.filter, null, 2)}
-        hint="Condition for payloads. Leave empty for all."
-      />
-      <SelectField name="format" label="Body" value={of?.format ?? "envelope"} options={FORMATS} />
-      <TextField
-        name="headers"
-        label="Headers"
-        rows={2}
-        mono
-        placeholder="X-Shop: 42"
-        value={of === undefined ? undefined : linesOf(of.headers)}
-        hint={`One per line. If you change one, enter the values shown as ${HIDDEN} again.`}
-      />
-    </>
-  );
-}
-
-/** Retries, timeouts and rates. */
-function Sending({ of }: PartProps) {
-  return (
-    <>
-      <TextField
-        name="retry_schedule"
-        label="Retry schedule"
-        placeholder="5s, 5m, 2h"
-        value={retryText(of?.retry_schedule)}
-        hint={`Delays separated by commas; ${NO_RETRIES} for no retries.`}
-      />
-      <div class="two">
-        {FIGURES.map(([name, label, hint]) => (
-          <TextField
-            key={name}
-            name={name}
-            label={label}
-            type="number"
-            value={of === undefined || of[name] === null ? undefined : String(of[name])}
-            hint={hint}
-          />
-        ))}
-      </div>
-    </>
-  );
-}
-
-/** Other settings, and those that only a new endpoint has. */
-function Others({ of }: PartProps) {
-  return (
-    <>
-      <div class="two">
-        {CHOICES.map(([name, label]) => (
-          <SelectField
-            key={name}
-            name={name}
-            label={label}
-            value={of?.[name] === false ? "no" : "yes"}
-            options={YES_NO}
-          />
-        ))}
-      </div>
-      <TextField name="description" label="Description" value={of?.description ?? undefined} />
-      {of === undefined ? (
-        <div class="two">
-          <SelectField name="state" label="Initial state" value="live" options={STATES} />
-          <TextField
-            name="secret"
-            label="Signing secret"
-            type="password"
-            mono
-            hint="whsec_… Leave empty to generate one."
-          />
-        </div>
-      ) : null}
-    </>
-  );
-}
-
-function linesOf(headers: Record<string, string>): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
+function fieldsOf(isNew: boolean): readonly RowOf<"relay.endpoints.create" | "relay.endpoints.change">[] {
+  return [
+    { name: "url", hint: "" },
+    { name: "name", placeholder: "" },
+    {
+      name: "event_types",
+      placeholder: "invoice.*, order.paid",
+      hint: "Separated by commas. Leave empty for all.",
+    },
+    {
+      more: [
+        isNew
+          ? {
+              name: "owner_id",
+              label: "Owner",
+              mono: true,
+              placeholder: "acme",
+              hint: "Your id of the customer it belongs to: it receives only messages to this customer. It cannot be changed.",
+            }
+          : null,
+        { name: "channels", placeholder: "eu, us", hint: "Separated by commas. Leave empty for all." },
+        {
+          name: "filter",
+          label: "Filter, as JSON",
+          rows: 3,
+          placeholder: '{ "amount": { "$gte": 100 } }',
+          hint: "Condition for payloads. Leave empty for all.",
+        },
+        { name: "format", label: "Body", options: FORMATS, hint: "" },
+        {
+          name: "headers",
+          hint: `One per line. If you change one, enter the values shown as ${HIDDEN} again.`,
+        },
+        { name: "retry_schedule", placeholder: "5s, 5m, 2h", hint: RETRIES.hint },
+        [
+          { name: "timeout_ms", label: "Timeout", kind: MILLISECONDS, required: false, hint: "" },
+          { name: "max_concurrency", label: "Concurrent attempts", required: false, hint: "" },
+          { name: "max_per_second", label: "Attempts per second", hint: "Leave empty for no limit." },
+          {
+            name: "disable_after_hours",
+            label: "Disable after failing for",
+            kind: HOURS,
+            required: false,
+            hint: "0: never.",
+          },
+        ],
+        { name: "notify_email", label: "Send e-mail when it is disabled" },
+        { name: "keep_responses", label: "Store responses" },
+        { name: "description", placeholder: "", hint: "" },
+        isNew
+          ? [
+              { name: "state", label: "Initial state", hint: "" },
+              {
+                name: "secret",
+                label: "Signing secret",
+                kind: SECRET,
+                hint: "whsec_… Leave empty to generate one.",
+              },
+            ]
+          : null,
+      ],
+    },
+  ];
 }

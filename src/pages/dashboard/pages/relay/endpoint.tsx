@@ -1,15 +1,15 @@
 import { useState } from "preact/hooks";
 import type { RelayEndpoint, RelayEndpointItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
-import { go, href } from "../../core/route.ts";
+import { useCall } from "../../core/resource.ts";
+import { go, href, setQuery } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button, CurlButton } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { DateTime } from "../../ui/time.tsx";
-import { EditEndpoint } from "./endpoint-form.tsx";
+import { EditEndpoint, RotateSecret } from "./endpoint-form.tsx";
 
 /** An endpoint's state in one word. An active endpoint with an open circuit breaker receives nothing. */
 export function stateOf({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
@@ -21,10 +21,9 @@ export function stateOf({ state, health }: RelayEndpointItem): { state: string; 
 /** An endpoint: its health and its actions. */
 export function Endpoint({ id, onChange }: { id: string; onChange: () => void }) {
   const params = { endpoint_id: id };
-  const endpoint = useResource(`endpoint ${id}`, ["relay"], (signal) =>
-    call("relay.endpoints.read", { params }, signal),
-  );
+  const endpoint = useCall("relay.endpoints.read", { params }, ["relay"]);
   const [edited, setEdited] = useState<RelayEndpoint | null>(null);
+  const [rotating, setRotating] = useState<RelayEndpoint | null>(null);
   const reload = (): void => {
     endpoint.reload();
     onChange();
@@ -57,9 +56,20 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
                 <Button scope="relay:write" onClick={() => setEdited(one)}>
                   Settings…
                 </Button>
+                <Button scope="relay:write" onClick={() => setRotating(one)}>
+                  Rotate secret…
+                </Button>
                 <Button scope="relay:write" disabled={one.state === "disabled"} onClick={test}>
                   Send test event
                 </Button>
+                {one.owner_id === null ? null : (
+                  <Button
+                    scope="relay:write"
+                    onClick={() => setQuery({ portal: "1", owner: one.owner_id ?? undefined })}
+                  >
+                    Portal link
+                  </Button>
+                )}
                 {one.state === "live" && one.health.breaker === "closed" ? (
                   <Button scope="relay:write" onClick={set("paused", "Endpoint paused")}>
                     Pause
@@ -84,6 +94,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
         )}
       </Loaded>
       {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
+      {rotating === null ? null : <RotateSecret of={rotating} onClose={() => setRotating(null)} />}
     </div>
   );
 }
@@ -96,6 +107,10 @@ function EndpointFacts({ of: one }: { of: RelayEndpoint }) {
         ["State", <Status key="s" {...stateOf(one)} />],
         ...(health.disabled_reason === null ? [] : [["Disabled", health.disabled_reason] as const]),
         ["URL", one.url],
+        ["Owner", one.owner_id ?? "–"],
+        ...(Object.keys(one.metadata).length === 0
+          ? []
+          : [["Metadata", <code key="md">{JSON.stringify(one.metadata)}</code>] as const]),
         ["Event types", one.event_types.length === 0 ? "all" : one.event_types.join(", ")],
         ["Channels", one.channels.length === 0 ? "all" : one.channels.join(", ")],
         ["Filter", one.filter === null ? "–" : <code key="f">{JSON.stringify(one.filter)}</code>],

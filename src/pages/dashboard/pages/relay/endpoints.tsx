@@ -1,17 +1,15 @@
 import type { RelayEndpointItem } from "../../../../client/generated/api.ts";
-import { call, requestOf } from "../../core/api.ts";
-import { useList } from "../../core/resource.ts";
+import { requestOf } from "../../core/api.ts";
+import { useList } from "../../core/lists.ts";
 import { href, place, setQuery } from "../../core/route.ts";
-import { Button } from "../../ui/button.tsx";
-import { Empty } from "../../ui/feedback.tsx";
-import { ListPane } from "../../ui/list-pane.tsx";
-import { Page } from "../../ui/page.tsx";
+import { ListPage } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { Endpoint, stateOf } from "./endpoint.tsx";
 import { NewEndpoint } from "./endpoint-form.tsx";
-import { RelayViews } from "./relay-views.tsx";
+import { OpenButton } from "./open-button.tsx";
+import { PortalLink } from "./portal-link.tsx";
 
 const EXAMPLE = { url: "https://example.com/hooks", event_types: ["invoice.*"] };
 
@@ -19,49 +17,40 @@ const EXAMPLE = { url: "https://example.com/hooks", event_types: ["invoice.*"] }
 export function EndpointsPage() {
   const { query, rest } = place.value;
   const [, id] = rest;
-  const list = useList("endpoints", ["relay"], async (page, signal) => {
-    const found = await call("relay.endpoints.list", { query: page }, signal);
-    return { items: found.endpoints, cursor: found.cursor ?? null };
+  const list = useList("relay.endpoints.list", "endpoints", ["relay"], {
+    keyOf: ({ endpoint_id }) => endpoint_id,
   });
   return (
-    <Page
+    <ListPage
       title="Endpoints"
       request={requestOf("relay.endpoints.list", {})}
-      actions={
-        <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
-          New endpoint
-        </Button>
-      }
+      actions={<OpenButton name="portal">Portal link</OpenButton>}
+      create={["New endpoint", "relay:write"]}
+      none={{
+        icon: "relay",
+        title: "No endpoints yet",
+        request: requestOf("relay.endpoints.create", { body: EXAMPLE }),
+        text: "An endpoint receives every message of its event types, signed with its own secret.",
+      }}
+      list={list}
+      label="Endpoints"
+      href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
+      columns={COLUMNS}
+      selected={id}
+      detail={(one) => <Endpoint key={one} id={one} onChange={list.reload} />}
     >
-      <RelayViews view="endpoints" />
-      <ListPane
-        list={list}
-        label="Endpoints"
-        empty={
-          <Empty
-            icon="relay"
-            title="No endpoints yet"
-            request={requestOf("relay.endpoints.create", { body: EXAMPLE })}
-          >
-            An endpoint receives every message of its event types, signed with its own secret.
-          </Empty>
-        }
-        keyOf={({ endpoint_id }) => endpoint_id}
-        href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
-        columns={COLUMNS}
-        narrow={NARROW}
-        selected={id}
-        detail={(one) => <Endpoint key={one} id={one} onChange={list.reload} />}
-      />
       {query.has("new") ? (
         <NewEndpoint onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
       ) : null}
-    </Page>
+      {query.has("portal") ? (
+        <PortalLink
+          owner={query.get("owner") ?? null}
+          onClose={() => setQuery({ portal: undefined, owner: undefined })}
+        />
+      ) : null}
+    </ListPage>
   );
 }
-
-/** Columns next to the details of an endpoint. */
-const NARROW = ["Endpoint", "State"];
 
 const COLUMNS: readonly Column<RelayEndpointItem>[] = [
   {
@@ -78,6 +67,7 @@ const COLUMNS: readonly Column<RelayEndpointItem>[] = [
     layout: "wide",
     cell: ({ event_types }) => (event_types.length === 0 ? "all" : event_types.join(", ")),
   },
+  { head: "Owner", layout: "wide", cell: ({ owner_id }) => owner_id ?? "–" },
   {
     head: "Failing since",
     layout: "wide",

@@ -1,62 +1,51 @@
 import type { RelayMessage, RelayMessageItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { count } from "../../core/format.ts";
-import { useList, useResource } from "../../core/resource.ts";
+import { useList } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
 import { href, place } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button, CurlButton } from "../../ui/button.tsx";
-import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { ListPane } from "../../ui/list-pane.tsx";
-import { Facts, Page, Panel } from "../../ui/page.tsx";
+import { Loaded } from "../../ui/feedback.tsx";
+import { ListPage } from "../../ui/list.tsx";
+import { Facts, Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
-import { RelayViews } from "./relay-views.tsx";
 
 const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042" } };
 
 /** Messages, with details of the selected message. */
 export function MessagesPage() {
   const [, id] = place.value.rest;
-  const list = useList("messages", ["relay"], async (page, signal) => {
-    const found = await call("relay.messages.list", { query: page }, signal);
-    return { items: found.messages, cursor: found.cursor ?? null };
+  const list = useList("relay.messages.list", "messages", ["relay"], {
+    keyOf: ({ message_id }) => message_id,
   });
   return (
-    <Page title="Messages" request={requestOf("relay.messages.list", {})}>
-      <RelayViews view="messages" />
-      <ListPane
-        list={list}
-        label="Messages"
-        empty={
-          <Empty
-            icon="relay"
-            title="No messages yet"
-            request={requestOf("relay.messages.send", { body: EXAMPLE })}
-          >
-            A message is delivered to every endpoint that subscribes to its event type.
-          </Empty>
-        }
-        keyOf={({ message_id }) => message_id}
-        href={({ message_id }) => href(["relay", "messages", message_id])}
-        columns={COLUMNS}
-        narrow={["Message", "Sent"]}
-        selected={id}
-        detail={(one) => <Message key={one} id={one} />}
-      />
-    </Page>
+    <ListPage
+      title="Messages"
+      request={requestOf("relay.messages.list", {})}
+      none={{
+        icon: "relay",
+        title: "No messages yet",
+        request: requestOf("relay.messages.send", { body: EXAMPLE }),
+        text: "A message is delivered to every endpoint that subscribes to its event type.",
+      }}
+      list={list}
+      label="Messages"
+      href={({ message_id }) => href(["relay", "messages", message_id])}
+      columns={COLUMNS}
+      selected={id}
+      detail={(one) => <Message key={one} id={one} />}
+    />
   );
 }
 
 const COLUMNS: readonly Column<RelayMessageItem>[] = [
   {
     head: "Message",
-    cell: ({ event_type, message_id }) => (
-      <>
-        {event_type}
-        <span class="sub">{message_id}</span>
-      </>
-    ),
+    cell: ({ event_type }) => event_type,
+    sub: ({ message_id }) => message_id,
   },
   { head: "Sent", layout: "fit", cell: ({ created_at }) => <Ago at={created_at} /> },
 ];
@@ -64,9 +53,7 @@ const COLUMNS: readonly Column<RelayMessageItem>[] = [
 /** A message with its deliveries. */
 function Message({ id }: { id: string }) {
   const params = { message_id: id };
-  const message = useResource(`message ${id}`, ["relay"], (signal) =>
-    call("relay.messages.read", { params }, signal),
-  );
+  const message = useCall("relay.messages.read", { params }, ["relay"]);
   const resend = async (): Promise<void> => {
     const { resent } = await call("relay.messages.resend", { params, body: {} });
     toast(`Resending ${count(resent, "delivery", "deliveries")}`);

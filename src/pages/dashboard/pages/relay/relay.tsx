@@ -1,33 +1,37 @@
 import type { ComponentType } from "preact";
-import type { RelayItem } from "../../../../client/generated/api.ts";
+import { useRef, useState } from "preact/hooks";
+import type { RelayItem, RelayStats } from "../../../../client/generated/api.ts";
+import { Bars } from "../../charts/bars.tsx";
 import { call, requestOf } from "../../core/api.ts";
-import { useList } from "../../core/resource.ts";
+import { formatNumber, titled } from "../../core/format.ts";
+import { useList } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
 import { href, place, setQuery } from "../../core/route.ts";
+import { useSettled } from "../../core/settled.ts";
 import { lazy } from "../../shell/lazy.tsx";
-import { Button } from "../../ui/button.tsx";
-import { Empty } from "../../ui/feedback.tsx";
-import { Choice } from "../../ui/field.tsx";
-import { ListPane } from "../../ui/list-pane.tsx";
-import { Page } from "../../ui/page.tsx";
+import { BulkRun, NOTHING, type Selection, tickColumn } from "../../ui/bulk.tsx";
+import { CheckField } from "../../ui/field.tsx";
+import { type Filter, ListPage, useRange } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
 import { Delivery } from "./delivery.tsx";
+import { OpenButton } from "./open-button.tsx";
 import { RelayForm } from "./relay-form.tsx";
-import { RelayViews } from "./relay-views.tsx";
-import { ResendForm } from "./resend-form.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
 
-const STATES = [
-  ["", "All"],
-  ["scheduled", "Scheduled"],
-  ["delivering", "Delivering"],
-  ["delivered", "Delivered"],
-  ["failed", "Failed"],
-  ["cancelled", "Cancelled"],
-] as const;
-
-type State = (typeof STATES)[number][0];
+const STATES = ["scheduled", "delivering", "delivered", "failed", "cancelled"] as const;
+const SEARCH = { name: "q", label: "Search URL, id, event, body" };
+const ERRORS: readonly (readonly [string, string])[] = [
+  ["", "Any response"],
+  ["2xx", "HTTP 2xx"],
+  ["4xx", "HTTP 4xx"],
+  ["5xx", "HTTP 5xx"],
+  ["timeout", "Timeout"],
+  ["network", "Connection error"],
+  ["blocked", "Blocked address"],
+  ["disabled", "Disabled endpoint"],
+];
 
 const EXAMPLE = {
   target_url: "https://example.com/hook",
@@ -52,69 +56,153 @@ export function RelayPage() {
 function DeliveriesPage() {
   const { query, rest } = place.value;
   const [id] = rest;
-  const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
-  const list = useList(`relay ${status}`, ["relay"], async (page, signal) => {
-    const found = await call(
-      "relay.list",
-      { query: { ...page, ...(status === "" ? {} : { status }) } },
-      signal,
-    );
-    return { items: found.deliveries, cursor: found.cursor ?? null };
+  const value = (name: string): string => query.get(name) ?? "";
+  const q = useSettled(value("q"));
+  const [range, since] = useRange("Created");
+  const [error, status, target, showsAlerts] = [
+    value("error"),
+    value("status"),
+    value("target"),
+    query.has("alerts"),
+  ];
+  const filters = {
+    ...(showsAlerts ? {} : { filter: "deliveries" as const }),
+    ...(since === undefined ? {} : { since }),
+    ...(value("event") === "" ? {} : { event_type: value("event") }),
+    ...(value("endpoint") === "" ? {} : { endpoint_id: value("endpoint") }),
+    ...(target === "" ? {} : { target_url: target }),
+    ...(/^\d/.test(error) ? { response_status: error } : error === "" ? {} : { error: error as "timeout" }),
+  };
+  const key = JSON.stringify(filters);
+  const [selected, select] = useState<Selection & { key?: string }>(NOTHING);
+  const selection = selected.key === key + status + q ? selected : NOTHING;
+  const list = useList("relay.list", "deliveries", ["relay"], {
+    keyOf: ({ relay_id }) => relay_id,
+    query: { ...filters, status, q },
   });
+  // The first rows do not wait for the counts.
+  const hasRows = useRef(false);
+  hasRows.current ||= list.data !== null;
+  const { data: stats } = useCall("relay.stats", hasRows.current ? { query: filters } : null, ["relay"]);
+  const { data: endpoints } = useCall(
+    "relay.endpoints.list",
+    hasRows.current ? { query: { limit: 100 } } : null,
+  );
+  const counts = q === "" ? stats?.counts : undefined;
+  const total = counts && Object.values(counts).reduce((sum, one) => sum + one, 0);
+  const matched = counts?.failed ?? 0;
+  const ticks = [selection, (next: Selection) => select({ ...next, key: key + status + q })] as const;
+  const tick = tickColumn(list.data ?? [], list.keyOf, (row) => row.status === "failed", ticks);
   return (
-    <Page
-      title="Relay"
-      request={requestOf("relay.list", {})}
-      actions={
-        <>
-          <OpenButton name="secret">Signing secret</OpenButton>
-          <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
-            Schedule
-          </Button>
-        </>
-      }
+    <ListPage
+      title="Deliveries"
+      label="Deliveries"
+      request={requestOf("relay.list", { query: filters })}
+      actions={<OpenButton name="secret">Signing secret</OpenButton>}
+      create={["Schedule", "relay:write"]}
+      filters={[
+        SEARCH,
+        range,
+        selectOf("event", "Event type", "Any event type", [
+          value("event"),
+          ...(list.data ?? []).flatMap(({ event }) => event ?? []),
+        ]),
+        {
+          ...selectOf("endpoint", "Endpoint", "Any endpoint", []),
+          options: [
+            ["", "Any endpoint"],
+            ...(endpoints?.endpoints ?? []).map(
+              ({ endpoint_id, name, url }) => [endpoint_id, name ?? url] as const,
+            ),
+          ],
+        },
+        {
+          ...selectOf("error", "Response", "", []),
+          options: ERRORS.some(([one]) => one === error) ? ERRORS : [...ERRORS, [error, `HTTP ${error}`]],
+        },
+        ...(target === "" ? [] : [selectOf("target", "Target", "Any target", [target])]),
+        {
+          name: "status",
+          label: "State",
+          options: [
+            ["", withCount("All", total)],
+            ...STATES.map((one) => [one, withCount(titled(one), counts?.[one])] as const),
+          ],
+        },
+      ]}
+      tools={<Overview of={stats} showsAlerts={showsAlerts} />}
+      list={list}
+      none={{
+        icon: "relay",
+        title: "No deliveries here",
+        request: requestOf("relay.schedule", { body: EXAMPLE }),
+        text: "A delivery is a signed HTTP request that the server sends at a chosen time and retries until it succeeds.",
+      }}
+      href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
+      columns={[tick, ...COLUMNS]}
+      selected={id}
+      detail={(one) => <Delivery key={one} id={one} />}
     >
-      <RelayViews view="deliveries" />
-      <div class="toolbar">
-        <Choice<State>
-          label="State"
-          options={STATES}
-          value={status}
-          onChange={(one) => setQuery({ status: one })}
-        />
-        {status === "failed" ? <OpenButton name="resend">Resend failed</OpenButton> : null}
-      </div>
-      <ListPane
-        list={list}
-        label="Deliveries"
-        empty={
-          <Empty
-            icon="relay"
-            title="No deliveries here"
-            request={requestOf("relay.schedule", { body: EXAMPLE })}
-          >
-            A delivery is a signed HTTP request that the server sends at a chosen time and retries until it
-            succeeds.
-          </Empty>
-        }
-        keyOf={({ relay_id }) => relay_id}
-        href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
-        columns={COLUMNS}
-        narrow={NARROW}
-        selected={id}
-        detail={(one) => <Delivery key={one} id={one} />}
+      <BulkRun
+        verb="Resend"
+        one="delivery"
+        many="deliveries"
+        scope="relay:write"
+        selection={ticks}
+        matching={q === "" ? { matched, more: stats?.more === true } : null}
+        note="Each is sent again with its original id to the current URL of its endpoint, with all retries, for 1 credit."
+        start={async ({ ids, all }, per_second) => {
+          const chosen = all ? { since: 0, ...filters } : { relay_ids: [...ids] };
+          const started = await call("relay.resends.start", { body: { ...chosen, per_second } });
+          return "resend_id" in started ? started.resend_id : "";
+        }}
+        read={async (resend_id, signal) => {
+          const run = await call("relay.resends.read", { params: { resend_id } }, signal);
+          return { ...run, sent: run.resent };
+        }}
+        stop={(resend_id) => call("relay.resends.stop", { params: { resend_id } })}
+        onDone={list.reload}
       />
       <Dialogs query={query} onDone={list.reload} />
-    </Page>
+    </ListPage>
   );
 }
 
-/** Dialogs that change many deliveries. */
-function OpenButton({ name, children }: { name: string; children: string }) {
+function withCount(label: string, count: number | undefined): string {
+  return count === undefined ? label : `${label} ${formatNumber(count)}`;
+}
+
+/** A filter with the given values. */
+function selectOf(name: string, label: string, any: string, values: readonly string[]): Filter {
+  const found = [...new Set(values)].filter((one) => one !== "").sort();
+  return { name, label, asSelect: true, options: [["", any], ...found.map((one) => [one, one] as const)] };
+}
+
+/** Successes and failures over time, and whether alerts are listed. */
+function Overview({ of: stats, showsAlerts }: { of: RelayStats | null; showsAlerts: boolean }) {
+  if (stats === null) return <div class="over" />;
+  const most = Math.max(1, ...stats.points.map(({ delivered, failed }) => delivered + failed));
+  const bars = stats.points.map(({ at, delivered, failed }) => ({
+    height: (delivered + failed) / most,
+    tone: failed > 0 ? ("bad" as const) : delivered > 0 ? ("good" as const) : ("none" as const),
+    title: `${new Date(at).toLocaleString("en-GB")}: ${delivered} delivered, ${failed} failed`,
+  }));
+  const { delivered, failed } = stats.counts;
   return (
-    <Button scope="relay:write" onClick={() => setQuery({ [name]: "1" })}>
-      {children}
-    </Button>
+    <div class="over">
+      {stats.alerts === 0 && !showsAlerts ? null : (
+        <CheckField
+          label={`Show the server's own alerts (${formatNumber(stats.alerts)})`}
+          checked={showsAlerts}
+          onChange={(on) => setQuery({ alerts: on ? "1" : undefined })}
+        />
+      )}
+      <Bars
+        bars={bars}
+        places={bars.length}
+        label={`Deliveries over time: ${formatNumber(delivered)} delivered, ${formatNumber(failed)} failed`}
+      />
+    </div>
   );
 }
 
@@ -122,25 +210,16 @@ function OpenButton({ name, children }: { name: string; children: string }) {
 function Dialogs({ query, onDone }: { query: URLSearchParams; onDone: () => void }) {
   const close = (name: string) => () => setQuery({ [name]: undefined });
   if (query.has("new")) return <RelayForm onClose={close("new")} onDone={onDone} />;
-  if (query.has("resend")) return <ResendForm onClose={close("resend")} onDone={onDone} />;
   return query.has("secret") ? <SigningSecret onClose={close("secret")} /> : null;
 }
 
-function originOf(kind: RelayItem["kind"], event: string | null): string | null {
-  if (kind === "pulse") return `alert of a monitor: ${event}`;
-  return kind === "endpoint" ? `message: ${event}` : null;
-}
-
-/** Columns next to the details of a delivery. */
-const NARROW = ["Target", "State"];
-
 const COLUMNS: readonly Column<RelayItem>[] = [
   {
-    head: "Target",
-    cell: ({ method, target_url, kind, event, scheduled_for }) => (
+    head: "Delivery",
+    cell: ({ method, target_url, event, scheduled_for }) => (
       <>
-        <code>{method}</code> {target_url}
-        <span class="sub">{originOf(kind, event)}</span>
+        {event ?? <code>{method}</code>}
+        <span class="sub">{target_url}</span>
         <span class="narrow">
           <span class="sub">
             due <Ago at={scheduled_for} />

@@ -1,10 +1,5 @@
-import { useState } from "preact/hooks";
-import { call } from "../../core/api.ts";
 import { go } from "../../core/route.ts";
-import { toast } from "../../core/toasts.ts";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { SelectField, TextField, textOf } from "../../ui/field.tsx";
-import { headersOf, jsonProblem, METHODS } from "./relay-form.tsx";
+import { DataForm } from "../../ui/form.tsx";
 
 const MISSED = [
   ["once", "run once"],
@@ -17,110 +12,58 @@ const OVERLAP = [
 
 /** The form of a new schedule. */
 export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
-  const [payload, setPayload] = useState("{}");
-  const [type, setType] = useState("");
-  const problem = jsonProblem(payload);
   return (
-    <Dialog title="New schedule" onClose={onClose}>
-      <Form
-        submit="Create schedule"
-        disabled={problem !== null}
-        onCancel={onClose}
-        onSubmit={async (data) => {
-          const made = await call("relay.schedules.create", { body: bodyOf(data, payload) });
-          toast("Schedule created");
-          onDone();
-          go(["relay", "schedules", made.schedule_id]);
-        }}
-      >
-        <TextField
-          name="name"
-          label="Name"
-          placeholder="nightly"
-          hint="Optional; unique within the project."
-        />
-        <div class="two">
-          <TextField
-            name="cron"
-            label="Schedule"
-            value="0 9 * * MON-FRI"
-            mono
-            required
-            hint="Minute, hour, day, month, weekday; or @daily and similar."
-          />
-          <TextField
-            name="time_zone"
-            label="Time zone"
-            value={Intl.DateTimeFormat().resolvedOptions().timeZone}
-            required
-          />
-        </div>
-        <div class="two">
-          <TextField
-            name="target_url"
-            label="URL"
-            type="url"
-            placeholder="https://example.com/hook"
-            required={type === ""}
-          />
-          <TextField
-            name="event_type"
-            label="Or an event type"
-            placeholder="report.due"
-            mono
-            onInput={setType}
-            hint="Sends a message to all endpoints that subscribe to it."
-          />
-        </div>
-        <SelectField name="method" label="Method" value="POST" options={METHODS.map((one) => [one, one])} />
-        <TextField
-          name="payload"
-          label="Body (JSON)"
-          rows={4}
-          mono
-          value={payload}
-          onInput={setPayload}
-          hint={problem ?? "Valid JSON."}
-        />
-        <TextField
-          name="headers"
-          label="Headers"
-          rows={2}
-          mono
-          placeholder="X-Shop: 42"
-          hint="One per line."
-        />
-        <div class="two">
-          <SelectField
-            name="missed"
-            label="Runs missed while the server is down"
-            value="once"
-            options={MISSED}
-          />
-          <SelectField
-            name="overlap"
-            label="While the previous run is in progress"
-            value="allow"
-            options={OVERLAP}
-          />
-        </div>
-      </Form>
-    </Dialog>
+    <DataForm
+      title="New schedule"
+      submit="Create schedule"
+      operation="relay.schedules.create"
+      start={{
+        cron: "0 9 * * MON-FRI",
+        time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+        method: "POST",
+        payload: {},
+      }}
+      fields={(get) => [
+        { name: "name", placeholder: "nightly" },
+        [
+          {
+            name: "cron",
+            label: "Schedule",
+            mono: true,
+            hint: "Minute, hour, day, month, weekday; or @daily and similar.",
+          },
+          { name: "time_zone", required: true, hint: "" },
+        ],
+        [
+          {
+            name: "target_url",
+            label: "URL",
+            required: !get("event_type"),
+            placeholder: "https://example.com/hook",
+            hint: "",
+          },
+          {
+            name: "event_type",
+            label: "Or an event type",
+            placeholder: "report.due",
+            mono: true,
+            hint: "Sends a message to all endpoints that subscribe to it.",
+          },
+        ],
+        { name: "method", hint: "" },
+        { name: "payload", label: "Body (JSON)", hint: "" },
+        { name: "headers", hint: "One per line." },
+        [
+          { name: "missed", label: "Runs missed while the server is down", options: MISSED, hint: "" },
+          { name: "overlap", label: "While the previous run is in progress", options: OVERLAP, hint: "" },
+        ],
+      ]}
+      done="Schedule created"
+      onDone={({ schedule_id }) => {
+        onDone();
+        go(["relay", "schedules", schedule_id]);
+      }}
+      onClose={onClose}
+    />
   );
-}
-
-function bodyOf(data: FormData, payload: string) {
-  const [name, target_url, event_type] = ["name", "target_url", "event_type"].map((one) => textOf(data, one));
-  return {
-    ...(name === undefined ? {} : { name }),
-    cron: textOf(data, "cron") ?? "",
-    time_zone: textOf(data, "time_zone") ?? "UTC",
-    ...(target_url === undefined ? {} : { target_url }),
-    ...(event_type === undefined ? {} : { event_type }),
-    method: METHODS.find((one) => one === data.get("method")) ?? "POST",
-    payload: JSON.parse(payload.trim() === "" ? "{}" : payload) as object,
-    headers: headersOf(textOf(data, "headers") ?? ""),
-    missed: data.get("missed") === "skip" ? "skip" : "once",
-    overlap: data.get("overlap") === "skip" ? "skip" : "allow",
-  } as const;
 }

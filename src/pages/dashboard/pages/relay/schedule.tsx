@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Schedule } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
+import { useCall } from "../../core/resource.ts";
 import { go, href } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button, CurlButton } from "../../ui/button.tsx";
@@ -18,9 +18,7 @@ const RUNS_SHOWN = 10;
 /** A schedule: its next and last runs. */
 export function ScheduleView({ id }: { id: string }) {
   const params = { schedule_id: id };
-  const schedule = useResource(`schedule ${id}`, ["relay"], (signal) =>
-    call("relay.schedules.read", { params }, signal),
-  );
+  const schedule = useCall("relay.schedules.read", { params }, ["relay"]);
   return (
     <div class="inspector">
       <Loaded of={schedule}>
@@ -98,7 +96,7 @@ function Actions({ of: one, params, onChanged }: ActionsProps) {
             go(["relay", "schedules"]);
           }}
         >
-          <p>The schedule stops. Its deliveries are kept.</p>
+          <p>The schedule stops. Its deliveries stay in the list.</p>
         </Confirm>
       ) : null}
     </div>
@@ -133,9 +131,7 @@ function ScheduleFacts({ of: one }: { of: Schedule }) {
 
 /** The newest deliveries of its runs. */
 function LastRuns({ id }: { id: string }) {
-  const runs = useResource(`runs ${id}`, ["relay"], (signal) =>
-    call("relay.list", { query: { schedule_id: id, limit: RUNS_SHOWN } }, signal),
-  );
+  const runs = useCall("relay.list", { query: { schedule_id: id, limit: RUNS_SHOWN } }, ["relay"]);
   return (
     <Panel title="Last runs" flush>
       <Loaded of={runs}>

@@ -1,15 +1,11 @@
 import type { ScheduleItem } from "../../../../client/generated/api.ts";
-import { call, requestOf } from "../../core/api.ts";
-import { useList } from "../../core/resource.ts";
+import { requestOf } from "../../core/api.ts";
+import { useList } from "../../core/lists.ts";
 import { href, place, setQuery } from "../../core/route.ts";
-import { Button } from "../../ui/button.tsx";
-import { Empty } from "../../ui/feedback.tsx";
-import { ListPane } from "../../ui/list-pane.tsx";
-import { Page } from "../../ui/page.tsx";
+import { ListPage } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { RelayViews } from "./relay-views.tsx";
 import { ScheduleView } from "./schedule.tsx";
 import { ScheduleForm } from "./schedule-form.tsx";
 
@@ -24,49 +20,33 @@ const EXAMPLE = {
 export function SchedulesPage() {
   const { query, rest } = place.value;
   const [, id] = rest;
-  const list = useList("schedules", ["relay"], async (page, signal) => {
-    const found = await call("relay.schedules.list", { query: page }, signal);
-    return { items: found.schedules, cursor: found.cursor ?? null };
+  const list = useList("relay.schedules.list", "schedules", ["relay"], {
+    keyOf: ({ schedule_id }) => schedule_id,
   });
   return (
-    <Page
+    <ListPage
       title="Schedules"
       request={requestOf("relay.schedules.list", {})}
-      actions={
-        <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
-          New schedule
-        </Button>
-      }
+      create={["New schedule", "relay:write"]}
+      none={{
+        icon: "relay",
+        title: "No schedules yet",
+        request: requestOf("relay.schedules.create", { body: EXAMPLE }),
+        text: "A schedule creates a delivery at the times of a cron expression.",
+      }}
+      list={list}
+      label="Schedules"
+      href={({ schedule_id }) => href(["relay", "schedules", schedule_id])}
+      columns={COLUMNS}
+      selected={id}
+      detail={(one) => <ScheduleView key={one} id={one} />}
     >
-      <RelayViews view="schedules" />
-      <ListPane
-        list={list}
-        label="Schedules"
-        empty={
-          <Empty
-            icon="relay"
-            title="No schedules yet"
-            request={requestOf("relay.schedules.create", { body: EXAMPLE })}
-          >
-            A schedule creates a delivery at the times of a cron expression.
-          </Empty>
-        }
-        keyOf={({ schedule_id }) => schedule_id}
-        href={({ schedule_id }) => href(["relay", "schedules", schedule_id])}
-        columns={COLUMNS}
-        narrow={NARROW}
-        selected={id}
-        detail={(one) => <ScheduleView key={one} id={one} />}
-      />
       {query.has("new") ? (
         <ScheduleForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
       ) : null}
-    </Page>
+    </ListPage>
   );
 }
-
-/** Columns next to the details of a schedule. */
-const NARROW = ["Schedule", "State"];
 
 const COLUMNS: readonly Column<ScheduleItem>[] = [
   {

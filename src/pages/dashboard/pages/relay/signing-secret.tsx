@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { RelaySecret } from "../../../../client/generated/api.ts";
 import { call } from "../../core/api.ts";
 import { copyText } from "../../core/copy.ts";
-import { messageOf } from "../../core/session.ts";
+import { showError } from "../../core/session.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -13,7 +13,7 @@ export function SigningSecret({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<RelaySecret | null>(null);
   const reveal = async (): Promise<void> => setSecret(await call("relay.secret.reveal", {}));
   useEffect(() => {
-    reveal().catch((error) => toast(messageOf(error)));
+    reveal().catch(showError);
   }, []);
   const rotate = async (): Promise<void> => {
     await call("relay.secret.rotate", { body: {} });

@@ -1,163 +1,160 @@
-import { useState } from "preact/hooks";
-import type { Account, Tier } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
+import type { Account } from "../../../../client/generated/api.ts";
+import { call, requestOf } from "../../core/api.ts";
+import { download } from "../../core/download.ts";
 import { formatNumber } from "../../core/format.ts";
-import { useList } from "../../core/resource.ts";
-import { toast } from "../../core/toasts.ts";
+import { useList } from "../../core/lists.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog, Form } from "../../ui/dialog.tsx";
-import { Loaded, More } from "../../ui/feedback.tsx";
-import { CheckField, SelectField, TextField, textOf } from "../../ui/field.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
-import { Secret } from "../keys/secret.tsx";
-
-const TIERS: readonly Tier[] = ["free", "starter", "pro", "scale", "unlimited"];
+import { openSecret } from "../keys/secret.tsx";
 
 /** All accounts, for the operator. */
 export function Accounts() {
-  const [open, setOpen] = useState<Account | "new" | null>(null);
-  const [secret, setSecret] = useState<string | null>(null);
-  const list = useList("accounts", ["accounts", "audit"], async (query, signal) => {
-    const page = await call("admin.accounts.list", { query }, signal);
-    return { items: page.accounts, cursor: page.cursor ?? null };
+  const list = useList("admin.accounts.list", "accounts", ["accounts", "audit"], {
+    keyOf: ({ user_id }) => user_id,
   });
+  const edit = (account: Account | null): void =>
+    openDialog((close) => <AccountForm of={account} onDone={list.reload} onClose={close} />);
   return (
     <Panel
       title="Accounts"
       flush
       actions={
-        <Button icon="new" onClick={() => setOpen("new")}>
+        <Button icon="new" onClick={() => edit(null)}>
           New account
         </Button>
       }
     >
-      <Loaded of={list}>
-        {(accounts) => (
-          <>
-            <AccountTable of={accounts} onChange={setOpen} />
-            <More of={list} />
-          </>
-        )}
-      </Loaded>
-      {open === null ? null : (
-        <AccountForm
-          of={open === "new" ? null : open}
-          onClose={() => setOpen(null)}
-          onDone={(key) => {
-            setOpen(null);
-            setSecret(key);
-            list.reload();
-          }}
-        />
-      )}
-      {secret === null ? null : (
-        <Secret title="Account key" secret={secret} onSaved={() => setSecret(null)} />
-      )}
+      <ListView
+        list={list}
+        label="Accounts"
+        columns={[
+          { head: "E-mail", cell: ({ email }) => <strong>{email}</strong> },
+          { head: "Tier", cell: ({ tier }) => tier, layout: "wide" },
+          {
+            head: "Credits",
+            cell: ({ tier, balance }) => (tier === "unlimited" ? tier : formatNumber(balance)),
+            layout: "end wide",
+          },
+          { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
+          {
+            head: "State",
+            cell: ({ suspended }) => <Status state={suspended ? "suspended" : "active"} />,
+            layout: "fit wide",
+          },
+          {
+            head: "Action",
+            width: 12,
+            layout: "fit",
+            cell: (account) => (
+              <div class="actions">
+                <Button kind="quiet" onClick={() => edit(account)}>
+                  Edit…
+                </Button>
+                <Button kind="quiet" onClick={() => exportAccount(account)}>
+                  Export
+                </Button>
+                <Button kind="quiet" onClick={() => deleteAccount(account, list.reload)}>
+                  Delete…
+                </Button>
+              </div>
+            ),
+          },
+        ]}
+      />
     </Panel>
   );
 }
 
-function AccountTable({
-  of: accounts,
-  onChange,
-}: {
-  of: readonly Account[];
-  onChange: (account: Account) => void;
-}) {
-  return (
-    <Table
-      label="Accounts"
-      rows={accounts}
-      keyOf={({ user_id }) => user_id}
-      columns={[
-        { head: "E-mail", cell: ({ email }) => <strong>{email}</strong> },
-        { head: "Tier", cell: ({ tier }) => tier, layout: "wide" },
-        {
-          head: "Credits",
-          cell: ({ tier, balance }) => (tier === "unlimited" ? tier : formatNumber(balance)),
-          layout: "end wide",
-        },
-        { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
-        {
-          head: "State",
-          cell: ({ suspended }) => <Status state={suspended ? "suspended" : "active"} />,
-          layout: "fit wide",
-        },
-        {
-          head: "Action",
-          layout: "fit",
-          cell: (account) => (
-            <Button kind="quiet" onClick={() => onChange(account)}>
-              Edit…
-            </Button>
-          ),
-        },
-      ]}
-    />
-  );
+/** Downloads everything of an account. */
+function exportAccount({ user_id }: Account): Promise<void> {
+  const { path } = requestOf("admin.accounts.export", { params: { user_id } });
+  return download(path, `${user_id}.jsonl`);
+}
+
+function deleteAccount({ user_id, email }: Account, onDone: () => void): void {
+  openDialog((close) => (
+    <Confirm
+      title={`Delete ${email}?`}
+      action="Delete account"
+      typed={email}
+      onConfirm={() => call("admin.accounts.delete", { params: { user_id } }).then(onDone)}
+      done={`${email} deleted`}
+      onClose={close}
+    >
+      <p>
+        Its keys and sessions stop working immediately, its monitors and deliveries stop, and all of its
+        projects and data are deleted. This cannot be undone.
+      </p>
+    </Confirm>
+  ));
+}
+
+function resetKey({ user_id, email }: Account): void {
+  openDialog((close) => (
+    <Confirm
+      title={`Reset the key of ${email}?`}
+      action="Reset key"
+      onConfirm={async () => {
+        const { api_key } = await call("keys.platform.reset", { params: { user_id } });
+        openSecret("Account key", api_key);
+      }}
+      onClose={close}
+    >
+      <p>
+        All of its platform keys stop working immediately, and a new one is created. Its other keys continue
+        to work.
+      </p>
+    </Confirm>
+  ));
 }
 
 interface AccountFormProps {
   /** Null for a new account. */
   readonly of: Account | null;
-  readonly onDone: (key: string | null) => void;
+  readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
 function AccountForm({ of: account, onDone, onClose }: AccountFormProps) {
-  const [suspended, setSuspended] = useState(account?.suspended ?? false);
-  const submit = async (data: FormData): Promise<void> => {
-    const tier = TIERS.find((one) => one === data.get("tier")) ?? "free";
-    const balance = textOf(data, "balance");
-    const fields = { tier, ...(balance === undefined ? {} : { balance: Number(balance) }) };
-    if (account === null) {
-      const made = await call("admin.accounts.create", {
-        body: { email: textOf(data, "email") ?? "", ...fields },
-      });
-      onDone(made.api_key);
-      return;
-    }
-    await call("admin.accounts.update", {
-      params: { user_id: account.user_id },
-      body: { ...fields, suspended },
-    });
-    toast(`${account.email} updated`);
-    onDone(null);
-  };
+  const isNew = account === null;
   return (
-    <Dialog title={account?.email ?? "New account"} onClose={onClose}>
-      <Form submit={account === null ? "Create account" : "Save"} onSubmit={submit} onCancel={onClose}>
-        {account === null ? <TextField name="email" label="E-mail" required /> : null}
-        <div class="two">
-          <SelectField
-            name="tier"
-            label="Tier"
-            value={account?.tier ?? "free"}
-            options={TIERS.map((one) => [one, one])}
-          />
-          <TextField
-            name="balance"
-            label="Credits"
-            type="number"
-            min={0}
-            hint={
-              account === null
-                ? "Leave empty for the default of the tier."
-                : `Currently ${formatNumber(account.balance)}. Leave empty to keep it.`
-            }
-          />
-        </div>
-        {account === null ? null : (
-          <CheckField
-            label="Suspended: its keys and sessions are rejected"
-            checked={suspended}
-            onChange={setSuspended}
-          />
-        )}
-      </Form>
-    </Dialog>
+    <DataForm
+      title={account?.email ?? "New account"}
+      submit={isNew ? "Create account" : "Save"}
+      operation={isNew ? "admin.accounts.create" : "admin.accounts.update"}
+      params={{ user_id: account?.user_id ?? "" }}
+      // Without the balance: it changes with every request, so what is shown would be older than what is saved.
+      of={account && { ...account, balance: null }}
+      fields={[
+        isNew ? { name: "email", label: "E-mail" } : null,
+        [
+          "tier",
+          {
+            name: "balance",
+            label: "Credits",
+            hint: isNew
+              ? "Leave empty for the default of the tier."
+              : `Currently ${formatNumber(account.balance)}. Leave empty to keep it.`,
+          },
+        ],
+        isNew ? null : { name: "suspended", label: "Suspended: its keys and sessions are rejected" },
+        isNew ? null : (
+          <Button key="reset" kind="danger" onClick={() => resetKey(account)}>
+            Reset platform key…
+          </Button>
+        ),
+      ]}
+      done={isNew ? undefined : `${account.email} updated`}
+      onDone={(answer) => {
+        onDone();
+        if ("api_key" in answer) openSecret("Account key", answer.api_key);
+      }}
+      onClose={onClose}
+    />
   );
 }

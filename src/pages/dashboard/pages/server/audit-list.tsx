@@ -1,9 +1,8 @@
 import type { AuditEntry } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
-import { useList } from "../../core/resource.ts";
+import { useList } from "../../core/lists.ts";
 import { href } from "../../core/route.ts";
 import { may, session } from "../../core/session.ts";
-import { More } from "../../ui/feedback.tsx";
+import { Pager } from "../../ui/feedback.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Ago } from "../../ui/time.tsx";
 
@@ -40,15 +39,15 @@ export function History({ type, id }: { type: string; id: string }) {
 }
 
 function HistoryOf({ type, id }: { type: string; id: string }) {
-  const list = useList(`audit ${type} ${id}`, ["audit"], async (query, signal) => {
-    const page = await call("audit.list", { query: { ...query, target_type: type, target_id: id } }, signal);
-    return { items: page.entries, cursor: page.cursor ?? null };
+  const list = useList("audit.list", "entries", ["audit"], {
+    keyOf: ({ sequence }) => sequence,
+    query: { target_type: type, target_id: id },
   });
   if (list.data === null || list.data.length === 0) return null;
   return (
     <Panel title="History">
       <AuditList entries={list.data} />
-      <More of={list} />
+      <Pager of={list} />
     </Panel>
   );
 }

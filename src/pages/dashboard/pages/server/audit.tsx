@@ -1,135 +1,116 @@
-import type { AuditEntry } from "../../../../client/generated/api.ts";
-import { call, requestOf } from "../../core/api.ts";
+import type { AuditEntry, AuditTarget } from "../../../../client/generated/api.ts";
+import { requestOf } from "../../core/api.ts";
 import { download } from "../../core/download.ts";
-import { useList, useResource } from "../../core/resource.ts";
-import { href, place, setQuery } from "../../core/route.ts";
+import { useList } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
+import { href, place } from "../../core/route.ts";
+import { may, projectName, session } from "../../core/session.ts";
 import { useSettled } from "../../core/settled.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { SearchField } from "../../ui/field.tsx";
-import { ListPane } from "../../ui/list-pane.tsx";
-import { Facts, Page, Panel } from "../../ui/page.tsx";
+import { type Filter, filterValue, ListPage } from "../../ui/list.tsx";
+import { Facts, longFact, Panel } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
+import { MonitorLink } from "../monitors/monitor-link.tsx";
+import { changedFields, type FieldChange } from "./audit-diff.ts";
 import { actorOf } from "./audit-list.tsx";
 
-const FILTERS = [
-  ["action", "Action, for example keys.*"],
-  ["actor", "Actor"],
-  ["target_type", "Resource type"],
-  ["target_id", "Resource ID"],
-] as const;
-const TIMES = [
-  ["from", "From"],
-  ["to", "To"],
-] as const;
-const NAMES = [...FILTERS, ...TIMES].map(([name]) => name);
+const FILTERS: readonly Filter[] = [
+  { name: "action", label: "Action, for example keys.*" },
+  { name: "actor", label: "Actor" },
+  { name: "target_type", label: "Resource type" },
+  { name: "target_id", label: "Resource ID" },
+  { name: "from", label: "From", isTime: true },
+  { name: "to", label: "To", isTime: true },
+];
+
+/** The log of the account, or for the operator that of all accounts. */
+const OF: Filter = {
+  name: "of",
+  label: "Accounts",
+  options: [
+    ["own", "This account"],
+    ["all", "All accounts"],
+  ],
+};
+const ACCOUNT: Filter = { name: "user_id", label: "Account ID" };
+
+const OWN_LOG = { list: "audit.list", read: "audit.read", export: "audit.export" } as const;
+const FULL_LOG = {
+  list: "admin.audit.list",
+  read: "admin.audit.read",
+  export: "admin.audit.export",
+} as const;
+type Log = typeof OWN_LOG | typeof FULL_LOG;
 
 /** The audit log. */
 export function AuditPage() {
   const { query, rest } = place.value;
+  const isFull = session.value?.operator === true && filterValue(OF) === "all";
+  const log = isFull ? FULL_LOG : OWN_LOG;
+  const fields = isFull ? [ACCOUNT, ...FILTERS] : FILTERS;
   const settled = new URLSearchParams(useSettled(String(query)));
-  const filters = Object.fromEntries(NAMES.map((name) => [name, settled.get(name) ?? undefined]));
-  const list = useList(`audit ${JSON.stringify(filters)}`, ["audit"], async (page, signal) => {
-    const found = await call("audit.list", { query: { ...filters, ...page } }, signal);
-    return { items: found.entries, cursor: found.cursor ?? null };
+  const filters = Object.fromEntries(fields.map(({ name }) => [name, settled.get(name) ?? undefined]));
+  const list = useList(log.list, "entries", ["audit"], {
+    keyOf: (entry) => entry.sequence,
+    query: filters,
   });
   const [sequence] = rest;
   const selected = list.data?.find((entry) => entry.sequence === sequence);
+  const request = requestOf(log.list, { query: filters });
   return (
-    <Page
+    <ListPage
       title="Audit log"
+      label="Changes"
       lead="Every administrative change, recorded in the same transaction as the change."
-      request={requestOf("audit.list", { query: filters })}
+      request={request}
       actions={
         <>
-          <Button onClick={() => exported("csv", filters)}>CSV</Button>
-          <Button onClick={() => exported("jsonl", filters)}>JSON lines</Button>
+          <Button onClick={() => exported(log, "csv", filters)}>CSV</Button>
+          <Button onClick={() => exported(log, "jsonl", filters)}>JSON lines</Button>
         </>
       }
-    >
-      <div class="toolbar">
-        <div class="actions filters">
-          {FILTERS.map(([name, label]) => (
-            <SearchField
-              key={name}
-              label={label}
-              value={query.get(name) ?? ""}
-              onInput={(text) => setQuery({ [name]: text })}
-            />
-          ))}
-          {TIMES.map(([name, label]) => (
-            <label key={name}>
-              {label}
-              <input
-                type="datetime-local"
-                value={localTime(query.get(name))}
-                onChange={(event) => setQuery({ [name]: rfcTime(event.currentTarget.value) })}
-              />
-            </label>
-          ))}
-        </div>
-      </div>
-      <ListPane
-        list={list}
-        label="Changes"
-        empty={
-          <Empty icon="audit" title="No entries" request={requestOf("audit.list", {})}>
-            Changes to keys, flags, monitors, buckets, projects and accounts in the console or the API appear
-            here.
-          </Empty>
-        }
-        keyOf={({ sequence }) => sequence}
-        href={({ sequence }) => href(["audit", sequence], Object.fromEntries(query))}
-        columns={COLUMNS}
-        narrow={["Change", "Time"]}
-        selected={sequence}
-        detail={(one) => <Chosen sequence={one} listed={selected} />}
-      />
-    </Page>
+      filters={session.value?.operator === true ? [OF, ...fields] : fields}
+      list={list}
+      none={{
+        icon: "audit",
+        title: "No entries",
+        request: requestOf(log.list, {}),
+        text: "Changes to keys, flags, monitors, buckets, projects and accounts in the console or the API appear here.",
+      }}
+      href={(entry) => href(["audit", entry.sequence], Object.fromEntries(query))}
+      columns={COLUMNS}
+      selected={sequence}
+      detail={(one) => <Chosen log={log} sequence={one} listed={selected} />}
+    />
   );
 }
 
-/** The entries of the chosen period; the export has no other filters. */
-function exported(format: "csv" | "jsonl", { from, to }: { from?: string; to?: string }): Promise<void> {
-  const { path } = requestOf("audit.export", { query: { format, from, to } });
+/** The entries of the chosen period, and account; the export has no other filters. */
+function exported(
+  log: Log,
+  format: "csv" | "jsonl",
+  { from, to, user_id }: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const { path } = requestOf(log.export, { query: { format, from, to, user_id } });
   return download(path, `audit.${format}`);
-}
-
-const MINUTE_MS = 60_000;
-
-/** A time for a `datetime-local` field: local time without a zone. */
-function localTime(text: string | null): string {
-  const at = Date.parse(text ?? "");
-  if (Number.isNaN(at)) return "";
-  const zone = new Date(at).getTimezoneOffset() * MINUTE_MS;
-  return new Date(at - zone).toISOString().slice(0, "2026-03-10T12:00".length);
-}
-
-function rfcTime(local: string): string {
-  const at = Date.parse(local);
-  return Number.isNaN(at) ? "" : new Date(at).toISOString();
 }
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     head: "Change",
-    cell: (entry) => (
-      <>
-        {entry.summary}
-        <span class="sub">{entry.action}</span>
-      </>
-    ),
+    cell: ({ summary }) => summary,
+    sub: ({ action }) => action,
   },
   { head: "By", cell: actorOf, layout: "wide" },
   { head: "Time", cell: ({ at }) => <Ago at={at} />, layout: "fit" },
 ];
 
 /** The entry of the address: one from the list, or an older one that is read individually. */
-function Chosen({ sequence, listed }: { sequence: string; listed: AuditEntry | undefined }) {
-  const read = useResource(listed === undefined ? `audit entry ${sequence}` : null, [], (signal) =>
-    call("audit.read", { params: { sequence } }, signal),
-  );
+function Chosen(props: { log: Log; sequence: string; listed: AuditEntry | undefined }) {
+  const { log, sequence, listed } = props;
+  const read = useCall(log.read, listed === undefined ? { params: { sequence } } : null);
   const missing = (
     <Empty icon="audit" title="Entry not found">
       The log has no entry {sequence}, or you cannot view it.
@@ -149,7 +130,7 @@ function Chosen({ sequence, listed }: { sequence: string; listed: AuditEntry | u
 }
 
 function Entry({ of: entry }: { of: AuditEntry }) {
-  const { actor, target } = entry;
+  const { actor, target, project_id } = entry;
   return (
     <>
       <Panel title={entry.summary}>
@@ -158,43 +139,60 @@ function Entry({ of: entry }: { of: AuditEntry }) {
             ["Action", <code key="a">{entry.action}</code>],
             ["Time", <DateTime key="w" at={entry.at} />],
             ["By", `${actorOf(entry)} (${actor.type})`],
-            ["Resource", target === null ? "–" : `${target.type} ${target.id}`],
+            ["Resource", target === null ? "–" : <Target key="t" of={target} />],
+            ["Project", project_id === null ? "–" : projectName(project_id)],
             ["IP address", entry.ip ?? "–"],
             ["User agent", entry.user_agent ?? "–"],
-            [
-              "Request",
-              entry.request_id === null ? (
-                "–"
-              ) : (
-                <code key="r" class="long">
-                  {entry.request_id}
-                </code>
-              ),
-            ],
+            longFact("Request", entry.request_id),
           ]}
         />
       </Panel>
-      <Diff before={entry.before} after={entry.after} />
+      <Changes of={entry} />
     </>
   );
 }
 
-function Diff({ before, after }: Pick<AuditEntry, "before" | "after">) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].sort();
-  if (names.length === 0) return null;
-  const text = (value: unknown): string => (value === undefined ? "–" : JSON.stringify(value));
+/** What was changed; a monitor with its name. */
+function Target({ of: { type, id } }: { of: AuditTarget }) {
+  return (
+    <>
+      {type} {type === "monitor" ? <MonitorLink id={id} /> : id}
+    </>
+  );
+}
+
+/** The fields that changed, and those of what was created or deleted, with monitors by their names. */
+function Changes({ of: { action, before, after, truncated } }: { of: AuditEntry }) {
+  const namesMonitors = action.startsWith("monitors.") && may("pulse:read");
+  const monitors = useCall("monitors.list", namesMonitors ? { query: { limit: 100 } } : null);
+  const names = monitors.data?.monitors.map(({ monitor_id, name }) => [monitor_id, name] as const) ?? [];
+  const changes = changedFields(before, after, new Map(names));
+  if (changes.length === 0) return null;
   return (
     <Panel title="Changes" flush>
       <Table
         label="Changes"
-        rows={names}
-        keyOf={(name) => name}
+        rows={changes}
+        keyOf={({ name }) => name}
         columns={[
-          { head: "Field", cell: (name) => <code>{name}</code>, layout: "fit" },
-          { head: "Before", cell: (name) => <code>{text(before?.[name])}</code> },
-          { head: "After", cell: (name) => <code>{text(after?.[name])}</code> },
+          { head: "Field", cell: ({ name }) => <code>{name}</code>, layout: "fit" },
+          { head: "Change", cell: (change) => <Diff of={change} /> },
         ]}
       />
+      {truncated === true ? (
+        <p class="more quiet">The change was too large to be stored completely.</p>
+      ) : null}
     </Panel>
+  );
+}
+
+function Diff({ of: { parts } }: { of: FieldChange }) {
+  return (
+    <div class="diff">
+      {parts.map(({ value, removed, added }, at) => {
+        const Mark = removed ? "del" : added ? "ins" : "span";
+        return <Mark key={at}>{value}</Mark>;
+      })}
+    </div>
   );
 }

@@ -2,7 +2,8 @@ import { useEffect } from "preact/hooks";
 import type { BackupPage, BackupPlan } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { bytes, formatNumber } from "../../core/format.ts";
-import { useResource } from "../../core/resource.ts";
+import { useCall } from "../../core/resource.ts";
+import { quotedIfNeeded } from "../../core/shell.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
@@ -19,9 +20,7 @@ const SHOWN_MAX = 100;
 
 /** The stored backups, for the operator. */
 export function BackupsPage() {
-  const page = useResource("backups", ["audit"], (signal) =>
-    call("admin.backups.list", { query: { limit: SHOWN_MAX } }, signal),
-  );
+  const page = useCall("admin.backups.list", { query: { limit: SHOWN_MAX } }, ["audit"]);
   const running = page.data?.running ?? null;
   useEffect(() => {
     if (running === null) return;
@@ -117,7 +116,7 @@ function Backups({ of: { backups, failure, cursor }, plan }: { of: BackupPage; p
 }
 
 function HowToRestore({ file }: { file: string }) {
-  const status = useResource("status for a restore", [], (signal) => call("admin.status.read", {}, signal));
+  const status = useCall("admin.status.read", {});
   const folder = status.data?.data_folder ?? "DATA_FOLDER";
   return (
     <Panel title="How to restore">
@@ -126,7 +125,10 @@ function HowToRestore({ file }: { file: string }) {
           Stop the server and run this command on its machine. The current database is kept under another
           name; changes since the backup are lost.
         </p>
-        <Code what="Command" text={`ninefold restore ${quoted(file)} --data ${quoted(folder)} --force`} />
+        <Code
+          what="Command"
+          text={`ninefold restore ${quotedIfNeeded(file)} --data ${quotedIfNeeded(folder)} --force`}
+        />
         <p class="quiet small">
           The backup does not contain <code>master.key</code>, which is required to decrypt it. Store that
           file separately.
@@ -134,8 +136,4 @@ function HowToRestore({ file }: { file: string }) {
       </div>
     </Panel>
   );
-}
-
-function quoted(path: string): string {
-  return /^[\w/.-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

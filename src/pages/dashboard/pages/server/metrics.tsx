@@ -98,6 +98,8 @@ function StatusFacts({ of: status }: { of: ServerStatus }) {
         ["Jobs", `${formatNumber(jobs.waiting)} waiting · ${formatNumber(jobs.running)} running`],
         ["Most overdue job", `${formatNumber(Math.round(jobs.overdue_seconds))} s`],
         ...(mail.configured ? [["E-mails", mailText(mail)] as const] : []),
+        ...(status.archive === null ? [] : [["Archive", archiveText(status.archive)] as const]),
+        ...(status.cluster === null ? [] : [["Cluster", clusterText(status.cluster)] as const]),
         ["Data folder", <code key="d">{status.data_folder}</code>],
       ]}
     />
@@ -107,6 +109,19 @@ function StatusFacts({ of: status }: { of: ServerStatus }) {
 function mailText({ queued, sent, last_error: error }: ServerStatus["mail"]): string {
   const counts = `${formatNumber(sent)} sent · ${formatNumber(queued)} queued`;
   return error === null ? counts : `${counts} · last error: ${error}`;
+}
+
+function clusterText({ cell, epoch, confirmed, nodes }: NonNullable<ServerStatus["cluster"]>): string {
+  const others = nodes.map(
+    ({ advertise, node_id, lag }) => `${advertise ?? node_id} is ${lag} entries behind`,
+  );
+  return [`${confirmed ? "leads" : "suspended"} ${cell}, epoch ${epoch}`, ...others].join(" · ");
+}
+
+function archiveText({ lag_seconds, base_at, last_error }: NonNullable<ServerStatus["archive"]>): string {
+  if (last_error !== null) return `${formatNumber(Math.round(lag_seconds))} s behind · ${last_error}`;
+  if (base_at === null) return "no base yet";
+  return lag_seconds === 0 ? "complete" : `${formatNumber(Math.ceil(lag_seconds))} s behind`;
 }
 
 const SCRAPE = { method: "GET", path: "/metrics", body: undefined };

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ServerOption } from "../../../../client/generated/api.ts";
-import { call } from "../../core/api.ts";
-import { useResource } from "../../core/resource.ts";
+import { useCall } from "../../core/resource.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { CheckField } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
@@ -10,7 +9,7 @@ import { Table } from "../../ui/table.tsx";
 /** The server's effective options, for the operator. They are set at the start of the server. */
 export function Options() {
   const [all, setAll] = useState(false);
-  const read = useResource("options", [], (signal) => call("admin.options.list", {}, signal));
+  const read = useCall("admin.options.list", {});
   return (
     <Panel
       title="Server options"

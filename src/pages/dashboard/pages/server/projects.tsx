@@ -1,36 +1,26 @@
-import { useState } from "preact/hooks";
 import type { ProjectItem } from "../../../../client/generated/api.ts";
 import { call, requestOf } from "../../core/api.ts";
 import { count } from "../../core/format.ts";
-import { useList, useResource } from "../../core/resource.ts";
-import { go, place, setQuery } from "../../core/route.ts";
+import { useList } from "../../core/lists.ts";
+import { useCall } from "../../core/resource.ts";
+import { place, setQuery } from "../../core/route.ts";
 import { chooseProject, projectId, readProjects, session } from "../../core/session.ts";
-import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm, Dialog, Form } from "../../ui/dialog.tsx";
-import { Loaded, More } from "../../ui/feedback.tsx";
-import { TextField, textOf } from "../../ui/field.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Page, Panel } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { Ago } from "../../ui/time.tsx";
-
-type Action = readonly ["rename" | "delete", ProjectItem];
 
 /** The projects of the account. */
 export function ProjectsPage() {
-  const [action, setDeed] = useState<Action | null>(null);
-  const list = useList("projects", ["projects"], async (query, signal) => {
-    const page = await call("projects.list", { query }, signal);
-    return { items: page.projects, cursor: page.cursor ?? null };
-  });
+  const list = useList("projects.list", "projects", ["projects"], { keyOf: ({ id }) => id });
   const changed = (): void => {
     list.reload();
     void readProjects();
   };
-  const close = (): void => {
-    setDeed(null);
-    setQuery({ new: undefined });
-  };
+  const close = (): void => setQuery({ new: undefined });
   return (
     <Page
       title="Projects"
@@ -49,91 +39,59 @@ export function ProjectsPage() {
       }
     >
       <Panel flush>
-        <Loaded of={list}>
-          {(projects) => (
-            <>
-              <ProjectTable of={projects} onDeed={setDeed} />
-              <More of={list} />
-            </>
-          )}
-        </Loaded>
+        <ListView list={list} label="Projects" columns={columnsOf(changed)} />
       </Panel>
       {place.value.query.has("new") ? <ProjectForm onDone={changed} onClose={close} /> : null}
-      {action?.[0] === "rename" ? <ProjectForm of={action[1]} onDone={changed} onClose={close} /> : null}
-      {action?.[0] === "delete" ? <DeleteProject of={action[1]} onDone={changed} onClose={close} /> : null}
     </Page>
   );
 }
 
-function ProjectTable({
-  of: projects,
-  onDeed,
-}: {
-  of: readonly ProjectItem[];
-  onDeed: (action: Action) => void;
-}) {
-  return (
-    <Table
-      label="Projects"
-      rows={projects}
-      keyOf={({ id }) => id}
-      columns={[
-        {
-          head: "Project",
-          cell: ({ name, slug, description }) => (
-            <>
-              <strong>{name}</strong>
-              <span class="sub">{description === null ? slug : `${slug} · ${description}`}</span>
-            </>
-          ),
-        },
-        { head: "Contents", cell: ({ id }) => <Contents id={id} />, layout: "wide" },
-        { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
-        {
-          head: "Actions",
-          layout: "fit",
-          cell: (project) => (
-            <div class="actions">
-              <Button
-                pressed={projectId.value === project.id}
-                disabled={session.value?.project_id !== null}
-                onClick={() => {
-                  chooseProject(project.id);
-                  go(["overview"]);
-                }}
-              >
-                Open project
-              </Button>
-              <Button
-                kind="quiet"
-                icon="rename"
-                label={`Rename ${project.name}`}
-                scope="projects:write"
-                onClick={() => onDeed(["rename", project])}
-              >
-                {null}
-              </Button>
-              <Button
-                kind="quiet"
-                icon="delete"
-                label={`Delete ${project.name}`}
-                scope="projects:write"
-                onClick={() => onDeed(["delete", project])}
-              >
-                {null}
-              </Button>
-            </div>
-          ),
-        },
-      ]}
-    />
-  );
+function columnsOf(onChanged: () => void): readonly Column<ProjectItem>[] {
+  return [
+    {
+      head: "Project",
+      cell: ({ name }) => <strong>{name}</strong>,
+      sub: ({ slug, description }) => (description === null ? slug : `${slug} · ${description}`),
+    },
+    { head: "Contents", cell: ({ id }) => <Contents id={id} />, layout: "wide" },
+    { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, layout: "wide" },
+    {
+      head: "Actions",
+      width: 16,
+      layout: "fit",
+      cell: (project) => (
+        <div class="actions">
+          <Button
+            pressed={projectId.value === project.id}
+            disabled={session.value?.project_id !== null}
+            onClick={() => chooseProject(project.id, "overview")}
+          >
+            Open project
+          </Button>
+          <Button
+            kind="quiet"
+            icon="rename"
+            label={`Rename ${project.name}`}
+            scope="projects:write"
+            onClick={() =>
+              openDialog((close) => <ProjectForm of={project} onDone={onChanged} onClose={close} />)
+            }
+          />
+          <Button
+            kind="quiet"
+            icon="delete"
+            label={`Delete ${project.name}`}
+            scope="projects:write"
+            onClick={() => deleteProject(project, onChanged)}
+          />
+        </div>
+      ),
+    },
+  ];
 }
 
 function Contents({ id }: { id: string }) {
-  const { data } = useResource(`project ${id}`, [], (signal) =>
-    call("projects.overview", { params: { id } }, signal),
-  );
+  const { data } = useCall("projects.overview", { params: { id } });
   if (data === null) return null;
   const { keys, flags, monitors, buckets, meters } = data.resources;
   const parts = [
@@ -154,61 +112,43 @@ function Contents({ id }: { id: string }) {
   );
 }
 
-function ProjectForm({
-  of: project,
-  onDone,
-  onClose,
-}: {
-  of?: ProjectItem;
-  onDone: () => void;
-  onClose: () => void;
-}) {
+function ProjectForm(props: { of?: ProjectItem; onDone: () => void; onClose: () => void }) {
+  const { of: project, onDone, onClose } = props;
   return (
-    <Dialog title={project === undefined ? "New project" : `Rename ${project.name}`} onClose={onClose}>
-      <Form
-        submit={project === undefined ? "Create project" : "Save"}
-        onCancel={onClose}
-        onSubmit={async (data) => {
-          const body = { name: textOf(data, "name") ?? "", description: textOf(data, "description") ?? null };
-          if (project === undefined) await call("projects.create", { body });
-          else await call("projects.update", { params: { id: project.id }, body });
-          onDone();
-          onClose();
-        }}
-      >
-        <TextField name="name" label="Name" value={project?.name} required />
-        <TextField name="description" label="Description" value={project?.description ?? undefined} />
-      </Form>
-    </Dialog>
+    <DataForm
+      title={project === undefined ? "New project" : `Rename ${project.name}`}
+      submit={project === undefined ? "Create project" : "Save"}
+      operation={project === undefined ? "projects.create" : "projects.update"}
+      of={project}
+      params={{ id: project?.id ?? "" }}
+      fields={["name", "description"]}
+      onDone={() => {
+        onDone();
+        onClose();
+      }}
+      onClose={onClose}
+    />
   );
 }
 
-function DeleteProject({
-  of: project,
-  onDone,
-  onClose,
-}: {
-  of: ProjectItem;
-  onDone: () => void;
-  onClose: () => void;
-}) {
-  return (
+function deleteProject({ id, name }: ProjectItem, onDone: () => void): void {
+  openDialog((close) => (
     <Confirm
-      title={`Delete ${project.name}?`}
+      title={`Delete ${name}?`}
       action="Delete project"
-      typed={project.name}
-      onClose={onClose}
+      typed={name}
       onConfirm={async () => {
-        await call("projects.delete", { params: { id: project.id } });
-        if (projectId.value === project.id) chooseProject(null);
-        toast(`${project.name} deleted`);
+        await call("projects.delete", { params: { id } });
+        if (projectId.value === id) chooseProject(null);
         onDone();
       }}
+      done={`${name} deleted`}
+      onClose={close}
     >
       <p>
         Its keys stop working immediately, its monitors and deliveries stop, and all of its data is deleted.
         This cannot be undone.
       </p>
     </Confirm>
-  );
+  ));
 }

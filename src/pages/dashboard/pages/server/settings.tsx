@@ -1,20 +1,24 @@
-import { useState } from "preact/hooks";
 import { call } from "../../core/api.ts";
 import { formatNumber } from "../../core/format.ts";
-import { useResource } from "../../core/resource.ts";
+import { useCall } from "../../core/resource.ts";
+import { href, place } from "../../core/route.ts";
 import { forget, may, session } from "../../core/session.ts";
 import { shortcutsOn, THEMES, theme } from "../../core/theme.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm, Dialog, Form } from "../../ui/dialog.tsx";
-import { CheckField, Choice, TextField, textOf } from "../../ui/field.tsx";
-import { Facts, Page, Panel } from "../../ui/page.tsx";
+import { Confirm, openDialog } from "../../ui/dialog.tsx";
+import { CheckField, Choice } from "../../ui/field.tsx";
+import { DataForm } from "../../ui/form.tsx";
+import { HOURS } from "../../ui/kinds.ts";
+import { Facts, longFact, Page, Panel } from "../../ui/page.tsx";
 import { DateTime } from "../../ui/time.tsx";
-import { Secret } from "../keys/secret.tsx";
+import { openSecret } from "../keys/secret.tsx";
 import { Accounts } from "./accounts.tsx";
+import { BalancePage } from "./balance.tsx";
 import { Options } from "./options.tsx";
 
 /** The account, the appearance of the console, and for the operator all accounts. */
 export function SettingsPage() {
+  if (place.value.rest[0] === "balance" && may("meter:read")) return <BalancePage />;
   return (
     <Page title="Settings">
       <div class="stack">
@@ -50,17 +54,14 @@ export function SettingsPage() {
 }
 
 function AccountPanel() {
-  const [ending, setEnding] = useState(false);
-  const balance = useResource(may("meter:read") ? "account balance" : null, ["meter"], (signal) =>
-    call("meter.own.balance", {}, signal),
-  );
+  const balance = useCall("meter.own.balance", may("meter:read") ? {} : null, ["meter"]);
   const who = session.value;
   if (!who) return null;
   return (
     <Panel
       title="Account"
       actions={
-        <Button scope="*" onClick={() => setEnding(true)}>
+        <Button scope="*" onClick={endSessions}>
           End all sessions…
         </Button>
       }
@@ -69,48 +70,53 @@ function AccountPanel() {
         of={[
           ["E-mail", who.email],
           ["Tier", who.tier],
-          ["Credits", who.tier === "unlimited" ? "unlimited" : formatNumber(balance.data?.balance ?? 0)],
+          [
+            "Credits",
+            <>
+              {who.tier === "unlimited" ? "unlimited" : formatNumber(balance.data?.balance ?? 0)}
+              {may("meter:read") ? (
+                <>
+                  {" · "}
+                  <a href={href(["settings", "balance"])}>history</a>
+                </>
+              ) : null}
+            </>,
+          ],
           ["Logged in with", who.key_name ?? "the platform key"],
           ["Session expires", <DateTime key="e" at={who.expires_at} />],
-          [
-            "Account ID",
-            <code key="i" class="long">
-              {who.user_id}
-            </code>,
-          ],
+          longFact("Account ID", who.user_id),
           ["Version", who.version],
         ]}
       />
-      {ending ? (
-        <Confirm
-          title="End all sessions?"
-          action="End sessions"
-          onClose={() => setEnding(false)}
-          onConfirm={async () => {
-            await call("sessions.end", {});
-            forget();
-          }}
-        >
-          <p>
-            Everyone who is logged in to this account must log in again, including you. Keys continue to work.
-          </p>
-        </Confirm>
-      ) : null}
     </Panel>
   );
 }
 
-const GRACE_HOURS = "24";
+function endSessions(): void {
+  openDialog((close) => (
+    <Confirm
+      title="End all sessions?"
+      action="End sessions"
+      onConfirm={async () => {
+        await call("sessions.end", {});
+        forget();
+      }}
+      onClose={close}
+    >
+      <p>
+        Everyone who is logged in to this account must log in again, including you. Keys continue to work.
+      </p>
+    </Confirm>
+  ));
+}
 
 function KeyPanel() {
-  const [rotating, setRotating] = useState(false);
-  const [secret, setSecret] = useState<string | null>(null);
   if (session.value?.project_id !== null) return null;
   return (
     <Panel
       title="Platform key"
       actions={
-        <Button icon="reload" scope="keys:write" onClick={() => setRotating(true)}>
+        <Button icon="reload" scope="keys:write" onClick={rotateKey}>
           Rotate…
         </Button>
       }
@@ -119,34 +125,27 @@ function KeyPanel() {
         The account’s key. Rotating it creates a new key; the old one continues to work for the hours that you
         choose.
       </p>
-      {rotating ? (
-        <Dialog title="Rotate platform key" onClose={() => setRotating(false)}>
-          <Form
-            submit="Rotate key"
-            onCancel={() => setRotating(false)}
-            onSubmit={async (data) => {
-              const hours = Number(textOf(data, "grace_hours") ?? GRACE_HOURS);
-              const made = await call("keys.platform.rotate", { body: { grace_hours: hours } });
-              setRotating(false);
-              setSecret(made.key);
-            }}
-          >
-            <TextField
-              name="grace_hours"
-              label="Grace period (hours)"
-              type="number"
-              min={0}
-              max={168}
-              value={GRACE_HOURS}
-              required
-              hint="A session created with the old key ends with it."
-            />
-          </Form>
-        </Dialog>
-      ) : null}
-      {secret === null ? null : (
-        <Secret title="New platform key" secret={secret} onSaved={() => setSecret(null)} />
-      )}
     </Panel>
   );
+}
+
+function rotateKey(): void {
+  openDialog((close) => (
+    <DataForm
+      title="Rotate platform key"
+      submit="Rotate key"
+      operation="keys.platform.rotate"
+      start={{ grace_hours: 24 }}
+      fields={[
+        {
+          name: "grace_hours",
+          label: "Grace period",
+          kind: HOURS,
+          hint: "A session created with the old key ends with it.",
+        },
+      ]}
+      onDone={({ key }) => openSecret("New platform key", key)}
+      onClose={close}
+    />
+  ));
 }

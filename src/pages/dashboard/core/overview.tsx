@@ -1,0 +1,22 @@
+import { type ComponentChildren, createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Overview } from "../../../client/generated/api.ts";
+import { type Resource, useCall } from "./resource.ts";
+import { place } from "./route.ts";
+
+const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
+
+const Context = createContext<Resource<Overview>>({ data: null, failure: null, reload: () => undefined });
+
+/** Reads the overview once for the sidebar and the page, and again when something changes. */
+export function OverviewProvider({ children }: { children: ComponentChildren }) {
+  // The page alone shows the details.
+  const query = place.value.page === "overview" ? { details: true } : {};
+  const overview = useCall("overview.read", { query }, AREAS);
+  return <Context.Provider value={overview}>{children}</Context.Provider>;
+}
+
+/** The overview of all services. */
+export function useOverview(): Resource<Overview> {
+  return useContext(Context);
+}

@@ -1,0 +1,104 @@
+import type {
+  IncidentSummary,
+  MonitorHistory,
+  MonitorSeries,
+  MonitorStatus,
+} from "../../../../client/generated/api.ts";
+import type { Point, Span } from "../../charts/axis.ts";
+import { count, duration } from "../../core/format.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Ranges of the chart. */
+export const RANGES = [
+  ["24h", "24 hours"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+  ["90d", "90 days"],
+] as const;
+export type Range = (typeof RANGES)[number][0];
+
+/**
+ * One point for each bucket of a range, also for those without checks. Failures interrupt the line of latencies, as
+ * times without checks do; but pings of a heartbeat may be days apart.
+ */
+export function pointsOf({ from, to, bucket_ms, buckets }: MonitorSeries, isHeartbeat: boolean): Point[] {
+  const byTime = new Map(buckets.map((bucket) => [bucket.at * 1000, bucket]));
+  return Array.from({ length: ((to - from) * 1000) / bucket_ms }, (_, index) => {
+    const at = from * 1000 + index * bucket_ms;
+    const bucket = byTime.get(at);
+    const when = bucketText(at, bucket_ms);
+    if (bucket === undefined)
+      return { at, ...(isHeartbeat ? {} : { value: null }), label: `${when}: no checks` };
+    const { checks, up, latency_ms } = bucket;
+    // A ping without a start has no duration; a run is measured in seconds.
+    const ms = isHeartbeat && latency_ms === 0 ? null : latency_ms;
+    const label = `${when}: ${up} of ${count(checks, isHeartbeat ? "ping" : "check")} up`;
+    return {
+      at,
+      value: ms !== null && isHeartbeat ? ms / 1000 : ms,
+      tone: up === checks ? "good" : up === 0 ? "bad" : "warn",
+      label: ms === null ? label : `${label}, ${isHeartbeat ? duration(ms) : `${ms} ms`}`,
+    };
+  });
+}
+
+/** `22 Nov, 02:30`; a day in UTC, as its checks are counted. */
+function bucketText(at: number, bucketMs: number): string {
+  const day = { day: "numeric", month: "short" } as const;
+  return new Date(at).toLocaleString(
+    "en-GB",
+    bucketMs === DAY_MS ? { ...day, timeZone: "UTC" } : { ...day, hour: "2-digit", minute: "2-digit" },
+  );
+}
+
+/** Outages of a monitor within the time of a chart. */
+export function spansOf(
+  incidents: readonly IncidentSummary[],
+  { from, to }: MonitorSeries,
+  now: number,
+): Span[] {
+  return incidents
+    .filter(({ kind }) => kind === "auto")
+    .map(({ started_at, resolved_at }) => {
+      const end = resolved_at === null ? now : Date.parse(resolved_at);
+      const label = duration(end - Date.parse(started_at));
+      return { from: Math.max(from * 1000, Date.parse(started_at)), to: Math.min(to * 1000, end), label };
+    })
+    .filter((span) => span.to > span.from);
+}
+
+/** Average latency of a series in milliseconds; null if it is not known. */
+export function averageOf({ buckets }: MonitorSeries): number | null {
+  const known = buckets.filter(({ latency_ms }) => latency_ms !== null);
+  const checks = known.reduce((sum, { up }) => sum + up, 0);
+  const total = known.reduce((sum, { up, latency_ms }) => sum + up * (latency_ms ?? 0), 0);
+  return checks === 0 ? null : Math.round(total / checks);
+}
+
+/** Days of the next shorter range. */
+const SHORTER: Readonly<Record<Range, number>> = { "24h": 0, "7d": 1, "30d": 7, "90d": 30 };
+
+/** Outages within a range; how much data there is, if a shorter range has all of it. */
+export function outageText(
+  { outages }: Pick<MonitorHistory, "outages">,
+  range: Range,
+  ageMs: number,
+): string {
+  const days = Math.floor(ageMs / DAY_MS);
+  if (days < SHORTER[range]) return days === 0 ? "less than a day of data" : `${count(days, "day")} of data`;
+  const { count: number, duration_ms } = outages[range];
+  return number === 0 ? "no outages" : `${count(number, "outage")}, ${duration(duration_ms)}`;
+}
+
+/** Since when the target has its status, epoch milliseconds; null if that is not known. */
+export function statusSince(
+  { status, active }: MonitorStatus,
+  incidents: readonly IncidentSummary[],
+): number | null {
+  const newest = incidents.find(({ kind }) => kind === "auto");
+  if (newest === undefined || !active) return null;
+  const { started_at, resolved_at } = newest;
+  if (status === "down") return resolved_at === null ? Date.parse(started_at) : null;
+  return status === "up" && resolved_at !== null ? Date.parse(resolved_at) : null;
+}

@@ -1,0 +1,180 @@
+import { useEffect, useState } from "preact/hooks";
+import { count, formatNumber } from "../core/format.ts";
+import { useResource } from "../core/resource.ts";
+import { place, setQuery } from "../core/route.ts";
+import { Button } from "./button.tsx";
+import { InlineSelect } from "./inline.tsx";
+import type { Column } from "./table.tsx";
+
+/** Most items that a request names by their ids. */
+const IDS_MAX = 200;
+const RATES = ["1", "10", "50", "100"].map((rate) => [rate, `${rate}/s`] as const);
+const POLL_MS = 1_000;
+
+/** Selected rows. `all`: everything that matches the filters, beyond the rows of the page. */
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly all: boolean;
+}
+
+export const NOTHING: Selection = { ids: new Set(), all: false };
+
+/** A column of checkboxes, with one in its head for all rows of the page. */
+export function tickColumn<T>(
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+  may: (row: T) => boolean,
+  [selected, select]: readonly [Selection, (next: Selection) => void],
+): Column<T> {
+  const open = rows.filter(may).slice(0, IDS_MAX).map(keyOf);
+  const isTicked = (id: string): boolean => selected.all || selected.ids.has(id);
+  return {
+    head: "Select",
+    title: (
+      <input
+        type="checkbox"
+        aria-label="Select all on this page"
+        disabled={open.length === 0}
+        checked={open.length > 0 && open.every(isTicked)}
+        onChange={(event) => select({ ids: new Set(event.currentTarget.checked ? open : []), all: false })}
+      />
+    ),
+    layout: "tick",
+    cell: (row) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${keyOf(row)}`}
+        disabled={!may(row) || (selected.ids.size >= IDS_MAX && !isTicked(keyOf(row)))}
+        checked={may(row) && isTicked(keyOf(row))}
+        onChange={({ currentTarget: { checked } }) => {
+          const ids = new Set(selected.all ? open : selected.ids);
+          ids[checked ? "add" : "delete"](keyOf(row));
+          select({ ids, all: false });
+        }}
+      />
+    ),
+  };
+}
+
+/** The progress of a run, as the API returns it. */
+interface Progress {
+  readonly status: "running" | "done" | "cancelled";
+  readonly matched: number;
+  /** Number sent so far. */
+  readonly sent: number;
+  /** Further numbers, such as `2 failed`. */
+  readonly outcome?: string;
+  readonly error: string | null;
+}
+
+interface BulkProps {
+  /** `Resend` or `Replay`. */
+  readonly verb: string;
+  readonly one: string;
+  readonly many?: string;
+  readonly scope: string;
+  readonly selection: readonly [Selection, (next: Selection) => void];
+  /** Number of items that match the filters; null if they cannot be selected. */
+  readonly matching: { readonly matched: number; readonly more?: boolean } | null;
+  /** What the reader should know before the start. */
+  readonly note?: string;
+  readonly start: (selection: Selection, per_second: number) => Promise<string>;
+  readonly read: (id: string, signal: AbortSignal) => Promise<Progress>;
+  readonly stop: (id: string) => Promise<unknown>;
+  readonly onDone: () => void;
+}
+
+/** The selection with its action, and the progress of the run that it started. */
+export function BulkRun(props: BulkProps) {
+  const { verb, one, many, scope, selection, matching, note, start } = props;
+  const [selected, select] = selection;
+  const [rate, setRate] = useState("10");
+  const run = place.value.query.get("run");
+  const size = selected.all ? (matching?.matched ?? 0) : selected.ids.size;
+  return (
+    <>
+      {run === null ? null : <Running key={run} id={run} {...props} />}
+      {size === 0 ? null : (
+        <section class="bulk" aria-label="Selection">
+          <strong>
+            {formatNumber(size)}
+            {selected.all && matching?.more ? "+" : ""} selected
+          </strong>
+          {matching === null || selected.all || matching.matched <= size ? null : (
+            <button type="button" class="link" onClick={() => select({ ...selected, all: true })}>
+              Select all {formatNumber(matching.matched)}
+              {matching.more ? "+" : ""} that match
+            </button>
+          )}
+          <span class="actions">
+            at <InlineSelect label="Rate" value={rate} options={RATES} onInput={setRate} />
+            <Button
+              kind="primary"
+              scope={scope}
+              onClick={async () => {
+                const id = await start(selected, Number(rate));
+                select(NOTHING);
+                setQuery({ run: id });
+              }}
+            >
+              {verb} {count(size, one, many)}
+            </Button>
+            <Button onClick={() => select(NOTHING)}>Cancel</Button>
+          </span>
+          {note === undefined ? null : <p class="quiet small">{note}</p>}
+        </section>
+      )}
+    </>
+  );
+}
+
+function Running({ id, verb, scope, read, stop, onDone }: BulkProps & { id: string }) {
+  const run = useResource(`run ${id}`, [], (signal) => read(id, signal));
+  const { data, failure } = run;
+  const isRunning = data?.status === "running";
+  useEffect(() => {
+    if (data !== null) onDone();
+    if (!isRunning && (data !== null || failure !== null)) return;
+    const timer = setTimeout(run.reload, POLL_MS);
+    return () => clearTimeout(timer);
+  }, [data, failure]);
+  if (data === null && failure === null) return null;
+  return (
+    <section class="note bulk" role="status">
+      {data === null ? (
+        <span>{failure?.message}</span>
+      ) : (
+        <span>
+          {verb} {WORDS[data.status]}:{" "}
+          <strong>
+            {formatNumber(data.sent)} of {formatNumber(data.matched)}
+          </strong>{" "}
+          sent{data.outcome}
+          {data.error === null ? "" : ` · ${data.error}`}
+        </span>
+      )}
+      <span class="actions">
+        {isRunning ? (
+          <Button
+            scope={scope}
+            onClick={async () => {
+              await stop(id);
+              run.reload();
+            }}
+          >
+            Stop
+          </Button>
+        ) : (
+          <Button
+            icon="close"
+            kind="quiet"
+            label="Close progress"
+            onClick={() => setQuery({ run: undefined })}
+          />
+        )}
+      </span>
+    </section>
+  );
+}
+
+const WORDS = { running: "running", done: "finished", cancelled: "stopped" } as const;
