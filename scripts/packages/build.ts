@@ -122,7 +122,13 @@ async function bundle(root: string, folder: string, source: string): Promise<voi
   );
   writeFileSync(join(outdir, "LICENSES.txt"), licences.join("\n---\n\n"));
   await Bun.build({ entrypoints: [join(root, source)], outdir, target: "browser", format: "esm" });
+  // The bundler notes where each part was, which depends on the folder that it ran in.
+  const file = join(outdir, "index.js");
+  writeFileSync(file, readFileSync(file, "utf8").replace(PLACE, "// $1"));
 }
+
+/** A line with the place of a bundled file; the place in the repository is kept. */
+const PLACE = /^\/\/ (?:\S*?\/)?((?:src|node_modules)\/\S+)$/gm;
 
 /** Declarations name each other by the names of the sources. */
 async function finishDeclarations(folder: string): Promise<void> {

@@ -18,9 +18,10 @@ export interface Schema {
 }
 
 interface Content {
+  readonly required?: boolean;
   /** Whether only a user's settings cause this response: the client's types omit it. */
   readonly "x-by-settings"?: boolean;
-  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>;
 }
 
 /** Reference to a parameter that many operations share. */
@@ -48,6 +49,8 @@ export interface Document {
 interface OperationObject {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
+  readonly "x-cost"?: number;
   readonly tags: readonly string[];
   readonly security?: readonly unknown[];
   readonly parameters?: readonly (Parameter | Reference)[];
@@ -63,11 +66,18 @@ export interface ApiOperation {
   readonly method: string;
   /** With parameters in braces. */
   readonly path: string;
+  readonly summary: string;
+  /** Without the line on cost and access; empty if there is nothing to add to the summary. */
+  readonly description: string;
+  /** Credits per request. */
+  readonly cost: number;
   readonly isPublic: boolean;
   readonly takesIdempotencyKey: boolean;
   readonly params: Schema | null;
   readonly query: Schema | null;
   readonly body: Schema | null;
+  readonly isBodyRequired: boolean;
+  readonly hasBodyExample: boolean;
   readonly takesAnyBody: boolean;
   /** Schemas of the successful responses, by status; null without a body. */
   readonly answers: Readonly<Record<string, Schema | null>>;
@@ -93,11 +103,16 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
     tag: one.tags[0] ?? "System",
     method,
     path,
+    summary: one.summary,
+    description: (one.description ?? "").replace(/\n*\*\*Cost\*\*.*$/s, ""),
+    cost: one["x-cost"] ?? 0,
     isPublic: (one.security ?? []).length === 0,
     takesIdempotencyKey: all.some((parameter) => "$ref" in parameter && parameter.$ref === IDEMPOTENCY_KEY),
     params: objectOf(parameters.filter((parameter) => parameter.in === "path")),
     query: objectOf(parameters.filter((parameter) => parameter.in === "query")),
     body: content["application/json"]?.schema ?? null,
+    isBodyRequired: one.requestBody?.required === true,
+    hasBodyExample: content["application/json"]?.example !== undefined,
     takesAnyBody: content["*/*"] !== undefined,
     answers: Object.fromEntries(
       successes.map(([status, { content = {} }]) => [status, Object.values(content)[0]?.schema ?? null]),

@@ -1,11 +1,13 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { bodies } from "./bodies.ts";
 import type { Document } from "./document.ts";
-import { generate } from "./generate.ts";
+import { GENERATED_FOLDER, generate } from "./generate.ts";
+import { generateMethods } from "./method-text.ts";
 
-/** The formatted generated file. @throws Error if the formatter rejects it */
-export function generatedFile(root: string): string {
+/** The formatted generated files by their paths. @throws Error if the formatter rejects one */
+export function generatedFiles(root: string): Record<string, string> {
   const document: Document = JSON.parse(readFileSync(join(root, "test/golden/openapi.json"), "utf8"));
   const folder = mkdtempSync(join(tmpdir(), "ninefold-types-"));
   try {
@@ -13,8 +15,12 @@ export function generatedFile(root: string): string {
     mkdirSync(join(folder, "out"));
     const { formatter, javascript } = config;
     writeFileSync(join(folder, "biome.json"), JSON.stringify({ root: true, formatter, javascript }));
-    const file = join(folder, "out/api.ts");
-    writeFileSync(file, generate(document));
+    const texts = {
+      "api.ts": generate(document),
+      "methods.ts": generateMethods(document),
+      "bodies.ts": bodies(document),
+    };
+    for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, "out", name), text);
     const command = [
       process.execPath,
       join(root, "node_modules/@biomejs/biome/bin/biome"),
@@ -25,7 +31,12 @@ export function generatedFile(root: string): string {
     ];
     const { success, stderr } = Bun.spawnSync(command, { cwd: folder, stdout: "ignore" });
     if (!success) throw new Error(stderr.toString());
-    return readFileSync(file, "utf8");
+    return Object.fromEntries(
+      Object.keys(texts).map((name) => [
+        `${GENERATED_FOLDER}/${name}`,
+        readFileSync(join(folder, "out", name), "utf8"),
+      ]),
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

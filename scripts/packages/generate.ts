@@ -1,12 +1,13 @@
 import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
 import { type Direction, membersOf, referenceOf, typeOf, written } from "./types.ts";
 
-/** What is generated: one file, since nobody reads it from end to end. */
-export const GENERATED_FILE = "src/client/generated/api.ts";
-/** Writes it anew, from the repository's root. */
+/** Folder of the generated files: the types with the table of operations, and the methods. */
+export const GENERATED_FOLDER = "src/client/generated";
+/** Generates them, from the repository's root. */
 export const GENERATE_COMMAND = "bun scripts/package-types.ts";
 
-const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;
+/** First line of a generated file. */
+export const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;
 
 /** The client's types and its table of operations. */
 export function generate(document: Document): string {

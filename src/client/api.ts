@@ -57,6 +57,8 @@ const READS_BY_POST: readonly string[] = ["keys.verify", "witness.verify", "ofre
 const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {
   "monitors.check": 120_000,
   "catch.events.replay": 60_000,
+  // Longer than the longest wait for events.
+  "catch.stream": 90_000,
   "catch.events.delete": 120_000,
   "admin.clock.advance": 290_000,
 };
@@ -130,6 +132,11 @@ export class Api {
     const own = TIMEOUT_MS[name];
     return own === undefined ? undefined : Math.max(own, this.transport.settings.timeoutMs);
   }
+}
+
+/** The methods of a part of the API. */
+export abstract class Methods {
+  constructor(protected readonly api: Api) {}
 }
 
 interface Call {

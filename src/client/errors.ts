@@ -15,7 +15,9 @@ export type ClientErrorCode =
 
 /** Fields of an error in addition to its message. */
 type NinefoldErrorDetails = Pick<NinefoldError, "code"> &
-  Partial<Pick<NinefoldError, "status" | "requestId" | "fields" | "extras" | "retryAfterMs" | "cause">>;
+  Partial<
+    Pick<NinefoldError, "status" | "requestId" | "fields" | "extras" | "retryAfterMs" | "leader" | "cause">
+  >;
 
 /** Fields of the API's error body other than code, message and fields. */
 export interface ErrorExtras extends Readonly<KnownExtras> {
@@ -37,6 +39,8 @@ export class NinefoldError extends Error {
   readonly extras: ErrorExtras;
   /** Wait before a retry that the server asks for, in milliseconds. */
   readonly retryAfterMs: number | null;
+  /** Address of the node that leads, if a node that does not lead responded, without doing anything. */
+  readonly leader: string | null;
 
   constructor(message: string, details: NinefoldErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -46,6 +50,7 @@ export class NinefoldError extends Error {
     this.fields = details.fields ?? {};
     this.extras = details.extras ?? {};
     this.retryAfterMs = details.retryAfterMs ?? null;
+    this.leader = details.leader ?? null;
   }
 }
 
@@ -72,7 +77,8 @@ export function errorOf(status: number, headers: Headers, body: string, target: 
     return new NinefoldError(message, { code: "unexpected_answer", status, requestId, retryAfterMs });
   }
   const { error, code, request_id, fields, ...extras } = parsed;
-  const details = { code, status, requestId: request_id ?? requestId, retryAfterMs, extras };
+  const leader = status === 503 ? headers.get("ninefold-leader") : null;
+  const details = { code, status, requestId: request_id ?? requestId, retryAfterMs, leader, extras };
   return new NinefoldError(error.message, { ...details, fields: fields ?? {} });
 }
 

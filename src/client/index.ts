@@ -1,17 +1,10 @@
 export type { AnswerOf, InputOf, OperationName, QueryOf } from "./api.ts";
-export type { Account, Admin, AdminAccounts } from "./areas/accounts.ts";
+export type { Account } from "./areas/account.ts";
 export type { Buckets, Catch, Events } from "./areas/catch.ts";
 export type { EvaluationContext, FlagConfigOptions, Flags, IsEnabledOptions } from "./areas/flags.ts";
 export type { KeyAsk, KeyClient, Keys } from "./areas/keys.ts";
 export type { AcquireOptions, Locks } from "./areas/locks.ts";
-export type { AllMeters, Meter } from "./areas/meter.ts";
-export type { MonitorChannels, MonitorIncidents } from "./areas/monitor-incidents.ts";
-export type { MonitorMaintenance } from "./areas/monitor-maintenance.ts";
-export type { StatusPages } from "./areas/monitor-pages.ts";
-export type { Monitors } from "./areas/monitors.ts";
-export type { Notary, Receipts } from "./areas/notary.ts";
-export type { Projects } from "./areas/projects.ts";
-export type { Relay, RelayEndpoints, RelayMessages } from "./areas/relay.ts";
+export type { Monitors, PingOptions } from "./areas/monitors.ts";
 export {
   type Delivery,
   type DeliveryHeaders,
@@ -25,6 +18,7 @@ export {
   NinefoldError,
 } from "./errors.ts";
 export type { ErrorCode, Operations } from "./generated/api.ts";
+export type * from "./generated/methods.ts";
 export type { HeldLock, WithLockOptions } from "./hold.ts";
 export { Ninefold } from "./ninefold.ts";
 export type { ChangeOptions, FetchLike, NinefoldOptions, RequestOptions } from "./options.ts";

@@ -5,9 +5,10 @@ export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 export interface NinefoldOptions {
   /**
    * The server's address, such as `https://ninefold.example.com`; a path before `/v1` is part of it. Rejected if
-   * undefined.
+   * undefined. With several nodes of a cluster their addresses: a request goes to the one that worked last, and to the next
+   * one if that cannot be reached or does not lead.
    */
-  readonly url: string | undefined;
+  readonly url: string | readonly string[] | undefined;
   /** Key for requests; null for requests without one. Rejected if undefined, such as from an unset variable. */
   readonly apiKey: string | null | undefined;
   /** Timeout of an attempt in milliseconds; 30,000 by default. */
@@ -51,8 +52,8 @@ export const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 /** Validated options without the key. */
 export interface Settings {
-  /** Without a trailing slash. */
-  readonly url: string;
+  /** At least one, without trailing slashes. */
+  readonly urls: readonly [string, ...string[]];
   readonly timeoutMs: number;
   readonly retries: number;
   /** Null for the platform's own. */
@@ -64,7 +65,7 @@ export interface Settings {
 export function settingsOf(options: NinefoldOptions): Settings {
   return {
     // JavaScript callers may pass no options.
-    url: readUrl(options?.url),
+    urls: readUrls(options?.url),
     timeoutMs: readTimeout(options.timeoutMs ?? TIMEOUT_MS_DEFAULT),
     retries: readRetries(options.retries ?? RETRIES_DEFAULT),
     fetch: options.fetch ?? null,
@@ -82,6 +83,11 @@ function isProduction(): boolean {
 function printWarning(warning: string): void {
   // biome-ignore lint/suspicious/noConsole: a library has no other way to tell its developer
   console.warn(`Ninefold: ${warning}`);
+}
+
+function readUrls(given: string | readonly string[] | undefined): [string, ...string[]] {
+  const [first, ...others] = Array.isArray(given) ? given : [given];
+  return [readUrl(first), ...others.map(readUrl)];
 }
 
 function readUrl(text: string | undefined): string {
@@ -106,8 +112,8 @@ function readUrl(text: string | undefined): string {
   return url.origin + pathname;
 }
 
-/** Format of platform keys, and of managed keys that are credentials of the API. */
-const API_KEY = /^sm_[A-Za-z0-9]+_[0-9a-f]{8}$/;
+/** Format of platform keys, of managed keys that are credentials of the API, and of the tokens of portal links. */
+const API_KEY = /^(?:sm|portal)_[A-Za-z0-9]+_[0-9a-f]{8}$/;
 
 /** Validates a key's format. Messages never contain the key. @throws TypeError */
 export function readApiKey(key: string | null | undefined): string | null {

@@ -37,6 +37,8 @@ export class Transport {
   readonly #apiKey: string | null;
   private readonly fetch: FetchLike;
   private readonly patientFetch: FetchLike;
+  /** Index of the address that worked last. */
+  private current = 0;
   /** The warnings that have been reported. */
   private readonly reported = new Set<string>();
 
@@ -77,14 +79,41 @@ export class Transport {
     }
   }
 
-  /** Sends a request once. */
-  async attempt(request: WireRequest, { signal, timeoutMs }: RequestOptions): Promise<Answer> {
+  /** Sends a request once: with several addresses to the first one that can be reached and that leads. */
+  async attempt(request: WireRequest, options: RequestOptions): Promise<Answer> {
+    const { urls } = this.settings;
+    for (let moves = 0; ; moves += 1) {
+      const at = this.current;
+      try {
+        return await this.attemptAt(urls[at] ?? urls[0], request, options);
+      } catch (error) {
+        this.moveFrom(at, error);
+        if (moves + 1 >= urls.length || !wasNotReceived(error)) throw error;
+      }
+    }
+  }
+
+  /** Lets the next attempt go elsewhere, unless another request's failure has done so. */
+  private moveFrom(at: number, error: unknown): void {
+    if (at !== this.current || !(error instanceof NinefoldError) || !mayBeElsewhere(error)) return;
+    const { urls } = this.settings;
+    const { leader } = error;
+    // The key goes only to addresses that were given to this client.
+    const named = leader === null ? -1 : urls.indexOf(leader.replace(/\/$/, ""));
+    this.current = named >= 0 ? named : (at + 1) % urls.length;
+  }
+
+  private async attemptAt(
+    url: string,
+    request: WireRequest,
+    { signal, timeoutMs }: RequestOptions,
+  ): Promise<Answer> {
     signal?.throwIfAborted();
     const within = new Deadline(readTimeout(timeoutMs ?? this.settings.timeoutMs), signal);
-    const target = `${request.method} ${this.settings.url}${request.path.replace(/\?.*/, "")}`;
+    const target = `${request.method} ${url}${request.path.replace(/\?.*/, "")}`;
     try {
       const fetch = within.timeoutMs > PATIENT_FROM_MS ? this.patientFetch : this.fetch;
-      const response = await fetch(this.settings.url + request.path, this.init(request, within.signal));
+      const response = await fetch(url + request.path, this.init(request, within.signal));
       if (request.wantsBytes && response.ok) return await bytesOf(response);
       const answer = readAnswer(response, await response.text(), target, request.method === "HEAD");
       this.reportWarnings(answer.body);
@@ -94,7 +123,7 @@ export class Transport {
       if (signal?.aborted) throw signal.reason;
       throw within.passed
         ? timedOut(target, within.timeoutMs)
-        : connectionFailed(target, error, originHint(this.settings.url));
+        : connectionFailed(target, error, originHint(url));
     } finally {
       within.end();
     }
@@ -181,12 +210,40 @@ export function mayRepeat(
   const { status, code, extras } = error;
   // Only the response could not be stored: the request was carried out and charged.
   if (extras["carried_out"] === true) return false;
+  // A leader that lost its commit log does not know whether the change stays.
+  if (extras["outcome"] === "unknown") return request.repeatable;
   // Responses of the API that confirm that nothing was done.
   if (code === "rate_limit_exceeded" || code === "service_unavailable") return true;
   if (!request.repeatable) return false;
   if (error instanceof NinefoldConnectionError) return true;
   if (code === "unexpected_answer") return [429, 502, 503, 504].includes(status);
   return isStillRunning(error, request);
+}
+
+/** Whether another node may respond. */
+function mayBeElsewhere(error: NinefoldError): boolean {
+  return error instanceof NinefoldConnectionError || [502, 503, 504].includes(error.status);
+}
+
+/** Failures to connect: by Node, by Bun. */
+const NOT_CONNECTED: readonly unknown[] = [
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ConnectionRefused",
+  "FailedToOpenSocket",
+];
+
+/** Whether a request certainly had no effect: there was no connection, or the node that responded does not lead. */
+function wasNotReceived(error: unknown): boolean {
+  if (!(error instanceof NinefoldError)) return false;
+  if (error.leader !== null) return true;
+  const cause = error.cause as { code?: unknown; cause?: { code?: unknown } } | undefined;
+  return (
+    error.code === "connection_failed" &&
+    [cause?.code, cause?.cause?.code].some((code) => NOT_CONNECTED.includes(code))
+  );
 }
 
 /** Whether the first attempt is still in progress: this conflict alone has a `Retry-After`. */

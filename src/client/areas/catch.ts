@@ -1,27 +1,12 @@
-import type { AnswerOf, Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type {
-  BucketCreateBody,
-  BucketUpdateBody,
-  CatchReplayBody,
-  CaughtEvent,
-  EventAckBody,
-} from "../generated/api.ts";
+import type { AnswerOf, Answers, ListOf, QueryOf } from "../api.ts";
+import type { CaughtEvent } from "../generated/api.ts";
+import { BucketsMethods, CatchMethods, EventsMethods } from "../generated/methods.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** Longer than the longest wait for events. */
-const STREAM_TIMEOUT_MS = 90_000;
-
 /** Buckets that receive webhooks. */
-export class Catch {
-  readonly buckets: Buckets;
-  readonly events: Events;
-  readonly replays: Replays;
-
-  constructor(private readonly api: Api) {
-    this.buckets = new Buckets(api);
-    this.events = new Events(api);
-    this.replays = new Replays(api);
-  }
+export class Catch extends CatchMethods {
+  readonly buckets = new Buckets(this.api);
+  readonly events = new Events(this.api);
 
   /**
    * Sends a webhook to a bucket as a provider does, with the body unchanged. Never rejects for a status; `status`
@@ -53,14 +38,7 @@ export class Catch {
 type SendOptions = RequestOptions & { readonly headers?: Readonly<Record<string, string>> };
 
 /** The buckets of a project. */
-export class Buckets {
-  constructor(private readonly api: Api) {}
-
-  /** Creates a bucket. It is paused at first. */
-  create(body: BucketCreateBody, options?: ChangeOptions): Answers<"catch.buckets.create"> {
-    return this.api.call("catch.buckets.create", { body }, options);
-  }
-
+export class Buckets extends BucketsMethods {
   /** Lists buckets, newest first, or returns only the one with a `name`. */
   list({
     name,
@@ -68,65 +46,10 @@ export class Buckets {
   }: RequestOptions & QueryOf<"catch.buckets.list"> = {}): ListOf<"catch.buckets.list", "buckets"> {
     return this.api.list("catch.buckets.list", "buckets", { query: { name } }, options);
   }
-
-  /** Returns a bucket. */
-  get(bucketId: string, options?: RequestOptions): Answers<"catch.buckets.get"> {
-    return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
-  }
-
-  /** Updates state, name, target, secret or settings. Omitted fields stay unchanged. */
-  update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
-    return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
-  }
-
-  /** Deletes a bucket and its events. */
-  async delete(bucketId: string, options?: ChangeOptions): Promise<void> {
-    await this.api.call("catch.buckets.delete", { params: { bucket_id: bucketId } }, options);
-  }
 }
 
 /** The events of buckets. */
-export class Events {
-  constructor(private readonly api: Api) {}
-
-  /** Lists a bucket's events, newest first. Each request costs 1 credit. */
-  list(
-    bucketId: string,
-    query: QueryOf<"catch.events.list"> = {},
-    options: RequestOptions = {},
-  ): ListOf<"catch.events.list", "events"> {
-    return this.api.list("catch.events.list", "events", { params: { bucket_id: bucketId }, query }, options);
-  }
-
-  /** Returns an event with its payload and headers. */
-  get(bucketId: string, eventId: string, options?: RequestOptions): Answers<"catch.events.get"> {
-    return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
-  }
-
-  /**
-   * Pulls events after `after` (an id, `beginning` or `now`), oldest first; waits for new ones when there are none.
-   * Continue with the response's `cursor`. Costs 1 credit if it returns events.
-   */
-  stream(
-    bucketId: string,
-    query: QueryOf<"catch.stream">,
-    options: RequestOptions = {},
-  ): Answers<"catch.stream"> {
-    const patient = { ...options, timeoutMs: options.timeoutMs ?? STREAM_TIMEOUT_MS };
-    return this.api.call("catch.stream", { params: { bucket_id: bucketId }, query }, patient);
-  }
-
-  /** Acknowledges an event of a bucket with the delivery `pull`. Repeating it changes nothing. */
-  acknowledge(
-    bucketId: string,
-    eventId: string,
-    body: EventAckBody,
-    options?: ChangeOptions,
-  ): Answers<"catch.events.ack"> {
-    const params = { bucket_id: bucketId, event_id: eventId };
-    return this.api.call("catch.events.ack", { params, body }, options);
-  }
-
+export class Events extends EventsMethods {
   /** Returns the exact bytes of an event's body. */
   async raw(bucketId: string, eventId: string, options: RequestOptions = {}): Promise<Uint8Array> {
     const params = { bucket_id: bucketId, event_id: eventId };
@@ -154,15 +77,6 @@ export class Events {
     }
   }
 
-  /** Sends an event to the bucket's target again. */
-  replay(bucketId: string, eventId: string, options?: ChangeOptions): Answers<"catch.events.replay"> {
-    return this.api.call(
-      "catch.events.replay",
-      { params: { bucket_id: bucketId, event_id: eventId } },
-      options,
-    );
-  }
-
   /** Deletes the events received before a time. */
   async deleteBefore(
     bucketId: string,
@@ -173,27 +87,5 @@ export class Events {
       throw new TypeError("before must be a valid time, not an invalid Date");
     const query = { before: typeof before === "string" ? before : before.toISOString() };
     return this.api.call("catch.events.delete", { params: { bucket_id: bucketId }, query }, options);
-  }
-}
-
-/** Replays of many events. */
-export class Replays {
-  constructor(private readonly api: Api) {}
-
-  /** Sends many events to the bucket's target again. With `dry_run` it only returns how many match. */
-  start(bucketId: string, body: CatchReplayBody, options?: ChangeOptions): Answers<"catch.replays.start"> {
-    return this.api.call("catch.replays.start", { params: { bucket_id: bucketId }, body }, options);
-  }
-
-  /** Returns the progress of a replay. */
-  get(bucketId: string, replayId: string, options?: RequestOptions): Answers<"catch.replays.get"> {
-    const params = { bucket_id: bucketId, replay_id: replayId };
-    return this.api.call("catch.replays.get", { params }, options);
-  }
-
-  /** Cancels a replay. Deliveries that have started are completed. */
-  stop(bucketId: string, replayId: string, options?: ChangeOptions): Answers<"catch.replays.stop"> {
-    const params = { bucket_id: bucketId, replay_id: replayId };
-    return this.api.call("catch.replays.stop", { params }, options);
   }
 }

@@ -1,7 +1,8 @@
-import type { Answers, Api, ListOf } from "../api.ts";
+import type { Answers, ListOf } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
-import type { Flag, FlagBody, FlagConfig, FlagDefinition } from "../generated/api.ts";
-import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type { Flag, FlagConfig, FlagDefinition } from "../generated/api.ts";
+import { FlagsMethods } from "../generated/methods.ts";
+import type { RequestOptions } from "../options.ts";
 
 /** Options of {@link Flags.isEnabled}. */
 export interface IsEnabledOptions extends RequestOptions {
@@ -33,17 +34,7 @@ export interface EvaluationContext {
 }
 
 /** Feature flags. */
-export class Flags {
-  constructor(private readonly api: Api) {}
-
-  /**
-   * Creates or updates a flag. Omitted fields stay unchanged; null resets a field. With `if_version` it is rejected
-   * (`conflict`) if the flag has changed in the meantime.
-   */
-  save(body: FlagBody, options?: ChangeOptions): Answers<"gate.save"> {
-    return this.api.call("gate.save", { body }, options);
-  }
-
+export class Flags extends FlagsMethods {
   /**
    * Returns whether a flag is switched on, regardless of its rules. Costs 1 credit.
    * @throws NinefoldError `gate.feature_not_found` and any other error; nothing with a `fallback`.
@@ -59,45 +50,27 @@ export class Flags {
    * fails: one attempt of 2,000 ms unless the options differ. Costs 1 credit.
    */
   boolean(key: string, context: EvaluationContext, fallback: boolean, options?: RequestOptions) {
-    return this.valueOf(key, context, fallback, options, (value) => typeof value === "boolean");
+    return this.evaluateAs(key, context, fallback, options, (value) => typeof value === "boolean");
   }
 
   /** Evaluates a string flag, like {@link Flags.boolean}. */
   string(key: string, context: EvaluationContext, fallback: string, options?: RequestOptions) {
-    return this.valueOf(key, context, fallback, options, (value) => typeof value === "string");
+    return this.evaluateAs(key, context, fallback, options, (value) => typeof value === "string");
   }
 
   /** Evaluates a number flag, like {@link Flags.boolean}. */
   number(key: string, context: EvaluationContext, fallback: number, options?: RequestOptions) {
-    return this.valueOf(key, context, fallback, options, (value) => typeof value === "number");
+    return this.evaluateAs(key, context, fallback, options, (value) => typeof value === "number");
   }
 
   /** Evaluates an object flag, like {@link Flags.boolean}. The members of the object are not checked. */
   object<T extends object>(key: string, context: EvaluationContext, fallback: T, options?: RequestOptions) {
-    return this.valueOf(key, context, fallback, options, (value) => {
+    return this.evaluateAs(key, context, fallback, options, (value) => {
       return typeof value === "object" && value !== null && Array.isArray(value) === Array.isArray(fallback);
     });
   }
 
-  /** The evaluation as the API returns it. */
-  evaluate(flagKey: string, options?: RequestOptions): Answers<"gate.evaluate"> {
-    return this.api.call("gate.evaluate", { params: { flagKey } }, options);
-  }
-
-  /**
-   * Evaluates a flag. A response without `value` means that the caller's default applies. Costs 1 credit.
-   * @throws NinefoldError `gate.feature_not_found` and any other error.
-   */
-  resolve(flagKey: string, context: EvaluationContext, options?: RequestOptions): Answers<"ofrep.evaluate"> {
-    return this.api.call("ofrep.evaluate", { params: { key: flagKey }, body: { context } }, options);
-  }
-
-  /** Evaluates all flags. Costs 1 credit. */
-  resolveAll(context: EvaluationContext, options?: RequestOptions): Answers<"ofrep.bulk"> {
-    return this.api.call("ofrep.bulk", { body: { context } }, options);
-  }
-
-  private valueOf<T>(
+  private evaluateAs<T>(
     flagKey: string,
     context: EvaluationContext,
     fallback: T,
@@ -115,22 +88,12 @@ export class Flags {
     return this.api.list("gate.list", "flags", {}, options);
   }
 
-  /** Returns a flag's definition and when it was changed and evaluated. */
-  definition(flagKey: string, options?: RequestOptions): Answers<"gate.definition"> {
-    return this.api.call("gate.definition", { params: { flagKey } }, options);
-  }
-
   /** Lists all flags, newest first. Costs 1 credit. */
   config(options: FlagConfigOptions & { readonly full: true }): Promise<{ flags: FlagDefinition[] }>;
   config(options?: FlagConfigOptions & { readonly full?: false | undefined }): Promise<{ flags: Flag[] }>;
   config(options?: FlagConfigOptions): Answers<"gate.config">;
   config({ full, tag, archived, ...options }: FlagConfigOptions = {}): Promise<FlagConfig> {
     return this.api.call("gate.config", { query: { full, tag, archived } }, options);
-  }
-
-  /** Deletes a flag. */
-  delete(flagKey: string, options?: ChangeOptions): Answers<"gate.delete"> {
-    return this.api.call("gate.delete", { params: { flagKey } }, options);
   }
 }
 

@@ -1,13 +1,8 @@
 import { delay } from "../abort.ts";
-import type { AnswerOf, Answers, Api, ListOf, PageQuery } from "../api.ts";
+import type { AnswerOf, Answers } from "../api.ts";
 import { isWithoutAnswer } from "../errors.ts";
-import {
-  type ChangeOptions,
-  type RequestOptions,
-  readRetries,
-  readTimeout,
-  TIMEOUT_MS_MAX,
-} from "../options.ts";
+import { LocksMethods } from "../generated/methods.ts";
+import { type RequestOptions, readRetries, readTimeout, TIMEOUT_MS_MAX } from "../options.ts";
 import { mayRepeat, waitBefore } from "../transport.ts";
 import { randomUuid } from "../uuid.ts";
 
@@ -29,9 +24,7 @@ export const LOCK_MS_MIN = 1_000;
 const CLEAN_UP_MS = 5_000;
 
 /** Distributed locks. {@link Ninefold.withLock} runs a function while holding one. */
-export class Locks {
-  constructor(private readonly api: Api) {}
-
+export class Locks extends LocksMethods {
   /**
    * Acquires a lock, waiting in its queue if necessary. After a broken connection or a restart of the server it
    * repeats the request with the same token: this returns the same lock, or joins the end of the queue.
@@ -48,32 +41,6 @@ export class Locks {
       if (isUnknown && options.token === undefined) this.giveUp(key, token);
       throw error;
     }
-  }
-
-  /**
-   * Releases a lock. The next in the queue gets it immediately.
-   * @throws NinefoldError `not_found` if it is free, `forbidden` if another token holds it.
-   */
-  release(key: string, token: string, options?: ChangeOptions): Answers<"latch.release"> {
-    return this.api.call("latch.release", { params: { key }, body: { token } }, options);
-  }
-
-  /** Returns whether a lock is held, and the length of its queue. */
-  status(key: string, options?: RequestOptions): Answers<"latch.status"> {
-    return this.api.call("latch.status", { params: { key } }, options);
-  }
-
-  /** Lists the locks that are held, by key. */
-  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"latch.list", "locks"> {
-    return this.api.list("latch.list", "locks", { query }, options);
-  }
-
-  /**
-   * Releases the lock of the holder with this fencing token, without notifying the holder.
-   * @throws NinefoldError `not_found` if it is free, `conflict` if another holder has it.
-   */
-  forceRelease(key: string, fencingToken: number, options?: ChangeOptions): Answers<"latch.force"> {
-    return this.api.call("latch.force", { params: { key }, body: { fencing_token: fencingToken } }, options);
   }
 
   private async acquireWith(key: string, token: string, options: AcquireOptions): Answers<"latch.acquire"> {

@@ -21,6 +21,13 @@ export interface AccountCreated {
   balance: number;
 }
 
+/** What `DELETE /v1/admin/accounts/{user_id}` answers. */
+export interface AccountDeleted {
+  user_id: string;
+  /** Time of the deletion. */
+  deleted_at: string;
+}
+
 /** What `GET /v1/admin/accounts` answers. */
 export interface AccountPage {
   accounts: Account[];
@@ -76,11 +83,13 @@ export interface AuditEntry {
 
 /** What `GET /v1/admin/audit` answers, `entries`, `[]`, `actor`. */
 export interface AuditActor {
-  type: "key" | "session" | "cli" | "system" | "public";
+  type: "key" | "session" | "cli" | "system" | "public" | "portal";
   /** Id of the managed key. Null for a platform key. */
   key_id: string | null;
   key_name: string | null;
   user_id: string | null;
+  /** Id of your customer, for a change through a portal link. Null for others. */
+  owner_id: string | null;
 }
 
 /** What `GET /v1/admin/audit` answers, `entries`, `[]`, `target`. */
@@ -206,6 +215,40 @@ export interface ServerStatus {
     /** Error of the last attempt. Null if it succeeded. */
     last_error: string | null;
   };
+  /** Archive in the object store. Null for a server without one. */
+  archive: {
+    url: string;
+    /** Age of the oldest change that is not archived, in seconds; 0 if all are. */
+    lag_seconds: number;
+    /** Size of the changes that are not archived, in bytes, before they are merged. */
+    bytes_waiting: number;
+    /** Time of the last archived change. Null if none was archived since the server's start. */
+    archived_at: string | null;
+    /** Time of the newest base. Null if there is none yet: nothing can be restored. */
+    base_at: string | null;
+    /** Error of the last attempt. Null if it succeeded. */
+    last_error: string | null;
+  } | null;
+  /** Cluster that the server leads. Null for a server without a commit log. */
+  cluster: {
+    cell: string;
+    /** Other nodes of a cluster answer no requests. */
+    role: "leader";
+    /** Whether the server can confirm now that it leads. */
+    confirmed: boolean;
+    /** Number of the leader's term. */
+    epoch: number;
+    /** Last entry of the commit log. */
+    entry: number;
+    /** The other nodes, as they reported last. */
+    nodes: {
+      node_id: string;
+      advertise: string | null;
+      /** Entries that are not on the node's disk. */
+      lag: number;
+      reported_at: string;
+    }[];
+  } | null;
   /** Gauges of `GET /metrics` without labels, by name. */
   gauges: Record<string, number>;
   /** Counters of `GET /metrics` since the start, summed over their labels, by name. */
@@ -214,9 +257,9 @@ export interface ServerStatus {
 
 /** The body of `POST /v1/catch/buckets`. */
 export interface BucketCreateBody {
-  /** HTTPS URL that events are forwarded to. Optional with `delivery: pull`. */
+  /** HTTPS URL that events are forwarded to. Null with `targets`; optional with `delivery: pull`. */
   target_url?: string | null | undefined;
-  /** `push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them. */
+  /** `push` forwards events to `target_url` or `targets`. `pull` stores them until a client fetches and acknowledges them. */
   delivery?: "push" | "pull" | undefined;
   /** Provider whose signatures are verified; it cannot be changed. Without one, Stripe, GitHub, Shopify and Svix are detected by their headers. */
   provider?: string | null | undefined;
@@ -246,7 +289,11 @@ export interface BucketCreateBody {
   signature?: BucketSignature | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
+  /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
+  targets?: readonly BucketTarget[] | undefined;
   retry_schedule?: readonly string[] | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** The body of `POST /v1/catch/buckets`, `response`, `one of`. */
@@ -301,6 +348,9 @@ export interface BucketChallenge {
   field?: string | undefined;
 }
 
+/** The body of `POST /v1/catch/buckets`, `targets`, `[]`. */
+export type BucketTarget = { endpoint_id: string; filter?: object | null | undefined };
+
 /** What `POST /v1/catch/buckets` answers. */
 export interface Bucket {
   id: string;
@@ -351,6 +401,8 @@ export interface Bucket {
   methods: ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[];
   signature: BucketSignature | null;
   challenge: { has_token: boolean; query: string | null; as: "text" | "json"; field: string | null } | null;
+  /** Endpoints that receive the events; empty when `target_url` does. */
+  targets: BucketTarget[];
   /** Delay before each retry of a forward; null for the default: `1s`, `5s`, `25s`. */
   retry_schedule: string[] | null;
   /** `paused` (initially) stores events and forwards none; `live` forwards them. */
@@ -360,6 +412,10 @@ export interface Bucket {
   created_at: string;
   /** Time as RFC 3339, in UTC. */
   updated_at: string;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
   /** Number of stored events by status. */
   events: { pending: number; delivered: number; failed: number };
   /** How to start forwarding; only while the bucket is paused and its `delivery` is `push`. */
@@ -373,9 +429,9 @@ export type BucketList = { buckets: Bucket[] };
 export interface BucketUpdateBody {
   /** `paused` (initially) stores events and forwards none; `live` forwards them. */
   state?: "paused" | "live" | undefined;
-  /** HTTPS URL that events are forwarded to. Optional with `delivery: pull`. */
+  /** HTTPS URL that events are forwarded to. Null with `targets`; optional with `delivery: pull`. */
   target_url?: string | null | undefined;
-  /** `push` forwards events to `target_url`. `pull` stores them until a client fetches and acknowledges them. */
+  /** `push` forwards events to `target_url` or `targets`. `pull` stores them until a client fetches and acknowledges them. */
   delivery?: "push" | "pull" | undefined;
   /** Signing secret of the provider, stored encrypted and not returned; null removes it. */
   signing_secret?: string | null | undefined;
@@ -403,6 +459,8 @@ export interface BucketUpdateBody {
   signature?: BucketSignature | null | undefined;
   /** Challenge that the sender requires before it sends events. */
   challenge?: BucketChallenge | null | undefined;
+  /** Endpoints that receive the events, in place of `target_url`: at most 10, each with a delivery of its own. `[]` for none. */
+  targets?: readonly BucketTarget[] | undefined;
   retry_schedule?: readonly string[] | null | undefined;
 }
 
@@ -491,8 +549,26 @@ export interface CaughtEvent extends EventItem {
   payload: unknown;
   /** Exact bytes of the body as base64. */
   payload_base64: string;
+  /** Deliveries to endpoints, oldest first; empty when the event is forwarded to `target_url`. */
+  deliveries: EventDelivery[];
   /** Last 20 attempts to deliver the event, including replays, oldest first. */
   attempt_log: EventAttempt[];
+}
+
+/** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers, `deliveries`, `[]`. */
+export interface EventDelivery {
+  /** ID of the delivery. */
+  relay_id: string;
+  endpoint_id: string;
+  status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+  /** Number of finished attempts. */
+  attempts: number;
+  /** HTTP status of the last response; null without a response. */
+  response_status: number | null;
+  /** Error of the last attempt. */
+  error: string | null;
+  /** Time when the delivery was finished; null before. */
+  finished_at: string | null;
 }
 
 /** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers, `attempt_log`, `[]`. */
@@ -500,6 +576,8 @@ export interface EventAttempt {
   /** Time as RFC 3339, in UTC. */
   at: string;
   kind: "forward" | "replay" | "pull";
+  /** Endpoint that the attempt was made to, if the bucket has targets. */
+  endpoint_id?: string;
   duration_ms: number;
   response_status: number | null;
   error: string | null;
@@ -521,6 +599,13 @@ export interface EventReplayed {
   status: "replayed" | "failed";
   /** HTTP status of the target's response. */
   response_status: number;
+}
+
+/** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
+export interface EventReplayQueued {
+  status: "queued";
+  /** New deliveries. */
+  deliveries: { relay_id: string; endpoint_id: string }[];
 }
 
 /** What `POST /v1/in/{bucket_id}` answers. */
@@ -552,6 +637,8 @@ export interface CatchReplay {
   delivered: number;
   /** Number of events that the target did not accept, free of charge; their status is unchanged. */
   failed: number;
+  /** Number of events that were queued for the bucket's endpoints, for 1 credit per delivery; their deliveries are in the events. */
+  queued: number;
   /** Number of events not sent because of an invalid signature, and, after the end, those that the replay did not reach. */
   skipped: number;
   /** Reason why the replay stopped early. */
@@ -759,6 +846,8 @@ export interface FlagDefinition {
   /** Whether the flag is hidden from evaluations by keys without `gate:read`, such as those in browsers. */
   server_only: boolean;
   archived: boolean;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
   /** Version of the flag: the project's change counter at the flag's last change. */
   version: number;
   /** Creation time; null for flags older than this field. */
@@ -855,6 +944,8 @@ export interface FlagBody {
   server_only?: boolean | null | undefined;
   /** Whether the flag is omitted from lists and never evaluated. */
   archived?: boolean | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
   /** Expected version of the flag. If the flag has another version, the save is rejected with 409 `conflict`. */
   if_version?: number | null | undefined;
 }
@@ -925,6 +1016,8 @@ export interface KeyCreateBody {
     | undefined;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips?: readonly string[] | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** What `POST /v1/keys` answers. */
@@ -950,6 +1043,8 @@ export interface KeyCreated {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
 }
 
 /** What `POST /v1/keys` answers, `ratelimits`, `[]`. */
@@ -1022,6 +1117,8 @@ export interface KeyItem {
   uses: KeyUses | null;
   /** IP addresses and CIDR ranges from which the key can be used. Empty: any address. */
   allowed_ips: string[];
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
   revoked_at: string | null;
   last_used_at: string | null;
 }
@@ -1308,6 +1405,8 @@ export interface MeterState {
   held: number;
   /** True for a meter with a refill plan; absent for one without. */
   has_plan?: boolean;
+  /** The low-balance alert that applies: the meter's own, or the project's. Absent without one. */
+  alert?: "meter" | "project";
 }
 
 /** The body of `POST /v1/meter/{meterId}/deduct`. */
@@ -1410,6 +1509,8 @@ export interface HoldsPage {
 /** What `GET /v1/meter` answers. */
 export interface MeterPage {
   meters: MeterItem[];
+  /** True for a project with a low-balance alert; absent for one without. */
+  has_alert?: boolean;
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
@@ -1576,6 +1677,10 @@ export interface Channel {
   last_error: string | null;
   created_at: string;
   updated_at: string;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
 }
 
 /** The body of `POST /v1/pulse/channels`. */
@@ -1614,6 +1719,8 @@ export interface ChannelCreateBody {
     | undefined;
   /** Time after which an alert is repeated while a target stays down; `never` by default. */
   remind?: "never" | "1h" | "6h" | "1d" | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** What `DELETE /v1/pulse/channels/{channel_id}` answers. */
@@ -1640,11 +1747,13 @@ export interface ChannelTested {
 export interface MonitorStatus {
   monitor_id: string;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type: "http" | "heartbeat" | "tcp" | "dns";
-  /** URL that is checked; `tcp:` or `dns:` with the target of these types; for heartbeats `heartbeat:` and the id. */
+  type: "http" | "tcp" | "dns" | "heartbeat";
+  /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
   name: string;
+  /** Whether the monitor has a `name` of its own; otherwise its host is shown. */
+  has_name: boolean;
   method: string;
   body: string | null;
   timeout: number;
@@ -1661,13 +1770,13 @@ export interface MonitorStatus {
   degraded_ms: number | null;
   notify_degraded: boolean;
   accept_status: string[] | null;
-  /** Host of a `tcp` or `dns` monitor. */
+  /** Host of the target; null if the target is a URL. */
   host: string | null;
-  /** Port of a `tcp` monitor. */
+  /** Port of the host. */
   port: number | null;
-  /** Type of the records of a `dns` monitor. */
+  /** Type of the records. */
   record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
-  /** Value that one of the records of a `dns` monitor must have; null for any. */
+  /** Value that one of the records must have; null for any. */
   record_value: string | null;
   keyword: string | null;
   keyword_absent: string | null;
@@ -1704,6 +1813,10 @@ export interface MonitorStatus {
   expected_at?: string | null;
   /** Heartbeats only. Duration of the last run in milliseconds. Null if its start was not reported. */
   last_duration_ms?: number | null;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
   /** Names of `headers`; their values can be secret. */
   header_names: string[];
   status: "up" | "down" | "unknown";
@@ -1735,12 +1848,14 @@ export interface MonitorStatus {
 
 /** The body of `POST /v1/pulse`. */
 export interface MonitorCreateBody {
-  /** URL to check. Required for the type `http`. */
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
+  /** URL to check. Required for `http`. */
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type?: "http" | "heartbeat" | "tcp" | "dns" | undefined;
+  type?: "http" | "tcp" | "dns" | "heartbeat" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -1774,13 +1889,13 @@ export interface MonitorCreateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Name or address of the host, for `tcp`; name that is looked up, for `dns`. Required for both. */
+  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`. */
   host?: string | undefined;
-  /** Port, for `tcp`. Required there. */
+  /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
-  /** Type of the records, for `dns`. Required there. */
+  /** Type of the records. Required for `dns`. */
   record_type?: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | undefined;
-  /** Value that one of the records must have, for `dns`; null for any. `MX` records are compared as `10 mail.example.com`. */
+  /** Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`. */
   record_value?: string | null | undefined;
   /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
@@ -1811,11 +1926,13 @@ export interface MonitorCreateBody {
 export interface Monitor {
   id: string;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type: "http" | "heartbeat" | "tcp" | "dns";
-  /** URL that is checked; `tcp:` or `dns:` with the target of these types; for heartbeats `heartbeat:` and the id. */
+  type: "http" | "tcp" | "dns" | "heartbeat";
+  /** URL that is checked, or that names the target, such as `tcp://db.example.com:5432`; for heartbeats `heartbeat:` and the id. */
   url: string;
   /** Name of the monitor, else the host of its target, else `Heartbeat`. */
   name: string;
+  /** Whether the monitor has a `name` of its own; otherwise its host is shown. */
+  has_name: boolean;
   method: string;
   body: string | null;
   timeout: number;
@@ -1832,13 +1949,13 @@ export interface Monitor {
   degraded_ms: number | null;
   notify_degraded: boolean;
   accept_status: string[] | null;
-  /** Host of a `tcp` or `dns` monitor. */
+  /** Host of the target; null if the target is a URL. */
   host: string | null;
-  /** Port of a `tcp` monitor. */
+  /** Port of the host. */
   port: number | null;
-  /** Type of the records of a `dns` monitor. */
+  /** Type of the records. */
   record_type: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | null;
-  /** Value that one of the records of a `dns` monitor must have; null for any. */
+  /** Value that one of the records must have; null for any. */
   record_value: string | null;
   keyword: string | null;
   keyword_absent: string | null;
@@ -1875,6 +1992,10 @@ export interface Monitor {
   expected_at?: string | null;
   /** Heartbeats only. Duration of the last run in milliseconds. Null if its start was not reported. */
   last_duration_ms?: number | null;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
   headers: Record<string, string> | null;
   status: "up" | "down" | "unknown";
   /** Latency of the last check, in milliseconds; the timeout if it timed out. */
@@ -1917,7 +2038,37 @@ export interface MonitorHistory {
     "7d": number | null;
     /** Share of checks that were up, in percent; null without checks. */
     "30d": number | null;
+    /** Share of checks that were up, in percent; null without checks. */
+    "90d": number | null;
   };
+  /** Number and duration of outages, which are the incidents of the monitor; the newest 1000 at most. */
+  outages: {
+    "24h": {
+      /** Number of outages. */
+      count: number;
+      /** Duration of the outages within the range, in milliseconds. */
+      duration_ms: number;
+    };
+    "7d": {
+      /** Number of outages. */
+      count: number;
+      /** Duration of the outages within the range, in milliseconds. */
+      duration_ms: number;
+    };
+    "30d": {
+      /** Number of outages. */
+      count: number;
+      /** Duration of the outages within the range, in milliseconds. */
+      duration_ms: number;
+    };
+    "90d": {
+      /** Number of outages. */
+      count: number;
+      /** Duration of the outages within the range, in milliseconds. */
+      duration_ms: number;
+    };
+  };
+  series?: MonitorSeries;
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
@@ -1935,6 +2086,27 @@ export interface MonitorCheck {
   observer_offline: boolean;
   /** Whether the check was made in a maintenance window and does not count in the uptime. */
   maintenance: boolean;
+}
+
+/** What `GET /v1/pulse/{monitorId}/history` answers, `series`. */
+export interface MonitorSeries {
+  /** Start of the first bucket, Unix seconds. */
+  from: number;
+  /** End of the last bucket, which contains the current time, Unix seconds. */
+  to: number;
+  /** Length of a bucket, in milliseconds. */
+  bucket_ms: number;
+  /** Buckets with checks, oldest first. */
+  buckets: {
+    /** Start of the bucket, Unix seconds. */
+    at: number;
+    /** Number of checks that count in the uptime. */
+    checks: number;
+    /** Number of these checks that were up. */
+    up: number;
+    /** Average latency of the checks that were up, in milliseconds; null if it is not known. */
+    latency_ms: number | null;
+  }[];
 }
 
 /** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
@@ -1972,12 +2144,77 @@ export interface Incident {
     status: "investigating" | "identified" | "monitoring" | "resolved";
     message: string;
   }[];
+  /** Alerts about the incident, and about outages of its monitors at that time; oldest first, at most 100. Only in the response to `GET`. */
+  alerts?: {
+    /** Time at which the alert was queued. */
+    at: string;
+    /** Event of the alert. */
+    event:
+      | "monitor.down"
+      | "monitor.up"
+      | "monitor.degraded"
+      | "monitor.recovered"
+      | "monitor.certificate"
+      | "monitor.flapping"
+      | "monitor.acknowledged"
+      | "observer.offline"
+      | "maintenance.started"
+      | "maintenance.ended"
+      | "catch.failed";
+    /** Id of the monitor; null for an alert about a manual incident. */
+    monitor_id: string | null;
+    /** Names of the notified channels, and the e-mail address of the account if it was notified directly. */
+    channels: string[];
+  }[];
+  /** Checks of the affected monitors whose result differs from the check before, from 30 minutes before the incident until its resolution; oldest first, the newest 50. Only in the response to `GET`. */
+  checks?: {
+    /** Time of the check. */
+    at: string;
+    /** Id of the monitor. */
+    monitor_id: string;
+    /** Result of the check; `degraded` if it took longer than `degraded_ms` of the monitor. */
+    status: "up" | "degraded" | "down";
+    /** Latency in milliseconds. */
+    latency_ms: number;
+    /** HTTP status of the response; null without one. */
+    response_status: number | null;
+    /** Error of a failed check; null if it succeeded. */
+    error: string | null;
+  }[];
+  /** Affected monitors that still exist. Only in the response to `GET`. */
+  monitors?: {
+    /** Id of the monitor. */
+    id: string;
+    /** Name of the monitor, else the host of its target. */
+    name: string;
+    /** State that status pages show for the monitor. */
+    state: "up" | "degraded" | "down" | "maintenance" | "paused" | "unknown";
+  }[];
+  /** Published status pages that show the incident, or would if it were public, among the newest 5 of the project. Only in the response to `GET`. */
+  status_pages?: {
+    /** Slug of the status page. */
+    slug: string;
+    /** Title of the status page. */
+    title: string;
+    /** Whether the page shows the incident; if not, it would if the incident were public. */
+    shown: boolean;
+    /** Title of the incident on the page. */
+    incident_title: string;
+    /** Names of the affected monitors on the page; empty for none. */
+    affected: string;
+    /** Number of confirmed e-mail subscribers of the page. */
+    subscribers: number;
+  }[];
 }
 
 /** The body of `PATCH /v1/pulse/incidents/{incident_id}`. */
 export interface IncidentPatch {
   /** Title of the incident. */
   title?: string | undefined;
+  /** Severity of the incident. */
+  impact?: "degraded" | "outage" | undefined;
+  /** Ids of the affected monitors. An automatic incident has the monitor that opened it. */
+  monitor_ids?: readonly string[] | undefined;
   /** Whether status pages show the incident. */
   public?: boolean | undefined;
 }
@@ -1990,7 +2227,7 @@ export interface IncidentCreateBody {
   message?: string | undefined;
   /** Severity of the incident. */
   impact?: "degraded" | "outage" | undefined;
-  /** Ids of the affected monitors. */
+  /** Ids of the affected monitors. An automatic incident has the monitor that opened it. */
   monitor_ids?: readonly string[] | undefined;
   /** Whether status pages show the incident. */
   public?: boolean | undefined;
@@ -2069,6 +2306,8 @@ export interface MaintenanceCreateBody {
   tz?: string | undefined;
   /** Duration of each window of `schedule`, in milliseconds. */
   duration_ms?: number | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** What `POST /v1/pulse/maintenance` answers. */
@@ -2087,6 +2326,8 @@ export interface Maintenance {
   public: boolean;
   created_at: string;
   updated_at: string;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
 }
 
 /** What `GET /v1/pulse/maintenance` answers. */
@@ -2135,6 +2376,12 @@ export interface StatusPageCreateBody {
         monitor_ids: readonly string[];
       }[]
     | undefined;
+  /** Color of the page's icon, in hexadecimal; null for the default. */
+  color?: string | null | undefined;
+  /** Icon of the page, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most 32 KiB; null for the first letter of the title. */
+  logo?: string | null | undefined;
+  /** URL of your website, linked in the page's header. */
+  website_url?: string | null | undefined;
   /** Whether the page shows the latency of each monitor, except heartbeats. */
   show_latency?: boolean | undefined;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
@@ -2147,6 +2394,8 @@ export interface StatusPageCreateBody {
   index?: boolean | undefined;
   /** Whether the page is public; otherwise its address responds with 404. */
   published?: boolean | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** What `POST /v1/pulse/pages` answers. */
@@ -2158,6 +2407,8 @@ export interface StatusPage extends StatusPageSummary {
     /** Ids of the monitors, in the order in which the page shows them. */
     monitor_ids: string[];
   }[];
+  /** Icon of the page, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most 32 KiB; null for the first letter of the title. */
+  logo: string | null;
 }
 
 /** What `DELETE /v1/pulse/pages/{page_id}` answers. */
@@ -2182,6 +2433,10 @@ export interface StatusPageSummary {
   title: string;
   /** Text below the title, as plain text with links. */
   description: string;
+  /** Color of the page's icon, in hexadecimal; null for the default. */
+  color: string | null;
+  /** URL of your website, linked in the page's header. */
+  website_url: string | null;
   /** Whether the page shows the latency of each monitor, except heartbeats. */
   show_latency: boolean;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
@@ -2198,6 +2453,8 @@ export interface StatusPageSummary {
   created_at: string;
   /** Time of the last update. */
   updated_at: string;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
 }
 
 /** The body of `PATCH /v1/pulse/pages/{page_id}`. */
@@ -2217,6 +2474,12 @@ export interface StatusPageUpdateBody {
         monitor_ids: readonly string[];
       }[]
     | undefined;
+  /** Color of the page's icon, in hexadecimal; null for the default. */
+  color?: string | null | undefined;
+  /** Icon of the page, as a base64 data URI of a PNG, JPEG, WebP or SVG image, at most 32 KiB; null for the first letter of the title. */
+  logo?: string | null | undefined;
+  /** URL of your website, linked in the page's header. */
+  website_url?: string | null | undefined;
   /** Whether the page shows the latency of each monitor, except heartbeats. */
   show_latency?: boolean | undefined;
   /** Whether the page shows the URL of each monitor, and the host of a monitor without a name. */
@@ -2257,12 +2520,12 @@ export interface HeartbeatPing {
 
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
-  /** URL to check. Required for the type `http`. */
+  /** URL to check. Required for `http`. */
   url?: string | undefined;
   /** Time between checks, in milliseconds; raised to the minimum of the tier, with a `warning`. Required, except for heartbeats. */
   interval?: number | undefined;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
-  type?: "http" | "heartbeat" | "tcp" | "dns" | undefined;
+  type?: "http" | "tcp" | "dns" | "heartbeat" | undefined;
   /** Heartbeats only: name in `ping_slug_url`, unique within the project. */
   slug?: string | null | undefined;
   /** Heartbeats only: time between pings, in milliseconds. Default 86400000. */
@@ -2296,13 +2559,13 @@ export interface MonitorUpdateBody {
   /** Whether channels are notified when the target becomes slow, and when its latency is normal again. */
   notify_degraded?: boolean | undefined;
   accept_status?: readonly string[] | null | undefined;
-  /** Name or address of the host, for `tcp`; name that is looked up, for `dns`. Required for both. */
+  /** Name or address of the host; for `dns` the name that is looked up. Required for `tcp` and `dns`. */
   host?: string | undefined;
-  /** Port, for `tcp`. Required there. */
+  /** Port of the host. Required for `tcp`. */
   port?: number | undefined;
-  /** Type of the records, for `dns`. Required there. */
+  /** Type of the records. Required for `dns`. */
   record_type?: "A" | "AAAA" | "CNAME" | "MX" | "NS" | "TXT" | undefined;
-  /** Value that one of the records must have, for `dns`; null for any. `MX` records are compared as `10 mail.example.com`. */
+  /** Value that one of the records must have; null for any. `MX` records are compared as `10 mail.example.com`. */
   record_value?: string | null | undefined;
   /** Text that must appear in the first 64 KiB of the body; for `tcp` in the first 4 KiB that the server sends. */
   keyword?: string | null | undefined;
@@ -2379,12 +2642,59 @@ export interface Overview {
   keys?: { total: number; ending_soon: number };
   gate?: { total: number; on: number };
   latch?: { held: number; waiting: number };
-  pulse?: { total: number; up: number; down: number };
+  pulse?: {
+    total: number;
+    up: number;
+    down: number;
+    /** Newest open incidents. With `details`. */
+    incidents?: {
+      id: string;
+      title: string;
+      /** Type of the monitor that opened the incident; null for a manual incident. */
+      monitor_type: "http" | "tcp" | "dns" | "heartbeat" | null;
+      /** Error of the check that opened the incident. */
+      cause: string | null;
+      status: string;
+      public: boolean;
+      started_at: string;
+      acknowledged_at: string | null;
+      /** Time of the last posted update; null without one. */
+      updated_at: string | null;
+    }[];
+    /** Monitors with the lowest uptime, worst first. With `details`. */
+    worst?: {
+      monitor_id: string;
+      name: string;
+      status: "up" | "down" | "unknown" | "degraded";
+      /** Share of checks in the last 24 hours that were up, in percent. */
+      uptime: number | null;
+      /** Share of checks that were up, in percent, of each of the last 24 hours, the current one last; null without checks. */
+      hours: (number | null)[];
+    }[];
+    /** Notification channels whose last message could not be delivered. With `details`. */
+    channels_failing?: { id: string; name: string; error: string }[];
+  };
   relay?: {
     scheduled: number;
     failed: number;
     /** Due time of the oldest delivery that is being retried. */
     retrying_since: string | null;
+    /** Targets with the most failed deliveries in the last 24 hours. With `details`. */
+    failing?: {
+      /** Null for deliveries to a URL without an endpoint. */
+      endpoint_id: string | null;
+      /** Name of the endpoint. */
+      name: string | null;
+      target_url: string;
+      /** Failed deliveries in the last 24 hours, of the newest 1,000. */
+      failed: number;
+      /** Time of the first of them. */
+      since: string;
+      /** HTTP status of the last one; null without a response. */
+      response_status: number | null;
+      /** Error of the last one. */
+      error: string | null;
+    }[];
   };
   catch?: {
     pending: number;
@@ -2393,6 +2703,13 @@ export interface Overview {
     delivered: number;
     /** Time of receipt of the oldest event that a live bucket has not delivered. */
     pending_since: string | null;
+    /** Buckets with the most failed events. With `details`. */
+    failing?: {
+      bucket_id: string;
+      name: string | null;
+      /** Number of failed events. */
+      failed: number;
+    }[];
   };
   witness?: {
     receipts: number;
@@ -2480,6 +2797,16 @@ export interface ProjectOverview {
 /** The body of `PATCH /v1/projects/{id}`. */
 export type ProjectUpdateBody = { name?: string | undefined; description?: string | null | undefined };
 
+/** What `GET /v1/relay/{relay_id}/body` answers. */
+export interface RelaySentBody {
+  /** Body of the request; null when it is not stored any more, or is not UTF-8. */
+  body: string | null;
+  /** Body as base64, when it is not UTF-8. Replaces `body`. */
+  body_base64?: string;
+  /** Size of the body; null when it is not stored any more. */
+  size_bytes: number | null;
+}
+
 /** What `DELETE /v1/relay/{relay_id}` answers. */
 export type RelayCancelled = { relay_id: string; status: "cancelled" };
 
@@ -2512,26 +2839,28 @@ export interface RelayEndpointPatch {
   keep_responses?: boolean | undefined;
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
+  /** Id of your customer to whom the endpoint belongs: it receives only messages with this `owner_id`. It cannot be changed. */
+  owner_id?: string | null | undefined;
+  /** Your own data: strings by name, at most 16384 characters as JSON. */
+  metadata?: Record<string, string> | null | undefined;
   /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
+  /** New signing secret: `whsec_` and the base64 of 24 to 64 bytes. For 24 hours, messages are also signed with the old one. */
+  secret?: string | undefined;
 }
 
 /** What `PATCH /v1/relay/endpoints/{endpoint_id}` answers. */
-export interface RelayEndpointItem {
-  endpoint_id: string;
+export interface RelayEndpointItem extends PortalEndpoint {
   /** Optional name, unique within the project. */
   name: string | null;
-  /** URL that receives the messages. A change also applies to pending deliveries. */
-  url: string;
-  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
-  event_types: string[];
+  /** Id of your customer to whom the endpoint belongs: it receives only messages with this `owner_id`. It cannot be changed. */
+  owner_id: string | null;
+  metadata: Record<string, string>;
   /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels: string[];
   filter: Record<string, unknown> | null;
-  /** Description for people. */
-  description: string | null;
   /** Format of the body: an object with `type`, `timestamp` and `data` (`envelope`), or the payload alone (`raw`). */
   format: "envelope" | "raw";
   /** Delay before each retry, such as `5m`: at most `24h` each and `7d` in total; `[]` for no retries. Default: `1s`, `5s`, `25s`; to endpoints, the Standard Webhooks schedule. */
@@ -2550,23 +2879,10 @@ export interface RelayEndpointItem {
   keep_responses: boolean;
   /** Headers of every request, with `[secret]` in place of values that may be secret. */
   headers: Record<string, string>;
-  state: "live" | "paused" | "disabled";
-  health: {
-    /** State of the circuit breaker. While it is open, only single probes are sent. */
-    breaker: "closed" | "open";
-    /** Failed attempts since the last success. */
-    consecutive_failures: number;
-    /** Time of the first of these failures, in epoch milliseconds. */
-    failing_since: number | null;
-    /** Time of the next probe while the breaker is open, in epoch milliseconds. */
-    next_probe_at: number | null;
-    /** Reason why the endpoint was disabled. */
-    disabled_reason: string | null;
-  };
-  /** Time of creation, in epoch milliseconds. */
-  created_at: number;
-  /** Time of the last update, in epoch milliseconds. */
-  updated_at: number;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
 }
 
 /** The body of `POST /v1/relay/endpoints`. */
@@ -2598,12 +2914,18 @@ export interface RelayEndpointBody {
   keep_responses?: boolean | undefined;
   /** Optional name, unique within the project. */
   name?: string | null | undefined;
+  /** Id of your customer to whom the endpoint belongs: it receives only messages with this `owner_id`. It cannot be changed. */
+  owner_id?: string | null | undefined;
+  /** Your own data: strings by name, at most 16384 characters as JSON. */
+  metadata?: Record<string, string> | null | undefined;
   /** Request headers: at most 50, each at most 4096 printable ASCII characters; stored encrypted. `X-Svc-*`, `webhook-*`, `Host`, `Content-Length` and headers of the connection are ignored. */
   headers?: Record<string, string> | undefined;
   /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
   state?: "live" | "paused" | undefined;
   /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
   secret?: string | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** What `POST /v1/relay/endpoints` answers. */
@@ -2660,7 +2982,7 @@ export interface RelayPage {
 export interface RelayItem {
   /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
-  /** Origin: a request or schedule, a monitor (`pulse`), or a message to an endpoint. */
+  /** Origin: a request or schedule, a monitor (`pulse`), or a message or an inbound event to an endpoint. */
   kind: "scheduled" | "pulse" | "endpoint";
   /** Type of the event; null for scheduled deliveries. */
   event: string | null;
@@ -2668,10 +2990,14 @@ export interface RelayItem {
   monitor_id: string | null;
   /** Schedule that created the delivery; null for others. */
   schedule_id: string | null;
-  /** Endpoint of a message's delivery; null for others. */
+  /** Endpoint that receives a message or an inbound event; null for others. */
   endpoint_id: string | null;
   /** Message that is delivered; null for others. */
   message_id: string | null;
+  /** Bucket of the inbound event that is delivered; null for others. */
+  bucket_id: string | null;
+  /** Inbound event that is delivered; null for others. */
+  event_id: string | null;
   target_url: string;
   method: string;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
@@ -2697,6 +3023,8 @@ export interface RelayMessageBody {
   /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
   event_type: string;
   payload: object;
+  /** Id of the customer to whose endpoints the message goes. Without it, the message goes to endpoints without an owner. */
+  owner_id?: string | undefined;
   /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels?: readonly string[] | undefined;
   /** ID of the message, chosen by you and sent as `webhook-id`. Sending the same ID again creates nothing. */
@@ -2736,6 +3064,8 @@ export interface RelayMessageItem {
   message_id: string;
   /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
   event_type: string;
+  /** Customer to whose endpoints the message goes; null for none. */
+  owner_id: string | null;
   /** Words that select endpoints: a message with channels goes to endpoints that share one or have none. */
   channels: string[];
   /** Time of the first attempts, in epoch milliseconds. */
@@ -2797,16 +3127,64 @@ export interface RelayMessageSent {
   warning?: string;
 }
 
-/** What `GET /v1/relay/{relay_id}` answers. */
-export interface Relay extends RelayItem {
-  /** Delay before each retry; null for the default. */
-  retry_schedule: string[] | null;
-  /** Timeout of an attempt, in milliseconds; null for the default. */
-  timeout_ms: number | null;
+/** The body of `POST /v1/relay/portal`. */
+export interface PortalLinkBody {
+  /** Id of the customer who manages its endpoints with the link. */
+  owner_id: string;
+  /** Lifetime of the link, from `1m` to `7d`. Default: `24h`; at most that of your key. */
+  expires_in?: string | undefined;
+  /** Event types that the page offers to choose from. Default: the customer enters them. */
+  event_types?: readonly string[] | undefined;
+}
+
+/** What `POST /v1/relay/portal` answers. */
+export interface PortalLinkCreated {
+  /** Address of the page, with the token of the link in its fragment. */
+  url: string;
+  /** Time at which the link expires, in epoch milliseconds. */
+  expires_at: number;
+}
+
+/** What `GET /v1/relay/portal/deliveries` answers. */
+export interface PortalDeliveryPage {
+  deliveries: PortalDeliveryItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/relay/portal/deliveries` answers, `deliveries`, `[]`. */
+export interface PortalDeliveryItem {
+  /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
+  relay_id: string;
+  endpoint_id: string;
+  /** ID of the message, also sent as `webhook-id`. */
+  message_id: string;
+  /** Type of the event. */
+  event_type: string;
+  url: string;
+  status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+  /** Number of finished attempts. */
+  attempts: number;
+  /** HTTP status of the last response; null without a response. */
+  response_status: number | null;
+  /** Error of the last attempt. */
+  error: string | null;
+  /** Time of the first attempt, in epoch milliseconds. */
+  scheduled_for: number;
+  /** Time when the delivery was finished, in epoch milliseconds; null before. */
+  finished_at: number | null;
+  /** Time of creation, in epoch milliseconds. */
+  created_at: number;
+}
+
+/** What `GET /v1/relay/portal/deliveries/{relay_id}` answers. */
+export interface PortalDelivery extends PortalDeliveryItem {
+  /** Payload of the message; null when its retention is over. */
+  payload: Record<string, unknown> | null;
   attempt_log: RelayAttempt[];
 }
 
-/** What `GET /v1/relay/{relay_id}` answers, `attempt_log`, `[]`. */
+/** What `GET /v1/relay/portal/deliveries/{relay_id}` answers, `attempt_log`, `[]`. */
 export interface RelayAttempt {
   /** Number of the attempt, from 1. */
   attempt: number;
@@ -2830,8 +3208,131 @@ export interface RelayAttempt {
   remote_address: string | null;
 }
 
-/** What `POST /v1/relay/{relay_id}/resend` answers. */
+/** What `POST /v1/relay/portal/deliveries/{relay_id}/resend` answers. */
 export type RelayResent = { relay_id: string; status: "scheduled" };
+
+/** The body of `PATCH /v1/relay/portal/endpoints/{endpoint_id}`. */
+export interface PortalEndpointPatch {
+  /** URL that receives the messages. A change also applies to pending deliveries. */
+  url?: string | undefined;
+  /** Description for people. */
+  description?: string | null | undefined;
+  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
+  event_types?: readonly string[] | undefined;
+  /** `paused` holds deliveries back until the endpoint is `live`. `live` also enables a disabled endpoint. */
+  state?: "live" | "paused" | undefined;
+}
+
+/** What `PATCH /v1/relay/portal/endpoints/{endpoint_id}` answers. */
+export interface PortalEndpoint {
+  endpoint_id: string;
+  /** URL that receives the messages. A change also applies to pending deliveries. */
+  url: string;
+  /** Description for people. */
+  description: string | null;
+  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
+  event_types: string[];
+  state: "live" | "paused" | "disabled";
+  health: {
+    /** State of the circuit breaker. While it is open, only single probes are sent. */
+    breaker: "closed" | "open";
+    /** Failed attempts since the last success. */
+    consecutive_failures: number;
+    /** Time of the first of these failures, in epoch milliseconds. */
+    failing_since: number | null;
+    /** Time of the next probe while the breaker is open, in epoch milliseconds. */
+    next_probe_at: number | null;
+    /** Reason why the endpoint was disabled. */
+    disabled_reason: string | null;
+  };
+  /** Time of creation, in epoch milliseconds. */
+  created_at: number;
+  /** Time of the last update, in epoch milliseconds. */
+  updated_at: number;
+}
+
+/** The body of `POST /v1/relay/portal/endpoints`. */
+export interface PortalEndpointBody {
+  /** URL that receives the messages. A change also applies to pending deliveries. */
+  url: string;
+  /** Description for people. */
+  description?: string | null | undefined;
+  /** Types of messages that the endpoint receives. `a.*` matches every type that starts with `a.`. Empty: all types except `ninefold.*`. */
+  event_types?: readonly string[] | undefined;
+}
+
+/** What `POST /v1/relay/portal/endpoints` answers. */
+export interface PortalEndpointCreated extends PortalEndpoint {
+  secret: string;
+}
+
+/** What `GET /v1/relay/portal/endpoints` answers. */
+export interface PortalEndpointPage {
+  endpoints: PortalEndpoint[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/relay/portal/endpoints/{endpoint_id}` answers. */
+export interface PortalEndpointRead extends PortalEndpoint {
+  /** Number of deliveries, each counted up to 10,000. */
+  counts: { waiting: number; delivered_24h: number; failed_24h: number };
+}
+
+/** What `POST /v1/relay/portal/endpoints/{endpoint_id}/secret` answers. */
+export interface RelaySecret {
+  secret: string;
+  /** Time of creation, in epoch milliseconds. */
+  created_at: number;
+  /** Older secrets that deliveries are also signed with, newest first. */
+  previous: {
+    /** Time when the secret expires, in epoch milliseconds. */
+    expires_at: number;
+  }[];
+}
+
+/** The body of `POST /v1/relay/portal/endpoints/{endpoint_id}/secret/rotate`. */
+export interface PortalRotateBody {
+  /** Time for which deliveries are also signed with the old secret, in hours. */
+  grace_hours?: number | undefined;
+  /** Secret to use: `whsec_` and the base64 of 24 to 64 bytes. Default: a generated one. */
+  secret?: string | undefined;
+}
+
+/** The body of `POST /v1/relay/portal/endpoints/{endpoint_id}/test`. */
+export interface PortalTestBody {
+  /** Type of the event: letters, digits, `_`, `.` and `-`; must not start with `ninefold.`. */
+  event_type?: string | undefined;
+}
+
+/** What `GET /v1/relay/portal` answers. */
+export interface PortalLink {
+  owner_id: string;
+  /** Time at which the link expires, in epoch milliseconds. */
+  expires_at: number;
+  /** Event types that the page offers; empty if the customer enters them. */
+  event_types: string[];
+  /** Maximum number of endpoints. */
+  endpoints_max: number;
+}
+
+/** The body of `POST /v1/relay/portal/revoke`. */
+export type PortalLinksRevokeBody = { owner_id: string };
+
+/** What `POST /v1/relay/portal/revoke` answers. */
+export interface PortalLinksRevoked {
+  /** Number of links that this request revoked. */
+  revoked: number;
+}
+
+/** What `GET /v1/relay/{relay_id}` answers. */
+export interface Relay extends RelayItem {
+  /** Delay before each retry; null for the default. */
+  retry_schedule: string[] | null;
+  /** Timeout of an attempt, in milliseconds; null for the default. */
+  timeout_ms: number | null;
+  attempt_log: RelayAttempt[];
+}
 
 /** What `GET /v1/relay/resends/{resend_id}` answers. */
 export interface RelayResend {
@@ -2856,6 +3357,8 @@ export interface RelayResend {
 /** The body of `POST /v1/relay/resend`. */
 export interface RelayResendBody {
   status?: "failed" | undefined;
+  /** IDs of the deliveries to resend. Replaces the other filters. */
+  relay_ids?: readonly string[] | undefined;
   /** Only deliveries to this endpoint. */
   endpoint_id?: string | undefined;
   /** Returns only events of this type, such as `monitor.down`. */
@@ -2864,6 +3367,14 @@ export interface RelayResendBody {
   since?: number | undefined;
   /** End of the creation time, exclusive, in epoch milliseconds. */
   until?: number | undefined;
+  /** `pulse` includes only alerts: messages to notification channels, and alerts of meters. `deliveries` omits them. */
+  filter?: "pulse" | "deliveries" | undefined;
+  /** Only deliveries that failed for this reason. */
+  error?: "timeout" | "network" | "http" | "blocked" | "disabled" | undefined;
+  /** Only deliveries whose last response has this HTTP status, or a status of this class. */
+  response_status?: string | undefined;
+  /** Only deliveries to exactly this URL. */
+  target_url?: string | undefined;
   /** Maximum number sent per second. */
   per_second?: number | undefined;
   /** If true, returns only the number of matches. */
@@ -2958,6 +3469,8 @@ export interface ScheduleBody {
   ends_at?: number | null | undefined;
   /** Delay before each retry of a run, as in `POST /v1/relay`; null for the default. */
   retry_schedule?: readonly string[] | null | undefined;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply" | undefined;
 }
 
 /** What `POST /v1/relay/schedules` answers. */
@@ -3013,6 +3526,10 @@ export interface ScheduleItem {
   created_at: number;
   /** Time of the last update, in epoch milliseconds. */
   updated_at: number;
+  /** `apply` for a resource that `ninefold apply` has created, and that `ninefold apply --prune` may delete. */
+  managed_by?: "apply";
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
 }
 
 /** What `POST /v1/relay/schedules/{schedule_id}/run` answers. */
@@ -3055,15 +3572,22 @@ export interface ScheduleUpdateBody {
   retry_schedule?: readonly string[] | null | undefined;
 }
 
-/** What `POST /v1/relay/secret` answers. */
-export interface RelaySecret {
-  secret: string;
-  /** Time of creation, in epoch milliseconds. */
-  created_at: number;
-  /** Older secrets that deliveries are also signed with, newest first. */
-  previous: {
-    /** Time when the secret expires, in epoch milliseconds. */
-    expires_at: number;
+/** What `GET /v1/relay/stats` answers. */
+export interface RelayStats {
+  /** Number of matching deliveries of each status. */
+  counts: { scheduled: number; delivering: number; delivered: number; failed: number; cancelled: number };
+  /** Number of matching alerts; `counts` omits them with `filter=deliveries`. */
+  alerts: number;
+  /** Present when a status has older deliveries that were not counted. */
+  more?: true;
+  /** Time of creation of the oldest counted delivery, in epoch milliseconds; null without one. */
+  oldest_at: number | null;
+  /** Deliveries created in each of 48 equal intervals from `since` to `until`. Default: the last 7 days. */
+  points: {
+    /** Start of the interval, in epoch milliseconds. */
+    at: number;
+    delivered: number;
+    failed: number;
   }[];
 }
 
@@ -3113,6 +3637,77 @@ export interface SignedUp {
   api_key?: string;
 }
 
+/** The body of `POST /v1/witness/accept-fork`. */
+export interface ForkAcceptBody {
+  /** Id of the chain. */
+  chain_id: string;
+}
+
+/** What `POST /v1/witness/accept-fork` answers. */
+export interface ForkAccepted {
+  chain_id: string;
+  /** Position of the receipt that declares the fork. */
+  sequence_id: string;
+}
+
+/** What `GET /v1/witness/receipts/{sequence_id}/bundle` answers. */
+export interface ReceiptBundle {
+  type: "ninefold-bundle/v1";
+  receipt: Receipt;
+  inclusion: {
+    /** Position in the tree, from 0. */
+    leaf_index: number;
+    /** Number of receipts in the tree. */
+    tree_size: number;
+    leaf_hash: string;
+    /** Hashes of the proof (RFC 6962), base64. */
+    hashes: string[];
+  };
+  /** Signed note with the checkpoint (c2sp.org/tlog-checkpoint). */
+  checkpoint: string;
+  public_key: PublicKey;
+}
+
+/** What `GET /v1/witness/receipts/{sequence_id}/bundle` answers, `receipt`. */
+export interface Receipt {
+  version: 1;
+  /** Position in the chain, from 1. */
+  sequence_id: string;
+  content_hash: string;
+  prev_hash: string;
+  chain_hash: string;
+  signature: string;
+  /** Time when the receipt was created, in milliseconds since the epoch. */
+  timestamp: number;
+  public_key: PublicKey;
+  log: Record<string, unknown>;
+  storage_status?: "delivered" | "buffered";
+  storage_location?: string;
+}
+
+/** Ed25519 public key as a JSON Web Key (RFC 8037). */
+export type PublicKey = { kty: "OKP"; crv: "Ed25519"; x: string };
+
+/** What `GET /v1/witness/checkpoint` answers. */
+export interface Checkpoint {
+  origin: string;
+  /** Number of receipts that it covers. */
+  size: number;
+  /** Root of the Merkle tree over these receipts. */
+  root_hash: string;
+  signed_at: string;
+  /** Public key in the form that tools for signed notes read: `<origin>+<key id>+<key>`. */
+  vkey: string;
+  /** Witnesses that have confirmed that the chain only grew. */
+  cosignatures: {
+    /** Name of the witness. */
+    name: string;
+    signed_at: string;
+  }[];
+  /** Signed note with the checkpoint (c2sp.org/tlog-checkpoint). */
+  note: string;
+}
+
 /** What `GET /v1/witness/config` answers. */
 export interface ReceiptStorage {
   endpoint: string;
@@ -3125,6 +3720,8 @@ export interface ReceiptStorage {
   buffered: number;
   /** Error of the last delivery; null when no receipt is buffered. */
   last_error: string | null;
+  /** Salted digests of the secrets, by field. Only keys with `:read` and `:write` of the area receive them. */
+  secret_digest?: Record<string, string>;
 }
 
 /** The body of `POST /v1/witness/config`. */
@@ -3142,14 +3739,17 @@ export interface StorageBody {
 /** What `POST /v1/witness/config` answers. */
 export type StorageConfigured = { success: true; configured: true };
 
+/** The body of `POST /v1/witness/sys/init`. */
+export interface ChainInitBody {
+  /** Name of the chain in its checkpoints, such as `example.com/audit`: a URL without scheme. `ninefold/<chain_id>` by default. It cannot be changed. */
+  origin?: string | undefined;
+}
+
 /** What `POST /v1/witness/sys/init` answers. */
 export type ChainExists = { success: false; chain_id: string };
 
 /** What `POST /v1/witness/sys/init` answers. */
 export type ChainCreated = { success: true; publicKey: PublicKey; createdAt: string; chain_id: string };
-
-/** Ed25519 public key as a JSON Web Key (RFC 8037). */
-export type PublicKey = { kty: "OKP"; crv: "Ed25519"; x: string };
 
 /** The body of `POST /v1/witness/log`. */
 export interface LogBody {
@@ -3157,21 +3757,29 @@ export interface LogBody {
   log: object;
 }
 
-/** What `POST /v1/witness/log` answers. */
-export interface Receipt {
-  version: 1;
-  /** Position in the chain, from 1. */
-  sequence_id: string;
-  content_hash: string;
-  prev_hash: string;
-  chain_hash: string;
-  signature: string;
-  /** Time when the receipt was created, in milliseconds since the epoch. */
-  timestamp: number;
-  public_key: PublicKey;
-  log: Record<string, unknown>;
-  storage_status?: "delivered" | "buffered";
-  storage_location?: string;
+/** What `GET /v1/witness/proofs/consistency` answers. */
+export interface ConsistencyProof {
+  /** Size of the older tree. */
+  from: number;
+  /** Size of the newer tree. */
+  to: number;
+  /** Hashes of the proof (RFC 6962), base64. */
+  hashes: string[];
+  /** Signed note with the checkpoint (c2sp.org/tlog-checkpoint). */
+  checkpoint: string;
+}
+
+/** What `GET /v1/witness/proofs/inclusion` answers. */
+export interface InclusionProof {
+  /** Position in the tree, from 0. */
+  leaf_index: number;
+  /** Number of receipts in the tree. */
+  tree_size: number;
+  leaf_hash: string;
+  /** Hashes of the proof (RFC 6962), base64. */
+  hashes: string[];
+  /** Signed note with the checkpoint (c2sp.org/tlog-checkpoint). */
+  checkpoint: string;
 }
 
 /** What `GET /v1/witness/receipts` answers. */
@@ -3179,6 +3787,19 @@ export interface ReceiptPage {
   receipts: Receipt[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
+}
+
+/** The body of `PUT /v1/witness/tlog`. */
+export interface TlogBody {
+  /** Whether checkpoint, tiles and entries can be read without a key. */
+  public: boolean;
+}
+
+/** What `PUT /v1/witness/tlog` answers. */
+export interface Tlog {
+  public: boolean;
+  /** Path of the log: `<path>/checkpoint` and `<path>/tile/…` (c2sp.org/tlog-tiles). */
+  path: string;
 }
 
 /** The body of `POST /v1/witness/verify`. */
@@ -3209,6 +3830,7 @@ export type ErrorCode =
   | "conflict"
   | "deleted"
   | "disabled"
+  | "endpoint_in_use"
   | "endpoint_limit_exceeded"
   | "endpoint_name_taken"
   | "expired"
@@ -3232,6 +3854,7 @@ export type ErrorCode =
   | "monitor_slug_taken"
   | "no_meter"
   | "not_found"
+  | "notary.fork_detected"
   | "page_limit_exceeded"
   | "page_slug_taken"
   | "project_limit_exceeded"
@@ -3259,7 +3882,7 @@ export interface KnownExtras {
   meter_id?: string;
   /** With `service_unavailable`: the request took effect, but its outcome could not be stored. */
   carried_out?: true;
-  /** With `bucket_name_taken`: ID of the bucket that has the name. */
+  /** With `bucket_name_taken`: ID of the bucket that has the name. With `endpoint_in_use`: ID of a bucket that delivers to the endpoint. */
   bucket_id?: string;
   /** With `endpoint_name_taken`: ID of the endpoint that has the name. */
   endpoint_id?: string;
@@ -3311,6 +3934,8 @@ type List<Page, Params extends string = never, More = unknown> = Route<
 /** Every operation, by its name. */
 export const OPERATIONS = {
   "admin.accounts.create": "POST /v1/admin/accounts" as Route<AccountCreated, never, AccountCreateBody>,
+  "admin.accounts.delete": "DELETE /v1/admin/accounts/{user_id}" as Route<AccountDeleted, "user_id">,
+  "admin.accounts.export": "GET /v1/admin/accounts/{user_id}/export" as Route<string, "user_id">,
   "admin.accounts.list": "GET /v1/admin/accounts" as List<AccountPage>,
   "admin.accounts.update": "PATCH /v1/admin/accounts/{user_id}" as Route<
     Account,
@@ -3339,7 +3964,7 @@ export const OPERATIONS = {
       user_id?: string | undefined;
       /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`. */
+      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`. */
       actor?: string | undefined;
       /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
@@ -3379,7 +4004,7 @@ export const OPERATIONS = {
     {
       /** Operation, such as `gate.save`, or all operations of an area: `gate.*`. */
       action?: string | undefined;
-      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`. */
+      /** Id of a key, a `user_id`, or a type of actor: `key`, `session`, `cli`, `system`, `public`, `portal`. */
       actor?: string | undefined;
       /** Type of the changed object, such as `flag`. */
       target_type?: string | undefined;
@@ -3464,7 +4089,7 @@ export const OPERATIONS = {
     "bucket_id" | "event_id"
   >,
   "catch.events.replay": "POST /v1/catch/{bucket_id}/events/{event_id}/replay" as Route<
-    EventReplayed,
+    EventReplayed | EventReplayQueued,
     "bucket_id" | "event_id"
   >,
   "catch.in": "POST /v1/in/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
@@ -3657,7 +4282,14 @@ export const OPERATIONS = {
   "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
   "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
   "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
-  "monitors.history": "GET /v1/pulse/{monitorId}/history" as List<MonitorHistory, "monitorId">,
+  "monitors.history": "GET /v1/pulse/{monitorId}/history" as List<
+    MonitorHistory,
+    "monitorId",
+    {
+      /** Range of `series`; without it, there is no `series`. */
+      range?: "24h" | "7d" | "30d" | "90d" | undefined;
+    }
+  >,
   "monitors.incidents.acknowledge": "POST /v1/pulse/incidents/{incident_id}/acknowledge" as Route<
     Incident,
     "incident_id"
@@ -3746,7 +4378,15 @@ export const OPERATIONS = {
     }
   >,
   "openapi.read": "GET /openapi.json" as Route<OpenApiDocument>,
-  "overview.read": "GET /v1/overview" as Route<Overview>,
+  "overview.read": "GET /v1/overview" as Route<
+    Overview,
+    never,
+    undefined,
+    {
+      /** Whether to add what needs attention: open incidents, the monitors with the lowest uptime, and where deliveries and events fail. */
+      details?: boolean | undefined;
+    }
+  >,
   ping: "GET /v1/ping" as Route<Pong>,
   "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,
   "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
@@ -3755,6 +4395,7 @@ export const OPERATIONS = {
   "projects.list": "GET /v1/projects" as List<ProjectPage>,
   "projects.overview": "GET /v1/projects/{id}/overview" as Route<ProjectOverview, "id">,
   "projects.update": "PATCH /v1/projects/{id}" as Route<Project, "id", ProjectUpdateBody>,
+  "relay.body": "GET /v1/relay/{relay_id}/body" as Route<RelaySentBody, "relay_id">,
   "relay.cancel": "DELETE /v1/relay/{relay_id}" as Route<RelayCancelled, "relay_id">,
   "relay.endpoints.change": "PATCH /v1/relay/endpoints/{endpoint_id}" as Route<
     RelayEndpointItem,
@@ -3773,6 +4414,8 @@ export const OPERATIONS = {
     {
       /** Returns only the endpoint with exactly this name. */
       name?: string | undefined;
+      /** Only endpoints of this customer. */
+      owner_id?: string | undefined;
       state?: "live" | "paused" | "disabled" | undefined;
     }
   >,
@@ -3791,23 +4434,31 @@ export const OPERATIONS = {
     RelayPage,
     never,
     {
-      /** `pulse` returns only notifications of monitors. */
-      filter?: "pulse" | undefined;
       status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
       /** Only deliveries to this endpoint. */
       endpoint_id?: string | undefined;
       /** Only deliveries of this message. */
       message_id?: string | undefined;
+      /** Only deliveries of messages to this customer. */
+      owner_id?: string | undefined;
       /** Returns only events of this type, such as `monitor.down`. */
       event_type?: string | undefined;
       /** Start of the creation time, inclusive, in epoch milliseconds. */
       since?: number | undefined;
       /** End of the creation time, exclusive, in epoch milliseconds. */
       until?: number | undefined;
-      /** Only deliveries of this schedule's runs. */
-      schedule_id?: string | undefined;
+      /** `pulse` includes only alerts: messages to notification channels, and alerts of meters. `deliveries` omits them. */
+      filter?: "pulse" | "deliveries" | undefined;
       /** Only deliveries that failed for this reason. */
       error?: "timeout" | "network" | "http" | "blocked" | "disabled" | undefined;
+      /** Only deliveries whose last response has this HTTP status, or a status of this class. */
+      response_status?: string | undefined;
+      /** Only deliveries to exactly this URL. */
+      target_url?: string | undefined;
+      /** Only deliveries of this schedule's runs. */
+      schedule_id?: string | undefined;
+      /** Text in the URL, the id, the event type or the body, in upper or lower case. A page can end before it is full: continue with its `cursor`. */
+      q?: string | undefined;
     }
   >,
   "relay.messages.batch": "POST /v1/relay/messages/batch" as Route<
@@ -3819,6 +4470,8 @@ export const OPERATIONS = {
     RelayMessagePage,
     never,
     {
+      /** Only messages to this customer. */
+      owner_id?: string | undefined;
       /** Returns only events of this type, such as `monitor.down`. */
       event_type?: string | undefined;
       /** Start of the creation time, inclusive, in epoch milliseconds. */
@@ -3837,6 +4490,64 @@ export const OPERATIONS = {
     RelayMessageDeduplicated | RelayMessageSent,
     never,
     RelayMessageBody
+  >,
+  "relay.portal.create": "POST /v1/relay/portal" as Route<PortalLinkCreated, never, PortalLinkBody>,
+  "relay.portal.deliveries.list": "GET /v1/relay/portal/deliveries" as List<
+    PortalDeliveryPage,
+    never,
+    {
+      /** Only deliveries to this endpoint. */
+      endpoint_id?: string | undefined;
+      status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
+    }
+  >,
+  "relay.portal.deliveries.read": "GET /v1/relay/portal/deliveries/{relay_id}" as Route<
+    PortalDelivery,
+    "relay_id"
+  >,
+  "relay.portal.deliveries.resend": "POST /v1/relay/portal/deliveries/{relay_id}/resend" as Route<
+    RelayResent,
+    "relay_id"
+  >,
+  "relay.portal.endpoints.change": "PATCH /v1/relay/portal/endpoints/{endpoint_id}" as Route<
+    PortalEndpoint,
+    "endpoint_id",
+    PortalEndpointPatch
+  >,
+  "relay.portal.endpoints.create": "POST /v1/relay/portal/endpoints" as Route<
+    PortalEndpointCreated,
+    never,
+    PortalEndpointBody
+  >,
+  "relay.portal.endpoints.delete": "DELETE /v1/relay/portal/endpoints/{endpoint_id}" as Route<
+    undefined,
+    "endpoint_id"
+  >,
+  "relay.portal.endpoints.list": "GET /v1/relay/portal/endpoints" as List<PortalEndpointPage>,
+  "relay.portal.endpoints.read": "GET /v1/relay/portal/endpoints/{endpoint_id}" as Route<
+    PortalEndpointRead,
+    "endpoint_id"
+  >,
+  "relay.portal.endpoints.secret.reveal": "POST /v1/relay/portal/endpoints/{endpoint_id}/secret" as Route<
+    RelaySecret,
+    "endpoint_id"
+  >,
+  "relay.portal.endpoints.secret.rotate":
+    "POST /v1/relay/portal/endpoints/{endpoint_id}/secret/rotate" as Route<
+      RelaySecretRotated,
+      "endpoint_id",
+      PortalRotateBody
+    >,
+  "relay.portal.endpoints.test": "POST /v1/relay/portal/endpoints/{endpoint_id}/test" as Route<
+    RelayEndpointTested,
+    "endpoint_id",
+    PortalTestBody
+  >,
+  "relay.portal.read": "GET /v1/relay/portal" as Route<PortalLink>,
+  "relay.portal.revoke": "POST /v1/relay/portal/revoke" as Route<
+    PortalLinksRevoked,
+    never,
+    PortalLinksRevokeBody
   >,
   "relay.read": "GET /v1/relay/{relay_id}" as Route<Relay, "relay_id">,
   "relay.resend": "POST /v1/relay/{relay_id}/resend" as Route<RelayResent, "relay_id">,
@@ -3871,6 +4582,31 @@ export const OPERATIONS = {
     never,
     RelaySecretRotateBody
   >,
+  "relay.stats": "GET /v1/relay/stats" as Route<
+    RelayStats,
+    never,
+    undefined,
+    {
+      /** Only deliveries to this endpoint. */
+      endpoint_id?: string | undefined;
+      /** Only deliveries of this message. */
+      message_id?: string | undefined;
+      /** Returns only events of this type, such as `monitor.down`. */
+      event_type?: string | undefined;
+      /** Start of the creation time, inclusive, in epoch milliseconds. */
+      since?: number | undefined;
+      /** End of the creation time, exclusive, in epoch milliseconds. */
+      until?: number | undefined;
+      /** `pulse` includes only alerts: messages to notification channels, and alerts of meters. `deliveries` omits them. */
+      filter?: "pulse" | "deliveries" | undefined;
+      /** Only deliveries that failed for this reason. */
+      error?: "timeout" | "network" | "http" | "blocked" | "disabled" | undefined;
+      /** Only deliveries whose last response has this HTTP status, or a status of this class. */
+      response_status?: string | undefined;
+      /** Only deliveries to exactly this URL. */
+      target_url?: string | undefined;
+    }
+  >,
   "session.create": "POST /v1/session" as Route<Session, never, SessionBody>,
   "session.end": "DELETE /v1/session" as Route<undefined>,
   "session.read": "GET /v1/session" as Route<CurrentSession>,
@@ -3881,6 +4617,10 @@ export const OPERATIONS = {
     "page" | "badge",
     undefined,
     {
+      /** Style of the image, by default `flat`. */
+      style?: "flat" | "flat-square" | "for-the-badge" | undefined;
+      /** Text on the left side, by default the name of the monitor and the metric. */
+      label?: string | undefined;
       /** Metric of the badge, by default `status`. `latency` requires that the page shows latencies. */
       metric?:
         | "status"
@@ -3893,16 +4633,92 @@ export const OPERATIONS = {
         | undefined;
     }
   >,
+  "status.calendar": "GET /status/{page}/maintenance.ics" as Route<string, "page">,
   "status.feed": "GET /status/{page}/feed.atom" as Route<string, "page">,
+  "status.icon": "GET /status/{page}/icon" as Route<string, "page">,
   "status.incident": "GET /status/{page}/incidents/{incident}" as Route<string, "page" | "incident">,
   "status.page": "GET /status/{page}" as Route<string, "page">,
+  "status.subscribe": "POST /status/{page}/subscribe" as Route<string, "page", AnyBody>,
+  "status.subscribe_form": "GET /status/{page}/subscribe" as Route<string, "page">,
+  "status.subscription": "GET /status/{page}/subscription" as Route<
+    string,
+    "page",
+    undefined,
+    {
+      /** Token of the link in an e-mail. */
+      token?: string | undefined;
+    }
+  >,
+  "status.subscription_change": "POST /status/{page}/subscription" as Route<
+    string,
+    "page",
+    AnyBody,
+    {
+      /** Token of the link in an e-mail. */
+      token?: string | undefined;
+    }
+  >,
+  "witness.accept_fork": "POST /v1/witness/accept-fork" as Route<ForkAccepted, never, ForkAcceptBody>,
+  "witness.bundle": "GET /v1/witness/receipts/{sequence_id}/bundle" as Route<
+    ReceiptBundle,
+    "sequence_id",
+    undefined,
+    {
+      /** `json` (default), or `tlog-proof`: a text (c2sp.org/tlog-proof). */
+      format?: "json" | "tlog-proof" | undefined;
+    }
+  >,
+  "witness.checkpoint": "GET /v1/witness/checkpoint" as Route<
+    Checkpoint,
+    never,
+    undefined,
+    {
+      /** `note` (default): the signed note, as `text/plain`. */
+      format?: "note" | "json" | undefined;
+    }
+  >,
   "witness.config.read": "GET /v1/witness/config" as Route<ReceiptStorage>,
   "witness.config.set": "POST /v1/witness/config" as Route<StorageConfigured, never, StorageBody>,
-  "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated>,
+  "witness.export": "GET /v1/witness/export" as Route<
+    string,
+    never,
+    undefined,
+    {
+      /** Position of the first receipt; 1 by default. */
+      from?: number | undefined;
+      /** Maximum number of receipts; 10000 by default. */
+      limit?: number | undefined;
+    }
+  >,
+  "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated, never, ChainInitBody>,
   "witness.log": "POST /v1/witness/log" as Route<Receipt, never, LogBody>,
+  "witness.proofs.consistency": "GET /v1/witness/proofs/consistency" as Route<
+    ConsistencyProof,
+    never,
+    undefined,
+    {
+      /** Size of the older tree. */
+      from: number;
+      /** Size of the newer tree; by default that of the newest checkpoint. */
+      to?: number | undefined;
+    }
+  >,
+  "witness.proofs.inclusion": "GET /v1/witness/proofs/inclusion" as Route<
+    InclusionProof,
+    never,
+    undefined,
+    {
+      sequence_id: string;
+      /** Size of the tree; by default that of the newest checkpoint. */
+      size?: number | undefined;
+    }
+  >,
   "witness.pubkey": "GET /v1/witness/pubkey/{chainId}" as Route<PublicKey, "chainId">,
   "witness.receipts.list": "GET /v1/witness/receipts" as List<ReceiptPage>,
   "witness.receipts.read": "GET /v1/witness/receipts/{sequence_id}" as Route<Receipt, "sequence_id">,
+  "witness.tlog.checkpoint": "GET /v1/witness/tlog/{chainId}/checkpoint" as Route<string, "chainId">,
+  "witness.tlog.set": "PUT /v1/witness/tlog" as Route<Tlog, never, TlogBody>,
+  "witness.tlog.tile": "GET /v1/witness/tlog/{chainId}/tile/{tile}" as Route<string, "chainId" | "tile">,
   "witness.verify": "POST /v1/witness/verify" as Route<ReceiptVerdict, never, ReceiptVerifyBody>,
 };
 
@@ -3921,10 +4737,18 @@ export const PUBLIC: readonly string[] = [
   "session.read",
   "signup",
   "status.badge",
+  "status.calendar",
   "status.feed",
+  "status.icon",
   "status.incident",
   "status.page",
+  "status.subscribe",
+  "status.subscribe_form",
+  "status.subscription",
+  "status.subscription_change",
   "witness.pubkey",
+  "witness.tlog.checkpoint",
+  "witness.tlog.tile",
 ];
 
 /** Changes that take no `Idempotency-Key`, though they take a key. */
@@ -3932,5 +4756,12 @@ export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = [
   "latch.acquire",
   "ofrep.bulk",
   "ofrep.evaluate",
+  "relay.portal.deliveries.resend",
+  "relay.portal.endpoints.change",
+  "relay.portal.endpoints.create",
+  "relay.portal.endpoints.delete",
+  "relay.portal.endpoints.secret.reveal",
+  "relay.portal.endpoints.secret.rotate",
+  "relay.portal.endpoints.test",
   "session.end",
 ];

@@ -1,0 +1,1565 @@
+// Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
+
+import { type Answers, type Api, type ListOf, Methods, type PageQuery, type QueryOf } from "../api.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type {
+  AccountCreateBody,
+  AccountUpdateBody,
+  AlertBody,
+  AmountBody,
+  BucketCreateBody,
+  BucketUpdateBody,
+  CaptureBody,
+  CatchReplayBody,
+  ChainInitBody,
+  ChannelCreateBody,
+  ChannelPatch,
+  CheckBody,
+  ClockBody,
+  EvaluationBody,
+  EventAckBody,
+  ExtendBody,
+  FlagBody,
+  ForceReleaseBody,
+  ForkAcceptBody,
+  HoldBody,
+  IncidentCreateBody,
+  IncidentPatch,
+  IncidentUpdateBody,
+  KeyCreateBody,
+  KeyPatchBody,
+  KeyRotateBody,
+  KeysRevokeBody,
+  LogBody,
+  LoginLinkBody,
+  MaintenanceCreateBody,
+  MaintenanceUpdateBody,
+  MonitorCreateBody,
+  MonitorUpdateBody,
+  PlanBody,
+  PortalEndpointBody,
+  PortalEndpointPatch,
+  PortalLinkBody,
+  PortalLinksRevokeBody,
+  PortalRotateBody,
+  PortalTestBody,
+  ProjectCreateBody,
+  ProjectUpdateBody,
+  ReceiptVerifyBody,
+  RelayBody,
+  RelayEndpointBody,
+  RelayEndpointPatch,
+  RelayEndpointTestBody,
+  RelayMessageBody,
+  RelayMessageResendBody,
+  RelayMessagesBody,
+  RelayResendBody,
+  RelaySecretRotateBody,
+  ReleaseBody,
+  ResetBody,
+  ScheduleBody,
+  ScheduleUpdateBody,
+  SignupBody,
+  StatusPageCreateBody,
+  StatusPageUpdateBody,
+  StorageBody,
+  TlogBody,
+} from "./api.ts";
+
+/** Methods of {@link Ninefold} that send one request. */
+export class NinefoldMethods extends Methods {
+  /** All meters of the project: their usage and alert. */
+  readonly allMeters = new AllMeters(this.api);
+
+  /** Projects. A client works in the project of its key: create one with {@link Projects.createKey}. */
+  readonly projects = new Projects(this.api);
+
+  /** Signed webhooks: scheduled deliveries, and messages to subscribed endpoints. */
+  readonly relay = new Relay(this.api);
+
+  /** The audit log of the account, or of the project of the key. */
+  readonly audit = new Audit(this.api);
+
+  /** The operator's API and the test clock. */
+  readonly admin = new Admin(this.api);
+
+  /**
+   * Authorize a customer's request. Checks key, scopes, addresses, rate limits, uses, credits and flags in
+   * one transaction. Unless all of them pass, nothing is taken. The response to every well-formed request is
+   * 200; `status` is the status for your response to the customer. With an `Idempotency-Key`, only allowed
+   * responses are stored. Costs 1 credit.
+   */
+  check(body: CheckBody, options?: ChangeOptions): Answers<"check"> {
+    return this.api.call("check", { body }, options);
+  }
+
+  /** List tenant meters by id. */
+  meters(query: QueryOf<"meter.list"> = {}, options: RequestOptions = {}): ListOf<"meter.list", "meters"> {
+    return this.api.list("meter.list", "meters", { query }, options);
+  }
+
+  /** Read this API's OpenAPI document. */
+  openApi(options?: RequestOptions): Answers<"openapi.read"> {
+    return this.api.call("openapi.read", {}, options);
+  }
+
+  /** Get a summary of all areas. One object per area that the key can read. Counts end at 10000. */
+  overview(query: QueryOf<"overview.read"> = {}, options?: RequestOptions): Answers<"overview.read"> {
+    return this.api.call("overview.read", { query }, options);
+  }
+
+  /** Check that the server responds. */
+  ping(options?: RequestOptions): Answers<"ping"> {
+    return this.api.call("ping", {}, options);
+  }
+
+  /**
+   * Sign up. Works only where the operator has opened signup. At most 10 attempts an hour per client address
+   * (IPv6: per /64 network), and 1,000 new accounts an hour over all addresses.
+   */
+  signup(body: SignupBody, options?: RequestOptions): Answers<"signup"> {
+    return this.api.call("signup", { body }, options);
+  }
+}
+
+/** Methods of {@link Account} that send one request. */
+export class AccountMethods extends Methods {
+  /** Get the account's credit balance. */
+  balance(options?: RequestOptions): Answers<"meter.own.balance"> {
+    return this.api.call("meter.own.balance", {}, options);
+  }
+
+  /** Deduct credits from the account balance. */
+  deduct(amount: AmountBody["amount"], options?: ChangeOptions): Answers<"meter.own.deduct"> {
+    return this.api.call("meter.own.deduct", { body: { amount } }, options);
+  }
+
+  /** End all browser sessions of the account. */
+  endSessions(options?: ChangeOptions): Answers<"sessions.end"> {
+    return this.api.call("sessions.end", {}, options);
+  }
+
+  /**
+   * List the ledger entries of the account balance, newest first. Charges for requests are summed into one
+   * entry per operation and hour.
+   */
+  history(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"meter.own.history", "entries"> {
+    return this.api.list("meter.own.history", "entries", { query }, options);
+  }
+
+  /** Add credits to the account balance. */
+  refill(amount: AmountBody["amount"], options?: ChangeOptions): Answers<"meter.own.refill"> {
+    return this.api.call("meter.own.refill", { body: { amount } }, options);
+  }
+}
+
+/** The meter of one of your customers. */
+export class Meter extends Methods {
+  constructor(
+    api: Api,
+    /** `meterId` of the requests. */ readonly id: string,
+  ) {
+    super(api);
+  }
+
+  /** Get a meter's alert. */
+  alert(options?: RequestOptions): Answers<"meter.alert.read"> {
+    return this.api.call("meter.alert.read", { params: { meterId: this.id } }, options);
+  }
+
+  /** Get a tenant meter's balance. A meter that does not exist has the balance 0; reading creates nothing. */
+  balance(options?: RequestOptions): Answers<"meter.balance"> {
+    return this.api.call("meter.balance", { params: { meterId: this.id } }, options);
+  }
+
+  /** Capture a hold. Deducts the amount as one ledger entry. The rest is released, unless `final` is false. */
+  capture(holdId: string, body: CaptureBody = {}, options?: ChangeOptions): Answers<"meter.holds.capture"> {
+    return this.api.call(
+      "meter.holds.capture",
+      { params: { meterId: this.id, hold_id: holdId }, body },
+      options,
+    );
+  }
+
+  /**
+   * Deduct from a tenant meter. Atomic. A deduction above the available credits changes nothing and returns
+   * 402 with the balance. Costs 1 credit.
+   */
+  deduct(amount: AmountBody["amount"], options?: ChangeOptions): Answers<"meter.deduct"> {
+    return this.api.call("meter.deduct", { params: { meterId: this.id }, body: { amount } }, options);
+  }
+
+  /** Delete a meter's alert. */
+  deleteAlert(options?: ChangeOptions): Answers<"meter.alert.delete"> {
+    return this.api.call("meter.alert.delete", { params: { meterId: this.id } }, options);
+  }
+
+  /** Delete a meter's refill plan. */
+  deletePlan(options?: ChangeOptions): Answers<"meter.plan.delete"> {
+    return this.api.call("meter.plan.delete", { params: { meterId: this.id } }, options);
+  }
+
+  /** Extend a hold. */
+  extend(
+    holdId: string,
+    ttlSeconds: ExtendBody["ttl_seconds"],
+    options?: ChangeOptions,
+  ): Answers<"meter.holds.extend"> {
+    return this.api.call(
+      "meter.holds.extend",
+      { params: { meterId: this.id, hold_id: holdId }, body: { ttl_seconds: ttlSeconds } },
+      options,
+    );
+  }
+
+  /** Get a hold. */
+  getHold(holdId: string, options?: RequestOptions): Answers<"meter.holds.read"> {
+    return this.api.call("meter.holds.read", { params: { meterId: this.id, hold_id: holdId } }, options);
+  }
+
+  /** List a tenant meter's ledger entries, newest first. */
+  history(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"meter.history", "entries"> {
+    return this.api.list("meter.history", "entries", { params: { meterId: this.id }, query }, options);
+  }
+
+  /**
+   * Create a hold on a tenant meter. A hold reduces the available credits, not the balance. Repeating the
+   * request with the same `hold_id` and terms returns 200 with the current hold. Costs 1 credit.
+   */
+  hold(body: HoldBody, options?: ChangeOptions): Answers<"meter.holds.create"> {
+    return this.api.call("meter.holds.create", { params: { meterId: this.id }, body }, options);
+  }
+
+  /** List a meter's holds, newest first. */
+  holds(
+    query: QueryOf<"meter.holds.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"meter.holds.list", "holds"> {
+    return this.api.list("meter.holds.list", "holds", { params: { meterId: this.id }, query }, options);
+  }
+
+  /** Get a meter's refill plan. */
+  plan(options?: RequestOptions): Answers<"meter.plan.read"> {
+    return this.api.call("meter.plan.read", { params: { meterId: this.id } }, options);
+  }
+
+  /** Refill a tenant meter. The first refill or reset creates the meter. Costs 1 credit. */
+  refill(amount: AmountBody["amount"], options?: ChangeOptions): Answers<"meter.refill"> {
+    return this.api.call("meter.refill", { params: { meterId: this.id }, body: { amount } }, options);
+  }
+
+  /** Release a hold. */
+  release(holdId: string, options?: ChangeOptions): Answers<"meter.holds.release"> {
+    return this.api.call("meter.holds.release", { params: { meterId: this.id, hold_id: holdId } }, options);
+  }
+
+  /** Set a tenant meter's balance. The balance cannot be less than the held credits. Costs 1 credit. */
+  reset(balance: ResetBody["balance"], options?: ChangeOptions): Answers<"meter.reset"> {
+    return this.api.call("meter.reset", { params: { meterId: this.id }, body: { balance } }, options);
+  }
+
+  /**
+   * Set a meter's alert. Sends a webhook when the available credits fall below the threshold, signed and
+   * retried like a monitor's alert. A meter that does not exist is created with a balance of 0, which costs
+   * 1 credit.
+   */
+  setAlert(body: AlertBody, options?: ChangeOptions): Answers<"meter.alert.set"> {
+    return this.api.call("meter.alert.set", { params: { meterId: this.id }, body }, options);
+  }
+
+  /**
+   * Set a meter's refill plan. Refills at 00:00 UTC. Refills missed during a downtime are applied later:
+   * once with the mode `raise`, each of them with `add`. A meter that does not exist is created with a
+   * balance of 0, which costs 1 credit.
+   */
+  setPlan(body: PlanBody, options?: ChangeOptions): Answers<"meter.plan.set"> {
+    return this.api.call("meter.plan.set", { params: { meterId: this.id }, body }, options);
+  }
+
+  /**
+   * Get a tenant meter's usage by hour, day or month. Buckets are in UTC. Empty buckets are omitted.
+   * Default: the last 30 days, by day; maximum: 1,000 buckets.
+   */
+  usage(query: QueryOf<"meter.usage"> = {}, options?: RequestOptions): Answers<"meter.usage"> {
+    return this.api.call("meter.usage", { params: { meterId: this.id }, query }, options);
+  }
+}
+
+/** All meters of the project: their usage and alert. */
+export class AllMeters extends Methods {
+  /** Get the project's alert, which applies to meters without their own. */
+  alert(options?: RequestOptions): Answers<"meter.alert.project.read"> {
+    return this.api.call("meter.alert.project.read", {}, options);
+  }
+
+  /** Delete the project's alert, which applies to meters without their own. */
+  deleteAlert(options?: ChangeOptions): Answers<"meter.alert.project.delete"> {
+    return this.api.call("meter.alert.project.delete", {}, options);
+  }
+
+  /**
+   * Set the project's alert, which applies to meters without their own. Sends a webhook when the available
+   * credits fall below the threshold, signed and retried like a monitor's alert.
+   */
+  setAlert(body: AlertBody, options?: ChangeOptions): Answers<"meter.alert.project.set"> {
+    return this.api.call("meter.alert.project.set", { body }, options);
+  }
+
+  /** Get the usage of all tenant meters by hour, day or month. */
+  usage(
+    query: QueryOf<"meter.usage.project"> = {},
+    options?: RequestOptions,
+  ): Answers<"meter.usage.project"> {
+    return this.api.call("meter.usage.project", { query }, options);
+  }
+}
+
+/** Projects. A client works in the project of its key: create one with {@link Projects.createKey}. */
+export class Projects extends Methods {
+  /**
+   * Create a project. The slug is derived from the name; if it is taken, a number is appended. Not for keys
+   * of one project.
+   */
+  create(body: ProjectCreateBody, options?: ChangeOptions): Answers<"projects.create"> {
+    return this.api.call("projects.create", { body }, options);
+  }
+
+  /**
+   * Create a managed key for one project. Only this response contains the secret. A key with the prefix `sm`
+   * is a Bearer credential of this API and can only have scopes that your key has. A key with any other
+   * prefix works with verify only and can have any scopes. A key that expires can only create keys that
+   * expire no later. It works in this project only. For a project other than your key's own, the scope `*`
+   * is required. Costs 1 credit.
+   */
+  createKey(id: string, body: KeyCreateBody, options?: ChangeOptions): Answers<"projects.keys.create"> {
+    return this.api.call("projects.keys.create", { params: { id }, body }, options);
+  }
+
+  /**
+   * Delete a project and everything in it. Applies immediately, also to the project's keys. The data is
+   * removed in the background and cannot be restored. The default project can be deleted only if there is
+   * another one, which becomes the default; a key of the account needs the scope `*` for this.
+   */
+  delete(id: string, options?: ChangeOptions): Answers<"projects.delete"> {
+    return this.api.call("projects.delete", { params: { id } }, options);
+  }
+
+  /** Get a project. */
+  get(id: string, options?: RequestOptions): Answers<"projects.get"> {
+    return this.api.call("projects.get", { params: { id } }, options);
+  }
+
+  /** List projects, newest first. A key of one project lists only that project. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"projects.list", "projects"> {
+    return this.api.list("projects.list", "projects", { query }, options);
+  }
+
+  /** Get the number of resources in a project. The numbers are at most five minutes old. */
+  overview(id: string, options?: RequestOptions): Answers<"projects.overview"> {
+    return this.api.call("projects.overview", { params: { id } }, options);
+  }
+
+  /**
+   * Update the name or description of a project. Omitted fields keep their value; `null` clears the
+   * description. The slug never changes.
+   */
+  update(id: string, body: ProjectUpdateBody, options?: ChangeOptions): Answers<"projects.update"> {
+    return this.api.call("projects.update", { params: { id }, body }, options);
+  }
+}
+
+/** Methods of {@link Keys} that send one request. */
+export class KeysMethods extends Methods {
+  /**
+   * Create a managed key. Only this response contains the secret. A key with the prefix `sm` is a Bearer
+   * credential of this API and can only have scopes that your key has. A key with any other prefix works
+   * with verify only and can have any scopes. A key that expires can only create keys that expire no later.
+   * A key of one project creates keys of that project. Costs 1 credit.
+   */
+  create(body: KeyCreateBody, options?: ChangeOptions): Answers<"keys.create"> {
+    return this.api.call("keys.create", { body }, options);
+  }
+
+  /** Get a managed key. Costs 1 credit. */
+  get(id: string, options?: RequestOptions): Answers<"keys.get"> {
+    return this.api.call("keys.get", { params: { id } }, options);
+  }
+
+  /**
+   * List managed keys, newest first. A key of one project lists the keys of that project. With
+   * `environment`, and if keys are large, a page can have fewer keys than `limit`, or none, although
+   * `has_more` is true. Costs 1 credit.
+   */
+  list(query: QueryOf<"keys.list"> = {}, options: RequestOptions = {}): ListOf<"keys.list", "keys"> {
+    return this.api.list("keys.list", "keys", { query }, options);
+  }
+
+  /**
+   * Update a managed key. Omitted fields keep their value; null clears a field. The update applies from the
+   * next request. The secret does not change. Your key must have the scopes of the key before and after the
+   * update, and must not expire before it. Costs 1 credit.
+   */
+  patch(id: string, body: KeyPatchBody, options?: ChangeOptions): Answers<"keys.patch"> {
+    return this.api.call("keys.patch", { params: { id }, body }, options);
+  }
+
+  /**
+   * Revoke a managed key. Applies from the next request. The record is stored for 30 days. Your key must
+   * have the scopes of the revoked key. Costs 1 credit.
+   */
+  revoke(id: string, options?: ChangeOptions): Answers<"keys.revoke"> {
+    return this.api.call("keys.revoke", { params: { id } }, options);
+  }
+
+  /**
+   * Revoke all keys of an owner. Revokes the keys of the owner that your key can see, at most 1000. If
+   * `more` is true, send the request again. If your key lacks a scope of one of them, none is revoked. Costs
+   * 1 credit.
+   */
+  revokeOwned(ownerId: KeysRevokeBody["owner_id"], options?: ChangeOptions): Answers<"keys.revoke_owned"> {
+    return this.api.call("keys.revoke_owned", { body: { owner_id: ownerId } }, options);
+  }
+
+  /**
+   * Rotate a managed key. Creates a copy of the key with a new id and secret. The old key works until the
+   * grace period has passed, or until its own `expires_at` if that is earlier. Your key must have the scopes
+   * of the key and must not expire before it. For a key of a project other than your key's own, the scope
+   * `*` is required. Costs 1 credit.
+   */
+  rotate(id: string, body: KeyRotateBody = {}, options?: ChangeOptions): Answers<"keys.rotate"> {
+    return this.api.call("keys.rotate", { params: { id }, body }, options);
+  }
+
+  /**
+   * Get the usage of a managed key. Counts verifications by outcome, and for a key with the prefix `sm` its
+   * requests. Usage is stored for 90 days. After a crash, the last few seconds can be missing. Costs 1
+   * credit.
+   */
+  usage(id: string, query: QueryOf<"keys.usage"> = {}, options?: RequestOptions): Answers<"keys.usage"> {
+    return this.api.call("keys.usage", { params: { id }, query }, options);
+  }
+}
+
+/** Methods of {@link Flags} that send one request. */
+export class FlagsMethods extends Methods {
+  /** Get a flag's definition. */
+  definition(flagKey: string, options?: RequestOptions): Answers<"gate.definition"> {
+    return this.api.call("gate.definition", { params: { flagKey } }, options);
+  }
+
+  /** Delete a flag. */
+  delete(flagKey: string, options?: ChangeOptions): Answers<"gate.delete"> {
+    return this.api.call("gate.delete", { params: { flagKey } }, options);
+  }
+
+  /** Get a flag's switch. Served from memory. Use OFREP to evaluate the flag's rules. Costs 1 credit. */
+  evaluate(flagKey: string, options?: RequestOptions): Answers<"gate.evaluate"> {
+    return this.api.call("gate.evaluate", { params: { flagKey } }, options);
+  }
+
+  /**
+   * Evaluate a flag for a context. For OpenFeature's providers. The key can also be sent as `X-API-Key`. If
+   * the response has no `value`, the caller uses its own default. Errors also have `key`, `errorCode` and
+   * `errorDetails`. Costs 1 credit.
+   */
+  resolve(
+    key: string,
+    context: NonNullable<EvaluationBody["context"]>,
+    options?: RequestOptions,
+  ): Answers<"ofrep.evaluate"> {
+    return this.api.call("ofrep.evaluate", { params: { key }, body: { context } }, options);
+  }
+
+  /**
+   * Evaluate all flags for a context. For OpenFeature's providers in browsers. With the `ETag` of an earlier
+   * response in `If-None-Match`, the response is 304 while nothing has changed, at the same cost. Errors
+   * also have `errorCode` and `errorDetails`. Costs 1 credit.
+   */
+  resolveAll(
+    context: NonNullable<EvaluationBody["context"]>,
+    options?: RequestOptions,
+  ): Answers<"ofrep.bulk"> {
+    return this.api.call("ofrep.bulk", { body: { context } }, options);
+  }
+
+  /**
+   * Create or update a flag. The next request uses the change. Omitted fields stay unchanged; null restores
+   * the default. A save without changes writes nothing. Costs 1 credit per started 4 KiB of changed fields,
+   * as JSON, above the first 4 KiB, which are free of charge.
+   */
+  save(body: FlagBody, options?: ChangeOptions): Answers<"gate.save"> {
+    return this.api.call("gate.save", { body }, options);
+  }
+}
+
+/** Methods of {@link Locks} that send one request. */
+export class LocksMethods extends Methods {
+  /**
+   * Release a lock by force. Releases the lock of a holder that hangs, without notifying the holder. The
+   * lock passes to the next waiter. Resources that check fencing tokens stay protected from late writes of
+   * the old holder. 409 if the lock has another holder.
+   */
+  forceRelease(
+    key: string,
+    fencingToken: ForceReleaseBody["fencing_token"],
+    options?: ChangeOptions,
+  ): Answers<"latch.force"> {
+    return this.api.call("latch.force", { params: { key }, body: { fencing_token: fencingToken } }, options);
+  }
+
+  /** List the held locks, by key. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"latch.list", "locks"> {
+    return this.api.list("latch.list", "locks", { query }, options);
+  }
+
+  /**
+   * Release a lock. The lock passes to the next waiter. 404 if the lock is free, 403 if another token holds
+   * it.
+   */
+  release(key: string, token: ReleaseBody["token"], options?: ChangeOptions): Answers<"latch.release"> {
+    return this.api.call("latch.release", { params: { key }, body: { token } }, options);
+  }
+
+  /** Get a lock's state. */
+  status(key: string, options?: RequestOptions): Answers<"latch.status"> {
+    return this.api.call("latch.status", { params: { key } }, options);
+  }
+}
+
+/** Methods of {@link Monitors} that send one request. */
+export class MonitorsMethods extends Methods {
+  /** Incidents, opened by monitors or manually. */
+  readonly incidents = new MonitorIncidents(this.api);
+
+  /** Notification channels. */
+  readonly channels = new MonitorChannels(this.api);
+
+  /** Maintenance windows, in which alerts of their monitors are suppressed. */
+  readonly maintenance = new MonitorMaintenance(this.api);
+
+  /** Status pages, visible to anyone at the `url` of the page. */
+  readonly pages = new StatusPages(this.api);
+
+  /**
+   * Check a monitor immediately. The check counts like a scheduled one, but causes no alerts. Not for
+   * heartbeats. Costs 1 credit.
+   */
+  check(monitorId: string, options?: ChangeOptions): Answers<"monitors.check"> {
+    return this.api.call("monitors.check", { params: { monitorId } }, options);
+  }
+
+  /**
+   * Create a monitor. The first check runs within 5 seconds. A heartbeat waits for its first ping. Costs 1
+   * credit.
+   */
+  create(body: MonitorCreateBody, options?: ChangeOptions): Answers<"monitors.create"> {
+    return this.api.call("monitors.create", { body }, options);
+  }
+
+  /** Delete a monitor and its history. Costs 1 credit. */
+  delete(monitorId: string, options?: ChangeOptions): Answers<"monitors.delete"> {
+    return this.api.call("monitors.delete", { params: { monitorId } }, options);
+  }
+
+  /** Get a monitor with its current status. Costs 1 credit. */
+  get(monitorId: string, options?: RequestOptions): Answers<"monitors.read"> {
+    return this.api.call("monitors.read", { params: { monitorId } }, options);
+  }
+
+  /**
+   * List a monitor's checks, newest first, with its uptime and outages. Checks are stored for 30 days, daily
+   * counts for 400 days. Costs 1 credit.
+   */
+  history(
+    monitorId: string,
+    query: QueryOf<"monitors.history"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"monitors.history", "checks"> {
+    return this.api.list("monitors.history", "checks", { params: { monitorId }, query }, options);
+  }
+
+  /** List monitors with their current status, newest first. Costs 1 credit. */
+  list(
+    query: QueryOf<"monitors.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"monitors.list", "monitors"> {
+    return this.api.list("monitors.list", "monitors", { query }, options);
+  }
+
+  /** List the last pings of a heartbeat. Newest first. The last 100 pings are stored. Costs 1 credit. */
+  pings(monitorId: string, options?: RequestOptions): Answers<"monitors.pings"> {
+    return this.api.call("monitors.pings", { params: { monitorId } }, options);
+  }
+
+  /**
+   * Create or replace the project's ping key. A heartbeat with a slug is pinged at `/ping/<ping
+   * key>/<slug>`. The previous key stops working. Costs 1 credit.
+   */
+  renewPingKey(options?: ChangeOptions): Answers<"monitors.ping_key"> {
+    return this.api.call("monitors.ping_key", {}, options);
+  }
+
+  /**
+   * Update a monitor. Omitted fields stay unchanged. `active: false` stops the checks; the status stays.
+   * Costs 1 credit.
+   */
+  update(monitorId: string, body: MonitorUpdateBody, options?: ChangeOptions): Answers<"monitors.update"> {
+    return this.api.call("monitors.update", { params: { monitorId }, body }, options);
+  }
+}
+
+/** Incidents, opened by monitors or manually. */
+export class MonitorIncidents extends Methods {
+  /**
+   * Acknowledge an incident. Stops the repeated alerts of the incident and notifies channels once.
+   * Acknowledging it again changes nothing. Costs 1 credit.
+   */
+  acknowledge(incidentId: string, options?: ChangeOptions): Answers<"monitors.incidents.acknowledge"> {
+    return this.api.call("monitors.incidents.acknowledge", { params: { incident_id: incidentId } }, options);
+  }
+
+  /**
+   * Create an incident. Monitors open and resolve their incidents automatically; this creates a manual one.
+   * Costs 1 credit.
+   */
+  create(body: IncidentCreateBody, options?: ChangeOptions): Answers<"monitors.incidents.create"> {
+    return this.api.call("monitors.incidents.create", { body }, options);
+  }
+
+  /** Get an incident with its updates, its timeline, and what status pages show of it. Costs 1 credit. */
+  get(incidentId: string, options?: RequestOptions): Answers<"monitors.incidents.read"> {
+    return this.api.call("monitors.incidents.read", { params: { incident_id: incidentId } }, options);
+  }
+
+  /** List incidents, newest first. Costs 1 credit. */
+  list(
+    query: QueryOf<"monitors.incidents.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"monitors.incidents.list", "incidents"> {
+    return this.api.list("monitors.incidents.list", "incidents", { query }, options);
+  }
+
+  /**
+   * Post an incident update. `resolved` resolves a manual incident. An automatic incident is resolved by the
+   * check that finds its target up. Costs 1 credit.
+   */
+  say(
+    incidentId: string,
+    body: IncidentUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.incidents.update"> {
+    return this.api.call("monitors.incidents.update", { params: { incident_id: incidentId }, body }, options);
+  }
+
+  /**
+   * Update an incident. Changes its title, its impact, its visibility, and the monitors that a manual
+   * incident affects. Post the progress as an update. Costs 1 credit.
+   */
+  update(
+    incidentId: string,
+    body: IncidentPatch,
+    options?: ChangeOptions,
+  ): Answers<"monitors.incidents.change"> {
+    return this.api.call("monitors.incidents.change", { params: { incident_id: incidentId }, body }, options);
+  }
+}
+
+/** Notification channels. */
+export class MonitorChannels extends Methods {
+  /**
+   * Create a notification channel. Tier starter and higher; the kind `email` requires the tier pro. Costs 1
+   * credit.
+   */
+  create(body: ChannelCreateBody, options?: ChangeOptions): Answers<"monitors.channels.create"> {
+    return this.api.call("monitors.channels.create", { body }, options);
+  }
+
+  /** Delete a notification channel. Costs 1 credit. */
+  delete(channelId: string, options?: ChangeOptions): Answers<"monitors.channels.delete"> {
+    return this.api.call("monitors.channels.delete", { params: { channel_id: channelId } }, options);
+  }
+
+  /** Get a notification channel. Costs 1 credit. */
+  get(channelId: string, options?: RequestOptions): Answers<"monitors.channels.read"> {
+    return this.api.call("monitors.channels.read", { params: { channel_id: channelId } }, options);
+  }
+
+  /** List notification channels, newest first. Costs 1 credit. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.channels.list", "channels"> {
+    return this.api.list("monitors.channels.list", "channels", { query }, options);
+  }
+
+  /** Send a test message to a channel. The message is sent immediately, without retries. Costs 1 credit. */
+  test(channelId: string, options?: ChangeOptions): Answers<"monitors.channels.test"> {
+    return this.api.call("monitors.channels.test", { params: { channel_id: channelId } }, options);
+  }
+
+  /**
+   * Update a notification channel. Omitted fields stay unchanged. `config` is replaced as a whole, including
+   * its secrets. Costs 1 credit.
+   */
+  update(
+    channelId: string,
+    body: ChannelPatch,
+    options?: ChangeOptions,
+  ): Answers<"monitors.channels.change"> {
+    return this.api.call("monitors.channels.change", { params: { channel_id: channelId }, body }, options);
+  }
+}
+
+/** Maintenance windows, in which alerts of their monitors are suppressed. */
+export class MonitorMaintenance extends Methods {
+  /**
+   * Create a maintenance window. A single window from `starts_at` to `ends_at`, or recurring windows by
+   * `schedule` and `duration_ms`. Failures during a window cause no alerts. Costs 1 credit.
+   */
+  create(body: MaintenanceCreateBody, options?: ChangeOptions): Answers<"monitors.maintenance.create"> {
+    return this.api.call("monitors.maintenance.create", { body }, options);
+  }
+
+  /** Delete a maintenance window. An open window ends immediately. Costs 1 credit. */
+  delete(maintenanceId: string, options?: ChangeOptions): Answers<"monitors.maintenance.delete"> {
+    return this.api.call(
+      "monitors.maintenance.delete",
+      { params: { maintenance_id: maintenanceId } },
+      options,
+    );
+  }
+
+  /** Get a maintenance entry. Costs 1 credit. */
+  get(maintenanceId: string, options?: RequestOptions): Answers<"monitors.maintenance.read"> {
+    return this.api.call("monitors.maintenance.read", { params: { maintenance_id: maintenanceId } }, options);
+  }
+
+  /** List maintenance, newest first. Costs 1 credit. */
+  list(
+    query: QueryOf<"monitors.maintenance.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"monitors.maintenance.list", "maintenance"> {
+    return this.api.list("monitors.maintenance.list", "maintenance", { query }, options);
+  }
+
+  /**
+   * Update a maintenance window. Omitted fields stay unchanged. A single window cannot become recurring, or
+   * the reverse. Costs 1 credit.
+   */
+  update(
+    maintenanceId: string,
+    body: MaintenanceUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.maintenance.update"> {
+    return this.api.call(
+      "monitors.maintenance.update",
+      { params: { maintenance_id: maintenanceId }, body },
+      options,
+    );
+  }
+}
+
+/** Status pages, visible to anyone at the `url` of the page. */
+export class StatusPages extends Methods {
+  /** Create a public status page. Costs 1 credit. */
+  create(body: StatusPageCreateBody, options?: ChangeOptions): Answers<"monitors.pages.create"> {
+    return this.api.call("monitors.pages.create", { body }, options);
+  }
+
+  /** Delete a status page. Costs 1 credit. */
+  delete(pageId: string, options?: ChangeOptions): Answers<"monitors.pages.delete"> {
+    return this.api.call("monitors.pages.delete", { params: { page_id: pageId } }, options);
+  }
+
+  /** Get a status page's settings. Costs 1 credit. */
+  get(pageId: string, options?: RequestOptions): Answers<"monitors.pages.read"> {
+    return this.api.call("monitors.pages.read", { params: { page_id: pageId } }, options);
+  }
+
+  /** List status pages, newest first. Costs 1 credit. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"monitors.pages.list", "pages"> {
+    return this.api.list("monitors.pages.list", "pages", { query }, options);
+  }
+
+  /**
+   * Update a status page. Omitted fields stay unchanged. `published: false` hides the page without deleting
+   * it. Costs 1 credit.
+   */
+  update(
+    pageId: string,
+    body: StatusPageUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"monitors.pages.update"> {
+    return this.api.call("monitors.pages.update", { params: { page_id: pageId }, body }, options);
+  }
+}
+
+/** Signed webhooks: scheduled deliveries, and messages to subscribed endpoints. */
+export class Relay extends Methods {
+  /** Webhook endpoints. */
+  readonly endpoints = new RelayEndpoints(this.api);
+
+  /** Messages to all subscribed endpoints. */
+  readonly messages = new RelayMessages(this.api);
+
+  /** Links by which your customers manage their own endpoints. */
+  readonly portal = new RelayPortal(this.api);
+
+  /** Recurring webhooks, by cron expression. */
+  readonly schedules = new RelaySchedules(this.api);
+
+  /**
+   * Get the body that a delivery sends. Stored until the delivery succeeds or is cancelled; of failed
+   * deliveries for 7 days. To endpoints, as long as the message or event. Bodies of notifications to chat
+   * and on-call services are not returned, since they may contain secrets.
+   */
+  body(relayId: string, options?: RequestOptions): Answers<"relay.body"> {
+    return this.api.call("relay.body", { params: { relay_id: relayId } }, options);
+  }
+
+  /** Cancel a delivery before its first attempt. */
+  cancel(relayId: string, options?: ChangeOptions): Answers<"relay.cancel"> {
+    return this.api.call("relay.cancel", { params: { relay_id: relayId } }, options);
+  }
+
+  /** Get a delivery with its attempts. */
+  get(relayId: string, options?: RequestOptions): Answers<"relay.read"> {
+    return this.api.call("relay.read", { params: { relay_id: relayId } }, options);
+  }
+
+  /** List deliveries, newest first. */
+  list(query: QueryOf<"relay.list"> = {}, options: RequestOptions = {}): ListOf<"relay.list", "deliveries"> {
+    return this.api.list("relay.list", "deliveries", { query }, options);
+  }
+
+  /**
+   * Resend a failed delivery. Sends the delivery immediately, under the same ids and with all its retries.
+   * The numbers of its attempts continue. Costs 1 credit.
+   */
+  resend(relayId: string, options?: ChangeOptions): Answers<"relay.resend"> {
+    return this.api.call("relay.resend", { params: { relay_id: relayId } }, options);
+  }
+
+  /**
+   * Resend many failed deliveries. Requires `since`, `endpoint_id` or `relay_ids`. Each delivery costs 1
+   * credit when it is sent.
+   */
+  resendFailed(body: RelayResendBody, options?: ChangeOptions): Answers<"relay.resends.start"> {
+    return this.api.call("relay.resends.start", { body }, options);
+  }
+
+  /** Get the progress of a bulk resend. */
+  resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
+    return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
+  }
+
+  /**
+   * Rotate the project's signing secret. For `grace_hours`, deliveries are also signed with the old secret.
+   * At most three secrets are valid. Costs 1 credit.
+   */
+  rotateSecret(body: RelaySecretRotateBody = {}, options?: ChangeOptions): Answers<"relay.secret.rotate"> {
+    return this.api.call("relay.secret.rotate", { body }, options);
+  }
+
+  /**
+   * Schedule a signed webhook. Sends the payload to `target_url` after `delay`, or at the time `at`, at
+   * least once. `X-Svc-Delivery-Id` and `webhook-id` are the same in every attempt. Costs 1 credit.
+   */
+  schedule(body: RelayBody, options?: ChangeOptions): Answers<"relay.schedule"> {
+    return this.api.call("relay.schedule", { body }, options);
+  }
+
+  /**
+   * Reveal the project's signing secret. Returns the secret that receivers verify deliveries with, by any
+   * Standard Webhooks library. It is created on first use.
+   */
+  secret(options?: ChangeOptions): Answers<"relay.secret.reveal"> {
+    return this.api.call("relay.secret.reveal", {}, options);
+  }
+
+  /** Count deliveries by status and over time. Counts the newest 10,000 deliveries of each status. */
+  stats(query: QueryOf<"relay.stats"> = {}, options?: RequestOptions): Answers<"relay.stats"> {
+    return this.api.call("relay.stats", { query }, options);
+  }
+
+  /** Stop a bulk resend. */
+  stopResend(resendId: string, options?: ChangeOptions): Answers<"relay.resends.stop"> {
+    return this.api.call("relay.resends.stop", { params: { resend_id: resendId } }, options);
+  }
+}
+
+/** Webhook endpoints. */
+export class RelayEndpoints extends Methods {
+  /** Create an endpoint for messages. Only this response contains the endpoint's signing secret. */
+  create(body: RelayEndpointBody, options?: ChangeOptions): Answers<"relay.endpoints.create"> {
+    return this.api.call("relay.endpoints.create", { body }, options);
+  }
+
+  /**
+   * Delete an endpoint. Cancels its pending deliveries. An endpoint that is a target of a bucket cannot be
+   * deleted: change the bucket first.
+   */
+  delete(endpointId: string, options?: ChangeOptions): Answers<"relay.endpoints.delete"> {
+    return this.api.call("relay.endpoints.delete", { params: { endpoint_id: endpointId } }, options);
+  }
+
+  /** Get an endpoint with its health and counts. */
+  get(endpointId: string, options?: RequestOptions): Answers<"relay.endpoints.read"> {
+    return this.api.call("relay.endpoints.read", { params: { endpoint_id: endpointId } }, options);
+  }
+
+  /** List endpoints, newest first. */
+  list(
+    query: QueryOf<"relay.endpoints.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.endpoints.list", "endpoints"> {
+    return this.api.list("relay.endpoints.list", "endpoints", { query }, options);
+  }
+
+  /**
+   * Rotate an endpoint's signing secret. For `grace_hours`, messages are also signed with the old secret.
+   * Costs 1 credit.
+   */
+  rotateSecret(
+    endpointId: string,
+    body: RelaySecretRotateBody = {},
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.secret.rotate"> {
+    return this.api.call(
+      "relay.endpoints.secret.rotate",
+      { params: { endpoint_id: endpointId }, body },
+      options,
+    );
+  }
+
+  /**
+   * Send a test event to an endpoint. Sends the event regardless of the endpoint's types and filter. Costs 1
+   * credit.
+   */
+  test(
+    endpointId: string,
+    body: RelayEndpointTestBody = {},
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.test"> {
+    return this.api.call("relay.endpoints.test", { params: { endpoint_id: endpointId }, body }, options);
+  }
+
+  /**
+   * Update an endpoint. Omitted fields keep their values. `state: live` also enables a disabled endpoint and
+   * closes its breaker.
+   */
+  update(
+    endpointId: string,
+    body: RelayEndpointPatch,
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.change"> {
+    return this.api.call("relay.endpoints.change", { params: { endpoint_id: endpointId }, body }, options);
+  }
+}
+
+/** Messages to all subscribed endpoints. */
+export class RelayMessages extends Methods {
+  /** Get a message with its deliveries. */
+  get(messageId: string, options?: RequestOptions): Answers<"relay.messages.read"> {
+    return this.api.call("relay.messages.read", { params: { message_id: messageId } }, options);
+  }
+
+  /** List messages, newest first. */
+  list(
+    query: QueryOf<"relay.messages.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.messages.list", "messages"> {
+    return this.api.list("relay.messages.list", "messages", { query }, options);
+  }
+
+  /**
+   * Resend a message to endpoints where it failed. Costs 1 credit for each delivery. With `endpoint_id`,
+   * resends to that endpoint, whether the delivery failed or not.
+   */
+  resend(
+    messageId: string,
+    body: RelayMessageResendBody = {},
+    options?: ChangeOptions,
+  ): Answers<"relay.messages.resend"> {
+    return this.api.call("relay.messages.resend", { params: { message_id: messageId }, body }, options);
+  }
+
+  /**
+   * Send a message to the matching endpoints. Costs 1 credit, and 1 for each delivery. Either all deliveries
+   * are scheduled, or none.
+   */
+  send(body: RelayMessageBody, options?: ChangeOptions): Answers<"relay.messages.send"> {
+    return this.api.call("relay.messages.send", { body }, options);
+  }
+
+  /**
+   * Send up to 100 messages. Equivalent to single requests, but either all messages are sent, or none. Costs
+   * their sum. Costs 1 credit.
+   */
+  sendMany(
+    messages: RelayMessagesBody["messages"],
+    options?: ChangeOptions,
+  ): Answers<"relay.messages.batch"> {
+    return this.api.call("relay.messages.batch", { body: { messages } }, options);
+  }
+}
+
+/** Links by which your customers manage their own endpoints. */
+export class RelayPortal extends Methods {
+  /** The endpoints of a customer, for a client whose key is the token of a portal link. */
+  readonly endpoints = new PortalEndpoints(this.api);
+
+  /** The deliveries of a customer, for a client whose key is the token of a portal link. */
+  readonly deliveries = new PortalDeliveries(this.api);
+
+  /**
+   * Create a portal link for a customer. With the link, a customer manages the endpoints with its
+   * `owner_id`: it adds up to 20, tests them, and sees their secrets and deliveries. The link gives no other
+   * rights, and works as long as your key does. A customer has at most 100 links: a new one revokes the
+   * oldest. Costs 1 credit.
+   */
+  create(body: PortalLinkBody, options?: ChangeOptions): Answers<"relay.portal.create"> {
+    return this.api.call("relay.portal.create", { body }, options);
+  }
+
+  /** Get the portal link of this request. */
+  get(options?: RequestOptions): Answers<"relay.portal.read"> {
+    return this.api.call("relay.portal.read", {}, options);
+  }
+
+  /** Revoke the portal links of a customer. Applies from the next request of the page. */
+  revoke(body: PortalLinksRevokeBody, options?: ChangeOptions): Answers<"relay.portal.revoke"> {
+    return this.api.call("relay.portal.revoke", { body }, options);
+  }
+}
+
+/** The endpoints of a customer, for a client whose key is the token of a portal link. */
+export class PortalEndpoints extends Methods {
+  /** The signing secret of an endpoint, for a client whose key is the token of a portal link. */
+  readonly secret = new PortalSecret(this.api);
+
+  /** Add an endpoint of the customer. */
+  create(body: PortalEndpointBody, options?: RequestOptions): Answers<"relay.portal.endpoints.create"> {
+    return this.api.call("relay.portal.endpoints.create", { body }, options);
+  }
+
+  /** Delete an endpoint of the customer. Cancels its pending deliveries. */
+  delete(endpointId: string, options?: RequestOptions): Answers<"relay.portal.endpoints.delete"> {
+    return this.api.call("relay.portal.endpoints.delete", { params: { endpoint_id: endpointId } }, options);
+  }
+
+  /** Get an endpoint of the customer with its health and counts. */
+  get(endpointId: string, options?: RequestOptions): Answers<"relay.portal.endpoints.read"> {
+    return this.api.call("relay.portal.endpoints.read", { params: { endpoint_id: endpointId } }, options);
+  }
+
+  /** List the customer's endpoints, newest first. */
+  list(
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.portal.endpoints.list", "endpoints"> {
+    return this.api.list("relay.portal.endpoints.list", "endpoints", { query }, options);
+  }
+
+  /** Send a test event to an endpoint of the customer. Costs 1 credit. */
+  test(
+    endpointId: string,
+    body: PortalTestBody = {},
+    options?: RequestOptions,
+  ): Answers<"relay.portal.endpoints.test"> {
+    return this.api.call(
+      "relay.portal.endpoints.test",
+      { params: { endpoint_id: endpointId }, body },
+      options,
+    );
+  }
+
+  /**
+   * Update an endpoint of the customer. Omitted fields keep their values. `state: live` also enables a
+   * disabled endpoint.
+   */
+  update(
+    endpointId: string,
+    body: PortalEndpointPatch,
+    options?: RequestOptions,
+  ): Answers<"relay.portal.endpoints.change"> {
+    return this.api.call(
+      "relay.portal.endpoints.change",
+      { params: { endpoint_id: endpointId }, body },
+      options,
+    );
+  }
+}
+
+/** The signing secret of an endpoint, for a client whose key is the token of a portal link. */
+export class PortalSecret extends Methods {
+  /** Reveal the signing secret of an endpoint. */
+  reveal(endpointId: string, options?: RequestOptions): Answers<"relay.portal.endpoints.secret.reveal"> {
+    return this.api.call(
+      "relay.portal.endpoints.secret.reveal",
+      { params: { endpoint_id: endpointId } },
+      options,
+    );
+  }
+
+  /**
+   * Rotate the signing secret of an endpoint. For `grace_hours`, messages are also signed with the old
+   * secret. Costs 1 credit.
+   */
+  rotate(
+    endpointId: string,
+    body: PortalRotateBody = {},
+    options?: RequestOptions,
+  ): Answers<"relay.portal.endpoints.secret.rotate"> {
+    return this.api.call(
+      "relay.portal.endpoints.secret.rotate",
+      { params: { endpoint_id: endpointId }, body },
+      options,
+    );
+  }
+}
+
+/** The deliveries of a customer, for a client whose key is the token of a portal link. */
+export class PortalDeliveries extends Methods {
+  /** Get a delivery of the customer with its payload and attempts. */
+  get(relayId: string, options?: RequestOptions): Answers<"relay.portal.deliveries.read"> {
+    return this.api.call("relay.portal.deliveries.read", { params: { relay_id: relayId } }, options);
+  }
+
+  /** List the customer's deliveries, newest first. */
+  list(
+    query: QueryOf<"relay.portal.deliveries.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.portal.deliveries.list", "deliveries"> {
+    return this.api.list("relay.portal.deliveries.list", "deliveries", { query }, options);
+  }
+
+  /**
+   * Resend a delivery of the customer. Sends a delivered or failed delivery immediately, under the same ids
+   * and with all its retries. Costs 1 credit.
+   */
+  resend(relayId: string, options?: RequestOptions): Answers<"relay.portal.deliveries.resend"> {
+    return this.api.call("relay.portal.deliveries.resend", { params: { relay_id: relayId } }, options);
+  }
+}
+
+/** Recurring webhooks, by cron expression. */
+export class RelaySchedules extends Methods {
+  /**
+   * Create a schedule that sends a webhook at the times of a cron expression. Each run sends a delivery and
+   * costs 1 credit. With `event_type` it sends a message, which costs 1 more credit for each endpoint.
+   */
+  create(body: ScheduleBody, options?: ChangeOptions): Answers<"relay.schedules.create"> {
+    return this.api.call("relay.schedules.create", { body }, options);
+  }
+
+  /** Delete a schedule. Deliveries of earlier runs are not affected. */
+  delete(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.delete"> {
+    return this.api.call("relay.schedules.delete", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** Get a schedule with its next runs. */
+  get(scheduleId: string, options?: RequestOptions): Answers<"relay.schedules.read"> {
+    return this.api.call("relay.schedules.read", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** List schedules, newest first. */
+  list(
+    query: QueryOf<"relay.schedules.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.schedules.list", "schedules"> {
+    return this.api.list("relay.schedules.list", "schedules", { query }, options);
+  }
+
+  /** Run a schedule now, in addition to its times. Costs 1 credit. */
+  run(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.run"> {
+    return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** Update a schedule. Omitted fields keep their values. `state: paused` stops the runs. */
+  update(
+    scheduleId: string,
+    body: ScheduleUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"relay.schedules.update"> {
+    return this.api.call("relay.schedules.update", { params: { schedule_id: scheduleId }, body }, options);
+  }
+}
+
+/** Methods of {@link Catch} that send one request. */
+export class CatchMethods extends Methods {
+  /** Replays of many events. */
+  readonly replays = new Replays(this.api);
+}
+
+/** Methods of {@link Buckets} that send one request. */
+export class BucketsMethods extends Methods {
+  /** Create a bucket. A new bucket is paused: it stores events and forwards none until its state is `live`. */
+  create(body: BucketCreateBody, options?: ChangeOptions): Answers<"catch.buckets.create"> {
+    return this.api.call("catch.buckets.create", { body }, options);
+  }
+
+  /** Delete a bucket and all its events. */
+  delete(bucketId: string, options?: ChangeOptions): Answers<"catch.buckets.delete"> {
+    return this.api.call("catch.buckets.delete", { params: { bucket_id: bucketId } }, options);
+  }
+
+  /** Get a bucket. */
+  get(bucketId: string, options?: RequestOptions): Answers<"catch.buckets.get"> {
+    return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
+  }
+
+  /**
+   * Update a bucket. Omitted fields keep their values. `state: live` forwards pending events in the order of
+   * receipt.
+   */
+  update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
+    return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
+  }
+}
+
+/** Methods of {@link Events} that send one request. */
+export class EventsMethods extends Methods {
+  /**
+   * Acknowledge a fetched event. Requires a bucket with `delivery: pull`. Repeats change nothing; `failed`
+   * can still become `delivered`.
+   */
+  acknowledge(
+    bucketId: string,
+    eventId: string,
+    body: EventAckBody,
+    options?: ChangeOptions,
+  ): Answers<"catch.events.ack"> {
+    return this.api.call(
+      "catch.events.ack",
+      { params: { bucket_id: bucketId, event_id: eventId }, body },
+      options,
+    );
+  }
+
+  /** Get an event with its payload and headers. Costs 1 credit. */
+  get(bucketId: string, eventId: string, options?: RequestOptions): Answers<"catch.events.get"> {
+    return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
+  }
+
+  /**
+   * List a bucket's events, newest first. With `q`, `event_type` or `verification` a page ends after 5000
+   * events or 200 ms, even if it is not full, and has `partial`. Continue with its `cursor`. Costs 1 credit.
+   */
+  list(
+    bucketId: string,
+    query: QueryOf<"catch.events.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"catch.events.list", "events"> {
+    return this.api.list("catch.events.list", "events", { params: { bucket_id: bucketId }, query }, options);
+  }
+
+  /**
+   * Replay an event to the target. Costs 1 credit if the target responds with 2xx; otherwise free of charge.
+   * In a bucket with `targets` it queues new deliveries, for 1 credit each, and returns 202.
+   */
+  replay(bucketId: string, eventId: string, options?: ChangeOptions): Answers<"catch.events.replay"> {
+    return this.api.call(
+      "catch.events.replay",
+      { params: { bucket_id: bucketId, event_id: eventId } },
+      options,
+    );
+  }
+
+  /**
+   * Fetch a bucket's events in order, or wait for the next one. Returns immediately if there are events
+   * after `after`; otherwise when the next one arrives, or after `wait_ms` without events. Continue with the
+   * `cursor` of the response. A response without events is free of charge. Costs 1 credit.
+   */
+  stream(
+    bucketId: string,
+    query: QueryOf<"catch.stream">,
+    options?: RequestOptions,
+  ): Answers<"catch.stream"> {
+    return this.api.call("catch.stream", { params: { bucket_id: bucketId }, query }, options);
+  }
+}
+
+/** Replays of many events. */
+export class Replays extends Methods {
+  /** Get the progress of a bulk replay. */
+  get(bucketId: string, replayId: string, options?: RequestOptions): Answers<"catch.replays.get"> {
+    return this.api.call(
+      "catch.replays.get",
+      { params: { bucket_id: bucketId, replay_id: replayId } },
+      options,
+    );
+  }
+
+  /**
+   * Replay many events to the target. Replays events in the order of receipt. Each event that the target
+   * accepts costs 1 credit.
+   */
+  start(bucketId: string, body: CatchReplayBody, options?: ChangeOptions): Answers<"catch.replays.start"> {
+    return this.api.call("catch.replays.start", { params: { bucket_id: bucketId }, body }, options);
+  }
+
+  /** Stop a bulk replay. Events that are already queued are still sent. */
+  stop(bucketId: string, replayId: string, options?: ChangeOptions): Answers<"catch.replays.stop"> {
+    return this.api.call(
+      "catch.replays.stop",
+      { params: { bucket_id: bucketId, replay_id: replayId } },
+      options,
+    );
+  }
+}
+
+/** Methods of {@link Notary} that send one request. */
+export class NotaryMethods extends Methods {
+  /** The storage that receipts are copied to. */
+  readonly storage = new Storage(this.api);
+
+  /**
+   * Continue a chain although others have seen a longer history. After a restore, when the storage has
+   * receipts that the backup does not have, nothing is signed. This accepts that their positions are used
+   * again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it
+   * for any chain.
+   */
+  acceptFork(chainId: ForkAcceptBody["chain_id"], options?: ChangeOptions): Answers<"witness.accept_fork"> {
+    return this.api.call("witness.accept_fork", { body: { chain_id: chainId } }, options);
+  }
+
+  /** Prove that the chain only grew between two sizes. */
+  consistencyProof(
+    query: QueryOf<"witness.proofs.consistency">,
+    options?: RequestOptions,
+  ): Answers<"witness.proofs.consistency"> {
+    return this.api.call("witness.proofs.consistency", { query }, options);
+  }
+
+  /** Prove that a receipt is in the chain. */
+  inclusionProof(
+    query: QueryOf<"witness.proofs.inclusion">,
+    options?: RequestOptions,
+  ): Answers<"witness.proofs.inclusion"> {
+    return this.api.call("witness.proofs.inclusion", { query }, options);
+  }
+
+  /**
+   * Create the project's chain and its key pair. A project has one chain. If it exists, nothing changes and
+   * the response is 200 with `success: false`. Costs 1 credit.
+   */
+  init(body: ChainInitBody = {}, options?: ChangeOptions): Answers<"witness.init"> {
+    return this.api.call("witness.init", { body }, options);
+  }
+
+  /**
+   * Log an entry and append its signed receipt to the chain. The content hash is computed over
+   * `JSON.stringify(log)`, the text that the response contains as `log`. A number that JSON parsers cannot
+   * represent exactly and a duplicate name in an object are rejected with 400. With a storage configured,
+   * 200 means that the copy has been delivered; 202 with the header `X-Witness-Status: buffered` means that
+   * its delivery is pending. Costs 1 credit.
+   */
+  log(log: LogBody["log"], options?: ChangeOptions): Answers<"witness.log"> {
+    return this.api.call("witness.log", { body: { log } }, options);
+  }
+
+  /** Get a chain's public key. */
+  publicKey(chainId: string, options?: RequestOptions): Answers<"witness.pubkey"> {
+    return this.api.call("witness.pubkey", { params: { chainId } }, options);
+  }
+
+  /**
+   * Publish the chain as a transparency log, or stop that. Anyone can then read the newest checkpoint, and
+   * the hashes and timestamps of all receipts, but no logs. A log with few possible values can be guessed
+   * from its hash.
+   */
+  publish(body: TlogBody, options?: ChangeOptions): Answers<"witness.tlog.set"> {
+    return this.api.call("witness.tlog.set", { body }, options);
+  }
+
+  /**
+   * Verify a receipt against the project's chain. All three checks always run. The response to an invalid
+   * receipt, including a malformed one, is 200 with `valid: false`.
+   */
+  verify(receipt: ReceiptVerifyBody["receipt"], options?: ChangeOptions): Answers<"witness.verify"> {
+    return this.api.call("witness.verify", { body: { receipt } }, options);
+  }
+}
+
+/** Methods of {@link Receipts} that send one request. */
+export class ReceiptsMethods extends Methods {
+  /** Get a receipt. */
+  get(sequenceId: string | number, options?: RequestOptions): Answers<"witness.receipts.read"> {
+    return this.api.call("witness.receipts.read", { params: { sequence_id: String(sequenceId) } }, options);
+  }
+
+  /** List the project's receipts, newest first. A page also ends when its logs exceed 256 KiB. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"witness.receipts.list", "receipts"> {
+    return this.api.list("witness.receipts.list", "receipts", { query }, options);
+  }
+}
+
+/** The storage that receipts are copied to. */
+export class Storage extends Methods {
+  /**
+   * Set the storage that receipts are copied to. The storage is an S3-compatible server at a public https
+   * URL. New receipts and those still buffered are copied to `{prefix}/witness/receipts/{sequence_id}.json`.
+   * A project can have 100 destinations over time: a destination is a combination of endpoint, bucket and
+   * prefix, and each change from one to another counts.
+   */
+  configure(body: StorageBody, options?: ChangeOptions): Answers<"witness.config.set"> {
+    return this.api.call("witness.config.set", { body }, options);
+  }
+
+  /** Get the storage configuration with masked credentials. */
+  get(options?: RequestOptions): Answers<"witness.config.read"> {
+    return this.api.call("witness.config.read", {}, options);
+  }
+}
+
+/** The audit log of the account, or of the project of the key. */
+export class Audit extends Methods {
+  /** Download the audit log, oldest first. At most 1,000,000 entries; one export at a time per account. */
+  export(query: QueryOf<"audit.export"> = {}, options?: RequestOptions): Answers<"audit.export"> {
+    return this.api.call("audit.export", { query }, options);
+  }
+
+  /** Get an audit log entry. */
+  get(sequence: string | number, options?: RequestOptions): Answers<"audit.read"> {
+    return this.api.call("audit.read", { params: { sequence: String(sequence) } }, options);
+  }
+
+  /**
+   * List audit log entries, newest first. A key of one project lists the changes in that project. Each entry
+   * was stored in the transaction of its change. A page ends after 5,000 scanned entries, even if few of
+   * them match the filters, and after 256 KiB of `before` and `after`: continue with its `cursor`.
+   */
+  list(query: QueryOf<"audit.list"> = {}, options: RequestOptions = {}): ListOf<"audit.list", "entries"> {
+    return this.api.list("audit.list", "entries", { query }, options);
+  }
+}
+
+/** The operator's API and the test clock. */
+export class Admin extends Methods {
+  /** All accounts, for the operator. */
+  readonly accounts = new AdminAccounts(this.api);
+
+  /** The audit log of all accounts and of the server, for the operator. */
+  readonly audit = new AdminAudit(this.api);
+
+  /** The server's backups, for the operator. */
+  readonly backups = new AdminBackups(this.api);
+
+  /** Advance the test clock. Returns after all work that became due has run, in the order of its due times. */
+  advanceClock(advanceMs: ClockBody["advance_ms"], options?: ChangeOptions): Answers<"admin.clock.advance"> {
+    return this.api.call("admin.clock.advance", { body: { advance_ms: advanceMs } }, options);
+  }
+
+  /**
+   * Get the time of the test clock. Also while the clock is being advanced, for example in the receiver of a
+   * webhook.
+   */
+  clock(options?: RequestOptions): Answers<"admin.clock.read"> {
+    return this.api.call("admin.clock.read", {}, options);
+  }
+
+  /** Create a login link. The link opens one session of the calling key, once. */
+  createLoginLink(body: LoginLinkBody = {}, options?: ChangeOptions): Answers<"admin.login_links.create"> {
+    return this.api.call("admin.login_links.create", { body }, options);
+  }
+
+  /** List the server's options. Returns each option with its value and source, like `ninefold config print`. */
+  options(options?: RequestOptions): Answers<"admin.options.list"> {
+    return this.api.call("admin.options.list", {}, options);
+  }
+
+  /** Get the status of the server. */
+  status(options?: RequestOptions): Answers<"admin.status.read"> {
+    return this.api.call("admin.status.read", {}, options);
+  }
+}
+
+/** All accounts, for the operator. */
+export class AdminAccounts extends Methods {
+  /** Create an account. */
+  create(body: AccountCreateBody, options?: ChangeOptions): Answers<"admin.accounts.create"> {
+    return this.api.call("admin.accounts.create", { body }, options);
+  }
+
+  /**
+   * Delete an account with everything in it. Keys and sessions of the account, its public pages and
+   * everything that runs for it end before the response. A background job then removes its data, which a
+   * restart continues. The operator's account and the caller's own cannot be deleted (409).
+   */
+  delete(userId: string, options?: ChangeOptions): Answers<"admin.accounts.delete"> {
+    return this.api.call("admin.accounts.delete", { params: { user_id: userId } }, options);
+  }
+
+  /**
+   * Export everything of an account. JSON lines: a header (`type` `export`), one record per line with its
+   * `type`, and a line with the `type` `end` and the number of records. An export without it is incomplete.
+   * Changes during the export may be missing.
+   */
+  export(userId: string, options?: RequestOptions): Answers<"admin.accounts.export"> {
+    return this.api.call("admin.accounts.export", { params: { user_id: userId } }, options);
+  }
+
+  /** List accounts, newest first. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.accounts.list", "accounts"> {
+    return this.api.list("admin.accounts.list", "accounts", { query }, options);
+  }
+
+  /**
+   * Revoke all platform keys of an account and create a new one. For a leaked or lost key. Applies from the
+   * next request, also to keys in their grace period. Managed keys are not affected. The new key can be
+   * rotated immediately.
+   */
+  resetKey(userId: string, options?: ChangeOptions): Answers<"keys.platform.reset"> {
+    return this.api.call("keys.platform.reset", { params: { user_id: userId } }, options);
+  }
+
+  /**
+   * Update the e-mail address, tier, balance or suspension of an account. Omitted fields keep their value.
+   * The update applies from the next request.
+   */
+  update(userId: string, body: AccountUpdateBody, options?: ChangeOptions): Answers<"admin.accounts.update"> {
+    return this.api.call("admin.accounts.update", { params: { user_id: userId }, body }, options);
+  }
+}
+
+/** The audit log of all accounts and of the server, for the operator. */
+export class AdminAudit extends Methods {
+  /**
+   * Download the audit log of all accounts, oldest first. At most 1,000,000 entries; one export at a time
+   * per account.
+   */
+  export(query: QueryOf<"admin.audit.export"> = {}, options?: RequestOptions): Answers<"admin.audit.export"> {
+    return this.api.call("admin.audit.export", { query }, options);
+  }
+
+  /** Get an audit log entry of any account. */
+  get(sequence: string | number, options?: RequestOptions): Answers<"admin.audit.read"> {
+    return this.api.call("admin.audit.read", { params: { sequence: String(sequence) } }, options);
+  }
+
+  /**
+   * List audit log entries of all accounts, newest first. Includes entries of the server itself. Each entry
+   * was stored in the transaction of its change. A page ends after 5,000 scanned entries, even if few of
+   * them match the filters, and after 256 KiB of `before` and `after`: continue with its `cursor`.
+   */
+  list(
+    query: QueryOf<"admin.audit.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"admin.audit.list", "entries"> {
+    return this.api.list("admin.audit.list", "entries", { query }, options);
+  }
+}
+
+/** The server's backups, for the operator. */
+export class AdminBackups extends Methods {
+  /**
+   * Create a backup now. Returns as soon as the backup job is stored. The backup runs in a separate process;
+   * the list of backups shows its state. It counts toward `backup_keep`.
+   */
+  create(options?: ChangeOptions): Answers<"admin.backups.create"> {
+    return this.api.call("admin.backups.create", {}, options);
+  }
+
+  /** List backups, newest first. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.backups.list", "backups"> {
+    return this.api.list("admin.backups.list", "backups", { query }, options);
+  }
+}
