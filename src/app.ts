@@ -1,4 +1,5 @@
 import { version } from "../package.json" with { type: "json" };
+import { type Archive, declareArchiveMetrics } from "./archive/archive.ts";
 import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
 import { createAudit } from "./areas/audit/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
@@ -16,6 +17,7 @@ import { createRelay } from "./areas/relay/index.ts";
 import { backupsCard, createServerArea, mailCard } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
+import type { Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
@@ -43,6 +45,7 @@ import { type ManualClock, monotonicMs } from "./kernel/time/clock.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
 import { guidePages } from "./pages/guides.ts";
+import { portalPages } from "./pages/portal.ts";
 import { rootPage } from "./pages/root.ts";
 import { STATUS_STYLE, statusStylePage } from "./pages/status.ts";
 
@@ -51,7 +54,10 @@ export interface App {
   readonly http: Http;
   /** Time of the last scheduled backup, epoch milliseconds; null if there is none. */
   readonly lastBackupAt: () => number | null;
-  readonly accounts: Pick<AccountsArea, "operator" | "operatorKey" | "markOperatorAnnounced">;
+  readonly accounts: Pick<
+    AccountsArea,
+    "operator" | "operatorKey" | "markOperatorAnnounced" | "exportedTables"
+  >;
   /** Creates a link that logs in a browser with a key, for a server at this URL. */
   readonly createSetupLink: (key: string, url: string) => Promise<string>;
   /** Starts background work. */
@@ -60,16 +66,36 @@ export interface App {
   readonly finish: () => Promise<void>;
 }
 
+/** What an app is built with besides kernel and configuration. */
+export interface AppParts {
+  readonly testClock?: ManualClock | null;
+  readonly overrides?: OutboundOverrides;
+  readonly archive?: Archive | null;
+  readonly cluster?: Pick<Replication, "status"> | null;
+}
+
 /** Builds every area on the kernel and declares its endpoints. The composition root. */
 export function createApp(
   kernel: Kernel,
   config: Config,
-  testClock: ManualClock | null,
-  overrides: OutboundOverrides = {},
+  { testClock = null, overrides = {}, archive = null, cluster = null }: AppParts = {},
 ): App {
-  const areas = createAreas(kernel, config, testClock, overrides);
-  const { accounts, projects, keys, meter, monitors, flags, locks, buckets, outbound, sessions, backups } =
-    areas;
+  const areas = { ...createAreas(kernel, config, testClock, overrides), archive, cluster };
+  if (archive !== null) declareArchiveMetrics(kernel, archive);
+  const {
+    accounts,
+    projects,
+    keys,
+    meter,
+    monitors,
+    flags,
+    locks,
+    buckets,
+    outbound,
+    sessions,
+    backups,
+    notary,
+  } = areas;
   const { scheduler, log } = kernel;
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
   const { http, readiness, performing } = createHttp(kernel, config, areas);
@@ -82,12 +108,14 @@ export function createApp(
     start: async () => {
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();
+      await notary.resume();
       await scheduler.start();
       meter.start();
       await noteStart(kernel, areas.audit, config);
       readiness.begin();
     },
     finish: async () => {
+      accounts.stop();
       projects.stop();
       buckets.stop();
       await backups?.stop();
@@ -148,7 +176,7 @@ function openOutbound(
   return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, watch);
 }
 
-type Areas = ReturnType<typeof createAreas>;
+type Areas = ReturnType<typeof createAreas> & Required<Pick<AppParts, "archive" | "cluster">>;
 
 /** Every area with its ports. */
 function createAreas(
@@ -181,7 +209,21 @@ function createAreas(
   });
   const { trail } = audit;
   const settings = { signup, rotationGraceMs, tiers, testClock };
-  const accounts = createAccounts(kernel, settings, { projects: directory, outbox, trail });
+  const answers = new IdempotencyStore(kernel.db, kernel.vault, new FreeResponses(kernel.db, tiers));
+  const claims = new OpenClaims(kernel.db);
+  const accounts = createAccounts(kernel, settings, {
+    projects: directory,
+    outbox,
+    trail,
+    contents: () => ({
+      projects: projects.ofDeletedAccounts,
+      rows: [keys, sessions, answers, claims, audit].map(({ removeRows }) => removeRows),
+      exports: [keys, sessions, audit, meter, flags, locks, monitors, relay, buckets, notary].map(
+        ({ exported }) => exported,
+      ),
+      projectExport: projects.exported,
+    }),
+  });
   const { charger } = accounts;
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
   const flags = createFlags(kernel, {
@@ -197,8 +239,25 @@ function createAreas(
   });
   const locks = createLocks(kernel);
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
-  const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
-  const relay = createRelay(kernel, outbound, ports);
+  const portal = {
+    keys: { authenticate: (digest: string) => authenticator.authenticate(digest) },
+    findProject: directory.find,
+  };
+  const relay = createRelay(kernel, outbound, {
+    accounts,
+    charger,
+    tiers,
+    outbox,
+    emailOf,
+    settings: config.relay,
+    portal,
+    source: {
+      has: (event) => buckets.targets.has(event),
+      content: (event) => buckets.targets.content(event),
+      changed: (tx, event, change) => buckets.targets.changed(tx, event, change),
+      bucketsOf: (endpointId) => buckets.targets.bucketsOf(endpointId),
+    },
+  });
   const meter = createMeter(kernel, {
     notifier: relay,
     projects: directory,
@@ -222,6 +281,7 @@ function createAreas(
     outbound,
     tiers,
     secrets: relay.secrets,
+    endpoints: relay.events,
     notices: {
       failed(tx, { accountRef, projectRef, name, facts }) {
         const { bucket_id, event_id, attempts, error } = facts;
@@ -238,7 +298,7 @@ function createAreas(
     },
     publicUrl: config.publicUrl,
   });
-  const notary = createNotary(kernel, outbound, directory);
+  const notary = createNotary(kernel, outbound, directory, config);
   const authenticator = keys.authenticatorWith(accounts.authenticator);
   const sessions = createSessions(kernel, {
     keys: authenticator,
@@ -278,6 +338,8 @@ function createAreas(
     backups,
     load,
     outbox,
+    answers,
+    claims,
   };
 }
 
@@ -336,26 +398,43 @@ function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
 function serverOf(
   kernel: Kernel,
   { settings }: Config,
-  { load, backups, outbox }: Areas,
+  { load, backups, outbox, archive, cluster }: Areas,
   http: Http,
 ): ApiArea {
   const requestsInFlight = () => http.inFlight;
-  return createServerArea({ kernel, load, backups, outbox, options: settings, requestsInFlight });
+  return createServerArea({
+    kernel,
+    load,
+    backups,
+    archive,
+    cluster,
+    outbox,
+    options: settings,
+    requestsInFlight,
+  });
 }
 
 /** The HTTP side, with every endpoint declared. */
 function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { db, writer, clock, ids, log, vault, metrics } = kernel;
   const { accounts, keys, directory } = areas;
-  const answers = new IdempotencyStore(db, vault, new FreeResponses(db, config.tiers));
+  const { answers, claims } = areas;
   answers.registerPurge(kernel.housekeeping);
-  const { authenticator, sessions } = areas;
-  const guard = new Guard(authenticator, config.tiers, clock, config.testClock, sessions.authenticator);
+  const { authenticator, sessions, relay } = areas;
+  const guard = new Guard(
+    authenticator,
+    config.tiers,
+    clock,
+    config.testClock,
+    sessions.authenticator,
+    relay.portalAuthenticator,
+    directory,
+  );
   const performing = new Performing(
     writer,
     accounts.charger,
     answers,
-    new OpenClaims(db),
+    claims,
     directory.activity,
     areas.audit.trail,
     kernel.changes,
@@ -409,6 +488,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   docsPages(http); //                    /docs
   guidePages(http); //                   /docs/guides/
   statusStylePage(http); //              /status/style-….css
+  portalPages(http, config.portalOrigins); // /portal/
   if (config.dashboard) dashboardPages(http);
   http.seal();
   return { http, readiness, performing };

@@ -1,3 +1,5 @@
+import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
+import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
 import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
@@ -51,6 +53,13 @@ export function loadConfig(args: readonly string[], environment: Environment = p
 /** Configuration of commands that work on the files of a data folder. */
 export type FolderConfig = Pick<Config, "dataFolder" | "masterKey">;
 
+/** Configuration of commands that read an archive. */
+export interface ArchiveConfig extends FolderConfig {
+  /** Null: no archive is configured. */
+  readonly archive: ArchiveSettings | null;
+  readonly extraCaPath: string | null;
+}
+
 /**
  * From the same sources as {@link resolveConfig}. Other options are not validated: a backup must not fail because the
  * server's port is invalid, or because one option of a pair is only on its command line.
@@ -65,6 +74,48 @@ export function resolveFolderConfig(flags: Given, environment: Environment = pro
     OPTIONS.filter(({ name }) => names.includes(name)),
   );
   return { dataFolder: values.data, masterKey: values.master_key };
+}
+
+/**
+ * The cluster, for commands that ask its engine; from the same sources as {@link resolveConfig}.
+ *
+ * @throws StartupError if none is configured, UsageError
+ */
+export function resolveClusterConfig(
+  flags: Given,
+  environment: Environment = process.env,
+): FolderConfig & { readonly cluster: ClusterSettings } {
+  const names = "config data master_key commit_log commit_log_trusted cell lease_seconds advertise".split(
+    " ",
+  );
+  const options = OPTIONS.filter(({ name }) => names.includes(name));
+  const { values } = resolveOptions(flags, environment, options);
+  const cluster = clusterOf(values);
+  if (cluster === null)
+    throw new StartupError("No cluster is configured: set --commit-log or NINEFOLD_COMMIT_LOG.");
+  return { dataFolder: values.data, masterKey: values.master_key, cluster };
+}
+
+/**
+ * Same as {@link resolveFolderConfig}, with the archive. `url` overrides the configured one.
+ *
+ * @throws StartupError, UsageError
+ */
+export function resolveArchiveConfig(
+  flags: Given,
+  url: string | null,
+  environment: Environment = process.env,
+): ArchiveConfig {
+  const options = OPTIONS.filter(
+    ({ name }) => name.startsWith("archive") || ["config", "data", "master_key", "extra_ca"].includes(name),
+  );
+  const { values } = resolveOptions(flags, environment, options);
+  return {
+    dataFolder: values.data,
+    masterKey: values.master_key,
+    extraCaPath: values.extra_ca,
+    archive: archiveOf(url === null ? values : { ...values, archive: url }),
+  };
 }
 
 /** Same as {@link loadConfig}, for commands that have parsed their flags. @throws StartupError, UsageError */
@@ -111,6 +162,7 @@ function assemble(values: Values, tiers: Tiers) {
     signup: values.signup,
     durability: values.durability,
     acceptDamagedLog: values.accept_damaged_log,
+    applyPath: values.apply,
     allowPrivateTargets: values.allow_private_targets,
     extraCaPath: values.extra_ca,
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
@@ -118,6 +170,7 @@ function assemble(values: Values, tiers: Tiers) {
     observerTargets: values.observer_targets,
     publicUrl: values.public_url,
     corsOrigins: values.cors_origins,
+    portalOrigins: values.portal_origins,
     trustProxy: values.trust_proxy,
     metricsAccess: values.metrics_access,
     audit: { retentionDays: values.audit_retention_days, keepsAddresses: values.audit_ip === "on" },
@@ -128,6 +181,8 @@ function assemble(values: Values, tiers: Tiers) {
     operatorKey: values.operator_key,
     operatorEmail: values.operator_email,
     rotationGraceMs: values.rotation_grace_hours * HOUR_MS,
+    /** Milliseconds from a receipt to the checkpoint that covers it without a request. */
+    checkpointDelayMs: values.checkpoint_seconds * 1000,
     relay: {
       breakerFailures: values.breaker_failures,
       payloadRetentionMs: values.payload_retention_hours * HOUR_MS,
@@ -137,7 +192,41 @@ function assemble(values: Values, tiers: Tiers) {
       values.backup_dir === null
         ? null
         : { folder: values.backup_dir, cron: values.backup_cron, keep: values.backup_keep },
+    archive: archiveOf(values),
+    cluster: clusterOf(values),
     tiers,
+  };
+}
+
+/** The cluster that this node is part of; null without one. */
+function clusterOf(values: Values): ClusterSettings | null {
+  if (values.commit_log === null) return null;
+  return {
+    url: values.commit_log,
+    cell: values.cell,
+    leaseMs: values.lease_seconds * 1_000,
+    advertise: values.advertise,
+    isTrusted: values.commit_log_trusted,
+  };
+}
+
+/** The archive; null without one. @throws StartupError if its credentials are missing. */
+function archiveOf(values: Values): ArchiveSettings | null {
+  const { archive: url, archive_access_key_id, archive_secret_access_key } = values;
+  if (url === null) return null;
+  if (archive_access_key_id === null || archive_secret_access_key === null) {
+    throw new StartupError(
+      "archive needs NINEFOLD_ARCHIVE_ACCESS_KEY_ID and NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY.",
+    );
+  }
+  return {
+    url,
+    endpoint: values.archive_endpoint,
+    region: values.archive_region,
+    accessKeyId: archive_access_key_id,
+    secretAccessKey: archive_secret_access_key,
+    intervalMs: values.archive_interval * 1_000,
+    keepMs: values.archive_keep * 24 * HOUR_MS,
   };
 }
 
@@ -175,6 +264,8 @@ function isPublicUrl(text: string): boolean {
 }
 
 const ORIGIN = /^https?:\/\/[^/?#\s]+$/;
+/** An origin in a content security policy, which may stand for all subdomains. No character of it ends a directive. */
+const FRAMING_ORIGIN = /^https?:\/\/(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?$/;
 
 function assertCron(expression: string): void {
   try {
@@ -194,6 +285,18 @@ function checked(config: Config, options: Resolved): Config {
   else if (useless !== undefined) {
     throw new StartupError(`${useless} needs backup_dir: the folder for the backups.`);
   }
+  if (config.archive !== null) archivePlace(config.archive);
+  if (config.cluster !== null) {
+    engineAddress(config.cluster);
+    if (config.ephemeral) throw new StartupError("commit_log cannot be used with --ephemeral.");
+    if (config.archive !== null)
+      throw new StartupError(
+        "archive and commit_log cannot be used together: back up the leader with backup_dir.",
+      );
+    const { advertise } = config.cluster;
+    if (advertise !== null && !/^https?:$/.test(URL.parse(advertise)?.protocol ?? ""))
+      throw new StartupError("advertise must be a URL such as https://n1.internal:9909.");
+  }
   if (config.testClock && !config.ephemeral) throw new StartupError("--test-clock needs --ephemeral.");
   if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
     throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");
@@ -212,12 +315,16 @@ function checked(config: Config, options: Resolved): Config {
     );
   }
   assertObserverTargets(config.observerTargets);
-  for (const origin of config.corsOrigins) {
-    if (!ORIGIN.test(origin)) {
-      throw new StartupError(`cors_origins: "${origin}" is not an origin such as https://app.example.com.`);
-    }
-  }
+  assertOrigins("cors_origins", config.corsOrigins, ORIGIN);
+  assertOrigins("portal_origins", config.portalOrigins, FRAMING_ORIGIN);
   return config;
+}
+
+/** @throws StartupError naming the option and the text that is no origin. */
+function assertOrigins(option: OptionName, origins: readonly string[], form: RegExp): void {
+  const wrong = origins.find((origin) => !form.test(origin));
+  if (wrong !== undefined)
+    throw new StartupError(`${option}: "${wrong}" is not an origin such as https://app.example.com.`);
 }
 
 /** Every option in the order of the help, then every limit of every tier. `table` is the `[tiers]` table of the file at `path`. */

@@ -1,4 +1,3 @@
-import { version } from "../package.json" with { type: "json" };
 import { type Given, readArguments } from "./cli/arguments.ts";
 import { BrokenPipe, print, printError } from "./cli/output.ts";
 import { type CommandName, commandAt, HELP_OPTION } from "./cli/table.ts";
@@ -11,26 +10,47 @@ type Run = (given: Given) => number | Promise<number>;
 /** The code of a command is loaded only when it is called. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   serve: async () => (await import("./cli/serve.ts")).serve,
+  plan: async () => (await import("./cli/configuration.ts")).plan,
+  apply: async () => (await import("./cli/configuration.ts")).apply,
+  export: async () => (await import("./cli/configuration.ts")).exportConfiguration,
+  ping: async () => (await import("./cli/wrapped/ping.ts")).ping,
+  lock: async () => (await import("./cli/wrapped/lock.ts")).lock,
+  login: async () => (await import("./cli/login.ts")).login,
+  logout: async () => (await import("./cli/login.ts")).logout,
   "account create": async () => (await import("./cli/account.ts")).accountCreate,
   "account list": async () => (await import("./cli/account.ts")).accountList,
   "account set": async () => (await import("./cli/account.ts")).accountSet,
+  "account export": async () => (await import("./cli/account.ts")).accountExport,
+  "account delete": async () => (await import("./cli/account.ts")).accountDelete,
   "account reset-key": async () => (await import("./cli/account.ts")).accountResetKey,
   "key create": async () => (await import("./cli/key.ts")).keyCreate,
   "key list": async () => (await import("./cli/key.ts")).keyList,
   "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,
   audit: async () => (await import("./cli/audit.ts")).audit,
   "catch export": async () => (await import("./cli/catch.ts")).catchExport,
+  "channel list": async () => (await import("./cli/channel.ts")).channelList,
   listen: async () => (await import("./cli/listen/listen.ts")).listen,
+  "notary accept-fork": async () => (await import("./cli/notary.ts")).notaryAcceptFork,
+  "notary export": async () => (await import("./cli/notary.ts")).notaryExport,
   dashboard: async () => (await import("./cli/dashboard.ts")).dashboard,
   verify: async () => (await import("./cli/verify.ts")).verify,
   backup: async () => (await import("./cli/backup.ts")).backup,
   restore: async () => (await import("./cli/restore.ts")).restore,
+  "archive status": async () => (await import("./cli/archive.ts")).archiveStatus,
+  "archive verify": async () => (await import("./cli/archive.ts")).archiveVerify,
 
+  "cluster status": async () => (await import("./cli/cluster.ts")).clusterStatus,
+  "cluster hand-over": async () => (await import("./cli/cluster.ts")).clusterHandOver,
+  "cluster reset-log": async () => (await import("./cli/cluster.ts")).clusterResetLog,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
   "config print": async () => (await import("./cli/config-print.ts")).configPrint,
+  "config init": async () => (await import("./cli/config-init.ts")).configInit,
+  "config schema": async () => (await import("./cli/configuration.ts")).configSchema,
   openapi: async () => (await import("./cli/openapi.ts")).openapi,
   healthcheck: async () => (await import("./cli/healthcheck.ts")).healthcheck,
-  version: async () => printVersion,
+  version: async () => (await import("./cli/version.ts")).printVersion,
+  upgrade: async () => (await import("./cli/upgrade/upgrade.ts")).upgrade,
+  licenses: async () => (await import("./cli/licenses.ts")).printLicenses,
 
   completions: async () => (await import("./cli/completions.ts")).completions,
   help: async () => (given) => printHelp(given.words),
@@ -40,6 +60,8 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
 const EXIT_FAILURE = 1;
 /** Invalid command line. */
 const EXIT_USAGE = 2;
+/** Commands whose exit code 2 has another meaning, or whose only other one is 1. */
+const EXITS_WITH_FAILURE: ReadonlySet<string> = new Set(["plan", "apply"]);
 /** The reader of the output closed it: the code of a program that SIGPIPE ends. */
 const EXIT_BROKEN_PIPE = 141;
 
@@ -75,18 +97,14 @@ async function printHelp(words: readonly string[]): Promise<number> {
   return 0;
 }
 
-function printVersion(): number {
-  print(`${version}\n`);
-  return 0;
-}
-
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   if (error instanceof BrokenPipe) process.exitCode = EXIT_BROKEN_PIPE;
   else {
     printError(`ninefold: ${error instanceof StartupError ? error.message : errorText(error)}`);
-    process.exitCode = error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
+    const isUsage = error instanceof UsageError && !EXITS_WITH_FAILURE.has(process.argv[2] ?? "");
+    process.exitCode = isUsage ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
 // Open timers and sockets do not keep the process alive: everything durable has been written.

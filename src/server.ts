@@ -1,5 +1,8 @@
+import { MIGRATIONS } from "../migrations/index.ts";
 import { version } from "../package.json" with { type: "json" };
 import { type App, createApp } from "./app.ts";
+import { Archive, type ArchiveParts } from "./archive/archive.ts";
+import type { LeadingNode, Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
 import type { Ids } from "./kernel/ids.ts";
@@ -8,8 +11,11 @@ import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
 import type { OutboundOverrides } from "./kernel/outbound/client.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
-import { type Clock, createSystemClock, ManualClock } from "./kernel/time/clock.ts";
+import { type Clock, createSystemClock, ManualClock, realDelay } from "./kernel/time/clock.ts";
 
+const NEVER = new Promise<never>(() => undefined);
+/** Longest wait for the commit log when a leader stops. */
+const HAND_OVER_MS_MAX = 5_000;
 /** Time that requests in flight have to finish when the server stops. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
@@ -18,8 +24,16 @@ export interface Server {
   readonly url: string;
   readonly kernel: Kernel;
   readonly app: App;
+  /** Null without one. */
+  readonly archive: Archive | null;
   /** The operator's account; with its key until that has been printed. */
   readonly operator: { readonly userId: string; readonly key: string | null };
+  /** Resolves to the reason if the server can no longer accept changes and must stop. */
+  readonly failed: Promise<string>;
+  /** Resolves to the reason when another node of the cluster leads: the process must end at once. Never without a cluster. */
+  readonly deposed: Promise<string>;
+  /** Resolves when an operator asks this node to stop, and to let another one lead. */
+  readonly askedToHandOver: Promise<void>;
   /** Accepts no more requests, finishes those in flight, commits everything and releases the folder. */
   stop(): Promise<void>;
 }
@@ -31,6 +45,7 @@ export interface ServerParts {
   readonly log?: Logger;
   readonly outbound?: OutboundOverrides;
   readonly cores?: number;
+  readonly archive?: ArchiveParts;
   /** A shorter idle timeout of connections, for tests of requests that take longer. */
   readonly idleTimeoutSeconds?: number;
 }
@@ -42,9 +57,55 @@ export interface ServerParts {
  *   the port is in use.
  */
 export async function startServer(folder: string, config: Config, parts: ServerParts = {}): Promise<Server> {
+  return locked(folder, () => startLocked(folder, config, parts, null));
+}
+
+/**
+ * The same for a node of a cluster: it follows until it leads, and then starts. Null: `stopped` settled before.
+ *
+ * @throws StartupError also when the commit log cannot be used, or this folder does not belong to it.
+ */
+export async function startNode(
+  folder: string,
+  config: Config,
+  stopped: Promise<unknown>,
+  parts: ServerParts = {},
+): Promise<Server | null> {
+  const settings = config.cluster;
+  if (settings === null) return startServer(folder, config, parts);
+  const clock = parts.clock ?? createSystemClock();
+  const logger = parts.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
+  return locked(folder, async () => {
+    // Loaded on use: a server without a cluster starts without it.
+    const { waitToLead } = await import("./cluster/cluster.ts");
+    const { masterKey } = config;
+    const leading = await waitToLead({
+      settings,
+      folder,
+      masterKey,
+      schema: MIGRATIONS.length,
+      logger,
+      listen: config,
+      now: () => clock.now(),
+      newId: () => crypto.randomUUID(),
+      stopped,
+    });
+    return leading && startLocked(folder, config, { ...parts, clock, log: logger }, leading);
+  });
+}
+
+/** Starts a server behind the lock of its folder, which is released when it stops, or where it does not start. */
+async function locked<Started extends Server | null>(
+  folder: string,
+  start: () => Promise<Started>,
+): Promise<Started> {
   const release = lockFolder(dataFilesOf(folder).lock);
   try {
-    const server = await startLocked(folder, config, parts);
+    const server = await start();
+    if (server === null) {
+      release();
+      return server;
+    }
     return {
       ...server,
       stop: async () => {
@@ -61,7 +122,12 @@ export async function startServer(folder: string, config: Config, parts: ServerP
   }
 }
 
-async function startLocked(folder: string, config: Config, parts: ServerParts): Promise<Server> {
+async function startLocked(
+  folder: string,
+  config: Config,
+  parts: ServerParts,
+  leading: LeadingNode | null,
+): Promise<Server> {
   const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
   const log = parts.log ?? createLogger(clock, { level: config.logLevel, format: config.logFormat });
   const { masterKey, durability, acceptDamagedLog } = config;
@@ -71,32 +137,73 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     masterKey,
     durability,
     acceptDamagedLog,
+    makesEntries: config.archive !== null,
     clock,
     log,
     ...ids,
     ...cores,
+    ...leading?.kernelOptions,
   });
+  const failed = Promise.withResolvers<string>();
+  if (kernel.entries !== null) kernel.entries.onFailure = failed.resolve;
+  let archive: Archive | null = null;
   try {
-    const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
+    if (config.archive !== null)
+      archive = new Archive(kernel, config.archive, config.extraCaPath, parts.archive);
+    await archive?.start();
+    const replication = leading?.replicate(kernel) ?? null;
+    const app = createApp(kernel, config, {
+      testClock: clock instanceof ManualClock ? clock : null,
+      ...(parts.outbound && { overrides: parts.outbound }),
+      archive,
+      cluster: replication,
+    });
+    if (config.applyPath !== null) {
+      // Before anything listens. The first account is announced by the first start that succeeds.
+      await app.accounts.operator(config.operatorKey, config.operatorEmail);
+      const { applyAtStart } = await import("./configuration/at-start.ts");
+      await applyAtStart(app, config.applyPath);
+    }
     // Listen before the first account is created: if the port is in use, the next start is still the first one.
     const { idleTimeoutSeconds } = parts;
-    const url = app.http.listen({ ...config, idleTimeoutSeconds });
+    const url = app.http.listen({ ...config, idleTimeoutSeconds, ...leading?.listenOptions });
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
     log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
-    return { url, kernel, app, operator, stop: () => stop(kernel, app) };
+    return {
+      url,
+      kernel,
+      app,
+      archive,
+      operator,
+      failed: failed.promise,
+      deposed: leading?.leadership.deposed ?? NEVER,
+      askedToHandOver: replication?.askedToHandOver ?? NEVER,
+      stop: () => stop(kernel, app, archive, replication),
+    };
   } catch (error) {
     closeKernel(kernel);
+    await archive?.finish();
     throw explained(kernel.db.path, error);
   }
 }
 
-async function stop(kernel: Kernel, app: App): Promise<void> {
+async function stop(
+  kernel: Kernel,
+  app: App,
+  archive: Archive | null,
+  replication: Replication | null,
+): Promise<void> {
   await app.http.stop(SHUTDOWN_GRACE_MS);
   try {
     await app.finish();
+    kernel.writer.close();
+    // What is not confirmed in time may be lost: nobody was told of it.
+    if (replication !== null) await Promise.race([kernel.writer.confirmed(), realDelay(HAND_OVER_MS_MAX)]);
+    await replication?.finish();
   } finally {
     closeKernel(kernel);
+    await archive?.finish();
   }
   kernel.log.info("server stopped");
 }

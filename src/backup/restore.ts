@@ -4,14 +4,17 @@ import { MIGRATIONS } from "../../migrations/index.ts";
 import type { RestoreStep } from "../kernel/data/backup-check.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
+import { Database } from "../kernel/storage/database.ts";
 import { examineDatabase, inspectDatabase } from "../kernel/storage/examine.ts";
 import { lockFolder } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf, makeFolder, syncPath } from "../kernel/storage/folders.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
+import { migrate } from "../kernel/storage/migrate.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
+import { forgetPosition } from "../kernel/storage/replication/position.ts";
 import { leaveRestoreMark } from "../kernel/storage/restored.ts";
 import { realDelay } from "../kernel/time/clock.ts";
-import { isoTime } from "../kernel/time/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../kernel/time/date-time.ts";
 import {
   type CopyOrder,
   openFile,
@@ -27,10 +30,14 @@ import { integrityProblems } from "./verification.ts";
 
 /** Options of a restore. */
 export interface RestoreOrder extends CopyOrder {
+  /** Where the file is from, if it is a temporary one: an archive, and the time of its last change. */
+  readonly origin?: { readonly name: string; readonly at: number };
   /** The configured master key; null for the one in the data folder. */
   readonly masterKey: string | null;
   /** Steps that change the copy and report their effects. */
   readonly steps: readonly RestoreStep[];
+  /** Further steps, which remove what the lost master key of the backup has sealed; null where that key is available. */
+  readonly forgetSecrets: readonly RestoreStep[] | null;
   readonly onChecked: () => void;
 }
 
@@ -89,7 +96,9 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
   try {
     await removeLeftovers(dirname(path), (name) => name === basename(path));
     const mark = await copyChecked(order, seal, temporary);
-    const facts = { keyProblem: keyProblem(mark, order), report: prepare(temporary, order, seal) };
+    const problem = keyProblem(mark, order);
+    const report = prepare(temporary, order, seal, problem);
+    const facts = { keyProblem: order.forgetSecrets === null ? problem : null, report };
     if (isThere) aside = moveAside(path, now);
     await replaceFile(path, temporary);
     return { seal, aside, ...facts };
@@ -172,20 +181,49 @@ async function copyDigested(
 }
 
 /** Runs the steps on the copy, marks it as restored, and syncs it. Returns the lines of the steps. */
-function prepare(path: string, { file, steps, now }: RestoreOrder, seal: Seal | null): string[] {
+function prepare(path: string, order: RestoreOrder, seal: Seal | null, keyProblem: string | null): string[] {
+  const { file, steps, forgetSecrets, now, origin } = order;
+  const createdAt = origin?.at ?? seal?.createdAt ?? null;
   const report: string[] = [];
+  if (forgetSecrets !== null) prepareNewKey(path, order, keyProblem);
   {
     using db = OfflineDatabase.change(path);
-    for (const step of steps) report.push(...step(db, now));
+    // The steps read it.
     leaveRestoreMark(db, {
-      file: basename(file),
-      backup_created_at: seal && isoTime(seal.createdAt),
+      file: origin?.name ?? basename(file),
+      backup_created_at: isoTimeOrNull(createdAt),
       restored_at: isoTime(now),
     });
+    for (const step of [...steps, ...(forgetSecrets ?? [])]) report.push(...step(db, now));
+    // What was changed here is in no archive and no commit log.
+    forgetPosition(db);
     db.useWriteAheadLog();
   }
   syncPath(path);
   return report;
+}
+
+/**
+ * Brings the copy to the present schema, which the further steps know, and makes sure of a master key for it: the present
+ * one, or a new one.
+ */
+function prepareNewKey(
+  path: string,
+  { folder, masterKey: given }: RestoreOrder,
+  keyProblem: string | null,
+): void {
+  if (keyProblem === null) {
+    throw new StartupError(
+      "The master key of this backup is available, so nothing needs to be removed. Omit --without-master-key. Nothing was changed.",
+    );
+  }
+  const db = new Database(path, "normal");
+  try {
+    migrate(db, MIGRATIONS);
+  } finally {
+    db.close();
+  }
+  obtainMasterKey({ given, path: dataFilesOf(folder).masterKey, databaseExists: false });
 }
 
 function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: RestoreOrder): string | null {

@@ -1,8 +1,9 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { type ListSpec, listAll, listing, pathSegment, printingResponse } from "./api/api.ts";
+import { type ListSpec, listAll, listing, pathSegment, printingResponse, withApi } from "./api/api.ts";
 import type { Api } from "./api/http-api.ts";
 import type { Given } from "./arguments.ts";
+import { printBytes } from "./output.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
@@ -23,6 +24,36 @@ export const accountSet = printingResponse(COLUMNS, (given) => {
     throw new UsageError("account set needs at least one of --email, --tier, --balance and --suspended.");
   }
   return async (api) => api.send("PATCH", await pathOf(api, given), change);
+});
+
+/** The last line of a complete export begins with this. */
+const EXPORT_END = '{"type":"end"';
+/** Bytes of an export that are searched for its last line. */
+const EXPORT_END_BYTES = 512;
+
+/** `ninefold account export USER`: prints everything of an account, one JSON object per line. */
+export function accountExport(given: Given): Promise<number> {
+  return withApi(given, async (api) => {
+    let last = Buffer.alloc(0);
+    await api.stream(`${await pathOf(api, given)}/export`, (bytes) => {
+      last = Buffer.concat([last, bytes.subarray(-EXPORT_END_BYTES)]).subarray(-EXPORT_END_BYTES);
+      printBytes(bytes);
+    });
+    const [end = ""] = last.toString().trimEnd().split("\n").slice(-1);
+    if (!end.startsWith(EXPORT_END))
+      throw new StartupError("The export is incomplete: its last line is missing. Try again.");
+    return 0;
+  });
+}
+
+/** `ninefold account delete USER --yes`. */
+export const accountDelete = printingResponse(["user_id", "deleted_at"], (given) => {
+  if (!given.has("--yes")) {
+    throw new UsageError(
+      "account delete removes everything of the account and cannot be undone. Confirm it with --yes.",
+    );
+  }
+  return async (api) => api.send("DELETE", await pathOf(api, given));
 });
 
 /** `ninefold account reset-key USER`. */

@@ -6,6 +6,8 @@ export interface Given {
   readonly line: CommandLine;
   /** The positional arguments. */
   readonly words: readonly string[];
+  /** The command after `--`, of commands that run one. */
+  readonly rest: readonly string[];
   /** Whether a flag was given. */
   has(flag: string): boolean;
   /** The value of an option; null if it was not given. The last one wins. */
@@ -19,7 +21,12 @@ export interface Given {
 /** Parses the arguments of a command. @throws UsageError with one line that describes the error. */
 export function readArguments(command: CommandSpec, args: readonly string[]): Given {
   const called = `ninefold ${command.name}`;
-  const line = readCommandLine(args, command.options, called, command.arguments.length);
+  const end = command.runs === true ? args.indexOf("--") : -1;
+  const rest = end < 0 ? [] : args.slice(end + 1);
+  const own = end < 0 ? args : args.slice(0, end);
+  const line = readCommandLine(own, command.options, called, command.arguments.length);
+  if (command.runs === true && rest.length === 0)
+    throw new UsageError(`${command.name} needs a command after --. ${tryHelp(called)}`);
   checkWords(command, line.positionals, called);
   const texts = (flag: string): string[] =>
     (line.values.get(flag) ?? []).filter((value): value is string => typeof value === "string");
@@ -29,6 +36,7 @@ export function readArguments(command: CommandSpec, args: readonly string[]): Gi
   return {
     line,
     words: line.positionals,
+    rest,
     has: (flag) => line.values.has(flag),
     text: (flag) => texts(flag).at(-1) ?? null,
     texts,

@@ -40,7 +40,11 @@ function listed(called: string, commands: readonly CommandSpec[]): string {
 /** `ninefold serve --help`. */
 export function commandHelp(command: CommandSpec): string {
   const options = [...command.options, HELP_OPTION];
-  const lines = [`${command.summary}.`, "", `Usage: ninefold ${words(command)}${optionsHint(command)}`];
+  const lines = [
+    `${command.summary}.`,
+    "",
+    `Usage: ninefold ${words(command)}${optionsHint(command)}${command.runs === true ? " -- COMMAND…" : ""}`,
+  ];
   if (command.arguments.length > 0) {
     lines.push("", ...rows(command.arguments.map(({ name, help }) => [name, help])));
   }

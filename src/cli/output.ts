@@ -18,6 +18,11 @@ export function print(text: string): void {
   write(STDOUT, text);
 }
 
+/** The same for bytes. */
+export function printBytes(bytes: Uint8Array): void {
+  write(STDOUT, bytes);
+}
+
 /** Characters that a terminal interprets, or that change the text direction. */
 const ACTING = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
@@ -64,8 +69,8 @@ function tableText(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-function write(descriptor: number, text: string): void {
-  const bytes = Buffer.from(text);
+function write(descriptor: number, output: string | Uint8Array): void {
+  const bytes = Buffer.from(output);
   for (let written = 0; written < bytes.length; ) {
     try {
       written += writeSync(descriptor, bytes, written);

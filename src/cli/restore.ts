@@ -1,13 +1,28 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { writeHistory } from "../archive/history.ts";
+import { isArchiveUrl } from "../archive/place.ts";
+import { forgetAccountSecrets } from "../areas/accounts/backup-check.ts";
+import { forgetCatchSecrets } from "../areas/catch/backup-check.ts";
 import { raiseFencingTokens } from "../areas/locks/backup-check.ts";
-import { reportChainEnds } from "../areas/notary/backup-check.ts";
-import { reportHeldDeliveries, reportWaitingDeliveries } from "../areas/relay/backup-check.ts";
-import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
+import { forgetMonitorSecrets } from "../areas/monitors/backup-check.ts";
+import { forgetNotarySecrets, raiseChainEpochs, reportChainEnds } from "../areas/notary/backup-check.ts";
+import {
+  forgetRelaySecrets,
+  reportHeldDeliveries,
+  reportWaitingDeliveries,
+} from "../areas/relay/backup-check.ts";
+import { removeLeftovers, removeTemporary, temporaryName } from "../backup/files.ts";
+import { type RestoreOrder, type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
+import { UsageError } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
 import type { RestoreStep } from "../kernel/data/backup-check.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { isDatabaseThere } from "../kernel/storage/examine.ts";
+import { dataFilesOf, makeFolder } from "../kernel/storage/folders.ts";
 import { createSystemClock } from "../kernel/time/clock.ts";
-import { isoTime } from "../kernel/time/date-time.ts";
+import { isoTime, parseDateTime } from "../kernel/time/date-time.ts";
+import { historyOf, openArchive, readable } from "./archive.ts";
 import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { Progress } from "./progress.ts";
@@ -20,46 +35,110 @@ const STEPS: readonly RestoreStep[] = [
   ],
   reportWaitingDeliveries,
   reportHeldDeliveries,
+  raiseChainEpochs,
   reportChainEnds,
 ];
 
-/** `ninefold restore FILE`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
+/** Changes of a restore whose backup's master key is lost. */
+const FORGET_SECRETS: readonly RestoreStep[] = [
+  forgetAccountSecrets,
+  forgetRelaySecrets,
+  forgetMonitorSecrets,
+  forgetCatchSecrets,
+  forgetNotarySecrets,
+];
+
+/** `ninefold restore FILE|URL`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
 export async function restore(given: Given): Promise<number> {
-  const file = resolve(given.words[0] ?? "");
+  const source = given.words[0] ?? "";
+  process.umask(0o077);
+  if (isArchiveUrl(source)) return restoreArchive(given, source);
+  if (given.has("--at")) throw new UsageError("--at needs an archive: s3://bucket/prefix.");
+  return restoreFrom(given, { file: resolve(source), signal: interruption() });
+}
+
+/** Writes the state at a time to a temporary file, and restores that. */
+async function restoreArchive(given: Given, url: string): Promise<number> {
+  const at = timeGiven(given);
+  const archive = openArchive(given, url);
+  const folder = resolve(archive.dataFolder);
+  if (given.has("--without-master-key"))
+    throw new UsageError(
+      "An archive is encrypted with the master key: without it nothing can be restored from it.",
+    );
+  const key = archive.key();
+  if (isDatabaseThere(dataFilesOf(folder).database) && !given.has("--force"))
+    throw new StartupError(
+      `There is already a database in ${folder}. With --force it is renamed, and the archive's is put in its place.`,
+    );
+  const history = await historyOf(archive, at);
+  makeFolder(folder);
+  const file = temporaryName(join(folder, "ninefold.archive"));
+  const progress = new Progress();
+  const signal = interruption();
+  try {
+    await removeLeftovers(folder, (name) => name === "ninefold.archive");
+    const onRead = (bytes: number, total: number) => progress.show("Reading", "bytes", bytes, total);
+    const end = await readable(writeHistory(archive.store, history, { path: file, key, at, onRead, signal }));
+    progress.finish();
+    return await restoreFrom(given, { file, signal, origin: { name: url, at: end.position.at } });
+  } finally {
+    progress.finish();
+    await removeTemporary(file);
+  }
+}
+
+function timeGiven(given: Given): number | null {
+  const text = given.text("--at");
+  if (text === null) return null;
+  const at = parseDateTime(text);
+  if (at === null) throw new UsageError("--at must be a time such as 2026-11-22T18:00:00Z.");
+  return at;
+}
+
+async function restoreFrom(
+  given: Given,
+  source: Pick<RestoreOrder, "file" | "signal" | "origin">,
+): Promise<number> {
   const config = resolveFolderConfig(flagsGiven(given.line));
   const folder = resolve(config.dataFolder);
-  process.umask(0o077);
   const progress = new Progress();
   try {
     const outcome = await restoreFile({
-      file,
+      ...source,
       folder,
       force: given.has("--force"),
       masterKey: config.masterKey,
       steps: STEPS,
+      forgetSecrets: given.has("--without-master-key") ? FORGET_SECRETS : null,
       now: createSystemClock().now(),
-      signal: interruption(),
       onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),
       onChecked: () => progress.finish(),
     });
-    print(report(file, folder, outcome));
+    print(report(source, folder, outcome, given.has("--without-master-key")));
   } finally {
     progress.finish();
   }
   return 0;
 }
 
-function report(file: string, folder: string, outcome: RestoreOutcome): string {
+function report(
+  { file, origin }: Pick<RestoreOrder, "file" | "origin">,
+  folder: string,
+  outcome: RestoreOutcome,
+  isNewKey: boolean,
+): string {
   const { seal, aside, keyProblem } = outcome;
+  const at = origin?.at ?? seal?.createdAt;
   const made =
-    seal === null
-      ? "no backup's own line: a database copied by other means"
-      : `of ${isoTime(seal.createdAt)}`;
+    at === undefined ? "no backup's own line: a database copied by other means" : `of ${isoTime(at)}`;
   const lines = [
-    `restored  ${file} (${made}) to ${folder}`,
+    `restored  ${origin?.name ?? file} (${made}) to ${folder}`,
     ...(aside === null ? [] : [`kept      the former database as ${aside}`]),
     ...outcome.report,
-    keyProblem === null ? "key       the master key fits" : `key       ${keyProblem}`,
+    keyProblem === null
+      ? `key       ${isNewKey ? "the database has the master key of this folder now: store master.key" : "the master key fits"}`
+      : `key       ${keyProblem}`,
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -6,9 +6,11 @@ import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { makeFolder } from "../kernel/storage/folders.ts";
-import { type Server, startServer } from "../server.ts";
+import { type Server, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
 
+/** Another node of the cluster leads now: a supervisor starts this one again, and it follows. */
+const EXIT_FOLLOW = 75;
 /** The file descriptor of standard output: written synchronously, so that a failure is seen here. */
 const STDOUT = 1;
 
@@ -21,14 +23,24 @@ export async function serve(given: Given): Promise<number> {
   try {
     // From here on, a signal stops the server in order, also during its start.
     const signal = stopSignal(config.stopWithStdin);
-    const server = await startServer(folder, config);
+    const server = await startNode(folder, config, signal);
+    if (server === null) return 0;
+    let end: "signal" | "deposed" | "handed over" = "signal";
     try {
       await announce(config, folder, server);
-      await signal;
+      const ended = await Promise.race([
+        signal.then(() => ({ end: "signal", failure: null }) as const),
+        server.deposed.then(() => ({ end: "deposed", failure: null }) as const),
+        server.askedToHandOver.then(() => ({ end: "handed over", failure: null }) as const),
+        server.failed.then((failure) => ({ end: "signal", failure }) as const),
+      ]);
+      end = ended.end;
+      if (ended.failure !== null) throw new StartupError(`The server stops: ${ended.failure}`);
     } finally {
-      await server.stop();
+      // What a deposed leader has in its memory must not be written any more.
+      if (end !== "deposed") await server.stop();
     }
-    return 0;
+    return end === "signal" ? 0 : EXIT_FOLLOW;
   } finally {
     if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
   }

@@ -32,6 +32,8 @@ export interface CommandSpec {
   readonly details?: string;
   readonly arguments: readonly ArgumentSpec[];
   readonly options: readonly CommandOption[];
+  /** Whether it runs a command, given after `--`. */
+  readonly runs?: true;
   /** Environment variables that it reads, and their meaning. */
   readonly variables: readonly (readonly [name: string, help: string])[];
   readonly example: string;
@@ -62,9 +64,15 @@ const CONFIG_OPTIONS: readonly CommandOption[] = [
   JSON_OPTION,
 ];
 
+/** How `cluster` finds the commit log. */
+const CLUSTER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
+  ["--commit-log", "--commit-log-trusted", "--cell", "--data", "--config"].includes(flag),
+);
+
 /** How `account` and `key` connect to a server. */
 const API_OPTIONS: readonly CommandOption[] = [
   option("--url", "URL", "URL of the running server (http://127.0.0.1:9909)"),
+  option("--api-key-file", "FILE", "File that contains the API key"),
   option("--data", "FOLDER", "Use the data folder of a stopped server instead, as its operator"),
   option("--config", "FILE", "Configuration file of the stopped server, with --data"),
   JSON_OPTION,
@@ -84,6 +92,24 @@ const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag })
   ["--data", "--config"].includes(flag),
 );
 
+/** Where an archive is. */
+const ARCHIVE_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
+  ["--archive-endpoint", "--archive-region", "--extra-ca"].includes(flag),
+);
+
+/** The variables of an archive. */
+const ARCHIVE_VARIABLES = OPTIONS.filter(({ name }) =>
+  ["archive", "archive_access_key_id", "archive_secret_access_key", "master_key"].includes(name),
+).map(({ variable, help }) => [variable, help] as const);
+const CONFIGURATION_FILE = {
+  name: "FILE",
+  help: "Configuration file (YAML or JSON); - for standard input",
+} as const;
+const PRUNE_OPTION: CommandOption = {
+  flag: "--prune",
+  help: "Delete what apply has created and the file does not name",
+};
+
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
 const DECLARED = [
@@ -99,6 +125,100 @@ const DECLARED = [
       flag === null ? [[variable, help] as const] : [],
     ),
     example: "ninefold serve --port 8080 --data /var/lib/ninefold",
+  },
+  {
+    name: "plan",
+    summary: "Print what apply would change",
+    details:
+      "Compares a configuration file with a server and changes nothing. The exit code is 0 without changes, 2 with\n" +
+      "changes, and 1 after an error. Secrets are shown as (sensitive).",
+    arguments: [CONFIGURATION_FILE],
+    ...API_CALL,
+    options: [PRUNE_OPTION, ...API_OPTIONS],
+    example: "ninefold plan ninefold.yaml",
+  },
+  {
+    name: "apply",
+    summary: "Make a server match a configuration file",
+    details:
+      "Creates and changes resources by their names, in one project for each document. Resources that the file does not\n" +
+      "name stay as they are. It stops at the first failure; run it again to continue. Asks on a terminal, and needs\n" +
+      "--yes elsewhere. The exit code is 0 or 1.",
+    arguments: [CONFIGURATION_FILE],
+    ...API_CALL,
+    options: [
+      { flag: "--yes", help: "Do not ask" },
+      { flag: "--dry-run", help: "Print the changes, and change nothing" },
+      PRUNE_OPTION,
+      option("--secrets-out", "FILE", "File that receives the secrets of new keys, as JSON"),
+      ...API_OPTIONS,
+    ],
+    example: "ninefold apply ninefold.yaml --yes",
+  },
+  {
+    name: "export",
+    summary: "Print a project as a configuration file",
+    details:
+      "Prints every resource with a name. Secrets become references to environment variables, which are listed on\n" +
+      "standard error.",
+    ...API_CALL,
+    options: [
+      { ...option("--project", "SLUG", "Slug of the project; repeatable (default)"), repeatable: true },
+      ...API_OPTIONS.filter((one) => one !== JSON_OPTION),
+    ],
+    example: "ninefold export > ninefold.yaml",
+  },
+  {
+    name: "ping",
+    summary: "Run a command and report its start and end to a heartbeat",
+    details:
+      "Reports the exit code and the last 10 kB of output, and passes on output, signals and exit code: 128 + n after a\n" +
+      "signal, 127 if the command does not exist. A server that cannot be reached is a warning.",
+    arguments: [{ name: "URL", optional: true, help: "Ping URL of the heartbeat; omit it with --slug" }],
+    runs: true,
+    options: [
+      option("--slug", "SLUG", "Slug of the heartbeat, with NINEFOLD_PING_KEY"),
+      option("--url", "URL", "URL of the server, with --slug (http://127.0.0.1:9909)"),
+    ],
+    variables: [
+      ["NINEFOLD_PING_KEY", "Ping key of the project, with --slug"],
+      ["NINEFOLD_URL", "Same as --url"],
+    ],
+    example: "ninefold ping --slug backup -- /usr/local/bin/backup.sh",
+  },
+  {
+    name: "lock",
+    summary: "Run a command while holding a lock",
+    details:
+      "Extends the lock while the command runs, and releases it afterwards. The exit code is that of the command, or 75\n" +
+      "if the lock is not acquired. If the lock is lost, the command gets SIGTERM, and SIGKILL 10 seconds later. The\n" +
+      "command finds the fencing token in NINEFOLD_FENCING_TOKEN.",
+    arguments: [{ name: "KEY", help: "Key of the lock" }],
+    runs: true,
+    ...API_CALL,
+    options: [
+      option("--wait", "DURATION", "Longest wait for the lock, such as 30s (1s)"),
+      option("--ttl", "DURATION", "Time after which the lock expires without an extension (60s)"),
+      ...API_OPTIONS.filter(({ flag }) => flag === "--url" || flag === "--api-key-file"),
+    ],
+    example: "ninefold lock nightly -- ./job",
+  },
+  {
+    name: "login",
+    summary: "Store a server's URL and an API key for later commands",
+    details:
+      "Asks for the key on a terminal, verifies it, and stores both in $XDG_CONFIG_HOME/ninefold/credentials, readable by\n" +
+      "its owner only. NINEFOLD_API_KEY and --api-key-file take precedence, and another server never receives the key.",
+    arguments: [{ name: "URL", optional: true, help: "URL of the server (http://127.0.0.1:9909)" }],
+    options: [option("--api-key-file", "FILE", "File that contains the API key")],
+    variables: [["XDG_CONFIG_HOME", "Folder of configuration files (~/.config)"]],
+    example: "ninefold login https://ninefold.example.com",
+  },
+  {
+    name: "logout",
+    summary: "Remove the stored API key",
+    variables: [["XDG_CONFIG_HOME", "Folder of configuration files (~/.config)"]],
+    example: "ninefold logout",
   },
   {
     name: "account create",
@@ -131,6 +251,28 @@ const DECLARED = [
       ...API_OPTIONS,
     ],
     example: "ninefold account set ada@example.com --suspended true",
+  },
+  {
+    name: "account export",
+    summary: "Print everything of an account as JSON lines",
+    details:
+      "Prints one JSON object per line, like GET /v1/admin/accounts/{user_id}/export. If it fails or is cut off, the exit\n" +
+      "code is 1; a complete export ends with a line of the type end.",
+    arguments: [USER],
+    ...API_CALL,
+    options: API_OPTIONS.filter((one) => one !== JSON_OPTION),
+    example: "ninefold account export ada@example.com > ada.jsonl",
+  },
+  {
+    name: "account delete",
+    summary: "Delete an account with everything in it",
+    details:
+      "Its keys and sessions end immediately; the server then removes its data in the background. This cannot be\n" +
+      "undone: export the account first. --yes is required. The operator's account cannot be deleted.",
+    arguments: [USER],
+    ...API_CALL,
+    options: [{ flag: "--yes", help: "Confirm the deletion" }, ...API_OPTIONS],
+    example: "ninefold account delete ada@example.com --yes",
   },
   {
     name: "account reset-key",
@@ -203,6 +345,15 @@ const DECLARED = [
     example: "ninefold catch export brave-otter-314159 > events.jsonl",
   },
   {
+    name: "channel list",
+    summary: "List the notification channels with the result of their last message",
+    details:
+      "Lists the channels of the key's project, newest first. last_error is the error of the last attempt, or - if it\n" +
+      "succeeded. With --json, prints the whole channels.",
+    ...API_CALL,
+    example: "ninefold channel list",
+  },
+  {
     name: "listen",
     summary: "Forward a bucket's events to a local server",
     details:
@@ -232,6 +383,26 @@ const DECLARED = [
     example: "ninefold listen brave-otter-314159 --forward-to http://localhost:3000/hook",
   },
   {
+    name: "notary accept-fork",
+    summary: "Continue a restored chain although others have seen a longer history",
+    details:
+      "After a restore, the server signs nothing in a chain whose storage has receipts that the backup does not have.\n" +
+      "This accepts that their positions are used again, and declares it in the chain.",
+    arguments: [{ name: "CHAIN", help: "Id of the chain" }],
+    ...API_CALL,
+    example: "ninefold notary accept-fork wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf",
+  },
+  {
+    name: "notary export",
+    summary: "Write all receipts of the project to a file",
+    details:
+      "Writes the receipts in ascending order, one JSON object per line, and a checkpoint over them as the last line,\n" +
+      "so that ninefold verify proves that the file is complete. If it fails, the exit code is 1 and FILE is not created.",
+    ...API_CALL,
+    options: [option("--out", "FILE", "File to write"), ...API_OPTIONS.filter((one) => one !== JSON_OPTION)],
+    example: "ninefold notary export --out chain.jsonl",
+  },
+  {
     name: "dashboard",
     summary: "Print a single-use link that logs in a browser",
     details:
@@ -243,10 +414,21 @@ const DECLARED = [
     name: "verify",
     summary: "Verify receipts of the notary without a server",
     details:
-      "FILE contains one receipt, or a chain as JSON lines in ascending order. The exit code is 0 if everything is valid.",
-    arguments: [{ name: "FILE", help: "File with the receipts" }],
-    options: [option("--public-key", "X", "Expected public key of the chain")],
-    example: "ninefold verify receipts.jsonl",
+      "FILE contains one receipt, or a chain as JSON lines in ascending order. A checkpoint proves where the chain\n" +
+      "ends, and that nothing was removed or changed. The exit code is 0 if everything is valid.",
+    arguments: [{ name: "FILE", optional: true, help: "File with the receipts; omit it with --bundle" }],
+    options: [
+      {
+        ...option("--checkpoint", "FILE", "File with a checkpoint of the chain; repeatable"),
+        repeatable: true,
+      },
+      option("--bundle", "FILE", "File with a bundle to verify"),
+      option("--public-key", "X", "Expected public key of the chain"),
+      option("--vkey", "VKEY", "Expected verifier key of the checkpoints: origin and public key"),
+      { ...option("--witness", "VKEY", "Verifier key of a witness; repeatable"), repeatable: true },
+      option("--quorum", "K", "Number of witnesses that must have signed (all of them)"),
+    ],
+    example: "ninefold verify receipts.jsonl --checkpoint checkpoint.txt",
   },
   {
     name: "backup",
@@ -264,16 +446,67 @@ const DECLARED = [
   },
   {
     name: "restore",
-    summary: "Restore a backup while the server is stopped",
+    summary: "Restore a backup or an archive while the server is stopped",
     details:
       "FILE is verified before anything is changed. Prints the effects on locks, keys, deliveries and notary chains,\n" +
-      "and what is still needed to start the server.",
-    arguments: [{ name: "FILE", help: "File of the backup" }],
+      "and what is still needed to start the server. An archive needs the master key, and the access keys in\n" +
+      "NINEFOLD_ARCHIVE_ACCESS_KEY_ID and NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY.",
+    arguments: [{ name: "FILE", help: "File of the backup, or an archive: s3://bucket/prefix" }],
     options: [
+      option("--at", "TIME", "Restore an archive as it was at this time, such as 2026-11-22T18:00:00Z"),
       { flag: "--force", help: "Replace an existing database, which is kept under another name" },
+      { flag: "--without-master-key", help: "Restore although master.key is lost: removes all secrets" },
       ...FOLDER_OPTIONS,
+      ...ARCHIVE_OPTIONS,
     ],
     example: "ninefold restore /mnt/backups/ninefold.db --data /var/lib/ninefold",
+  },
+  {
+    name: "archive status",
+    summary: "Show what can be restored from an archive",
+    details: "Without a URL it is the configured archive. The exit code is 1 if nothing can be restored.",
+    arguments: [{ name: "URL", help: "The archive, such as s3://bucket/prefix", optional: true }],
+    options: [...FOLDER_OPTIONS, ...ARCHIVE_OPTIONS],
+    variables: ARCHIVE_VARIABLES,
+    example: "ninefold archive status s3://backups/ninefold",
+  },
+  {
+    name: "archive verify",
+    summary: "Restore an archive to a temporary file and verify it",
+    details:
+      "Reads the newest base and everything after it into a temporary file in the data folder, and verifies it as\n" +
+      "backup --verify does: integrity, every ledger, every notary chain. If that fails, the exit code is 1.",
+    arguments: [{ name: "URL", help: "The archive, such as s3://bucket/prefix", optional: true }],
+    options: [...FOLDER_OPTIONS, ...ARCHIVE_OPTIONS],
+    variables: ARCHIVE_VARIABLES,
+    example: "ninefold archive verify s3://backups/ninefold --data /var/lib/ninefold",
+  },
+  {
+    name: "cluster status",
+    summary: "Print the nodes of a cluster, who leads, and how far each is",
+    options: [...CLUSTER_OPTIONS, JSON_OPTION],
+    example: "ninefold cluster status --commit-log etcd://127.0.0.1:2379",
+  },
+  {
+    name: "cluster hand-over",
+    summary: "Let another node lead",
+    details:
+      "The leader finishes its requests, gives up the lease and ends with code 75: its supervisor starts it again,\n" +
+      "and it follows.",
+    options: CLUSTER_OPTIONS,
+    example: "ninefold cluster hand-over --commit-log etcd://127.0.0.1:2379",
+  },
+  {
+    name: "cluster reset-log",
+    summary: "Begin a new commit log from the data of this node",
+    details:
+      "For a commit log whose engine has lost its data. Stop all nodes, run it on the node with the newest data, and start\n" +
+      "that node first. The other nodes copy its database.",
+    options: [
+      { flag: "--accept", help: "What other nodes have and this one has not is lost" },
+      ...CLUSTER_OPTIONS,
+    ],
+    example: "ninefold cluster reset-log --accept --data /var/lib/ninefold",
   },
   {
     name: "doctor",
@@ -288,6 +521,18 @@ const DECLARED = [
     details: "Takes the options, variables and configuration file of serve. Secrets are masked.",
     options: CONFIG_OPTIONS,
     example: "ninefold config print --config /etc/ninefold.toml",
+  },
+  {
+    name: "config init",
+    summary: "Write a server's configuration file with every option at its default",
+    arguments: [{ name: "PATH", help: "New file; an existing one is not replaced" }],
+    example: "ninefold config init ninefold.toml",
+  },
+  {
+    name: "config schema",
+    summary: "Print the JSON Schema of configuration files",
+    details: "For editors that complete and check YAML files, and for other programs.",
+    example: "ninefold config schema > ninefold.schema.json",
   },
   {
     name: "openapi",
@@ -314,8 +559,33 @@ const DECLARED = [
   },
   {
     name: "version",
-    summary: "Print the version",
-    example: "ninefold version",
+    summary: "Print the version, its commit and date, and the versions of Bun and SQLite",
+    options: [JSON_OPTION],
+    example: "ninefold version --json",
+  },
+  {
+    name: "upgrade",
+    summary: "Check whether there is a newer version",
+    details:
+      "Loads a signed feed of releases and compares versions; nothing is installed. The exit code is 0 if this version\n" +
+      "is up to date, 2 if there is a newer one, and 1 if the feed cannot be loaded or verified.",
+    options: [
+      { flag: "--check", help: "Check for a newer version (required)" },
+      option("--feed", "URL", "URL of the feed; its signature is at URL.minisig"),
+      option("--public-key", "KEY", "Public key of the feed, in the format of minisign"),
+      JSON_OPTION,
+    ],
+    variables: [
+      ["NINEFOLD_UPGRADE_FEED", "Same as --feed"],
+      ["NINEFOLD_UPGRADE_PUBLIC_KEY", "Same as --public-key"],
+    ],
+    example: "ninefold upgrade --check --feed https://example.com/feed.json --public-key RWQ…",
+  },
+  {
+    name: "licenses",
+    summary: "Print the licences of everything that the executable contains",
+    options: [JSON_OPTION],
+    example: "ninefold licenses --json",
   },
   {
     name: "completions",

@@ -5,7 +5,12 @@ export type Value = string | number | boolean | readonly string[] | null;
 export type Schema =
   | { readonly type: "string"; readonly enum?: readonly string[] }
   | { readonly type: "boolean" | "list" }
-  | { readonly type: "integer"; readonly title: string; readonly minimum: number; readonly maximum: number };
+  | {
+      readonly type: "integer" | "number";
+      readonly title: string;
+      readonly minimum: number;
+      readonly maximum: number;
+    };
 
 export interface Declared<T extends Value = Value> {
   readonly schema: Schema;
@@ -40,6 +45,7 @@ const DECLARED = {
   config: optional("FILE", "Configuration file (TOML)"),
   ephemeral: flag("A private temporary database, deleted at exit; any free port"),
   test_clock: flag("The clock moves only by POST /v1/admin/clock (with --ephemeral)"),
+  apply: optional("FILE", "Configuration file (YAML) with resources, applied before the first request"),
   json: flag("Print one line of JSON when ready"),
   stop_with_stdin: flag("Stop when standard input closes"),
   signup: { ...choice(["closed", "free", "open"], "closed", "Who may sign up"), ephemeral: "open" },
@@ -65,6 +71,7 @@ const DECLARED = {
   observer_targets: list("HOST:PORT,…", "Hosts for the connectivity check of this server (TCP, at most 5)"),
   public_url: optional("URL", "Where browsers and senders reach this server: https://ninefold.example.com"),
   cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
+  portal_origins: list("ORIGIN,…", "Origins whose pages may embed the portal of customers"),
   trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted"),
   metrics_access: choice(
     ["loopback", "health", "operator", "public"],
@@ -88,6 +95,41 @@ const DECLARED = {
   backup_cron: text("0 3 * * *", "CRON", "Schedule of backups, in UTC"),
   // A year of hourly backups.
   backup_keep: { ...integer("a number", 1, 10_000, 7, "Number of backups to keep"), placeholder: "N" },
+  commit_log: {
+    ...optional("URL", "Commit log of a cluster: etcd://host:2379,… or postgres://user@host/db"),
+    secret: true,
+  },
+  commit_log_trusted: flag("The PostgreSQL service replicates below SQL: its settings are not checked"),
+  cell: text("main", "NAME", "Name of the cluster: several can share a commit log"),
+  lease_seconds: {
+    ...integer("a number of seconds", 3, 60, 10, "Lease of the leader: the longest outage after its loss"),
+    placeholder: "SECONDS",
+  },
+  advertise: optional("URL", "Where other nodes and clients reach this node: https://n1.internal:9909"),
+  archive: optional("URL", "Archive of all changes in an object store: s3://bucket/prefix"),
+  archive_endpoint: optional("URL", "URL of the object store; Amazon S3 of the region without it"),
+  archive_region: text("us-east-1", "REGION", "Region of the object store"),
+  archive_interval: {
+    schema: { type: "number", title: "a number of seconds", minimum: 0.2, maximum: 3_600 },
+    default: 1,
+    placeholder: "SECONDS",
+    description: "Shortest time between two objects of the archive",
+  },
+  archive_keep: {
+    // Ten years: a larger value is a typing error.
+    ...integer("a number of days", 1, 3_650, 7, "Days of which the archive can restore any time"),
+    placeholder: "DAYS",
+  },
+  archive_access_key_id: {
+    ...optional("ID", "Access key of the object store"),
+    secret: true,
+    noFlag: true,
+  },
+  archive_secret_access_key: {
+    ...optional("KEY", "Secret key of the object store"),
+    secret: true,
+    noFlag: true,
+  },
   master_key: {
     ...optional("KEY", "Master key: 64 hex digits or base64 of 32 bytes"),
     secret: true,
@@ -112,6 +154,18 @@ const DECLARED = {
   payload_retention_hours: {
     ...integer("a number of hours", 0, 720, 168, "Retention of message payloads"),
     section: "relay",
+    noFlag: true,
+  },
+  checkpoint_seconds: {
+    // A day: whoever wants fewer checkpoints requests them.
+    ...integer(
+      "a number of seconds",
+      1,
+      86_400,
+      1,
+      "Seconds from a receipt to the checkpoint that covers it",
+    ),
+    section: "notary",
     noFlag: true,
   },
 } as const satisfies Record<string, Declared>;

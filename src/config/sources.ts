@@ -1,4 +1,6 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { type CommandLine, didYouMean } from "./command-line.ts";
 import { OPTIONS, type Option, type OptionName } from "./options.ts";
@@ -59,11 +61,74 @@ export interface ClientSettings {
   readonly key: string | null;
 }
 
-/** @throws StartupError when the file named by `NINEFOLD_API_KEY_FILE` cannot be read. */
-export function readClientSettings(environment: Environment = process.env): ClientSettings {
-  const { NINEFOLD_URL: url = "" } = environment;
-  const key = secretIn(environment, "NINEFOLD_API_KEY").value?.trim();
-  return { url: url === "" ? null : url, key: key ?? null };
+/** The value of a variable that a configuration file names; undefined where it is not set. */
+export function variableNamed(name: string, environment: Environment = process.env): string | undefined {
+  return environment[name];
+}
+
+/**
+ * The settings of the environment; without a key there, those that `ninefold login` has stored, unless the environment or
+ * `given` names another server.
+ * @throws StartupError when a file with a key cannot be read.
+ */
+export function readClientSettings(
+  environment: Environment = process.env,
+  given: { readonly url?: string | null; readonly keyFile?: string | null } = {},
+): ClientSettings {
+  const { NINEFOLD_URL: variable = "" } = environment;
+  const url = given.url ?? (variable === "" ? null : variable);
+  const key =
+    typeof given.keyFile === "string"
+      ? readText(given.keyFile, "--api-key-file").trim()
+      : secretIn(environment, "NINEFOLD_API_KEY").value?.trim();
+  if (key !== undefined) return { url, key };
+  const stored = readCredentials(environment);
+  return stored === null || (url !== null && url !== stored.url) ? { url, key: null } : stored;
+}
+
+/** The file in which `ninefold login` stores URL and key. */
+export function credentialsPath(environment: Environment = process.env): string {
+  const { XDG_CONFIG_HOME: configured = "" } = environment;
+  const folder = isAbsolute(configured) ? configured : join(environment["HOME"] ?? homedir(), ".config");
+  return join(folder, "ninefold", "credentials");
+}
+
+function readCredentials(environment: Environment): { readonly url: string; readonly key: string } | null {
+  const path = credentialsPath(environment);
+  if (!existsSync(path)) return null;
+  try {
+    const { url, key } = JSON.parse(readText(path, "credentials"));
+    if (typeof url === "string" && typeof key === "string") return { url, key };
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+  }
+  throw new StartupError(`${path} is damaged. Run ninefold login again.`);
+}
+
+/** The ping key of a project; null where it is not set. @throws StartupError when its file cannot be read. */
+export function readPingKey(environment: Environment = process.env): string | null {
+  return secretIn(environment, "NINEFOLD_PING_KEY").value?.trim() ?? null;
+}
+
+/** The environment of this process with further variables, for a command that it runs. */
+export function withEnvironment(
+  more: Readonly<Record<string, string>>,
+  environment: Environment = process.env,
+): Record<string, string | undefined> {
+  return { ...environment, ...more };
+}
+
+/** Where `ninefold upgrade` looks for a newer version. */
+export interface UpgradeSettings {
+  /** URL of the signed feed. */
+  readonly feed: string | null;
+  /** Public key of the feed, as minisign writes it. */
+  readonly publicKey: string | null;
+}
+
+export function readUpgradeSettings(environment: Environment = process.env): UpgradeSettings {
+  const { NINEFOLD_UPGRADE_FEED: feed = "", NINEFOLD_UPGRADE_PUBLIC_KEY: publicKey = "" } = environment;
+  return { feed: feed === "" ? null : feed, publicKey: publicKey === "" ? null : publicKey };
 }
 
 /** The configuration file: its options, and its tables for tiers. */
@@ -110,7 +175,12 @@ const OTHER_VARIABLES: readonly string[] = [
   "NINEFOLD_URL",
   "NINEFOLD_API_KEY",
   "NINEFOLD_API_KEY_FILE",
+  "NINEFOLD_UPGRADE_FEED",
+  "NINEFOLD_UPGRADE_PUBLIC_KEY",
   "NINEFOLD_BINARY",
+  "NINEFOLD_PING_KEY",
+  "NINEFOLD_PING_KEY_FILE",
+  "NINEFOLD_FENCING_TOKEN",
 ];
 
 /**
@@ -162,7 +232,7 @@ const CHUNK_BYTES = 64 * 1024;
  * Reads a file of settings or a secret; a pipe will do. `what` is what names it, for messages.
  * @throws StartupError when it cannot be read, or is larger than {@link TEXT_BYTES_MAX}.
  */
-function readText(path: string, what: string): string {
+export function readText(path: string, what: string): string {
   let bytes: Buffer;
   try {
     bytes = readUpTo(path, TEXT_BYTES_MAX + 1);

@@ -31,7 +31,8 @@ function read(schema: Schema, given: unknown): Read {
     case "boolean":
       return [readBoolean(given), "true or false"];
     case "integer":
-      return [readInteger(schema, given), `${schema.title} from ${schema.minimum} to ${schema.maximum}`];
+    case "number":
+      return [readNumber(schema, given), `${schema.title} from ${schema.minimum} to ${schema.maximum}`];
     case "list":
       return [readList(given), "a list of texts"];
     case "string": {
@@ -48,12 +49,13 @@ function readBoolean(given: unknown): boolean | undefined {
   return given === "false" || given === "0" ? false : undefined;
 }
 
-function readInteger(
-  { minimum, maximum }: Extract<Schema, { type: "integer" }>,
+function readNumber(
+  { type, minimum, maximum }: Extract<Schema, { type: "integer" | "number" }>,
   given: unknown,
 ): number | undefined {
-  const number = typeof given === "string" && /^\d{1,9}$/.test(given) ? Number(given) : given;
-  if (typeof number !== "number" || !Number.isInteger(number)) return undefined;
+  const form = type === "integer" ? /^\d{1,9}$/ : /^\d{1,9}(?:\.\d{1,3})?$/;
+  const number = typeof given === "string" && form.test(given) ? Number(given) : given;
+  if (typeof number !== "number" || (type === "integer" && !Number.isInteger(number))) return undefined;
   return number >= minimum && number <= maximum ? number : undefined;
 }
 

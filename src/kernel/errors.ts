@@ -4,6 +4,7 @@
  * Anything else that is thrown is a defect: the response is `internal_error`, the details are logged.
  */
 import type { TSchema } from "@sinclair/typebox";
+import { onOneLine } from "./data/one-line.ts";
 
 /** The HTTP status of an error code, and its meaning. */
 export type ErrorMeaning = readonly [status: number, meaning: string];
@@ -111,13 +112,10 @@ export function rejectionBy(check: () => void): ApiError | null {
 /** Longest piece of a caller's own text that an error repeats: a long text need not be repeated whole. */
 export const ECHO_LENGTH_MAX = 100;
 
-/** Characters that would break a message's single line. */
-const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/gu;
-
 /** A caller's text as an error repeats it: on one line, cut to {@link ECHO_LENGTH_MAX}. */
 export function echoed(text: string): string {
   const short = text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
-  return short.replaceAll(BREAKS_LINE, "?");
+  return onOneLine(short, "?");
 }
 
 /** A `validation_error` about one field. */

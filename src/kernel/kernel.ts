@@ -7,7 +7,7 @@ import { createIds, type Ids } from "./ids.ts";
 import type { Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { Changes } from "./projects/changes.ts";
-import { Scheduler } from "./scheduler/scheduler.ts";
+import { Scheduler, type WorkGate } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
 import { Checkpointer } from "./storage/checkpointer.ts";
@@ -29,6 +29,8 @@ import {
 } from "./storage/examine.ts";
 import { syncFolder } from "./storage/folders.ts";
 import { type Migration, migrate } from "./storage/migrate.ts";
+import { EntrySource } from "./storage/replication/entry-source.ts";
+import { type Position, PositionRow } from "./storage/replication/position.ts";
 import { copyTemplate } from "./storage/template.ts";
 import { Writer } from "./storage/writer.ts";
 import { type Clock, createSystemClock } from "./time/clock.ts";
@@ -41,6 +43,8 @@ export interface Kernel {
   readonly db: Database;
   readonly writer: Writer;
   readonly checkpointer: Checkpointer;
+  /** Makes an entry of each batch; null without an archive and a commit log. */
+  readonly entries: EntrySource | null;
   readonly scheduler: Scheduler;
   /** Removes expired rows. */
   readonly housekeeping: Housekeeping;
@@ -61,6 +65,12 @@ export interface KernelOptions {
   readonly durability: Durability;
   /** Whether the commits after a damaged part of the log are given up. */
   readonly acceptDamagedLog?: boolean;
+  /** Whether each batch becomes an entry, for an archive or a commit log. */
+  readonly makesEntries?: boolean;
+  /** Position in a commit log that the next batch follows. */
+  readonly continuesFrom?: Position;
+  /** Holds jobs back until it lets them pass. */
+  readonly gate?: WorkGate;
   readonly migrations: readonly Migration[];
   /** A database with all migrations, of which a new database is a copy; without it the migrations run. */
   readonly template?: string;
@@ -114,17 +124,23 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
   // A wrong key must be found before the schema is changed.
   const isSettled = db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
   if (isSettled) openVault(db, masterKey);
+  const clock = options.clock ?? createSystemClock();
+  const entries = options.makesEntries === true ? new EntrySource(db, clock) : null;
+  if (options.continuesFrom !== undefined) entries?.continueFrom(options.continuesFrom);
   settleLog(db, log);
-  const steps = migrate(db, migrations).length;
+  entries?.begin();
+  const steps = migrate(db, migrations, () => entries?.noteStart()).length;
   if (steps > 0 && !isNew) {
     const to = migrations.length;
     log.info(`database migrated: schema ${to - steps} → ${to}`);
   }
   const vault = openVault(db, masterKey);
+  if (entries === null) new PositionRow(db).clear();
+  else entries.startCommitted();
   if (isNew && options.durability === "full") syncFolder(dirname(options.databasePath));
-  const clock = options.clock ?? createSystemClock();
   const writer = new Writer(db, clock, log);
-  const scheduler = new Scheduler(db, writer, clock, log);
+  if (entries !== null) writer.follow(entries);
+  const scheduler = new Scheduler(db, writer, clock, log, options.gate);
   return {
     clock,
     ids: options.ids ?? createIds(() => clock.now()),
@@ -132,6 +148,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     db,
     writer,
     checkpointer: new Checkpointer(db, writer, log),
+    entries,
     scheduler,
     housekeeping: new Housekeeping(scheduler, writer, log),
     vault,
@@ -187,8 +204,9 @@ function troubleWith(path: string, error: unknown): string {
 const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";
 
 /** Commits what is queued, moves the log into the file and closes it. */
-export function closeKernel({ writer, checkpointer, db }: Kernel): void {
+export function closeKernel({ writer, checkpointer, entries, db }: Kernel): void {
   writer.close();
   checkpointer.close();
+  entries?.close();
   db.close();
 }

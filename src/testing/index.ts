@@ -18,6 +18,8 @@ export interface StartOptions {
   readonly clock?: "test" | "real";
   /** More arguments of `ninefold serve`, such as `["--signup", "free", "--config", "test/ninefold.toml"]`. */
   readonly args?: readonly string[];
+  /** Configuration file with resources, which the server applies before its first request. */
+  readonly apply?: string;
   /** Environment variables of the server. `NINEFOLD_…` variables of this process are not passed on. */
   readonly env?: Readonly<Record<string, string>>;
   /** The program to run with its first arguments, instead of the one that is found. */
@@ -101,6 +103,7 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
     args: [
       ...["serve", "--ephemeral", "--json", "--stop-with-stdin"],
       ...(isReal ? [] : ["--test-clock"]),
+      ...(options.apply === undefined ? [] : ["--apply", options.apply]),
       ...(options.args ?? []),
     ],
     environment,

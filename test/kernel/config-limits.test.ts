@@ -60,6 +60,17 @@ describe("rejected options, each with an error of one line", () => {
     [["--cors-origins", "*"], 'cors_origins: "*" is not an origin such as https://app.example.com.'],
     [["--cors-origins", "https://a.example.com/"], "is not an origin"],
     [["--cors-origins", "a.example.com"], "is not an origin"],
+    ...[
+      "*",
+      "https://*",
+      "https://a.example.com/",
+      "https://a.example.com; script-src *",
+      "'self'",
+      "a.example.com",
+    ].map((origin): [string[], string] => [
+      ["--portal-origins", origin],
+      `portal_origins: "${origin}" is not an origin such as https://app.example.com.`,
+    ]),
     [["--config", "/nowhere/ninefold.toml"], "--config: /nowhere/ninefold.toml cannot be read"],
   ])("%j", (args, message) => {
     const text = refusal(() => loadConfig(args, {}));

@@ -43,6 +43,28 @@ const textSample = (text: string, shown: Partial<Config>): Sample => ({ text, to
 /** Options that have another place than a flag. */
 type PlacedOption = Exclude<OptionName, "config" | "accept_damaged_log">;
 
+const CLUSTER = {
+  url: "etcd://10.0.0.1,10.0.0.2:2380",
+  cell: "main",
+  leaseMs: 10_000,
+  advertise: null,
+  isTrusted: false,
+};
+const ARCHIVE = {
+  url: "s3://bucket/prefix",
+  endpoint: null,
+  region: "us-east-1",
+  accessKeyId: "id",
+  secretAccessKey: "secret",
+  intervalMs: 1_000,
+  keepMs: 7 * 24 * HOUR_MS,
+};
+const ARCHIVE_KEYS = {
+  NINEFOLD_ARCHIVE_ACCESS_KEY_ID: "id",
+  NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: "secret",
+};
+const WITH_ARCHIVE = { ...ARCHIVE_KEYS, NINEFOLD_ARCHIVE: ARCHIVE.url };
+
 const SAMPLES: Record<PlacedOption, Sample> = {
   host: textSample("0.0.0.0", { host: "0.0.0.0" }),
   port: { text: "8080", toml: "8080", shown: { port: 8080 } },
@@ -63,6 +85,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: '["10.0.0.0/8", "::1/128"]',
     shown: { allowPrivateTargets: ["10.0.0.0/8", "::1/128"] },
   },
+  apply: textSample("ninefold.yaml", { applyPath: "ninefold.yaml" }),
   extra_ca: textSample("ca.pem", { extraCaPath: "ca.pem" }),
   tls_cert: {
     ...textSample("cert.pem", { tls: { certPath: "cert.pem", keyPath: "key.pem" } }),
@@ -88,6 +111,11 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: '["https://a.example.com", "http://localhost:5173"]',
     shown: { corsOrigins: ["https://a.example.com", "http://localhost:5173"] },
   },
+  portal_origins: {
+    text: "https://app.example.com,https://*.example.com:8443",
+    toml: '["https://app.example.com", "https://*.example.com:8443"]',
+    shown: { portalOrigins: ["https://app.example.com", "https://*.example.com:8443"] },
+  },
   observer_targets: {
     text: "192.0.2.1:53, [2001:db8::1]:443",
     toml: '["192.0.2.1:53", "[2001:db8::1]:443"]',
@@ -105,6 +133,38 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   dashboard: textSample("off", { dashboard: false }),
   log_level: textSample("debug", { logLevel: "debug" }),
   log_format: textSample("text", { logFormat: "text" }),
+  archive: {
+    ...textSample("s3://other/prefix", { archive: { ...ARCHIVE, url: "s3://other/prefix" } }),
+    beside: ARCHIVE_KEYS,
+  },
+  archive_endpoint: {
+    ...textSample("http://10.0.0.9:9000", { archive: { ...ARCHIVE, endpoint: "http://10.0.0.9:9000" } }),
+    beside: WITH_ARCHIVE,
+  },
+  archive_region: {
+    ...textSample("eu-central-1", { archive: { ...ARCHIVE, region: "eu-central-1" } }),
+    beside: WITH_ARCHIVE,
+  },
+  archive_interval: {
+    text: "0.2",
+    toml: "0.2",
+    shown: { archive: { ...ARCHIVE, intervalMs: 200 } },
+    beside: WITH_ARCHIVE,
+  },
+  archive_keep: {
+    text: "30",
+    toml: "30",
+    shown: { archive: { ...ARCHIVE, keepMs: 30 * 24 * HOUR_MS } },
+    beside: WITH_ARCHIVE,
+  },
+  archive_access_key_id: {
+    ...textSample("other", { archive: { ...ARCHIVE, accessKeyId: "other" } }),
+    beside: { NINEFOLD_ARCHIVE: ARCHIVE.url, NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: "secret" },
+  },
+  archive_secret_access_key: {
+    ...textSample("other", { archive: { ...ARCHIVE, secretAccessKey: "other" } }),
+    beside: { NINEFOLD_ARCHIVE: ARCHIVE.url, NINEFOLD_ARCHIVE_ACCESS_KEY_ID: "id" },
+  },
   backup_dir: textSample("/backups", { backups: { folder: "/backups", cron: "0 3 * * *", keep: 7 } }),
   backup_cron: {
     ...textSample("*/5 * * * *", { backups: { folder: "/backups", cron: "*/5 * * * *", keep: 7 } }),
@@ -116,6 +176,29 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     shown: { backups: { folder: "/backups", cron: "0 3 * * *", keep: 30 } },
     beside: { NINEFOLD_BACKUP_DIR: "/backups" },
   },
+  commit_log: textSample(CLUSTER.url, { cluster: CLUSTER }),
+  commit_log_trusted: {
+    text: "true",
+    toml: "true",
+    shown: { cluster: { ...CLUSTER, isTrusted: true } },
+    beside: { NINEFOLD_COMMIT_LOG: CLUSTER.url },
+  },
+  cell: {
+    ...textSample("eu-1", { cluster: { ...CLUSTER, cell: "eu-1" } }),
+    beside: { NINEFOLD_COMMIT_LOG: CLUSTER.url },
+  },
+  lease_seconds: {
+    text: "3",
+    toml: "3",
+    shown: { cluster: { ...CLUSTER, leaseMs: 3_000 } },
+    beside: { NINEFOLD_COMMIT_LOG: CLUSTER.url },
+  },
+  advertise: {
+    ...textSample("https://n1.internal:9909", {
+      cluster: { ...CLUSTER, advertise: "https://n1.internal:9909" },
+    }),
+    beside: { NINEFOLD_COMMIT_LOG: CLUSTER.url },
+  },
   master_key: textSample("ab".repeat(32), { masterKey: "ab".repeat(32) }),
   operator_key: textSample(KEY, { operatorKey: KEY }),
   rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
@@ -124,6 +207,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: "3",
     shown: { relay: { breakerFailures: 3, payloadRetentionMs: 168 * HOUR_MS } },
   },
+  checkpoint_seconds: { text: "60", toml: "60", shown: { checkpointDelayMs: 60_000 } },
   payload_retention_hours: {
     text: "0",
     toml: "0",
@@ -166,6 +250,7 @@ describe("defaults", () => {
       signup: "closed",
       durability: "full",
       acceptDamagedLog: false,
+      applyPath: null,
       allowPrivateTargets: [],
       extraCaPath: null,
       tls: null,
@@ -174,6 +259,7 @@ describe("defaults", () => {
       observerTargets: [],
       publicUrl: null,
       corsOrigins: [],
+      portalOrigins: [],
       trustProxy: [],
       metricsAccess: "loopback",
       audit: { retentionDays: 365, keepsAddresses: true },
@@ -184,10 +270,23 @@ describe("defaults", () => {
       masterKey: null,
       operatorKey: null,
       rotationGraceMs: 168 * HOUR_MS,
+      checkpointDelayMs: 1_000,
       relay: { breakerFailures: 10, payloadRetentionMs: 168 * HOUR_MS },
       backups: null,
+      cluster: null,
+      archive: null,
       tiers: DEFAULT_TIERS,
     });
+  });
+
+  test.each([
+    ["--ephemeral", "commit_log cannot be used with --ephemeral."],
+    ["--advertise=n1:9909", "advertise must be a URL such as https://n1.internal:9909."],
+    ["--cell=A b", "cell must be 1 to 40 lower-case letters, digits and hyphens."],
+    ["--commit-log=redis://h", "commit_log must be a URL such as etcd://"],
+    ["--commit-log=etcd://", "commit_log must be a URL such as etcd://"],
+  ])("of a cluster reject %s", (flag, message) => {
+    expect(refusal(() => loadConfig(["--commit-log", CLUSTER.url, flag], {}))).toContain(message);
   });
 
   test("of an ephemeral start, each of which can be overridden", () => {
@@ -228,7 +327,9 @@ describe("every option", () => {
   });
 
   test("all of them in one file, with sections last", () => {
-    const lines = sampled.map((option) => tomlLine(option, sampleOf(option).toml));
+    // A commit log excludes some of the others.
+    const together = sampled.filter(({ name }) => name !== "commit_log");
+    const lines = together.map((option) => tomlLine(option, sampleOf(option).toml));
     // Of a section only the first option begins it.
     const once = lines.join("").replaceAll(/(\[relay\]\n)([^[]*)\1/g, "$1$2");
     const config = loadConfig([], { NINEFOLD_CONFIG: file(once) });
@@ -332,7 +433,14 @@ describe("secrets", () => {
   const secret = OPTIONS.filter(({ secret }) => secret === true);
 
   test("are these options", () => {
-    expect(secret.map(({ name }) => name)).toEqual(["smtp_url", "master_key", "operator_key"]);
+    expect(secret.map(({ name }) => name)).toEqual([
+      "smtp_url",
+      "commit_log",
+      "archive_access_key_id",
+      "archive_secret_access_key",
+      "master_key",
+      "operator_key",
+    ]);
   });
 
   test.each(secret)("$name can be read from the file named by its _FILE variable", (option) => {

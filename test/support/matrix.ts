@@ -4,10 +4,15 @@ import { Browser } from "../areas/session/support.ts";
 import type { Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
-/** Routes that ask for a scope: every area's, also those yet to come. What proxies ask is refused in words of its own. */
+/** Whether a route is for keys: not for anyone, for proxies, which are rejected otherwise, or for the links of a portal. */
+export function isForKeys({ operation }: Pick<DeclaredRoute, "operation">): boolean {
+  return operation.access !== "public" && !operation.forProxies && !operation.byPortal;
+}
+
+/** Routes that ask for a scope: every area's, also those yet to come. */
 export function scopedRoutes(server: TestServer): DeclaredRoute[] {
   const { routes } = server.server.app.http;
-  return routes.filter(({ operation }) => operation.access.includes(":") && !operation.forProxies);
+  return routes.filter((route) => route.operation.access.includes(":") && isForKeys(route));
 }
 
 /** What a request can come with: a key, or a browser session of it. Both are the same to every gate. */
@@ -58,6 +63,9 @@ export function bodyOf({ operation: { example } }: DeclaredRoute): unknown {
 const QUERIES: Readonly<Record<string, string>> = {
   "catch.events.delete": "?before=2030-01-01T00:00:00Z",
   "catch.stream": "?after=beginning&wait_ms=0",
+  "witness.checkpoint": "?format=json",
+  "witness.proofs.consistency": "?from=0",
+  "witness.proofs.inclusion": "?sequence_id=1",
 };
 
 /** The query of a route, with its question mark. */
@@ -185,7 +193,9 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   witness: async (owner) => {
     const chainId = await made(owner, "/v1/witness/sys/init", undefined, "chain_id");
     const sequence_id = await made(owner, "/v1/witness/log", { log: { event: "signed in" } }, "sequence_id");
-    return { chainId, sequence_id };
+    await owner.put("/v1/witness/tlog", { public: true });
+    await owner.get("/v1/witness/checkpoint");
+    return { chainId, sequence_id, tile: "0" };
   },
 };
 

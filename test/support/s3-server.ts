@@ -12,6 +12,8 @@ export type S3Mode = "up" | "down" | "hanging" | "redirecting";
 export interface S3Request {
   readonly method: string;
   readonly path: string;
+  /** The query with its question mark; empty without one. */
+  readonly search: string;
   readonly headers: Headers;
   readonly body: Buffer;
 }
@@ -45,6 +47,12 @@ export class S3Server {
   readonly region = "eu-test-1";
   readonly bucket = "receipts";
   mode: S3Mode = "up";
+  /** Whether `If-None-Match` is honoured. */
+  isConditional = true;
+  /** Called before each request: a status is the response instead, and nothing is stored. */
+  before: (request: S3Request) => number | null = () => null;
+  /** Called after each request: a status is the response instead, although it was carried out. */
+  after: (request: S3Request) => number | null = () => null;
   /** Every request, whatever became of it. */
   readonly requests: S3Request[] = [];
   private readonly directory = mkdtempSync(join(tmpdir(), "ninefold-s3-"));
@@ -56,6 +64,7 @@ export class S3Server {
     configureBuckets: [{ name: "receipts" }],
   });
   private storeUrl = "";
+  private readonly storing = new Map<string, Promise<void>>();
   private front: ReturnType<typeof Bun.serve> | null = null;
 
   async start(): Promise<this> {
@@ -79,6 +88,17 @@ export class S3Server {
     return `http://127.0.0.1:${this.front?.port}`;
   }
 
+  /** The same server for the rounds of scripts/archive-crashes: in every other round it is down, or fails after its work. */
+  disturbed() {
+    const { endpoint, bucket, region, accessKeyId, secretAccessKey } = this;
+    const disturb = (fraction: number): void => {
+      this.mode = fraction > 0.8 ? "down" : "up";
+      let count = 0;
+      this.after = () => (fraction > 0.5 && ++count % 3 === 0 ? 500 : null);
+    };
+    return { endpoint, bucket, region, accessKeyId, secretAccessKey, disturb };
+  }
+
   /** A configuration that works. */
   config(prefix?: string): Record<string, string> {
     const { endpoint, bucket, region, accessKeyId, secretAccessKey } = this;
@@ -98,9 +118,10 @@ export class S3Server {
   }
 
   private async answer(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
+    const { pathname, search } = new URL(request.url);
     const body = Buffer.from(await request.arrayBuffer());
-    this.requests.push({ method: request.method, path: pathname, headers: request.headers, body });
+    const received = { method: request.method, path: pathname, search, headers: request.headers, body };
+    this.requests.push(received);
     if (this.mode === "hanging") return new Promise(() => {});
     if (this.mode === "down") return s3Error(503, "SlowDown");
     if (this.mode === "redirecting") {
@@ -108,13 +129,34 @@ export class S3Server {
     }
     const refusal = await this.signatureFault(request, body);
     if (refusal !== null) return s3Error(403, refusal);
-    const exists = (await fetch(this.storeUrl + pathname, { method: "HEAD" })).ok;
-    if (request.method === "PUT" && request.headers.get("if-none-match") === "*" && exists) {
-      return s3Error(412, "PreconditionFailed");
+    const failed = this.before(received);
+    if (failed !== null) return s3Error(failed, "InternalError");
+    const answer = await this.carryOut(received);
+    const lost = this.after(received);
+    return lost === null ? answer : s3Error(lost, "InternalError");
+  }
+
+  private async carryOut({ method, path, search, headers, body }: S3Request): Promise<Response> {
+    const url = this.storeUrl + path + search;
+    if (this.isConditional && method === "PUT" && headers.get("if-none-match") === "*") {
+      const key = `${method} ${path}`;
+      // The store checks and stores as one step.
+      while (this.storing.has(key)) await this.storing.get(key);
+      const done = Promise.withResolvers<void>();
+      this.storing.set(key, done.promise);
+      try {
+        if ((await fetch(url, { method: "HEAD" })).ok) return s3Error(412, "PreconditionFailed");
+        return await passed(await fetch(url, { method, body }));
+      } finally {
+        this.storing.delete(key);
+        done.resolve();
+      }
     }
-    const init = request.method === "PUT" ? { method: "PUT", body } : { method: request.method };
-    const stored = await fetch(this.storeUrl + pathname, init);
-    return new Response(await stored.arrayBuffer(), { status: stored.status });
+    const range = headers.get("range");
+    const kept = { ...(range === null ? {} : { range }), "content-type": headers.get("content-type") ?? "" };
+    const hasBody = method === "PUT" || method === "POST";
+    const answer = await passed(await fetch(url, { method, headers: kept, ...(hasBody && { body }) }));
+    return search.includes("list-type=2") && answer.ok ? sorted(await answer.text()) : answer;
   }
 
   /** Signs the request anew, as its client should have, and compares. */
@@ -149,12 +191,31 @@ export class S3Server {
         protocol: url.protocol,
         hostname: url.hostname,
         path: url.pathname,
+        query: Object.fromEntries(url.searchParams),
         headers: Object.fromEntries(names.map((name) => [name, request.headers.get(name) ?? ""])),
       },
       { signingDate: date, signableHeaders: new Set(names) },
     );
     return signed.headers.authorization?.endsWith(`Signature=${signature}`) ? null : "SignatureDoesNotMatch";
   }
+}
+
+/** A list in the order of its keys, as every S3 server returns it; that of s3rver is the one of its folder. */
+function sorted(list: string): Response {
+  const items = list.match(/<Contents>.*?<\/Contents>/gs) ?? [];
+  const [before = ""] = list.split("<Contents>");
+  const after = list.slice(list.lastIndexOf("</Contents>") + (items.length === 0 ? 1 : "</Contents>".length));
+  const key = (item: string) => /<Key>(.*?)<\/Key>/.exec(item)?.[1] ?? "";
+  const order = items.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
+  return new Response(items.length === 0 ? list : before + order.join("") + after);
+}
+
+async function passed(stored: Response): Promise<Response> {
+  const tag = stored.headers.get("etag");
+  return new Response(await stored.arrayBuffer(), {
+    status: stored.status,
+    headers: tag === null ? {} : { etag: tag },
+  });
 }
 
 /** Reads `20260310T120000Z`. */

@@ -31,6 +31,8 @@ export interface Scenario {
   readonly lacks?: readonly string[];
   /** Credits that left the own balance; 0 unless said otherwise. */
   readonly spent?: number;
+  /** Whether the request deletes the scenario's account, whose balance is not compared then. */
+  readonly gone?: boolean;
   /** What else is to be seen afterwards. */
   readonly after?: (world: World, answer: Answer) => unknown;
 }
@@ -76,7 +78,7 @@ export async function play(server: TestServer, scenario: Scenario): Promise<void
   if (scenario.holds !== undefined) expect(answer.body).toMatchObject(withUser(scenario.holds, world));
   for (const text of scenario.lacks ?? []) expect(answer.text).not.toContain(text);
   await scenario.after?.(world, answer);
-  expect(balance - (await balanceOf(world))).toBe(scenario.spent ?? 0);
+  if (scenario.gone !== true) expect(balance - (await balanceOf(world))).toBe(scenario.spent ?? 0);
 }
 
 /** What a scenario's path and bodies write for the user id of its account. */

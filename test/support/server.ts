@@ -174,3 +174,10 @@ export function useTestServer(options: TestServerOptions = {}): TestServer {
   afterAll(() => server.stop());
   return server;
 }
+
+/** Address of the console of a server with the public URL `https://ninefold.example`, in the default project of an account. */
+export async function consoleOf(account: Pick<Client, "get">): Promise<string> {
+  const { body } = await account.get("/v1/projects?limit=1");
+  const [project] = body["projects"] as { id: string }[];
+  return `https://ninefold.example/dashboard/#/${project?.id}`;
+}

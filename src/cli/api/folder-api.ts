@@ -1,8 +1,10 @@
-import { resolve } from "node:path";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { type App, createApp } from "../../app.ts";
 import type { CommandLine } from "../../config/command-line.ts";
 import { flagsGiven } from "../../config/sources.ts";
-import { type Config, resolveConfig } from "../../config.ts";
+import { type Config, loadConfig, resolveConfig } from "../../config.ts";
 import { openDataFolder } from "../../data-folder.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { closeKernel, explained } from "../../kernel/kernel.ts";
@@ -39,18 +41,37 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   await app.accounts.operator(config.operatorKey, config.operatorEmail);
   const key = app.accounts.operatorKey();
   const held = opened.move();
-  const ask = async (method: string, path: string, body?: JsonObject): Promise<Response> => {
-    const response = await app.http.handle(requestOf(method, path, key, body));
+  return { ...apiOf(app, key), close: () => held.disposeAsync() };
+}
+
+/** The API of an app in this process, with a key. */
+export function apiOf(app: Pick<App, "http">, key: string): Api {
+  const ask = async (
+    method: string,
+    path: string,
+    body?: JsonObject,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Response> => {
+    const response = await app.http.handle(
+      requestOf(method, path, { ...headers, authorization: `Bearer ${key}` }, body),
+    );
     if (!response.ok) throw rejection(response.status, (await response.json()) as JsonObject);
     return response;
   };
   return {
-    send: async (method, path, body) => (await (await ask(method, path, body)).json()) as JsonObject,
+    async send(method, path, body, headers) {
+      const response = await ask(method, path, body, headers);
+      return response.status === 204 ? {} : ((await response.json()) as JsonObject);
+    },
     read: async (path) => {
       const response = await ask("GET", path);
       return { text: await response.text(), cursor: response.headers.get("x-next-cursor") };
     },
-    close: () => held.disposeAsync(),
+    stream: async (path, onBytes) => {
+      const { body } = await ask("GET", path);
+      for await (const bytes of body ?? []) onBytes(bytes);
+    },
+    close: () => Promise.resolve(),
   };
 }
 
@@ -65,8 +86,13 @@ function take(folder: string): ReleaseFolder {
   }
 }
 
-function requestOf(method: string, path: string, key: string, body: JsonObject | undefined): Request {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+function requestOf(
+  method: string,
+  path: string,
+  given: Readonly<Record<string, string>>,
+  body: JsonObject | undefined,
+): Request {
+  const headers = { ...given, "content-type": "application/json" };
   return new Request(`${ORIGIN}${path}`, {
     method,
     headers,
@@ -94,7 +120,7 @@ export function openOfflineApp(folder: string, config: Config): OfflineApp {
     log: createLogger(clock, { level: "error" }),
   });
   try {
-    const app = createApp(kernel, config, null);
+    const app = createApp(kernel, config);
     return {
       app,
       close: async () => {
@@ -108,5 +134,20 @@ export function openOfflineApp(folder: string, config: Config): OfflineApp {
   } catch (error) {
     closeKernel(kernel);
     throw explained(kernel.db.path, error);
+  }
+}
+
+/** Runs work with an app whose endpoints are of interest, not its data: the areas declare them, and need a database. */
+export async function withDeclaredApp<T>(work: (app: App) => T | Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "ninefold-declared-"));
+  try {
+    const { app, close } = openOfflineApp(folder, loadConfig(["--ephemeral"], {}));
+    try {
+      return await work(app);
+    } finally {
+      await close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }

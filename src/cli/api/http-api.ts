@@ -4,6 +4,7 @@ import { withoutTrailing } from "../../kernel/log.ts";
 import { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { OutboundFailure } from "../../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../../kernel/secrets/key-format.ts";
+import { realDelay } from "../../kernel/time/clock.ts";
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -11,9 +12,19 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** The API of a running server, or of the folder of a stopped one. */
 export interface Api {
   /** Resolves to the body of a successful response. @throws StartupError with the server's error message. */
-  send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
+  send(
+    method: string,
+    path: string,
+    body?: JsonObject,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<JsonObject>;
   /** Resolves to a successful response of JSON lines. @throws StartupError with the server's error message. */
   read(path: string): Promise<ResponseText>;
+  /**
+   * Passes on a successful response of JSON lines of any length, piece by piece.
+   * @throws StartupError with the server's error message, or if the response ends early.
+   */
+  stream(path: string, onBytes: (bytes: Uint8Array) => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -29,6 +40,8 @@ export interface HttpTarget {
   /** {@link DEFAULT_URL} when null. */
   readonly url: string | null;
   readonly key: string | null;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** {@link RESPONSE_TIMEOUT_MS} by default. */
   readonly timeoutMs?: number;
 }
@@ -40,12 +53,20 @@ export interface HttpResponse extends ResponseText {
   readonly status: number;
   /** Null unless the body is a JSON object. */
   readonly body: JsonObject | null;
+  /** From `Retry-After`. */
+  readonly retryAfterSeconds: number | null;
 }
 
 /** Timeout: a very busy server still responds within seconds. */
 const RESPONSE_TIMEOUT_MS = 30_000;
+/** The same for a response of any length: an export of a million records takes seconds, the disk of its reader longer. */
+const STREAM_TIMEOUT_MS = 6 * 60 * 60 * 1000;
 /** Largest response: a full page of keys with all possible metadata is far smaller. */
 const RESPONSE_BODY_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Times that a request over the rate limit is sent again, and the longest wait before each. */
+const RATE_WAITS_MAX = 10;
+const RATE_WAIT_SECONDS_MAX = 60;
 
 /** Prefix of the media type of JSON lines. */
 const LINES = "application/x-ndjson";
@@ -54,24 +75,37 @@ const LINES = "application/x-ndjson";
 export function openHttpApi(target: HttpTarget): Api {
   const base = baseOf(target.url);
   const jsonOf = ({ status, body }: HttpResponse): JsonObject => {
+    if (status === 204) return {};
     if (body === null)
       throw new StartupError(`${base} is not a Ninefold server: it returned ${status} without JSON.`);
     if (status >= 300) throw rejection(status, body);
     return body;
   };
   return {
-    send: async (method, path, body) => jsonOf(await ask(target, method, path, body)),
+    async send(method, path, body, headers) {
+      for (let waits = 0; ; waits += 1) {
+        const response = await ask({ ...target, ...(headers && { headers }) }, method, path, body);
+        const { status, retryAfterSeconds } = response;
+        // Nothing was done.
+        if (status !== 429 || retryAfterSeconds === null || waits >= RATE_WAITS_MAX) return jsonOf(response);
+        await realDelay(Math.min(retryAfterSeconds, RATE_WAIT_SECONDS_MAX) * 1_000);
+      }
+    },
     async read(path) {
       const response = await ask(target, "GET", path);
       if (response.status >= 300 || !response.type.startsWith(LINES)) jsonOf(response);
       return response;
+    },
+    async stream(path, onBody) {
+      const response = await ask({ ...target, timeoutMs: STREAM_TIMEOUT_MS }, "GET", path, undefined, onBody);
+      if (response.status >= 300 || !response.type.startsWith(LINES)) jsonOf(response);
     },
     close: () => Promise.resolve(),
   };
 }
 
 /**
- * Sends one request.
+ * Sends one request. `onBody` receives the body of a successful response, of any length.
  * @throws StartupError for an invalid URL or key (nothing is sent then), or without a response.
  */
 export async function ask(
@@ -79,6 +113,7 @@ export async function ask(
   method: string,
   path: string,
   body?: JsonObject,
+  onBody?: (bytes: Uint8Array) => void,
 ): Promise<HttpResponse> {
   const base = baseOf(target.url);
   if (target.key !== null && !isBearerKey(target.key)) {
@@ -94,13 +129,15 @@ export async function ask(
       url: `${base}${path}`,
       headers: {
         accept: "application/json",
+        ...target.headers,
         ...(target.key === null ? {} : { authorization: `Bearer ${target.key}` }),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
       timeoutMs,
-      bodyBytesMax: RESPONSE_BODY_BYTES_MAX,
+      bodyBytesMax: onBody === undefined ? RESPONSE_BODY_BYTES_MAX : Number.MAX_SAFE_INTEGER,
       keepsBody: true,
+      ...(onBody === undefined ? {} : { onBody }),
       longerBody: "fail",
       redirectsMax: 0,
       reuseConnection: false,
@@ -109,7 +146,9 @@ export async function ask(
     const text = Buffer.from(outcome.body).toString("utf8");
     const { status, headers } = outcome;
     const { "content-type": type = "", "x-next-cursor": cursor = null } = headers;
-    return { status, type, body: objectIn(text), text, cursor };
+    const retryAfter = Number(headers["retry-after"] ?? Number.NaN);
+    const retryAfterSeconds = Number.isInteger(retryAfter) ? retryAfter : null;
+    return { status, type, body: objectIn(text), text, cursor, retryAfterSeconds };
   } finally {
     outbound.close();
   }
@@ -139,12 +178,22 @@ function noResponseError(base: string, timeoutMs: number, failure: OutboundFailu
   return new NoResponseError(`${base} returned an invalid response: ${failure.message}.`);
 }
 
+/** A response that is not a success. */
+export class RejectedRequest extends StartupError {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 /** The error for a response that is not a success, with the server's message. */
-export function rejection(status: number, body: JsonObject): StartupError {
+export function rejection(status: number, body: JsonObject): RejectedRequest {
   const error = body["error"] as { readonly message?: unknown } | undefined;
   const message = typeof error?.message === "string" ? error.message : "No reason given.";
   const hint = status === 401 ? " Check NINEFOLD_API_KEY." : "";
-  return new StartupError(`The server rejected the request (${status}): ${message}${hint}`);
+  return new RejectedRequest(status, `The server rejected the request (${status}): ${message}${hint}`);
 }
 
 function objectIn(text: string): JsonObject | null {

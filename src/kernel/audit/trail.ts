@@ -4,8 +4,11 @@ import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
 import { DEFINITION_SIDE, REDUCED_SIDE, SIDE, storedSide } from "./redaction.ts";
 
-/** Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known. */
-export const ACTOR_TYPES = ["key", "session", "cli", "system", "public"] as const;
+/**
+ * Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known; `portal`: a
+ * customer of the account, by a portal link.
+ */
+export const ACTOR_TYPES = ["key", "session", "cli", "system", "public", "portal"] as const;
 /** One of {@link ACTOR_TYPES}. */
 export type ActorType = (typeof ACTOR_TYPES)[number];
 
@@ -45,6 +48,8 @@ export interface AuditRow {
   readonly keyId: string | null;
   readonly keyName: string | null;
   readonly userId: string | null;
+  /** The customer who acted by a portal link. */
+  readonly ownerId: string | null;
   readonly targetType: string;
   readonly targetId: string;
   /** JSON. */
@@ -88,10 +93,10 @@ export interface AuditedRequest {
 /** An actor and where it acted from. */
 type Acting = Pick<
   AuditRow,
-  "accountRef" | "actorType" | "keyId" | "keyName" | "userId" | "ip" | "userAgent" | "requestId"
+  "accountRef" | "actorType" | "keyId" | "keyName" | "userId" | "ownerId" | "ip" | "userAgent" | "requestId"
 >;
 
-const NOBODY = { keyId: null, keyName: null, userId: null } as const;
+const NOBODY = { keyId: null, keyName: null, userId: null, ownerId: null } as const;
 const NOWHERE = { ip: null, userAgent: null, requestId: null } as const;
 
 /** Writes who changed what, each entry in the transaction of its change. */
@@ -107,7 +112,7 @@ export class AuditTrail {
   record(tx: Tx, request: AuditedRequest, change: AuditChange): void {
     const { operation, caller, requestOrigin } = request;
     const { projectId = operation.changesProject ? caller.project.id : null } = change;
-    const actorType = requestOrigin.isOffline ? "cli" : caller.session === undefined ? "key" : "session";
+    const actorType = requestOrigin.isOffline ? "cli" : actorTypeOf(caller);
     this.recordAs(tx, operation.name, actorType, request, { ...change, projectId });
     const { area } = operation;
     const { id } = change.target;
@@ -128,13 +133,15 @@ export class AuditTrail {
     { caller, requestId, requestOrigin }: Omit<AuditedRequest, "operation">,
     change: AuditChange,
   ): void {
-    const key = this.deps.keyOf(caller.session?.credential ?? caller.credential);
+    const standsFor = caller.session ?? caller.portal ?? caller;
+    const key = this.deps.keyOf(standsFor.credential);
     this.write(tx, action, change, {
       accountRef: caller.account.ref,
       actorType,
       keyId: key?.id ?? null,
       keyName: key?.name ?? null,
       userId: caller.account.userId,
+      ownerId: caller.portal?.ownerId ?? null,
       ...this.from(requestOrigin, requestId),
     });
   }
@@ -194,14 +201,19 @@ export class AuditTrail {
   }
 }
 
+function actorTypeOf({ portal, session }: Caller): ActorType {
+  if (portal !== undefined) return "portal";
+  return session === undefined ? "key" : "session";
+}
+
 /** The first `lengthMax` characters of a text, well formed. */
 export function cutText(text: string | null, lengthMax: number): string | null {
   return text?.slice(0, lengthMax).toWellFormed() ?? null;
 }
 
 /** What an entry takes in the file, approximately. */
-function bytesOf({ before, after, summary, userAgent, keyName, targetId }: AuditRow): number {
-  const texts = [before, after, summary, userAgent, keyName, targetId];
+function bytesOf({ before, after, summary, userAgent, keyName, ownerId, targetId }: AuditRow): number {
+  const texts = [before, after, summary, userAgent, keyName, ownerId, targetId];
   return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text ?? ""), ENTRY_BYTES);
 }
 

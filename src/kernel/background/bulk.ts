@@ -7,6 +7,8 @@ import { removeInSlices } from "./removal.ts";
 
 /** Maximum number of items that one request resends. */
 export const BULK_MAX = 10_000;
+/** Items that one request names by their ids: more than a page of a list. */
+export const BULK_IDS_MAX = 200;
 /** Items resent per second: default and maximum. */
 export const PER_SECOND = 10;
 export const PER_SECOND_MAX = 100;

@@ -17,6 +17,22 @@ export interface BackupCheck {
  */
 export type RestoreStep = (db: OfflineDatabase, now: number) => readonly string[];
 
+/** A resource that must be set again after its secrets were removed. */
+export interface LostSecret {
+  readonly id: string;
+  readonly name: string | null;
+  readonly email: string;
+}
+
+/** A heading and a line for each resource that must be set again: all of them, since each needs a decision. */
+export function lostLines(kind: string, what: string, lost: readonly LostSecret[]): readonly string[] {
+  if (lost.length === 0) return [];
+  const lines = lost.map(
+    ({ id, name, email }) => `          ${kind} ${id}${name === null ? "" : ` "${name}"`} of ${email}`,
+  );
+  return [`lost      ${what}`, ...lines];
+}
+
 /** Is given the number of rows that a check has looked at; may throw to end it. */
 export type OnRows = (rows: number) => Promise<void>;
 

@@ -10,6 +10,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
+import { isOneLine } from "./one-line.ts";
 
 /** An object by the name that the API's description and the client give it. */
 export function named<Properties extends TProperties>(
@@ -31,6 +32,16 @@ export function oneOf<const Names extends readonly string[]>(
   ) as never;
 }
 
+/** Marks a text as the id of a resource, by the section of a configuration file: there its name stands in place of the id. */
+export function refersTo(section: string) {
+  return { "x-resource": section };
+}
+
+/** Marks a text as a secret while another field has one of some values; `writeOnly` marks one that always is. */
+export function secretOf(field: string, values: readonly string[]) {
+  return { "x-secret-if": { field, values } };
+}
+
 /** The same, or null. */
 export function orNull<Schema extends TSchema>(
   schema: Schema,
@@ -43,7 +54,6 @@ const KIND = "Characters";
 
 /** The characters that {@link name} accepts: no control characters, and none that ends a line. */
 const ONE_LINE = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
-const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
 
 /** Longest name. */
 export const NAME_LENGTH_MAX = 100;
@@ -57,7 +67,7 @@ interface CharactersSchema extends TSchema {
 
 TypeRegistry.Set<CharactersSchema>(KIND, ({ minLength, maxLength, pattern }, value) => {
   if (typeof value !== "string" || value.length < minLength) return false;
-  if (pattern === ONE_LINE && BREAKS_LINE.test(value)) return false;
+  if (pattern === ONE_LINE && !isOneLine(value)) return false;
   // A lone surrogate is no character: it would come back from the file as another one.
   if (!value.isWellFormed()) return false;
   if (value.length <= maxLength) return true;

@@ -4,7 +4,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
 import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
-import { realDelay } from "../time/clock.ts";
+import { type Cancel, realDelay } from "../time/clock.ts";
 import { urlOf } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, type MountedRoute, mounted } from "./api.ts";
@@ -23,6 +23,18 @@ export interface ListenOptions {
   readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
   /** Default: {@link IDLE_TIMEOUT_SECONDS}. */
   readonly idleTimeoutSeconds?: number | undefined;
+  /** Every response waits for it; null without a cluster. */
+  readonly gate?: ResponseGate | null;
+  /** Paths outside the API, of nodes of a cluster. */
+  readonly nodeRoutes?: Readonly<Record<string, (request: Request) => Response | Promise<Response>>>;
+}
+
+/** Decides whether a response may leave. */
+export interface ResponseGate {
+  /** Undefined: at once. @throws ApiError with the response to send instead. */
+  pass(): Promise<void> | undefined;
+  /** Calls `interrupt` when nothing may wait any longer. */
+  onInterrupted(interrupt: (error: ApiError) => void): Cancel;
 }
 
 /** Seconds without traffic after which a connection is closed; requests that wait longer extend it. */
@@ -32,6 +44,9 @@ const IDLE_TIMEOUT_SECONDS = 60;
  * before a byte of the body is stored.
  */
 const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
+
+/** What says how this process is, whether it leads or not. */
+const GATELESS_PATHS = ["/healthz", "/metrics"];
 
 /** Interval at which shutdown checks whether all responses have been sent. */
 const DRAIN_POLL_MS = 10;
@@ -154,12 +169,20 @@ export class Http {
    * Starts to accept requests, and returns the base URL for this machine, with the actual port.
    * @throws StartupError when the port is taken or a TLS file cannot be read.
    */
-  listen({ host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS }: ListenOptions): string {
+  listen({
+    host,
+    port,
+    tls,
+    idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS,
+    gate = null,
+    nodeRoutes = NOTHING,
+  }: ListenOptions): string {
+    const { fetch } = this.appOf(this.otherMounts);
     try {
       // The server routes endpoints itself: adding a route to the framework takes ten times as long, and again at `listen`.
       const server = Bun.serve({
-        routes: this.endpoints,
-        fetch: this.appOf(this.otherMounts).fetch,
+        routes: { ...(gate === null ? this.endpoints : this.gatedEndpoints(gate)), ...nodeRoutes },
+        fetch: gate === null ? fetch : (request) => this.gated(gate, request, fetch(request)),
         hostname: host,
         port,
         reusePort: false,
@@ -187,6 +210,47 @@ export class Http {
     await server.stop(true);
   }
 
+  private gatedEndpoints(gate: ResponseGate): Record<string, Partial<Record<string, NativeHandler>>> {
+    const gatedHandler =
+      (handler: NativeHandler): NativeHandler =>
+      (request) =>
+        this.gated(gate, request, handler(request));
+    return Object.fromEntries(
+      Object.entries(this.endpoints).map(([path, handlers]) => [
+        path,
+        Object.fromEntries(
+          Object.entries(handlers).flatMap(([method, handler]) =>
+            handler === undefined ? [] : [[method, gatedHandler(handler)]],
+          ),
+        ),
+      ]),
+    );
+  }
+
+  /** Holds a response back until the gate lets it pass; in its place comes the error with which the gate rejects. */
+  private async gated(
+    gate: ResponseGate,
+    request: Request,
+    given: Response | Promise<Response>,
+  ): Promise<Response> {
+    if (GATELESS_PATHS.includes(pathOf(request.url))) return given;
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
+    const cancel = gate.onInterrupted(reject);
+    const passing = async (): Promise<Response> => {
+      const response = given instanceof Promise ? await given : given;
+      await gate.pass();
+      return response;
+    };
+    passing().then(resolve, reject);
+    try {
+      return await promise;
+    } catch (error) {
+      return new OpenCall(this.elsewhere, request).reject(error);
+    } finally {
+      cancel();
+    }
+  }
+
   /** HEAD comes with every GET. */
   private addEndpoint({ method, path, operation }: DeclaredRoute, serve: MountedRoute["serve"]): void {
     const native = this.native(path, (request) =>
@@ -197,6 +261,10 @@ export class Http {
     for (const served of method === "GET" ? ["GET", "HEAD"] : [method]) {
       handlers[served] = native;
       this.endpointMounts.push({ method: served, path, handler: serve });
+    }
+    if (operation.belowPath) {
+      for (const served of ["GET", "HEAD"])
+        this.otherMounts.push({ method: served, path: `${path}/*`, handler: serve });
     }
     if (!operation.everyMethod) return;
     for (const each of [path, `${path}/*`]) {

@@ -200,6 +200,8 @@ export interface MailMessage {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Hands a message to a mail server. */
@@ -220,9 +222,15 @@ const VERIFY_TIMEOUT_MS = 10_000;
 export function createSmtpMailer(url: string, from: string): Mailer {
   let transport: Transporter | undefined;
   return {
-    async send({ to, subject, text }) {
+    async send({ to, subject, text, headers = {} }) {
       transport ??= await openTransport(url, SMTP_TIMEOUT_MS);
-      const { response } = await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
+      const { response } = await transport.sendMail({
+        from,
+        to: { name: "", address: to },
+        subject,
+        text,
+        headers,
+      });
       return String(response);
     },
   };

@@ -10,6 +10,8 @@ export class Counter {
 /** Counts observations by size, in buckets that are fixed from the start. */
 export class Histogram {
   sum = 0;
+  /** Observations in all. */
+  count = 0;
   private readonly counts: Float64Array;
 
   constructor(
@@ -26,11 +28,7 @@ export class Histogram {
     while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket += 1;
     this.counts[bucket] = (this.counts[bucket] as number) + 1;
     this.sum += value;
-  }
-
-  /** Observations in all. */
-  get count(): number {
-    return this.counts.reduce((sum, count) => sum + count, 0);
+    this.count += 1;
   }
 
   /** Cumulative counts per bucket; the last one is the count of all observations. */

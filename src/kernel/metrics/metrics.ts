@@ -98,7 +98,9 @@ export class Metrics {
 }
 
 function recordOf<Name extends string, T>(names: readonly Name[], make: () => T): Record<Name, T> {
-  return Object.fromEntries(names.map((name) => [name, make()])) as Record<Name, T>;
+  const record = {} as Record<Name, T>;
+  for (const name of names) record[name] = make();
+  return record;
 }
 
 /** The Prometheus text format of `GET /metrics`. */

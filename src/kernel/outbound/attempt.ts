@@ -8,14 +8,17 @@ export const ATTEMPT_TIMEOUT_MS = 15_000;
 export const RESPONSE_BYTES_MAX = 64 * 1024;
 /** Delay before an attempt is repeated that this server had no capacity for. It does not count as an attempt. */
 export const LOCAL_RETRY_MS = 1_000;
-/** What an attempt decides itself. */
+/** The request of an attempt, without what all attempts have in common. */
 export type AttemptRequest = Pick<
   OutboundRequest,
   "account" | "method" | "url" | "requireHttps" | "headers" | "body"
 > &
   Partial<Pick<OutboundRequest, "timeoutMs" | "bodyBytesMax" | "storedBytesMax">>;
 
-/** Sends one request that is repeated if it fails. Redirects are not followed, and long bodies are cut. */
+/**
+ * Makes one attempt. The caller decides whether it is repeated (`afterAttempt`), in a job of its own. Redirects are not followed,
+ * and long bodies are cut.
+ */
 export function attempt(
   client: Pick<OutboundClient, "send">,
   request: AttemptRequest,

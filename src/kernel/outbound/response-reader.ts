@@ -36,6 +36,8 @@ export interface BodyOptions {
   readonly bodyBytesMax: number;
   /** Whether they are stored; else they are only counted. */
   readonly keepsBody: boolean;
+  /** Receives the bytes of a successful response instead, which are not stored then. */
+  readonly onBody?: (bytes: Uint8Array) => void;
   /** How many of them are stored, where not all are. */
   readonly storedBytesMax?: number;
 }
@@ -203,8 +205,11 @@ export class ResponseReader {
   /** Stores bytes of the body. False: there is no space for more, and the response is done. */
   private keep(bytes: Buffer): boolean {
     const room = this.wanted.bodyBytesMax - this.bodyBytes;
-    const { keepsBody, storedBytesMax = room + this.body.length } = this.wanted;
-    if (keepsBody) this.body.append(bytes.subarray(0, Math.min(room, storedBytesMax - this.body.length)));
+    const { keepsBody, onBody, storedBytesMax = room + this.body.length } = this.wanted;
+    const isPassedOn = onBody !== undefined && this.status < 300;
+    if (isPassedOn) onBody(bytes.subarray(0, room));
+    else if (keepsBody)
+      this.body.append(bytes.subarray(0, Math.min(room, storedBytesMax - this.body.length)));
     this.bodyBytes += Math.min(room, bytes.length);
     if (bytes.length <= room) return true;
     this.truncated = true;

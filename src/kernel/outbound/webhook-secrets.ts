@@ -92,6 +92,11 @@ export class WebhookSecrets {
     return standardHeaders(keys, id, nowMs, body);
   }
 
+  /** The newest secret of an owner; null where there is none. */
+  newest(ownerRef: number): string | null {
+    return this.find(ownerRef)?.[0].text ?? null;
+  }
+
   /** The valid secrets of an owner, made now where there are none. */
   current(tx: Tx, ownerRef: number): ValidSecrets {
     const found = this.find(ownerRef);
@@ -113,6 +118,11 @@ export class WebhookSecrets {
     this.current(tx, ownerRef);
     this.end(tx, tx.now + graceMs, ownerRef);
     return this.add(tx, ownerRef, text);
+  }
+
+  /** The text of a stored secret. */
+  openStored(ownerRef: number, number: number, sealed: Uint8Array): string {
+    return this.deps.vault.open(sealed, this.contextOf(ownerRef, number));
   }
 
   /** The owner is gone. */
@@ -152,7 +162,7 @@ export class WebhookSecrets {
   }
 
   private open(ownerRef: number, { number, sealed, created_at, expires_at }: Row): WebhookSecret {
-    const text = this.deps.vault.open(sealed, this.contextOf(ownerRef, number));
+    const text = this.openStored(ownerRef, number, sealed);
     return { number, text, key: keyIn(text), createdAt: created_at, expiresAt: expires_at };
   }
 

@@ -14,6 +14,8 @@ export interface OverviewCard {
   readonly mayRead?: (caller: Caller) => boolean;
   /** The numbers of the caller's project or account. Takes a few milliseconds at most. */
   read(caller: Caller, now: number): object;
+  /** What needs attention, for a person: further fields of the card. Takes a few milliseconds at most. */
+  details?(caller: Caller, now: number): object;
 }
 
 /** The latest entries of a list, for whom may read them. */

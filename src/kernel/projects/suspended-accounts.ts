@@ -29,6 +29,11 @@ export class SuspendedAccounts {
     if (suspended) for (const listener of this.listeners) listener(tx, accountRef);
   }
 
+  /** Forgets an account that is removed. */
+  forget(accountRef: number): void {
+    this.refs.delete(accountRef);
+  }
+
   /** Calls `listener` with each account that is suspended from now on. */
   onSuspended(listener: SuspensionListener): void {
     this.listeners.push(listener);

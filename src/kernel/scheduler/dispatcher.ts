@@ -1,12 +1,19 @@
-import type { JobPosition } from "./job-store.ts";
+import type { JobPosition, LaneRange } from "./job-store.ts";
 import { LaneGroup, type LaneLimits, type LaneOptions } from "./lane-groups.ts";
 
-/** Separates the owner from the place in a lane's name. */
+/** Separates the owner from the destination in a lane's name. */
 const OWNER_END = "/";
+/** The character after it. */
+const LANES_END = "0";
 
-/** The name of the lane for jobs of this owner (an account's reference) that go to this place (such as a host). */
-export function laneName(owner: number, place: string): string {
-  return `${owner}${OWNER_END}${place}`;
+/** The name of the lane for jobs of this owner (an account's reference) that go to this destination (such as a host). */
+export function laneName(owner: number, destination: string): string {
+  return `${owner}${OWNER_END}${destination}`;
+}
+
+/** The range of the names of an owner's lanes. */
+export function lanesOf(owner: number): LaneRange {
+  return [`${owner}${OWNER_END}`, `${owner}${LANES_END}`];
 }
 
 /** The owner in a lane's name; null for another lane. */
@@ -15,7 +22,7 @@ export function ownerOfLane(lane: string): number | null {
   return end < 0 ? null : Number(lane.slice(0, end));
 }
 
-/** A job with a place. */
+/** A job with a slot. */
 export interface Placed extends JobPosition {
   /** Whether its lane was slow at that time. */
   readonly slow: boolean;
@@ -27,9 +34,9 @@ export const DUE_IN_MEMORY_MAX = 50_000;
 export const DUE_OF_OWNER_IN_MEMORY_MAX = 10_000;
 /** Slow lanes without jobs that are remembered. */
 export const SLOW_LANES_REMEMBERED_MAX = 10_000;
-/** Waiting jobs of a lane in memory, as a multiple of its places. */
-const WAITING_PER_PLACE = 2;
-/** Least such number, for lanes with few places. */
+/** Waiting jobs of a lane in memory, as a multiple of its slots. */
+const WAITING_PER_SLOT = 2;
+/** Least such number, for lanes with few slots. */
 const WAITING_MIN = 4;
 
 /** An owner or a lane: above its capacity in memory, jobs stay in the table and are read later. */
@@ -47,9 +54,9 @@ interface Owner extends Leaving {
   inMemory: number;
   running: number;
   runningSlow: number;
-  /** Lanes with a job and a place for it. */
+  /** Lanes with a job and a slot for it. */
   readonly ready: Set<Lane>;
-  readonly waitingForSlowPlace: Set<Lane>;
+  readonly waitingForSlowSlot: Set<Lane>;
 }
 
 interface Lane extends Leaving {
@@ -64,10 +71,10 @@ interface Lane extends Leaving {
 }
 
 /**
- * Gives due jobs their places, of which a kind, a lane and an owner have a limited number. Owners take turns, and so do
- * an owner's lanes. Memory holds a limited number of each lane's and each owner's jobs; the rest stays in the table, and
- * the lane or owner remembers the due time from which to search it again. So a million overdue jobs of a lane cost no
- * more memory than ten, and so do a million lanes of an owner.
+ * Gives due jobs their slots. A slot is the right to run one job, and a kind, a lane and an owner have a limited number of
+ * slots. Owners take turns, and so do an owner's lanes. Memory holds a limited number of each lane's and each owner's jobs;
+ * the rest stays in the table, and the lane or owner remembers the due time from which to search it again. So a million
+ * overdue jobs of a lane cost no more memory than ten, and so do a million lanes of an owner.
  */
 export class Dispatcher {
   private readonly perOwner: number;
@@ -78,7 +85,7 @@ export class Dispatcher {
   private readonly groups = new Map<string, LaneGroup<Lane>>();
   private readonly inMemory = new Set<number>();
   private readonly ready = new Set<Owner>();
-  private readonly waitingForSlowPlace = new Set<Owner>();
+  private readonly waitingForSlowSlot = new Set<Owner>();
   private readonly idleSlow = new Set<string>();
   private readonly searching = new Set<Lane | Owner>();
   /** Jobs that are running. */
@@ -96,10 +103,10 @@ export class Dispatcher {
     const share = limits.ownerShare ?? 1;
     this.perOwner = Math.max(1, Math.floor(concurrency * share));
     this.slowPerOwner = Math.max(1, Math.floor(limits.slowTotal * share));
-    this.waitingMax = Math.max(WAITING_MIN, limits.perLane * WAITING_PER_PLACE);
+    this.waitingMax = Math.max(WAITING_MIN, limits.perLane * WAITING_PER_SLOT);
   }
 
-  /** The due time of the job that has waited longest for a place, as far as the table was searched; null: none waits. */
+  /** The due time of the job that has waited longest for a slot, as far as the table was searched; null: none waits. */
   get waitingSince(): number | null {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { leftFrom } of this.owners.values()) earliest = Math.min(earliest, leftFrom ?? earliest);
@@ -171,7 +178,7 @@ export class Dispatcher {
     this.searching.clear();
   }
 
-  /** Gives the next job a place, in turn by owner and lane; null when there is no job or no place. */
+  /** Gives the next job a slot, in turn by owner and lane; null when there is no job or no slot. */
   place(): Placed | null {
     while (this.running < this.concurrency) {
       const owner = this.ready.values().next().value;
@@ -186,7 +193,7 @@ export class Dispatcher {
   }
 
   /**
-   * Frees a job's place. `wasSlow`: whether its lane is slow from now on; null leaves that as it is.
+   * Frees a job's slot. `wasSlow`: whether its lane is slow from now on; null leaves that as it is.
    * @returns the due time from which to search the table for what its lane or owner left there, or null.
    */
   release(job: Placed, wasSlow: boolean | null): number | null {
@@ -226,14 +233,14 @@ export class Dispatcher {
     const lane = owner.ready.values().next().value;
     if (lane === undefined) return null;
     owner.ready.delete(lane);
-    if (lane.slow && !this.hasSlowPlace(owner)) {
-      owner.waitingForSlowPlace.add(lane);
-      this.waitingForSlowPlace.add(owner);
+    if (lane.slow && !this.hasSlowSlot(owner)) {
+      owner.waitingForSlowSlot.add(lane);
+      this.waitingForSlowSlot.add(owner);
       return null;
     }
-    const job = this.hasPlace(lane) ? lane.waiting.shift() : undefined;
+    const job = this.hasSlot(lane) ? lane.waiting.shift() : undefined;
     if (job === undefined) {
-      // Another lane of its group has taken the last place.
+      // Another lane of its group has taken the last slot.
       this.readyIfPossible(lane);
       return null;
     }
@@ -254,19 +261,17 @@ export class Dispatcher {
 
   private readyIfPossible(lane: Lane): void {
     if (lane.waiting.length === 0) return;
-    if (this.hasPlace(lane)) {
+    if (this.hasSlot(lane)) {
       lane.owner.ready.add(lane);
       this.ready.add(lane.owner);
-    } else if (lane.group?.hasPlace === false) lane.group.wait(lane);
+    } else if (lane.group?.hasSlot === false) lane.group.wait(lane);
   }
 
-  private hasPlace(lane: Lane): boolean {
+  private hasSlot(lane: Lane): boolean {
     const { perLane, perSlowLane } = this.limits;
     if (lane.terms === null) return lane.running < (lane.slow ? perSlowLane : perLane);
-    const places = lane.terms.places();
-    return (
-      lane.running < (lane.slow ? Math.min(perSlowLane, places) : places) && lane.group?.hasPlace !== false
-    );
+    const slots = lane.terms.slots();
+    return lane.running < (lane.slow ? Math.min(perSlowLane, slots) : slots) && lane.group?.hasSlot !== false;
   }
 
   private wakeGroup(group: LaneGroup<Lane>, wasSlow: boolean | null): void {
@@ -274,26 +279,26 @@ export class Dispatcher {
     for (const lane of group.wake()) this.readyIfPossible(lane);
   }
 
-  private hasSlowPlace(owner: Owner): boolean {
+  private hasSlowSlot(owner: Owner): boolean {
     return this.slowCount < this.limits.slowTotal && owner.runningSlow < this.slowPerOwner;
   }
 
   /** A slow slot is free: the owner that waited longest for one, and its longest waiting lane, may use it. */
   private wakeSlowLane(): void {
     if (this.slowCount >= this.limits.slowTotal) return;
-    for (const owner of this.waitingForSlowPlace) {
-      if (!this.hasSlowPlace(owner)) continue;
-      this.waitingForSlowPlace.delete(owner);
+    for (const owner of this.waitingForSlowSlot) {
+      if (!this.hasSlowSlot(owner)) continue;
+      this.waitingForSlowSlot.delete(owner);
       const woken = this.wakeSlowLaneOf(owner);
-      // To the end of the queue: the next free place is for another owner.
-      if (owner.waitingForSlowPlace.size > 0) this.waitingForSlowPlace.add(owner);
+      // To the end of the queue: the next free slot is for another owner.
+      if (owner.waitingForSlowSlot.size > 0) this.waitingForSlowSlot.add(owner);
       if (woken) return;
     }
   }
 
   private wakeSlowLaneOf(owner: Owner): boolean {
-    for (const lane of owner.waitingForSlowPlace) {
-      owner.waitingForSlowPlace.delete(lane);
+    for (const lane of owner.waitingForSlowSlot) {
+      owner.waitingForSlowSlot.delete(lane);
       if (lane.waiting.length === 0) continue;
       this.readyIfPossible(lane);
       return true;
@@ -360,7 +365,7 @@ export class Dispatcher {
       leftFrom: null,
       searched: false,
       ready: new Set(),
-      waitingForSlowPlace: new Set(),
+      waitingForSlowSlot: new Set(),
     };
     this.owners.set(name, owner);
     return owner;
@@ -382,7 +387,7 @@ export class Dispatcher {
     this.idleSlow.delete(lane.name);
     this.lanes.delete(lane.name);
     lane.owner.ready.delete(lane);
-    lane.owner.waitingForSlowPlace.delete(lane);
+    lane.owner.waitingForSlowSlot.delete(lane);
     lane.owner.lanes -= 1;
     const { group } = lane;
     if (group !== null) {
@@ -396,7 +401,7 @@ export class Dispatcher {
   private forgetOwnerIfIdle(owner: Owner): void {
     if (owner.lanes > 0 || owner.leftFrom !== null || owner.searched) return;
     this.ready.delete(owner);
-    this.waitingForSlowPlace.delete(owner);
+    this.waitingForSlowSlot.delete(owner);
     this.owners.delete(owner.name);
   }
 }

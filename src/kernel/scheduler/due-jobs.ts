@@ -39,13 +39,13 @@ export class DueJobs {
     if (dueAt <= this.front.dueAt) this.front = momentBegins(dueAt);
   }
 
-  /** A job's place is free: see {@link Dispatcher.release}. */
+  /** A job's slot is free: see {@link Dispatcher.release}. */
   release(job: Placed, slow: boolean | null): void {
     const from = this.dispatcher.release(job, slow);
     if (from !== null) this.searchFrom(from);
   }
 
-  /** Whether to read on when a place becomes free. */
+  /** Whether to read on when a slot becomes free. */
   get wantsStep(): boolean {
     return this.search !== null || this.paused;
   }

@@ -31,6 +31,9 @@ export interface NewJob {
   readonly payload: string;
 }
 
+/** The lanes from the first name until before the second. */
+export type LaneRange = readonly [from: string, to: string];
+
 const COLUMNS = "id, kind, coalesce(key, '') AS key, due_at AS dueAt, payload, attempt";
 const POSITION = "id, due_at AS dueAt, lane";
 
@@ -85,7 +88,17 @@ export class JobStore {
     return removed > 0;
   }
 
-  finish(tx: Tx, { id, kind }: JobRow): void {
+  /**
+   * Removes the jobs in lanes of an owner among the next `rowsMax` jobs after an id. Returns the last of these ids; null
+   * when there are no further jobs.
+   */
+  removeOfOwner(tx: Tx, [from, to]: LaneRange, after: number, rowsMax: number): number | null {
+    const last = this.sql.lastOf(after, rowsMax);
+    for (const job of this.sql.inLanes(after, last, from, to)) this.finish(tx, job);
+    return last === 0 ? null : last;
+  }
+
+  finish(tx: Tx, { id, kind }: Pick<JobRow, "id" | "kind">): void {
     this.changed(tx, kind, -this.sql.removeById(tx, id));
     this.origins.forget(tx, id);
   }
@@ -144,6 +157,13 @@ function statements(db: Database) {
       "UPDATE jobs SET due_at = ?, payload = ?, attempt = ? WHERE id = ?",
     ),
     setBack: db.change<[by: number, id: number]>("UPDATE jobs SET due_at = due_at - ? WHERE id = ?"),
+    lastOf: db.number<[after: number, rowsMax: number]>(
+      "SELECT max(id) AS n FROM (SELECT id FROM jobs WHERE id > ? ORDER BY id LIMIT ?)",
+    ),
+    inLanes: db.all<
+      Pick<JobRow, "id" | "kind">,
+      [after: number, through: number, fromLane: string, toLane: string]
+    >("SELECT id, kind FROM jobs WHERE id > ? AND id <= ? AND lane >= ? AND lane < ?"),
     // Both read along the index from where they begin. As one comparison, (due_at, lane, id) would begin at the first
     // job of the same time and lane, of which there may be a million.
     sameMoment: db.all<JobPosition, [kind: string, dueAt: number, lane: string, id: number, limit: number]>(

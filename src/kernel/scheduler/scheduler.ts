@@ -1,3 +1,4 @@
+import { removeInSlices } from "../background/removal.ts";
 import { slices } from "../background/time-slices.ts";
 import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
@@ -9,7 +10,7 @@ import { type Cancel, type Clock, monotonicMs, realDelay } from "../time/clock.t
 import { ClockTrust } from "../time/clock-trust.ts";
 import { nextOccurrence } from "./calendar.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
-import { ownerOfLane, type Placed } from "./dispatcher.ts";
+import { lanesOf, ownerOfLane, type Placed } from "./dispatcher.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
 import type { LaneLimits } from "./lane-groups.ts";
@@ -61,6 +62,12 @@ interface RecordedOutcome extends JobOutcome {
   readonly isDefect?: true;
 }
 
+/** Decides when work may have effects outside. */
+export interface WorkGate {
+  /** Resolves when work may go on. */
+  open(): Promise<void>;
+}
+
 /** Wait before a job with a defect runs again: doubled each time, up to the second value. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
@@ -76,6 +83,8 @@ const BEHIND_MS_MIN = 1_000;
 
 /** A job that takes longer makes its lane a slow one; one that does not makes it a fast one again. */
 const SLOW_AFTER_MS = 1_000;
+/** Jobs examined in one unit of work of a removal: no index has the owner, and reading a row takes a microsecond. */
+const REMOVAL_SCANNED_ROWS = 1_000;
 /** Wait before the table is read again after a failure. */
 const READ_RETRY_MS = 1_000;
 /** How long the end of the process waits for running jobs: one attempt over the network. */
@@ -105,6 +114,7 @@ export class Scheduler {
     private readonly writer: Writer,
     private readonly clock: Clock,
     private readonly log: Logger,
+    private readonly gate: WorkGate | null = null,
   ) {
     this.store = new JobStore(db);
     this.clockTrust = new ClockTrust(db, writer, clock, log);
@@ -169,6 +179,23 @@ export class Scheduler {
   /** Cancels a job. Returns whether it was still there. A job that is running continues. */
   cancel(tx: Tx, kind: string, key: string): boolean {
     return this.store.remove(tx, kind, key);
+  }
+
+  /**
+   * Removes the jobs in the lanes of an owner, in slices; those that run end by themselves. Returns whether all are
+   * removed; false when `isStopping` interrupted it.
+   */
+  removeLanesOf(owner: number, isStopping: () => boolean): Promise<boolean> {
+    const lanes = lanesOf(owner);
+    let after = 0;
+    const slice = async (): Promise<boolean> => {
+      const last = await this.writer.submit((tx) =>
+        this.store.removeOfOwner(tx, lanes, after, REMOVAL_SCANNED_ROWS),
+      );
+      after = last ?? after;
+      return last !== null;
+    };
+    return removeInSlices(slice, isStopping);
   }
 
   /** Begins to run jobs: first those overdue, in the order of their due times. */
@@ -375,6 +402,7 @@ export class Scheduler {
   private async runJob(row: JobRow, kind: Kind, lane: string): Promise<number | null> {
     const { key, dueAt, attempt } = row;
     let outcome: RecordedOutcome;
+    if (this.gate !== null) await this.gate.open();
     if (kind.handler.runsSuspended !== true && this.isSuspended(lane))
       return this.settle(row, kind.counts, { retryAt: this.clock.now() + SUSPENDED_MS, attempt });
     try {

@@ -21,15 +21,15 @@ declare const self: {
 };
 
 self.onmessage = ({ data }) => {
-  const reply = layOut(data) ?? runOnce(data);
+  const reply = preallocate(data) ?? runOnce(data);
   // Before the reply: its receiver may request the next pass immediately, which must not be marked as done.
   Atomics.store(data.state, AT_WORK, 0);
   Atomics.notify(data.state, AT_WORK);
   self.postMessage(reply);
 };
 
-/** Null: all is well, and the pass may follow. */
-function layOut({ logPath, logBytes, state }: CheckpointRequest): CheckpointReply | null {
+/** Returns null on success: then the pass follows. */
+function preallocate({ logPath, logBytes, state }: CheckpointRequest): CheckpointReply | null {
   try {
     preallocateLog(logPath, logBytes, () => Atomics.load(state, CLOSING) === 1);
     return null;
@@ -39,7 +39,7 @@ function layOut({ logPath, logBytes, state }: CheckpointRequest): CheckpointRepl
   }
 }
 
-/** A connection for each pass: one that is open when the worker is ended closes at some later time, in the way of the database's own last checkpoint. */
+/** Opens a connection for each pass: one that is open when the worker is ended would close later, during the database's own last checkpoint. */
 function runOnce({ path, movedPages, state }: CheckpointRequest): CheckpointReply {
   try {
     const connection = new SqliteDatabase(path, { readwrite: true, create: false });

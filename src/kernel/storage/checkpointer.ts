@@ -19,24 +19,31 @@ const WAL_FORCED_RESTART_BYTES = 48 * 1024 * 1024;
 const WORKER_WAIT_MS = 2_000;
 /** How long a WAL that a reader holds may grow before the next attempt to restart it. */
 const HELD_PAUSE_MS = 5_000;
-/** Unmoved bytes that start the worker immediately. */
+/** Unmoved bytes that start a pass immediately. */
 const CHECKPOINT_AFTER_BYTES = 4 * 1024 * 1024;
-/** Interval of the worker's passes while there are fewer. */
+/**
+ * With fewer unmoved bytes no pass is started: recovery reads them in milliseconds, and a server with little to do needs no
+ * worker, which is a second JavaScript engine with its own memory and timers.
+ */
+export const CHECKPOINT_FROM_BYTES = 1024 * 1024;
+/** Interval of the worker's passes between the two. */
 const CHECKPOINT_INTERVAL_MS = 200;
+/** An idle worker is ended after this time. A start takes about 10 ms of another thread. */
+const WORKER_IDLE_MS = 10_000;
 /** How often when its last pass could move nothing. */
 const STUCK_INTERVAL_MS = 1_000;
 /** SQLite's default page size, which every Ninefold file has, plus the frame's header. */
 const WAL_FRAME_BYTES = 4096 + FRAME_HEADER_BYTES;
 /**
- * Above this size there is space laid out behind what stands in the WAL. A new file's schema takes half of it, and a server
- * with little to write never comes so far: it restarts the WAL before, in space that it has used already.
+ * Above this size, space is preallocated after the end of the WAL. A server with little to write never gets there: it
+ * reuses the beginning of the WAL, whose space exists.
  */
-const ROOM_FROM_BYTES = 1024 * 1024;
+const PREALLOCATE_FROM_BYTES = CHECKPOINT_FROM_BYTES;
 /** Preallocated bytes: what is written during some passes of the worker. */
 const PREALLOCATED_BYTES = 8 * 1024 * 1024;
 /** End of the preallocated space: a WAL is rarely written beyond it, since it is restarted. */
-const ROOM_END_BYTES = WAL_RESTART_BYTES + PREALLOCATED_BYTES;
-/** How long after a sync that failed what it may have lost is written again, and again: some ten MiB, on the event loop. */
+const PREALLOCATION_END_BYTES = WAL_RESTART_BYTES + PREALLOCATED_BYTES;
+/** Pause between two attempts to write again what a failed sync may have lost: some ten MiB, on the event loop. */
 const REWRITE_PAUSE_MS = 5_000;
 
 interface CheckpointRow {
@@ -45,9 +52,9 @@ interface CheckpointRow {
 
 /**
  * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
- * short restart, when nearly everything has been moved, happens between two batches. The worker also lays out space in the
- * WAL before it is written, so that a server that has just started commits as fast as later, when its WAL has been
- * written once.
+ * short restart, when nearly everything has been moved, happens between two batches. The worker also preallocates space in
+ * the WAL before it is written, so that a server that has just started commits as fast as later, when its WAL has been
+ * written once. It runs only while there is something to move.
  */
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
@@ -57,6 +64,7 @@ export class Checkpointer {
   /** Shared memory: a forced restart waits for the worker without the event loop. */
   private readonly state = new Int32Array(new SharedArrayBuffer(12));
   private cancelTimer: Cancel | null = null;
+  private cancelIdleTimer: Cancel | null = null;
   private busy = false;
   private closed = false;
   private movedPages = 0;
@@ -73,15 +81,22 @@ export class Checkpointer {
     private readonly db: Database,
     writer: Pick<Writer, "onCommitted">,
     private readonly log: Logger,
+    private readonly workerIdleMs = WORKER_IDLE_MS,
   ) {
     this.restart = db.one<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
     writer.onCommitted(() => this.afterCommit());
+  }
+
+  /** Whether the worker runs. */
+  get hasWorker(): boolean {
+    return this.worker !== null;
   }
 
   /** Ends the worker. The final checkpoint is the database's own, at its closing. */
   close(): void {
     this.closed = true;
     this.cancelTimer?.();
+    this.cancelIdleTimer?.();
     Atomics.store(this.state, CLOSING, 1);
     // SQLite immediately rejects a second concurrent checkpoint, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
@@ -111,39 +126,45 @@ export class Checkpointer {
   private proceed(unmovedBytes: number): void {
     const isDue = this.walBytes >= WAL_RESTART_BYTES && monotonicMs() >= this.heldUntil;
     if (isDue && unmovedBytes <= RESTART_UNMOVED_BYTES) this.restartWal();
-    else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.ask();
-    else this.arm();
+    else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.startPass();
+    else if (unmovedBytes >= CHECKPOINT_FROM_BYTES || isDue || this.hasFailed()) this.arm();
+  }
+
+  /** Whether the last pass or a sync failed: it is retried, however little there is to move. */
+  private hasFailed(): boolean {
+    return this.failing !== null || Atomics.load(this.state, SYNC_FAILED) === 1;
   }
 
   private arm(): void {
     this.cancelTimer ??= realTimeout(this.stuck ? STUCK_INTERVAL_MS : CHECKPOINT_INTERVAL_MS, () => {
       this.cancelTimer = null;
-      if (!this.busy && !this.closed) this.ask();
+      if (!this.busy && !this.closed) this.startPass();
     });
   }
 
-  private ask(): void {
+  private startPass(): void {
     if (!this.isSynced()) {
       this.arm();
       return;
     }
     this.busy = true;
+    this.cancelIdleTimer?.();
     this.worker ??= this.startWorker();
     Atomics.store(this.state, AT_WORK, 1);
     const request: CheckpointRequest = {
       path: this.db.path,
       movedPages: this.movedPages,
       logPath: this.db.logPath,
-      logBytes: this.roomEnd(),
+      logBytes: this.preallocationEnd(),
       state: this.state,
     };
     this.worker.postMessage(request);
   }
 
   /** How long the WAL's file should be. Only where each commit is synced does it matter where its frames are written. */
-  private roomEnd(): number {
-    if (this.db.durability !== "full" || this.walBytes < ROOM_FROM_BYTES) return 0;
-    return Math.min(this.walBytes + PREALLOCATED_BYTES, ROOM_END_BYTES);
+  private preallocationEnd(): number {
+    if (this.db.durability !== "full" || this.walBytes < PREALLOCATE_FROM_BYTES) return 0;
+    return Math.min(this.walBytes + PREALLOCATED_BYTES, PREALLOCATION_END_BYTES);
   }
 
   private startWorker(): Worker {
@@ -163,12 +184,19 @@ export class Checkpointer {
     this.busy = false;
     this.stuck = stuck;
     if (this.closed) return;
+    this.cancelIdleTimer = realTimeout(this.workerIdleMs, () => this.endIdleWorker());
     if (failure !== null && this.failing === null) {
       this.log.error("the write-ahead log cannot be moved into the database", { error: failure });
     }
     this.failing = failure;
     const unmovedBytes = this.measure();
-    if (unmovedBytes > 0 || this.walBytes >= WAL_RESTART_BYTES) this.proceed(unmovedBytes);
+    this.proceed(unmovedBytes);
+  }
+
+  private endIdleWorker(): void {
+    if (this.busy) return;
+    this.worker?.terminate();
+    this.worker = null;
   }
 
   /**

@@ -8,6 +8,9 @@ import { type Durability, plainReason } from "./database.ts";
 import { LOG_HEADER_BYTES, type LogDamage, scanLog } from "./log-scan.ts";
 import { APPLICATION_ID, type Migration } from "./migrate.ts";
 
+/** How long an examination waits for the lock of another process. */
+const BUSY_TIMEOUT_MS = 5_000;
+
 /** A file that SQLite cannot read. */
 export class UnreadableDatabase extends StartupError {}
 
@@ -80,7 +83,12 @@ export function examineDatabase(path: string, migrations: readonly Migration[]):
  */
 function openUntouched(path: string): SqliteDatabase {
   // The target of a symbolic link: the WAL is next to the file itself.
-  if (existsSync(`${realpathSync(path)}-wal`)) return new SqliteDatabase(path, { readonly: true });
+  if (existsSync(`${realpathSync(path)}-wal`)) {
+    const db = new SqliteDatabase(path, { readonly: true });
+    // The backup of a server that was killed may still read it, and moves the log into the file when it ends.
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    return db;
+  }
   const address = `${pathToFileURL(path).href}?immutable=1`;
   return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 }

@@ -1,7 +1,7 @@
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "./database.ts";
 
-/** A migration: numbered from 1 without gaps, and never changed after its release. */
+/** A migration: in the order of its number, and never changed after its release. */
 export interface Migration {
   readonly name: string;
   readonly sql: string;
@@ -13,9 +13,9 @@ export const APPLICATION_ID = 0x39464c44;
 /**
  * Runs the missing migrations. Returns their names. A migration that fails is rolled back; those before it stay. All share
  * one commit and one sync: a power cut could tear several commits without a sync anywhere, which would look like a damaged
- * log.
+ * log. `alongside` runs before that commit, if any step was taken.
  */
-export function migrate(db: Database, migrations: readonly Migration[]): string[] {
+export function migrate(db: Database, migrations: readonly Migration[], alongside?: () => void): string[] {
   const current = db.number("SELECT user_version AS n FROM pragma_user_version")();
   const missing = migrations.slice(current);
   if (missing.length === 0) return [];
@@ -28,6 +28,7 @@ export function migrate(db: Database, migrations: readonly Migration[]): string[
       if (failure !== null) break;
       taken.push(migration.name);
     }
+    if (taken.length > 0) alongside?.();
     db.execute("COMMIT");
   } catch (error) {
     if (db.inTransaction) db.execute("ROLLBACK");

@@ -8,10 +8,15 @@ export class References {
   /** Records that the row with this reference is removed in this unit of work. */
   readonly removed: (tx: Tx, ref: number) => void;
 
-  /** `table` has a column `ref`; `setting` stores the largest removed reference. */
-  constructor(db: Database, table: "projects" | "relays", setting: string) {
+  /** `setting` stores the largest removed reference. `column`: the integer primary key of the table. */
+  constructor(
+    db: Database,
+    table: "accounts" | "platform_keys" | "projects" | "relays",
+    setting: string,
+    column: "id" | "ref" = "ref",
+  ) {
     this.highest = db.number(
-      `SELECT max(coalesce((SELECT max(ref) FROM ${table}), 0), coalesce((SELECT value FROM settings WHERE name = '${setting}'), 0)) AS n`,
+      `SELECT max(coalesce((SELECT max(${column}) FROM ${table}), 0), coalesce((SELECT value FROM settings WHERE name = '${setting}'), 0)) AS n`,
     );
     this.removed = db.change<[ref: number]>(
       `INSERT INTO settings (name, value) VALUES ('${setting}', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,

@@ -44,6 +44,18 @@ export interface WriterStats {
   failing: string | null;
 }
 
+/** Follows every batch, to store and to capture what archives and replicas need. */
+export interface BatchFollower {
+  /** Before BEGIN. A batch is rejected with what this throws. */
+  beforeBatch(): void;
+  /** At the end of a batch that has written, inside its transaction. */
+  beforeCommit(tx: Tx): void;
+  /** After a successful COMMIT, before anything that follows from it. Must not throw. */
+  afterCommit(): void;
+  /** After {@link afterCommit}: settles when the batch may be told to others; rejects when it never may. Null: at once. */
+  readonly confirmation: Promise<void> | null;
+}
+
 interface Unit {
   readonly work: (tx: Tx) => unknown;
   readonly resolve: (value: unknown) => void;
@@ -77,10 +89,13 @@ export class Writer {
   private readonly observers: (() => void)[] = [];
   private readonly delay = new CommitDelay();
   private readonly slowDisk: ThrottledWarning;
+  private follower: BatchFollower | null = null;
   private waiting: (queued: number) => boolean = () => true;
   private queue: Unit[] = [];
   private scheduled = false;
   private closed = false;
+  /** Batches that are committed here, and that the follower has not confirmed. The next one waits for them. */
+  private readonly unconfirmed = new Set<Unit[]>();
   /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
   private inMemorySince: number | null = null;
   private cancelLook: Cancel | null = null;
@@ -173,6 +188,11 @@ export class Writer {
     this.observers.push(observer);
   }
 
+  /** Sets what follows every batch; at most one does. */
+  follow(follower: BatchFollower): void {
+    this.follower = follower;
+  }
+
   /** Units that wait for their batch. */
   get queued(): number {
     return this.queue.length;
@@ -203,8 +223,13 @@ export class Writer {
     });
   }
 
+  /** Resolves when no batch waits for its confirmation. */
+  async confirmed(): Promise<void> {
+    while (this.unconfirmed.size > 0) await this.follower?.confirmation?.catch(() => undefined);
+  }
+
   private schedule(): void {
-    if (this.scheduled) return;
+    if (this.scheduled || this.unconfirmed.size > 0) return;
     this.scheduled = true;
     this.waiting = this.delay.begin();
     this.nextTurn();
@@ -227,9 +252,10 @@ export class Writer {
     const batch = this.takeBatch();
     const now = this.clock.now();
     const startedAt = monotonicMs();
+    let hookTx: UnitTx | null;
     try {
       this.settle();
-      if (!this.runBatch(batch, now, null)) this.runBatch(batch, now, this.savepoints);
+      hookTx = this.runBatch(batch, now, null) ?? this.runBatch(batch, now, this.savepoints);
     } catch (error) {
       this.reject(batch, error);
       return;
@@ -245,6 +271,30 @@ export class Writer {
       this.slowDisk.note("commit", { ms: Math.round(tookMs), units: batch.length });
     if (this.stats.failing !== null) this.log.info("the database can be written again");
     this.stats.failing = null;
+    const confirmation = this.follower?.confirmation ?? null;
+    if (confirmation === null) this.finishBatch(batch, hookTx);
+    else this.finishWhen(confirmation, batch, hookTx);
+  }
+
+  private finishWhen(confirmation: Promise<void>, batch: Unit[], hookTx: UnitTx | null): void {
+    this.unconfirmed.add(batch);
+    const end = (finish: () => void): void => {
+      this.unconfirmed.delete(batch);
+      finish();
+      if (this.queue.length > 0) this.schedule();
+    };
+    confirmation.then(
+      () => end(() => this.finishBatch(batch, hookTx)),
+      (error: unknown) =>
+        end(() => {
+          for (const unit of batch) unit.reject(error);
+        }),
+    );
+  }
+
+  /** Everything that follows from a commit. */
+  private finishBatch(batch: Unit[], hookTx: UnitTx | null): void {
+    hookTx?.committed((error) => this.defect("after a commit", error));
     for (const unit of batch) unit.tx?.committed((error) => this.defect("after a commit", error));
     for (const unit of batch) {
       if (unit.failed) unit.reject(unit.error);
@@ -268,12 +318,13 @@ export class Writer {
   }
 
   /**
-   * Runs and commits a batch, or as much of it as {@link BATCH_MS_MAX} allows. False: it was rolled back and must run
-   * again with savepoints.
+   * Runs and commits a batch, or as much of it as {@link BATCH_MS_MAX} allows. Returns the unit of work of the hooks; null: the
+   * batch was rolled back and must run again with savepoints.
    */
-  private runBatch(batch: Unit[], now: number, savepoints: Savepoints | null): boolean {
+  private runBatch(batch: Unit[], now: number, savepoints: Savepoints | null): UnitTx | null {
     const hookTx = new UnitTx(now, savepoints);
     const end = this.clock.monotonic() + BATCH_MS_MAX;
+    this.follower?.beforeBatch();
     this.begin();
     try {
       for (const [index, unit] of batch.entries()) {
@@ -283,10 +334,11 @@ export class Writer {
         }
         if (!this.runUnit(unit, now, savepoints)) {
           this.rollBack(batch, hookTx);
-          return false;
+          return null;
         }
       }
       for (const hook of this.hooks) hook(hookTx);
+      if (this.follower !== null && hasWritten(batch, hookTx)) this.follower.beforeCommit(hookTx);
       this.unsettled = true;
       this.commit();
       this.unsettled = false;
@@ -296,8 +348,8 @@ export class Writer {
       this.trySettling();
       throw error;
     }
-    hookTx.committed((error) => this.defect("after a commit", error));
-    return true;
+    this.follower?.afterCommit();
+    return hookTx;
   }
 
   /** Runs one unit. False: it failed after writing, and there was no savepoint to go back to. */
@@ -374,6 +426,11 @@ export class Writer {
       stack: error instanceof Error ? error.stack : undefined,
     });
   }
+}
+
+/** Whether a unit or a hook may have written. A batch that has not must stay empty, and needs no sync. */
+function hasWritten(batch: readonly Unit[], hookTx: UnitTx): boolean {
+  return hookTx.wrote || batch.some(({ tx }) => tx?.wrote === true);
 }
 
 function unavailable(why: string): ApiError {

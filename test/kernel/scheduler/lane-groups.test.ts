@@ -3,10 +3,12 @@ import fc from "fast-check";
 import { Dispatcher, laneName, type Placed } from "../../../src/kernel/scheduler/dispatcher.ts";
 import type { LaneOptions } from "../../../src/kernel/scheduler/lane-groups.ts";
 
-/** Places `#n` go to host `n % 2`, and have as many places of their own as `own` says. */
-function limits(own: (place: string) => number) {
-  const termsOf = (place: string): LaneOptions | null =>
-    place.startsWith("#") ? { group: `host${Number(place.slice(1)) % 2}`, places: () => own(place) } : null;
+/** Destinations `#n` are on host `n % 2`, and their lanes have as many slots of their own as `own` says. */
+function limits(own: (destination: string) => number) {
+  const termsOf = (destination: string): LaneOptions | null =>
+    destination.startsWith("#")
+      ? { group: `host${Number(destination.slice(1)) % 2}`, slots: () => own(destination) }
+      : null;
   return { perLane: 4, perSlowLane: 2, slowTotal: 100, termsOf };
 }
 

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
-import { Checkpointer, WAL_RESTART_BYTES } from "../../../src/kernel/storage/checkpointer.ts";
+import {
+  CHECKPOINT_FROM_BYTES,
+  Checkpointer,
+  WAL_RESTART_BYTES,
+} from "../../../src/kernel/storage/checkpointer.ts";
 import { type Change, Database } from "../../../src/kernel/storage/database.ts";
 import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TestStorage } from "../support.ts";
@@ -9,6 +13,9 @@ const MIB = 1024 * 1024;
 /** Large enough to be quick about it, small enough that no batch is a WAL of its own. */
 const ROW = new Uint8Array(32 * 1024).fill(7);
 const ROWS_PER_BATCH = 32;
+const WORKER_IDLE_MS = 300;
+/** Longer than the interval between two passes. */
+const PASS_WAIT_MS = 500;
 
 let storage: TestStorage;
 let checkpointer: Checkpointer;
@@ -18,7 +25,7 @@ beforeEach(() => {
   storage = new TestStorage();
   storage.db.execute("CREATE TABLE filler (bytes BLOB)");
   insert = storage.db.change<[Uint8Array]>("INSERT INTO filler (bytes) VALUES (?)");
-  checkpointer = new Checkpointer(storage.db, storage.writer, storage.log);
+  checkpointer = new Checkpointer(storage.db, storage.writer, storage.log, WORKER_IDLE_MS);
 });
 afterEach(() => {
   checkpointer.close();
@@ -93,6 +100,22 @@ describe("checkpointer", () => {
     await until(() => walPages().checkpointed === walPages().log);
     expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 52 * ROWS_PER_BATCH }]);
   }, 20_000);
+
+  test("an idle server has no worker: it starts at CHECKPOINT_FROM_BYTES and is ended when it has nothing to do", async () => {
+    while (walPages().log * 4096 < CHECKPOINT_FROM_BYTES - 100 * 1024) {
+      await storage.writer.submit((tx) => insert(tx, ROW));
+    }
+    await realDelay(PASS_WAIT_MS);
+    expect(checkpointer.hasWorker).toBe(false);
+    expect(walPages().checkpointed).toBe(0);
+    await write(1);
+    await until(() => walPages().checkpointed === walPages().log);
+    expect(checkpointer.hasWorker).toBe(true);
+    await until(() => !checkpointer.hasWorker);
+    await write(2);
+    await until(() => walPages().checkpointed === walPages().log);
+    expect(storage.log.lines).toEqual([]);
+  });
 
   test("no pass starts after its end", async () => {
     checkpointer.close();

@@ -24,9 +24,11 @@ import { KeptLog, Scratch } from "../support.ts";
 const MIB = 1024 * 1024;
 const KIB = 1024;
 const FRAME_BYTES = FRAME_HEADER_BYTES + 4096;
-/** From which size on a log has room, how much, and where it ends, as the checkpointer has it. */
-const ROOM_FROM_BYTES = MIB;
+/** The WAL size from which space is preallocated, and how much, as in the checkpointer. */
+const PREALLOCATE_FROM_BYTES = MIB;
 const PREALLOCATED_BYTES = 8 * MIB;
+/** Longer than the interval between two passes of the worker. */
+const PASS_WAIT_MS = 500;
 /** What stays free on its disk. */
 const FREE_BYTES_MIN = 256 * MIB;
 /** Written at a time. */
@@ -136,7 +138,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-/** Until the worker has moved everything, and so has ended the pass that it was asked for last. */
+/** Resolves when the worker has moved everything, so that its last pass has ended. */
 function moved({ db }: Kept): Promise<void> {
   return until(() => db.logPages().moved === db.logPages().log);
 }
@@ -146,12 +148,11 @@ describe("the preallocated space", () => {
   afterEach(() => kept.close());
 
   test("exists from 1 MiB of log on", async () => {
-    kept = new Kept(scratch.path("room.db"), "full");
-    while (kept.writtenBytes + 6 * FRAME_BYTES < ROOM_FROM_BYTES) await kept.write(1, 4_000);
-    await moved(kept);
+    kept = new Kept(scratch.path("preallocated.db"), "full");
+    while (kept.writtenBytes + 6 * FRAME_BYTES < PREALLOCATE_FROM_BYTES) await kept.write(1, 4_000);
+    await realDelay(PASS_WAIT_MS);
     expect(kept.fileBytes).toBe(kept.writtenBytes);
-    // A larger commit than what has been written so far: the log begins anew with it.
-    await kept.write(1, MIB + 64 * KIB);
+    await kept.write(1, 64 * KIB);
     await moved(kept);
     expect(kept.fileBytes).toBeGreaterThanOrEqual(kept.checkpointer.walBytes + PREALLOCATED_BYTES);
     expect(kept.fileBytes).toBeLessThan(kept.checkpointer.walBytes + PREALLOCATED_BYTES + 2 * SLICE_BYTES);
@@ -160,13 +161,13 @@ describe("the preallocated space", () => {
 
   test("can be written to during the preallocation without losing a frame", async () => {
     kept = new Kept(scratch.path("busy.db"), "full");
-    let inRoom = 0;
+    let inPreallocated = 0;
     while (kept.rows < 3_000) {
       await kept.write(20, 16 * KIB);
-      if (kept.fileBytes > kept.writtenBytes) inRoom += 1;
+      if (kept.fileBytes > kept.writtenBytes) inPreallocated += 1;
       expect(kept.checkpointer.walBytes).toBeLessThan(2 * WAL_RESTART_BYTES);
     }
-    expect(inRoom).toBeGreaterThan(10);
+    expect(inPreallocated).toBeGreaterThan(10);
     expect(scanLog(kept.db.logPath)).toMatchObject({ frames: kept.db.logPages().log, damage: null });
     await moved(kept);
     expect(kept.fileBytes).toBeGreaterThanOrEqual(WAL_RESTART_BYTES);

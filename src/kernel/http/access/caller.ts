@@ -1,6 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { ApiError, type ErrorCode, echoed } from "../../errors.ts";
 import { isUnlimited, type TierName } from "../../limits/tiers.ts";
+import type { ResourceFacts } from "../../resources/facts.ts";
+import type { FileFacts } from "../../resources/managed.ts";
 import type { Tx } from "../../storage/tx.ts";
 import { type BodyLimits, SMALL_BODY } from "../requests/body.ts";
 import type { AddressRanges } from "./address-ranges.ts";
@@ -47,7 +49,10 @@ export interface OperationSpec {
   readonly changesProject?: boolean;
   /** When the audit log gets an entry. */
   readonly audit?: AuditColumn;
-  /** Whether `Idempotency-Key` is honoured: on every change by a key, except where the request has a token with the same effect. */
+  /**
+   * Whether `Idempotency-Key` is honoured: on every change by a key, except where the request has a token with the same effect.
+   * Not by portal links: the keys belong to the project, and customers must not learn which are used.
+   */
   readonly idempotent?: boolean;
   /** Lists: the cursor is a value that the items show anyway, so it is not sealed. */
   readonly openCursor?: boolean;
@@ -75,6 +80,10 @@ export interface OperationSpec {
   readonly fromOwnPage?: boolean;
   /** Error codes of this endpoint, in addition to those of every endpoint of its kind. */
   readonly errors?: readonly ErrorCode[];
+  /** The resource that it lists, reads or changes, if one declares it. */
+  readonly resource?: ResourceFacts;
+  /** Creations: how the resource stands in a configuration file, if a file can have it. */
+  readonly file?: FileFacts;
   /** An example of a valid body. */
   readonly example?: Readonly<Record<string, unknown>>;
   /**
@@ -87,8 +96,15 @@ export interface OperationSpec {
    * own address. Errors of the proxy are 503, since its client would take any other status for its own error.
    */
   readonly forProxies?: boolean;
+  /**
+   * Whether it is called with the token of a portal link in place of a key, by a customer of the account. The `access` is the
+   * scope that the key of the link must have.
+   */
+  readonly byPortal?: boolean;
   /** Whether it accepts every method, at its path and below it. The API document lists the declared method only. */
   readonly everyMethod?: boolean;
+  /** Whether it also serves GET and HEAD of the paths below its own, whose parts its handler reads from the URL. */
+  readonly belowPath?: boolean;
   /** The path that accepts the methods that this one does not, as errors show it. */
   readonly otherMethodsAt?: string;
   /** Public endpoints: a check of every request before its input is read. Throws an ApiError to reject. */
@@ -115,6 +131,8 @@ type OptionalFields =
   | "description"
   | "errors"
   | "example"
+  | "resource"
+  | "file"
   | "anyBody"
   | "admit"
   | "otherMethodsAt"
@@ -146,14 +164,16 @@ export function operationOf(spec: OperationSpec): Operation {
     exactResponse: false,
     changesProject: access.endsWith(":write"),
     audit: "no",
-    idempotent: access !== "public",
+    idempotent: access !== "public" && spec.byPortal !== true,
     openCursor: false,
     takesApiKeyHeader: false,
     tagged: false,
     fromOwnPage: false,
     bodyLimits: SMALL_BODY,
     forProxies: false,
+    byPortal: false,
     everyMethod: false,
+    belowPath: false,
     ...spec,
   };
 }
@@ -168,6 +188,8 @@ export interface CallerAccount {
   readonly tierSince: number;
   readonly balance: number;
   readonly suspended: boolean;
+  /** Whether it is deleted: no key of it works, and its rows are being removed. */
+  readonly deleted: boolean;
   /** The project that credentials of the whole account use. */
   readonly defaultProject: CallerProject;
 }
@@ -201,6 +223,16 @@ export interface Caller {
   readonly allowedIps?: AddressRanges | null;
   /** The browser session that stands for the key, if one does. */
   readonly session?: CallerSession;
+  /** The portal link that stands for the key, if one does: the caller is a customer of the account. */
+  readonly portal?: CallerPortal;
+}
+
+/** A portal link, which gives a customer of the account access to what it owns in one project. */
+export interface CallerPortal {
+  /** Id of the customer, chosen by the account. */
+  readonly ownerId: string;
+  /** The credential of the key that created the link, as {@link Caller.credential} has it. */
+  readonly credential: string;
 }
 
 /** A browser session, which stands for the key that it was opened with. */
@@ -234,6 +266,12 @@ export interface SessionAuthenticator {
   authenticateSession(from: PageRequest): Caller | null;
 }
 
+/** Finds the caller behind the token of a portal link. Implemented by the area that stores the links. */
+export interface PortalAuthenticator {
+  /** Null if the token is unknown, expired or revoked, or if its key or project has gone. */
+  authenticatePortal(token: string): Caller | null;
+}
+
 /** Charges credits. Implemented by the area that stores accounts. */
 export interface Charger {
   /**
@@ -252,6 +290,7 @@ export interface Charger {
  * @throws ApiError `unauthorized`, `forbidden`
  */
 export function assertStillValid(caller: Caller): void {
+  if (caller.account.deleted) throw new ApiError("unauthorized", "This account has been deleted.");
   if (caller.revoked) throw new ApiError("unauthorized", "This key was revoked or disabled just now.");
   if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
   if (caller.projectDeleted) {

@@ -2,18 +2,22 @@ import { ApiError } from "../../errors.ts";
 import { LruMap } from "../../limits/lru-map.ts";
 import { isUnlimited, type Tiers } from "../../limits/tiers.ts";
 import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../../secrets/key-format.ts";
+import type { Tx } from "../../storage/tx.ts";
 import { type Clock, monotonicMs } from "../../time/clock.ts";
 import {
   type Authenticator,
   assertAllowedFrom,
   assertStillValid,
   type Caller,
+  type CallerPortal,
   hasScope,
   isOperator,
   type Operation,
+  type PortalAuthenticator,
   type SessionAuthenticator,
 } from "./caller.ts";
 import type { Arrival } from "./peers.ts";
+import { CallerInProject, chosenProject, type ProjectFinder } from "./project-choice.ts";
 import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
 
 /** Buckets in memory. A full bucket equals none, so only recently used keys need one. */
@@ -130,6 +134,13 @@ export class AttemptLimiter {
     return 0;
   }
 
+  /** The same in a unit of work: an attempt that is rolled back does not count. */
+  takeIn(tx: Tx, key: string): number {
+    const waitSeconds = this.take(key);
+    if (waitSeconds === 0) tx.onRollback(() => this.release(key));
+    return waitSeconds;
+  }
+
   /** Removes the newest attempt of a key, which had no effect. */
   release(key: string): void {
     this.attempts.get(key)?.pop();
@@ -144,6 +155,8 @@ const BEARER = /^Bearer +(\S+) *$/i;
 
 /** Cached digests of `Authorization` headers: the keys in use. */
 const DIGESTS_REMEMBERED_MAX = 10_000;
+/** Longest header with the token of a portal link that is read: ours are shorter. */
+const PORTAL_HEADER_LENGTH_MAX = 255;
 /** Longest cached header: a padded one must not fill the cache. */
 const HEADER_REMEMBERED_LENGTH_MAX = 64;
 
@@ -154,6 +167,17 @@ const HEADER_REMEMBERED_LENGTH_MAX = 64;
 export const SESSION_REQUESTS_PER_MINUTE = 600;
 /** The bucket that all browser sessions of an account share. */
 const SESSIONS_BUCKET = "sessions";
+
+/**
+ * Requests per minute of all portal links of a customer together, in place of the limit of a key: enough for a person with
+ * the page open. They apply to every tier, since customers are strangers to the account.
+ */
+export const PORTAL_REQUESTS_PER_MINUTE = 120;
+/** The same for requests that cost credits: a customer must not spend the account's balance. */
+export const PORTAL_CHARGED_PER_MINUTE = 20;
+
+/** The bucket that all portal links of an account share. */
+const PORTALS_BUCKET = "portals";
 
 /** The header of a reverse proxy's own key, unencoded: `Authorization` is its client's. */
 export const PROXY_KEY_HEADER = "X-Ninefold-Key";
@@ -174,6 +198,8 @@ export class Guard {
     /** For a clock that stands still until it is advanced: buckets also fill in real time. */
     fillsInRealTime: boolean,
     private readonly sessions: SessionAuthenticator | null = null,
+    private readonly portals: PortalAuthenticator | null = null,
+    private readonly projects: ProjectFinder | null = null,
   ) {
     const begun = monotonicMs();
     const extraMs = fillsInRealTime ? () => Math.floor(monotonicMs() - begun) : undefined;
@@ -182,12 +208,13 @@ export class Guard {
   }
 
   /**
-   * The caller of the `Authorization` header; without it, of a session's cookie; or of a proxy's own header.
+   * The caller of the `Authorization` header; without it, of a session's cookie; or of a proxy's own header, or a portal link.
    * `takesApiKeyHeader`: without `Authorization`, `X-API-Key` comes before the cookie.
    *
    * @throws ApiError `unauthorized`; `forbidden` from an address that the key does not work from.
    */
   authenticate(from: Arrival, takesApiKeyHeader = false): Caller {
+    if (from.byPortal) return this.portalOf(from.request);
     const caller = from.byProxy ? this.proxyOf(from.request) : this.callerOf(from, takesApiKeyHeader);
     if (caller.allowedIps) assertAllowedFrom(caller, from.clientAddress);
     return caller;
@@ -201,7 +228,10 @@ export class Guard {
       if (caller !== null) return caller;
       throw unauthorized("No key was sent. Send one as `Authorization: Bearer sm_…`.");
     }
-    return this.callerBehind(header);
+    const caller = this.callerBehind(header);
+    if (this.projects === null) return caller;
+    const project = chosenProject(from.request, caller, this.projects);
+    return project === null ? caller : new CallerInProject(caller, project, this.projects);
   }
 
   private proxyOf(request: Request): Caller {
@@ -212,6 +242,17 @@ export class Guard {
       );
     }
     return this.callerBehind(`Bearer ${key}`);
+  }
+
+  /** The addresses that the key works from do not count: customers have others. */
+  private portalOf({ headers }: Request): Caller {
+    const header = headers.get("authorization") ?? "";
+    const token = header.length <= PORTAL_HEADER_LENGTH_MAX ? BEARER.exec(header)?.[1] : undefined;
+    const caller = token === undefined ? null : (this.portals?.authenticatePortal(token) ?? null);
+    if (caller !== null) return caller;
+    throw unauthorized(
+      "This portal link is unknown, revoked or expired. Open the page again where you found it.",
+    );
   }
 
   private callerBehind(header: string): Caller {
@@ -253,6 +294,7 @@ export class Guard {
    * of them takes no token from either.
    */
   takeToken(caller: Caller, operation: Operation): RateVerdict | null {
+    if (caller.portal !== undefined) return this.takePortalTokens(caller, caller.portal, operation);
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
     const { ref, tier, tierSince } = caller.account;
     const figures = this.tiers[tier];
@@ -270,6 +312,31 @@ export class Guard {
     if (shared.allowed) return own;
     this.keys.release(key, ref);
     return { ...shared, overAllKeys: true };
+  }
+
+  /**
+   * Portal links take no tokens of the account's keys: customers cannot block the account's own requests. All customers of an
+   * account together have a limit like that of all its keys.
+   */
+  private takePortalTokens(
+    { account: { ref, tier, tierSince }, project }: Caller,
+    { ownerId }: CallerPortal,
+    { cost }: Operation,
+  ): RateVerdict | null {
+    const owner = `portal/${project.ref}/${ownerId}`;
+    const ceiling = this.tiers[tier].accountRequestsPerMinute;
+    const limits: readonly (readonly [bucket: string, perMinute: number, since: number])[] = [
+      [owner, PORTAL_REQUESTS_PER_MINUTE, 0],
+      ...(cost > 0 ? [[`charged/${owner}`, PORTAL_CHARGED_PER_MINUTE, 0] as const] : []),
+      ...(isUnlimited(tier) ? [] : [[PORTALS_BUCKET, ceiling, tierSince] as const]),
+    ];
+    for (const [at, [bucket, perMinute, since]] of limits.entries()) {
+      const verdict = this.keys.take(bucket, perMinute, perMinute, since, ref);
+      if (verdict.allowed) continue;
+      for (const [taken] of limits.slice(0, at)) this.keys.release(taken, ref);
+      return verdict;
+    }
+    return null;
   }
 }
 

@@ -31,6 +31,8 @@ export interface Arrival {
   readonly origin: string;
   /** Whether the key is a reverse proxy's. Its client's headers open nothing then, nor do its cookies. */
   readonly byProxy?: true;
+  /** Whether the `Authorization` header has the token of a portal link. No key and no cookie opens anything then. */
+  readonly byPortal?: true;
 }
 
 /** A request as far as it shows whether a page of this server made it. */

@@ -25,10 +25,16 @@ export const SECURITY_SCHEMES = {
     name: PROXY_KEY_HEADER,
     description: "The same, of a reverse proxy: `Authorization` is its client's.",
   },
+  portalToken: {
+    type: "http",
+    scheme: "bearer",
+    description: "The token of a portal link, which follows `#token=` in its URL.",
+  },
 };
 
 /** Where its key may stand. */
-export function securityOf({ forProxies, takesApiKeyHeader }: Operation) {
+export function securityOf({ forProxies, byPortal, takesApiKeyHeader }: Operation) {
+  if (byPortal) return [{ portalToken: [] }];
   if (forProxies) return [{ proxyKey: [] }];
   return [{ key: [] }, ...(takesApiKeyHeader ? [{ apiKey: [] }] : [])];
 }

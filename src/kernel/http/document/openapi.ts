@@ -156,7 +156,7 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     description: [operation.description ?? [], termsOf(operation)].flat().join("\n\n"),
     tags: [tag],
     security: isPublic ? [] : securityOf(operation),
-    "x-scope": isPublic ? null : operation.access,
+    "x-scope": isPublic || operation.byPortal ? null : operation.access,
     "x-cost": operation.cost,
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
     parameters: all.length === 0 ? undefined : all,
@@ -202,10 +202,11 @@ function takesKey({ operation, method }: DeclaredRoute): boolean {
 }
 
 /** What an operation requires of its caller, in one paragraph. */
-function termsOf({ access, cost, limit, accountOnly, grantsEverything }: Operation): string {
+function termsOf({ access, cost, limit, accountOnly, grantsEverything, byPortal }: Operation): string {
   const price = cost === 0 ? "free" : `${cost} credit${cost === 1 ? "" : "s"}`;
   const terms = [`**Cost** ${price}`];
   if (access === "public") terms.push("**Public**");
+  else if (byPortal) terms.push("**Token** of a portal link");
   else if (access === "operator") terms.push("**Key** of the operator's account");
   else if (access === "any") terms.push("**Key** any");
   else terms.push(`**Scope** \`${grantsEverything ? "*" : access}\``);
@@ -248,6 +249,7 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
   if (method !== "GET") parts.push(`-X ${method}`);
   parts.push(`"$URL${target}"`);
   if (operation.forProxies) parts.push(`-H "${PROXY_KEY_HEADER}: \${AUTH##* }"`, PROXIED);
+  else if (operation.byPortal) parts.push('-H "Authorization: Bearer $TOKEN"');
   else if (operation.access !== "public") parts.push('-H "$AUTH"');
   if (operation.fromOwnPage) parts.push(`-H "${OWN_PAGE_HEADER}: 1"`);
   const body = operation.anyBody === undefined ? operation.example : { order: 1042 };
@@ -352,14 +354,17 @@ function errorCodes(route: DeclaredRoute): ErrorCode[] {
   // What takes any body takes any input.
   const takesInput = (params ?? query ?? body) !== undefined && operation.anyBody === undefined;
   if (takesInput || changes) codes.push("validation_error");
-  if (operation.access !== "public")
+  if (operation.byPortal) codes.push("unauthorized", "forbidden", "rate_limit_exceeded");
+  else if (operation.access !== "public")
     codes.push("unauthorized", "forbidden", "not_found", "rate_limit_exceeded");
   // What a public endpoint costs is paid by somebody else: its caller never reads of it.
-  if (operation.cost > 0 && operation.access !== "public") codes.push("insufficient_balance");
+  if (operation.cost > 0 && operation.access !== "public" && !operation.byPortal)
+    codes.push("insufficient_balance");
   if (changes) codes.push("conflict");
   if (body !== undefined || changes) codes.push("request_too_large");
   codes.push(...(operation.errors ?? []), "internal_error");
-  if (changes || operation.cost > 0) codes.push("service_unavailable");
+  const isPortalChange = operation.byPortal && route.method !== "GET";
+  if (changes || isPortalChange || operation.cost > 0) codes.push("service_unavailable");
   return codes;
 }
 

@@ -25,6 +25,7 @@ export class FreeResponses {
   private readonly sum;
   private readonly insert;
   private readonly deleteOld;
+  private readonly deleteOfAccount;
 
   constructor(
     db: Database,
@@ -36,6 +37,7 @@ export class FreeResponses {
     this.insert = db.change<[number, number, number]>(
       "INSERT INTO free_answers (account_ref, hour, bytes) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes",
     );
+    this.deleteOfAccount = db.change<[accountRef: number]>("DELETE FROM free_answers WHERE account_ref = ?");
     this.deleteOld = db.change<[number]>("DELETE FROM free_answers WHERE hour <= ?");
   }
 
@@ -62,6 +64,11 @@ export class FreeResponses {
   /** Counts a stored response. */
   add(tx: Tx, account: CallerAccount, bytes: number): void {
     if (!isUnlimited(account.tier)) this.insert(tx, account.ref, hourOf(tx), bytes + RESPONSE_ROW_BYTES);
+  }
+
+  /** Drops the counts of a deleted account: one row per hour of a day. */
+  removeOfAccount(tx: Tx, accountRef: number): void {
+    this.deleteOfAccount(tx, accountRef);
   }
 
   /** Drops the hours whose responses have expired. */

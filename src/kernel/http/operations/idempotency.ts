@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Housekeeping } from "../../background/housekeeping.ts";
 import { ApiError } from "../../errors.ts";
+import type { RemoveAccountRows } from "../../projects/account-rows.ts";
 import type { Vault } from "../../secrets/vault.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
@@ -50,6 +51,7 @@ export class IdempotencyStore {
   private readonly select;
   private readonly insert;
   private readonly deleteOld;
+  private readonly deleteOfAccount;
 
   constructor(
     db: Database,
@@ -61,6 +63,9 @@ export class IdempotencyStore {
     );
     this.insert = db.change<[number, string, number, Uint8Array, string, number, Uint8Array, number]>(
       "INSERT OR REPLACE INTO idempotency (account_ref, key, project_ref, fingerprint, credential, secret, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.deleteOfAccount = db.change<[accountRef: number, rowsMax: number]>(
+      "DELETE FROM idempotency WHERE (account_ref, key, project_ref) IN (SELECT account_ref, key, project_ref FROM idempotency WHERE account_ref = ? LIMIT ?)",
     );
     this.deleteOld = db.change<[number]>(
       `DELETE FROM idempotency WHERE (account_ref, key, project_ref) IN (SELECT account_ref, key, project_ref FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ${PURGE_SLICE})`,
@@ -166,6 +171,12 @@ export class IdempotencyStore {
       },
     });
   }
+
+  /** Removes the responses of a deleted account. */
+  readonly removeRows: RemoveAccountRows = (tx, accountRef, rowsMax) => {
+    this.free.removeOfAccount(tx, accountRef);
+    return this.deleteOfAccount(tx, accountRef, rowsMax);
+  };
 
   /** Removes a slice of the responses that have expired. Returns how many. */
   purge(tx: Tx): number {

@@ -1,3 +1,4 @@
+import type { RemoveAccountRows } from "../../projects/account-rows.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Tx } from "../../storage/tx.ts";
 import type { CallerAccount } from "../access/caller.ts";
@@ -21,6 +22,7 @@ export class OpenClaims {
   private readonly insert;
   private readonly delete;
   private readonly select;
+  private readonly deleteOfAccount;
   /** The first of this start: earlier ones are nobody's any more. */
   private readonly first: number;
   private next: number;
@@ -32,6 +34,9 @@ export class OpenClaims {
     this.delete = db.change<[number]>("DELETE FROM open_claims WHERE id = ?");
     this.select = db.all<OpenClaim, [number]>(
       `SELECT id, account_ref, operation, cost FROM open_claims WHERE id < ? ORDER BY id LIMIT ${SLICE}`,
+    );
+    this.deleteOfAccount = db.change<[accountRef: number, rowsMax: number]>(
+      "DELETE FROM open_claims WHERE id IN (SELECT id FROM open_claims WHERE account_ref = ? LIMIT ?)",
     );
     this.first = db.number("SELECT max(id) AS n FROM open_claims")() + 1;
     this.next = this.first;
@@ -48,6 +53,10 @@ export class OpenClaims {
   close(tx: Tx, id: number): void {
     this.delete(tx, id);
   }
+
+  /** Removes the claims of a deleted account, to which nothing is refunded. There are few claims at any time. */
+  readonly removeRows: RemoveAccountRows = (tx, accountRef, rowsMax) =>
+    this.deleteOfAccount(tx, accountRef, rowsMax);
 
   /** Takes out some of those that an earlier run of the server left behind; none when there are no more. */
   takeAbandoned(tx: Tx): readonly OpenClaim[] {

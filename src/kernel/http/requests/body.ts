@@ -38,33 +38,42 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
  * @throws ApiError `request_too_large` when there are more, `timeout` when they take too long, `service_unavailable` when
  *   too many bodies are being received.
  */
-export function readBody(
+export async function readBody(
   request: Request,
   bytesMax: number,
   progress: BodyInProgress | null = null,
 ): Promise<Uint8Array> {
-  const reading = startReading(request, bytesMax, progress);
-  return progress === null ? reading : reading.finally(() => progress.close());
+  try {
+    return await reading(request, bytesMax, progress);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // A client that goes away in the middle of its body gets no response; for the log it is a bad request, not a defect.
+    throw invalidField("body", "ended before it was complete");
+  } finally {
+    progress?.close();
+  }
 }
 
-async function startReading(
+/** Not an async function: every small body is read here, and each promise costs. */
+function reading(
   request: Request,
   bytesMax: number,
   progress: BodyInProgress | null,
-): Promise<Uint8Array> {
+): Promise<Uint8Array> | Uint8Array {
   const declared = request.headers.get("content-length");
   if (declared !== null) {
-    if (Number(declared) > bytesMax) {
-      const canDiscard = Number(declared) <= DISCARDED_BYTES_MAX;
-      if (canDiscard && request.body !== null) await discardRest(request.body.getReader());
-      throw tooLarge(bytesMax);
-    }
+    if (Number(declared) > bytesMax) return rejectLarge(request, Number(declared), bytesMax);
     progress?.grow(Number(declared));
-    const bytes = received(request.bytes());
+    const bytes = request.bytes();
     return progress?.within(bytes) ?? bytes;
   }
   if (request.body === null) return new Uint8Array();
   return readChunked(request.body.getReader(), bytesMax, progress);
+}
+
+async function rejectLarge(request: Request, declared: number, bytesMax: number): Promise<never> {
+  if (declared <= DISCARDED_BYTES_MAX && request.body !== null) await discardRest(request.body.getReader());
+  throw tooLarge(bytesMax);
 }
 
 type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
@@ -79,7 +88,7 @@ async function readChunked(
   let room = new Uint8Array(CHUNKED_ROOM_BYTES);
   let size = 0;
   for (;;) {
-    const next = received(reader.read());
+    const next = reader.read();
     const { done, value } = await (progress?.within(next) ?? next);
     if (done) return room.subarray(0, size);
     const total = size + value.length;
@@ -114,13 +123,6 @@ async function discardRest(reader: BodyReader): Promise<void> {
     if (discarded > DISCARDED_BYTES_MAX) break;
   }
   reader.cancel().catch(() => {});
-}
-
-/** A client that goes away in the middle of its body gets no response; for the log it is a bad request, not a defect. */
-function received<T>(reading: Promise<T>): Promise<T> {
-  return reading.catch(() => {
-    throw invalidField("body", "ended before it was complete");
-  });
 }
 
 /**

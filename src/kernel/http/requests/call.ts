@@ -38,6 +38,7 @@ export interface Context {
 
 /** Methods that change nothing. */
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const NOT_NOW = "This cannot be done now. Contact the provider of this page.";
 const NOTHING: Readonly<Record<string, never>> = {};
 
 /** Headers of every response. Copying a `Headers` takes half the time of copying an object: only the id changes. */
@@ -370,6 +371,9 @@ export class Call extends OpenCall implements Performer {
 
   protected override renderFailure(error: unknown): RenderedResponse {
     if (error instanceof ClientRejection) return error.response;
+    // A customer must not see the balance of the account.
+    if (this.operation.byPortal && error instanceof ApiError && error.code === "insufficient_balance")
+      return super.renderFailure(new ApiError("service_unavailable", NOT_NOW));
     const response = super.renderFailure(error);
     if (!this.operation.forProxies) return response;
     const code = error instanceof ApiError ? error.code : "internal_error";
@@ -430,8 +434,10 @@ export class Call extends OpenCall implements Performer {
   }
 
   private get arrival(): Arrival {
-    if (!this.operation.forProxies) return this;
+    const { byPortal, forProxies } = this.operation;
+    if (!byPortal && !forProxies) return this;
     const { request, origin } = this;
+    if (byPortal) return { request, origin, clientAddress: this.clientAddress, byPortal };
     return { request, origin, clientAddress: this.socketAddress ?? "", byProxy: true };
   }
 

@@ -152,7 +152,7 @@ export class Paths {
     if (spelt !== undefined) return meant;
     for (const [known, segments] of this.words) {
       if (!isTypo(known, word)) continue;
-      for (const segment of segments.keys()) meant.set(segment, COSTS.typo);
+      for (const [segment, cost] of segments) meant.set(segment, COSTS.typo + cost);
     }
     return meant;
   }

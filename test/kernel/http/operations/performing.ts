@@ -142,6 +142,7 @@ export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
       tier: "pro",
       balance: 0,
       suspended: false,
+      deleted: false,
       tierSince: 0,
       defaultProject: { ref, id: `proj_${ref}` },
     },

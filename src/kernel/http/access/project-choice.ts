@@ -1,0 +1,76 @@
+import { ApiError } from "../../errors.ts";
+import type { Caller, CallerProject } from "./caller.ts";
+
+/** Selects the project of a request, by its id. */
+export const PROJECT_HEADER = "x-ninefold-project";
+
+/** The projects of accounts. */
+export interface ProjectFinder {
+  /** The account's project with this id; null when there is none or it is deleted. */
+  find(accountRef: number, id: string): CallerProject | null;
+}
+
+/**
+ * The project that a request names; null for the caller's own. Only keys of the account with the scope `*` reach other projects.
+ * @throws ApiError `forbidden`, `not_found`
+ */
+export function chosenProject(
+  request: Request,
+  caller: Caller,
+  projects: ProjectFinder,
+): CallerProject | null {
+  const id = request.headers.get(PROJECT_HEADER);
+  if (id === null || id === caller.project.id) return null;
+  if (caller.projectBound || !caller.scopes.has("*")) {
+    throw new ApiError(
+      "forbidden",
+      "This key works only in its own project. Use a key of the account that has the scope *.",
+    );
+  }
+  const project = projects.find(caller.account.ref, id);
+  if (project === null) throw new ApiError("not_found", "There is no project with this id.");
+  return project;
+}
+
+/** A key of the account in a project that the request names. */
+export class CallerInProject implements Caller {
+  readonly projectBound = false;
+
+  constructor(
+    private readonly key: Caller,
+    readonly project: CallerProject,
+    private readonly projects: ProjectFinder,
+  ) {}
+
+  get account() {
+    return this.key.account;
+  }
+
+  get credential() {
+    return this.key.credential;
+  }
+
+  get scopes() {
+    return this.key.scopes;
+  }
+
+  get projectDeleted() {
+    return this.projects.find(this.key.account.ref, this.project.id) === null;
+  }
+
+  get revoked() {
+    return this.key.revoked;
+  }
+
+  get endsAt() {
+    return this.key.endsAt;
+  }
+
+  get superseded() {
+    return this.key.superseded;
+  }
+
+  get allowedIps() {
+    return this.key.allowedIps ?? null;
+  }
+}

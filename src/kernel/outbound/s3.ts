@@ -1,0 +1,152 @@
+import { hash } from "node:crypto";
+import { AwsV4Signer } from "aws4fetch";
+import { withoutTrailing } from "../log.ts";
+import { monotonicMs } from "../time/clock.ts";
+import { attempt } from "./attempt.ts";
+import type { OutboundClient } from "./client.ts";
+import type { OutboundOutcome } from "./outcome.ts";
+import { isSuccess, WEBHOOK_RULE } from "./retries.ts";
+
+/** What sends the requests. */
+export type S3Client = Pick<OutboundClient, "send">;
+
+/** A bucket on an S3-compatible server, with its credentials. */
+export interface S3Bucket {
+  /** Reference of the owner's account; null when the account is deleted. */
+  readonly account: number | null;
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Whether the endpoint may be without TLS, as the operator's own storage may be. */
+  readonly allowsHttp?: boolean;
+}
+
+/** A request to an object, or with an empty key to the bucket itself. */
+export interface S3Request {
+  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  readonly timeoutMs: number;
+  /** Most bytes of the response's body that are read; without it those of an error. */
+  readonly bodyBytesMax?: number;
+}
+
+/** Outcome of a PUT: stored, in conflict with an existing object, or the storage is unavailable. */
+export type PutOutcome =
+  | { readonly kind: "stored" }
+  | { readonly kind: "conflict"; readonly problem: string }
+  | { readonly kind: "unavailable"; readonly problem: string };
+
+/** Bytes of an error document that are read. The code is near its beginning. */
+const ERROR_BYTES_MAX = 4_096;
+
+/** Delimiters of an error document's code. Text in any other form is not shown. */
+const [BEFORE_CODE, AFTER_CODE] = ["<Code>", "</Code>"];
+const ERROR_CODE = /^[A-Za-z0-9]{1,64}$/;
+
+/** Returns the URL of an object, path style. Bucket and key contain only characters that need no escaping. */
+export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "bucket">, key: string): string {
+  return `${withoutTrailing(endpoint, "/")}/${bucket}/${key}`;
+}
+
+/**
+ * Stores an object with AWS Signature V4 through the guarded client, unless the object exists. An existing object with
+ * the same bytes counts as stored: an earlier attempt succeeded and its response was lost.
+ */
+export async function putOnce(
+  client: S3Client,
+  bucket: S3Bucket,
+  key: string,
+  body: Uint8Array,
+  timeoutMs: number,
+  type = "application/json",
+): Promise<PutOutcome> {
+  const startedAt = monotonicMs();
+  const headers = { "content-type": type, "if-none-match": "*" };
+  const outcome = await sendToBucket(client, bucket, { method: "PUT", key, headers, body, timeoutMs });
+  if (outcome.answered && isSuccess(WEBHOOK_RULE, outcome.status)) return { kind: "stored" };
+  if (!outcome.answered || outcome.status !== 412)
+    return { kind: "unavailable", problem: storageProblem(outcome) };
+  const existing = await sendToBucket(client, bucket, {
+    method: "GET",
+    key,
+    timeoutMs: Math.max(1, timeoutMs - (monotonicMs() - startedAt)),
+    bodyBytesMax: Math.max(body.length + 1, ERROR_BYTES_MAX),
+  });
+  if (!existing.answered || existing.status !== 200) {
+    const problem = `${key} already exists and could not be read for comparison: ${storageProblem(existing)}`;
+    return { kind: "conflict", problem };
+  }
+  if (Buffer.compare(existing.body, body) === 0) return { kind: "stored" };
+  return { kind: "conflict", problem: `${key} already exists with different content` };
+}
+
+/**
+ * Whether an object exists; null if the storage does not say. A storage that does not show its list returns 403 for an object
+ * that does not exist.
+ */
+export async function hasObject(
+  client: S3Client,
+  bucket: S3Bucket,
+  key: string,
+  timeoutMs: number,
+): Promise<boolean | null> {
+  const outcome = await sendToBucket(client, bucket, { method: "HEAD", key, timeoutMs });
+  if (!outcome.answered) return null;
+  if (outcome.status === 404 || outcome.status === 403) return false;
+  return isSuccess(WEBHOOK_RULE, outcome.status) ? true : null;
+}
+
+/** Sends one request with AWS Signature V4 through the guarded client. Redirects are not followed. */
+export async function sendToBucket(
+  client: S3Client,
+  { account, region, accessKeyId, secretAccessKey, allowsHttp = false, ...bucket }: S3Bucket,
+  request: S3Request,
+): Promise<OutboundOutcome> {
+  const { method, body, key, query = {}, timeoutMs } = request;
+  const search = new URLSearchParams(query).toString();
+  const url = `${objectUrl(bucket, key)}${search === "" ? "" : `?${search}`}`;
+  // The signature has the machine's date, even in tests: the storage compares it with its own clock.
+  const signed = await new AwsV4Signer({
+    method,
+    url,
+    headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
+    service: "s3",
+    region,
+    accessKeyId,
+    secretAccessKey,
+  }).sign();
+  return attempt(client, {
+    account,
+    method,
+    url,
+    body: body ?? null,
+    timeoutMs,
+    bodyBytesMax: request.bodyBytesMax ?? ERROR_BYTES_MAX,
+    headers: Object.fromEntries(signed.headers),
+    requireHttps: !allowsHttp,
+  });
+}
+
+/** Why a request failed, for the operator or the owner of the storage. */
+export function storageProblem(outcome: OutboundOutcome): string {
+  if (!outcome.answered) return `no response from the storage: ${outcome.failure.message}`;
+  const { status, body } = outcome;
+  const code = errorCode(Buffer.from(body).toString("utf8"));
+  const response = `the storage returned ${status}${code === null ? "" : ` ${code}`}`;
+  return status >= 300 && status < 400
+    ? `${response}: redirects are not followed; check endpoint and region`
+    : response;
+}
+
+function errorCode(document: string): string | null {
+  const at = document.indexOf(BEFORE_CODE);
+  if (at < 0) return null;
+  const begin = at + BEFORE_CODE.length;
+  const code = document.slice(begin, document.indexOf(AFTER_CODE, begin));
+  return ERROR_CODE.test(code) ? code : null;
+}
