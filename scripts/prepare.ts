@@ -1,4 +1,6 @@
-// Builds what the server's sources import and nobody writes: the console, the guides and the template of a new database.
+// Builds what the server's sources import and nobody writes: the console, the guides, the licences and the template of a new
+// database.
 import "./dashboard.ts";
 import "./guides.ts";
+import "./licenses.ts";
 import "./template.ts";

@@ -1,5 +1,6 @@
 import { endsWithUs } from "../processes/children.ts";
 import { Connection } from "../processes/connection.ts";
+import { freePorts } from "../processes/ports.ts";
 import type { Competitor, Measurement } from "./benchmark.ts";
 import { median } from "./figures.ts";
 import type { Stage } from "./stage.ts";
@@ -23,7 +24,7 @@ export class EtcdLock implements Competitor {
   }
 
   async prepare(stage: Stage): Promise<void> {
-    const [client, peer] = [freePort(), freePort()];
+    const [client, peer] = freePorts(2);
     this.url = `http://127.0.0.1:${client}`;
     const peerUrl = `http://127.0.0.1:${peer}`;
     const place = ["--data-dir", stage.subfolder("etcd"), "--name", "bench", "--log-level", "error"];
@@ -101,12 +102,4 @@ async function ask(connection: Connection, path: string, body: object): Promise<
   const answer = await connection.request({ method: "POST", path, headers, body: JSON.stringify(body) });
   if (answer.status !== 200) throw new Error(`etcd ${path}: ${answer.status} ${answer.text}`);
   return JSON.parse(answer.text) as Record<string, unknown>;
-}
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

@@ -39,6 +39,7 @@ function fill(tx: Tx, from: number, end: number, accountRef: number): void {
       ratelimits: null,
       allowed_ips: null,
       allowance_ref: null,
+      managed_by: null,
     });
   }
 }

@@ -22,9 +22,10 @@ function fill(tx: Tx, from: number, end: number): void {
     const next_run_at = Math.round(due + (number * seconds * 1_000) / count);
     store.insert(tx, {
       ref,
-      schedule_id: `sch_${ref.toString(16).padStart(32, "0")}`,
+      id: `sch_${ref.toString(16).padStart(32, "0")}`,
       accountRef: account.accountRef,
       projectRef: account.ref,
+      managedBy: null,
       name: null,
       cron: "0 0 1 1 *",
       time_zone: "Europe/Berlin",
@@ -40,7 +41,13 @@ function fill(tx: Tx, from: number, end: number): void {
       ends_at: null,
       retry_schedule: null,
       next_run_at,
+      last_run_at: null,
+      last_relay_id: null,
+      last_message_id: null,
+      runs: 0,
+      skipped: 0,
       created_at: tx.now,
+      updated_at: tx.now,
     });
     scheduler.enqueue(
       ...([tx, "relay.schedules", String(ref), next_run_at, null] as const),

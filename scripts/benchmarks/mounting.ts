@@ -16,7 +16,7 @@ const log = createLogger(clock, { level: "error" });
 const { masterKey, durability } = config;
 const kernel = openDataFolder(folder, { masterKey, durability, clock, log });
 const startedAt = monotonicMs();
-const { http } = createApp(kernel, config, null);
+const { http } = createApp(kernel, config);
 const tookMs = monotonicMs() - startedAt;
 closeKernel(kernel);
 rmSync(folder, { recursive: true });

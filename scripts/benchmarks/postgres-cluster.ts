@@ -89,7 +89,7 @@ export class PostgresCluster {
 }
 
 /** Debian keeps the server's programs out of PATH, one folder per version; the newest is taken. */
-function findBin(): string | null {
+export function findBin(): string | null {
   const root = "/usr/lib/postgresql";
   try {
     const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a));
@@ -105,7 +105,7 @@ function findBin(): string | null {
 }
 
 /** PostgreSQL refuses to run as root: then it runs as this user. */
-function otherUser(): string | null {
+export function otherUser(): string | null {
   if (process.getuid?.() !== 0) return null;
   const { success } = Bun.spawnSync(["id", "postgres"], { stdout: "ignore", stderr: "ignore" });
   return success ? "postgres" : "nobody";

@@ -1,4 +1,5 @@
 import { ChainVerifier } from "../../src/verify/chain.ts";
+import { type CheckpointHead, checkCheckpoint, checkConsistency } from "../../src/verify/checkpoint.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
@@ -16,6 +17,8 @@ import {
 const CHAINS = 4;
 const READERS = 4;
 const CREDITS = 1_000_000_000;
+/** Share of the steps that request a checkpoint. */
+const CHECKPOINT_CHANCE = 0.1;
 /** Maximum of random additional bytes of a log, so that some rows use overflow pages. */
 const PADDING_MAX = 3_000;
 
@@ -34,13 +37,18 @@ class Chain {
   open: Sent[] = [];
   readonly verifier = new ChainVerifier(createNativeCrypto());
   readonly numbers = new Set<number>();
+  /** Checkpoints that were returned and are not verified yet; the last verified one first. */
+  checkpoints: CheckpointHead[] = [];
 
   constructor(name: string) {
     this.name = name;
   }
 }
 
-/** Logs to several chains: after every crash each chain has no gap or fork, and contains every issued receipt. */
+/**
+ * Logs to several chains, and requests checkpoints: after every crash each chain has no gap or fork, contains every issued
+ * receipt, and continues every checkpoint that was returned.
+ */
 export class ChainWorkload extends Recorded implements Workload {
   readonly name = "chains";
   readonly weight = 6;
@@ -56,6 +64,7 @@ export class ChainWorkload extends Recorded implements Workload {
 
   async act(target: Target, random: Random): Promise<void> {
     const chain = random.pick(this.chains);
+    if (random.chance(CHECKPOINT_CHANCE)) return this.takeCheckpoint(target, chain);
     this.sent += 1;
     const number = this.sent;
     const log = { number, padding: "x".repeat(random.below(PADDING_MAX)) };
@@ -100,6 +109,36 @@ export class ChainWorkload extends Recorded implements Workload {
     for (const number of [...before.keys(), ...after.keys()])
       this.problem(chain, `log ${number} is there for no reason`);
     chain.open = [];
+    await this.verifyCheckpoints(target, chain);
+  }
+
+  private async takeCheckpoint(target: Target, chain: Chain): Promise<void> {
+    const answer = await target.send({
+      method: "GET",
+      path: "/v1/witness/checkpoint?format=json",
+      key: chain.key,
+    });
+    if (answer === null) this.counts.inDoubt += 1;
+    else if (answer.status === 200) {
+      this.counts.acknowledged += 1;
+      chain.checkpoints.push(bodyOf(answer) as unknown as CheckpointHead);
+    } else if (answer.status !== UNAVAILABLE)
+      this.problem(chain, `unexpected answer ${answer.status} ${answer.text}`);
+  }
+
+  /** Two signed checkpoints are never inconsistent, whether a crash was between them or not. */
+  private async verifyCheckpoints(target: Target, chain: Chain): Promise<void> {
+    const crypto = createNativeCrypto();
+    for (const older of chain.checkpoints) {
+      const path = `/v1/witness/proofs/consistency?from=${older.size}`;
+      const { hashes, checkpoint } = bodyOf(await target.ask({ method: "GET", path, key: chain.key }));
+      const newer = checkCheckpoint(String(checkpoint), { publicKey: chain.verifier.publicKey }, crypto);
+      if (chain.verifier.publicKey !== null && !newer.valid)
+        this.problem(chain, `checkpoint ${newer.size}: ${newer.errors}`);
+      if (!checkConsistency(older, newer, (hashes ?? []) as string[], crypto))
+        this.problem(chain, `checkpoint ${newer.size} does not continue checkpoint ${older.size}`);
+    }
+    chain.checkpoints = chain.checkpoints.slice(-1);
   }
 
   /** Receipts since the last verification, by the number of their log; each is verified as the chain's next one. */

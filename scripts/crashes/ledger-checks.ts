@@ -83,7 +83,7 @@ export function checkAccountLedger(path: string): string[] {
   const rows = look(path, (db) =>
     db
       .query<{ email: string; balance: number; total: number }, []>(
-        "SELECT email, balance, coalesce((SELECT sum(amount) FROM account_entries WHERE account_ref = ref), 0) AS total FROM accounts",
+        "SELECT email, balance, coalesce((SELECT sum(amount) FROM account_entries WHERE account_ref = ref), 0) AS total FROM accounts WHERE deleted_at IS NULL",
       )
       .all(),
   );
@@ -94,6 +94,19 @@ export function checkAccountLedger(path: string): string[] {
         (row) => `account ${row.email}: the balance is ${row.balance}, its ledger sums up to ${row.total}`,
       ),
   );
+}
+
+/** Flags in the file that belong to an account, deleted or not. */
+export function countFlagsOf(path: string, userId: string): number {
+  const row = look(path, (db) =>
+    db
+      .query<{ n: number }, [string]>(
+        `SELECT count(*) AS n FROM accounts JOIN projects ON projects.account_ref = accounts.ref
+         JOIN flags ON flags.project_ref = projects.ref WHERE user_id = ?`,
+      )
+      .get(userId),
+  );
+  return row?.n ?? 0;
 }
 
 function shortened(problems: readonly string[]): string[] {

@@ -13,13 +13,16 @@ import { MaintenanceWorkload } from "./maintenance.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
 import { PingWorkload } from "./pings.ts";
+import { PortalWorkload } from "./portals.ts";
 import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
+import { RemovedAccountWorkload } from "./removed-accounts.ts";
 import { ResendWorkload } from "./resends.ts";
 import { ScheduleWorkload } from "./schedules.ts";
 import { SessionWorkload } from "./sessions.ts";
 import { SteadyPingWorkload } from "./steady-pings.ts";
+import { TargetBucketWorkload } from "./target-buckets.ts";
 import type { Workload } from "./workload.ts";
 
 /** A new instance of every workload. A new area adds its workload here. */
@@ -29,6 +32,7 @@ export function allWorkloads(): Workload[] {
     new HoldWorkload(),
     new AccountBalanceWorkload(),
     new AccountWorkload(),
+    new RemovedAccountWorkload(),
     new ChainWorkload(),
     new CheckWorkload(),
     new RelayWorkload(),
@@ -39,7 +43,9 @@ export function allWorkloads(): Workload[] {
     new MessageWorkload(),
     new IncidentWorkload(),
     new BucketWorkload(),
+    new PortalWorkload(),
     new PullBucketWorkload(),
+    new TargetBucketWorkload(),
     new ReadWorkload(),
     new AuditWorkload(),
     new SessionWorkload(),

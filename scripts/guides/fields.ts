@@ -1,4 +1,4 @@
-import { type ApiOperation, type Document, operationsOf, type Schema } from "../packages/document.ts";
+import type { Document, Schema } from "../packages/document.ts";
 
 /** Writes the tables anew, from the repository's root. */
 export const FIELDS_COMMAND = "bun scripts/guide-fields.ts";
@@ -16,23 +16,23 @@ interface Value extends Schema {
   readonly format?: string;
 }
 
+/** Maximum of a time in epoch milliseconds, and above it that of every integer: no limits that anyone meets. */
+const TIME_MAX = 253_402_300_799_999;
 /** Longest pattern that is readable in a table. */
 const PATTERN_LENGTH_MAX = 40;
 
 /**
- * A marked block: `<!-- fields: NAME -->` or `<!-- query: OPERATION -->`, where only some fields are wanted followed by `only` or
- * `without` and their names, up to `<!-- /fields -->`.
+ * A marked block: `<!-- fields: NAME -->`, where only some fields are wanted followed by `only` or `without` and their names, up
+ * to `<!-- /fields -->`.
  */
-const BLOCK =
-  /^<!-- (fields|query): ([\w.]+)(?: (only|without) ([\w. ]+?))? -->\n(?:.*?\n)??<!-- \/fields -->$/gms;
+const BLOCK = /^<!-- fields: ([\w.]+)(?: (only|without) ([\w. ]+?))? -->\n(?:.*?\n)??<!-- \/fields -->$/gms;
 
 /** A page with the tables of its marked blocks as the API's document has them. */
 export function withFields(page: string, document: Document): string {
-  const operations = new Map(operationsOf(document).map((one) => [one.id, one]));
   return page.replaceAll(
     BLOCK,
-    (_block, kind: string, name: string, mode: string | undefined, list: string | undefined) => {
-      const schema = kind === "query" ? queryOf(operations.get(name), name) : componentOf(name, document);
+    (_block, name: string, mode: string | undefined, list: string | undefined) => {
+      const schema = componentOf(name, document);
       const chosen = list?.split(" ") ?? [];
       const rows = rowsOf(schema, "", document).filter(({ field }) => {
         const isNamed = chosen.some(
@@ -41,7 +41,7 @@ export function withFields(page: string, document: Document): string {
         return mode === undefined || isNamed === (mode === "only");
       });
       if (rows.length === 0) throw new Error(`${name} has none of the fields: ${list}`);
-      const head = `<!-- ${kind}: ${name}${mode === undefined ? "" : ` ${mode} ${list}`} -->`;
+      const head = `<!-- fields: ${name}${mode === undefined ? "" : ` ${mode} ${list}`} -->`;
       const lines = rows.map(
         ({ field, value, description }) => `| \`${field}\` | ${value} | ${description} |`,
       );
@@ -56,11 +56,6 @@ export function withFields(page: string, document: Document): string {
       ].join("\n");
     },
   );
-}
-
-function queryOf(operation: ApiOperation | undefined, name: string): Value {
-  if (operation?.query == null) throw new Error(`no operation ${name} with query parameters`);
-  return operation.query;
 }
 
 function componentOf(name: string, document: Document): Value {
@@ -141,17 +136,21 @@ function formOf(schema: Value, document: Document): string {
   const type = Array.isArray(schema.type) ? schema.type.find((one) => one !== "null") : schema.type;
   switch (type) {
     case "string":
-      if (schema.format === "date-time") return "date-time (RFC 3339)";
+      if (schema.format === "date-time") return "date-time";
       return `string${range(schema.minLength, schema.maxLength, "characters")}${patternOf(schema)}`;
     case "integer":
     case "number":
-      return `${type}${range(schema.minimum, schema.maximum === Number.MAX_SAFE_INTEGER ? undefined : schema.maximum, "")}`;
+      return `${type}${range(schema.minimum, (schema.maximum ?? 0) >= TIME_MAX ? undefined : schema.maximum, "")}`;
     case "array": {
       const item =
         schema.items === undefined ? "any JSON" : formOf(targetOf(schema.items, document), document);
       const [kind = "", ...limits] =
         item === "object" || item.startsWith("string") ? item.split(/,? (.*)/s) : [item];
-      const each = limits.join("").trim();
+      // A pattern of each item is for the API reference: it makes the cell unreadable.
+      const each = limits
+        .join("")
+        .trim()
+        .replace(/^`.*`$/, "");
       const items = item === kind && item !== "object" && item !== "string" ? item : `${kind}s`;
       return `array of ${items}${each === "" ? "" : ` (${each})`}${range(undefined, schema.maxItems, "items")}`;
     }

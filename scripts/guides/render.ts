@@ -4,10 +4,11 @@ import { join, posix } from "node:path";
 /** The page at the top, to which the others lead. */
 export const INDEX = "docs/README.md";
 
-/** What is rendered: the guides, README and changelog, and a file that a guide links to. */
+/** What is rendered: the guides, the pages at the top, and a file that a guide links to. */
 export function guideFiles(root: string): string[] {
   const guides = [...new Bun.Glob("docs/**/*.md").scanSync(root)];
-  return [...guides, "README.md", "CHANGELOG.md", "docs/monitoring-alerts.yml"]
+  const top = [...new Bun.Glob("*.md").scanSync(root)];
+  return [...guides, ...top, "docs/monitoring-alerts.yml"]
     .filter((file) => existsSync(join(root, file)))
     .sort();
 }

@@ -18,6 +18,7 @@ import { createRandom } from "../crashes/random.ts";
 import { ResendWorkload } from "../crashes/resends.ts";
 import { ScheduleWorkload } from "../crashes/schedules.ts";
 import { ServerTarget } from "../crashes/target.ts";
+import { TargetBucketWorkload } from "../crashes/target-buckets.ts";
 import type { Target, Workload } from "../crashes/workload.ts";
 import { type Command, type Launch, ServerProcess } from "../processes/server-process.ts";
 import { Control, type Fault } from "./control.ts";
@@ -80,6 +81,7 @@ function createWorkloads(): Workload[] {
     new CheckWorkload(CUSTOMERS),
     new BucketWorkload(false),
     new PullBucketWorkload(),
+    new TargetBucketWorkload(false),
     new ResendWorkload(),
     new MessageWorkload(false),
     new ScheduleWorkload(),

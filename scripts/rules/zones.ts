@@ -13,7 +13,10 @@ const CLOCK = ["src/kernel/time/clock*.ts", "src/kernel/ids.ts"];
 const SQLITE_ALLOW_LIST: readonly string[] = [];
 
 /** Files outside stores and the kernel that may hold SQL text. */
-const SQL_TEXT_ALLOW_LIST: readonly string[] = ["src/backup/verification.ts"];
+const SQL_TEXT_ALLOW_LIST: readonly string[] = [
+  "src/backup/verification.ts",
+  "src/cluster/engines/postgres.ts",
+];
 
 /** Runs inside other people's test suites, not inside the server: it has the runtime's own clock, environment and network. */
 const TESTING = "src/testing/**";
@@ -24,8 +27,8 @@ const TESTING = "src/testing/**";
  */
 const CLIENT = "src/client/**";
 
-/** The console: it runs in browsers, in real time, and asks the server that it came from. */
-export const BROWSER = ["src/pages/dashboard/**"];
+/** The console and the portal: they run in browsers, in real time, and ask the server that they came from. */
+export const BROWSER = ["src/pages/dashboard/**", "src/pages/portal/**"];
 /** What else of this tree runs there. */
 export const BROWSER_IMPORTS = [
   ...BROWSER,
@@ -35,7 +38,7 @@ export const BROWSER_IMPORTS = [
   "src/client/uuid.ts",
 ];
 /** The packages that run there; no other part of `src/` needs those of the console's drawing. */
-export const BROWSER_PACKAGES = ["preact", "@preact/signals", "lucide"];
+export const BROWSER_PACKAGES = ["preact", "@preact/signals", "lucide", "diff"];
 
 /** Files that measure a real network and so read real time. */
 const REAL_TIME_ALLOW_LIST: readonly string[] = ["src/kernel/outbound/**", CLIENT, ...BROWSER];
@@ -75,12 +78,12 @@ export const PACKAGE_RULES: readonly PackageRule[] = [
     rule: "browser-zone",
     packages: BROWSER_PACKAGES,
     zone: BROWSER,
-    fix: "draw it in pages/dashboard",
+    fix: "draw it in pages/dashboard or pages/portal",
   },
   {
     rule: "elysia-zone",
     packages: ["elysia", "@elysiajs"],
-    zone: [COMPOSITION_ROOT, "src/kernel/http/**", ...ROUTES],
+    zone: [COMPOSITION_ROOT, "src/kernel/http/**", "src/kernel/resources/routes.ts", ...ROUTES],
     fix: "move what touches HTTP to the area's routes.ts or to kernel/http",
   },
   {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { findBin } from "../benchmarks/postgres-cluster.ts";
 import { runCheck, type StepResult } from "./step.ts";
 
 /** Where a Chromium may be. The one without windows goes first: it takes half the processor time for the same pages. */
@@ -15,15 +16,24 @@ const NEEDS = [
   // The guides are pasted into a shell, as their readers do.
   ...["curl", "jq"].map((tool) => ({
     package: tool,
-    tests: ["test/docs/", "test/client/"],
+    tests: ["test/docs/", "test/client/", "test/examples/"],
     isThere: () => Bun.which(tool) !== null,
+  })),
+  // Signatures of a release are verified by the program that its users have, and shell scripts by a linter.
+  ...["minisign", "shellcheck"].map((tool) => ({
+    package: tool,
+    tests: ["test/deployment/"],
+    isThere: () => findProgram(tool) !== null,
   })),
   // The configurations in the guides are tried as they stand.
   ...["nginx", "caddy"].map((proxy) => ({
     package: proxy,
-    tests: ["test/docs/"],
+    tests: ["test/docs/", "test/examples/", "test/cluster/"],
     isThere: () => findProgram(proxy) !== null,
   })),
+  // The commit log is tested with the real engines.
+  { package: "etcd-server", tests: ["test/cluster/"], isThere: () => findProgram("etcd") !== null },
+  { package: "postgresql", tests: ["test/cluster/"], isThere: () => findBin() !== null },
 ];
 
 /** A program of this machine, also one of those that only root has in its path. */

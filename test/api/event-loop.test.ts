@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
+import { realDelay } from "../../src/kernel/time/clock.ts";
 import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
@@ -8,6 +9,12 @@ import { type AccountClient, startTestServer, type TestServer } from "../support
 const TURN_MS_MAX = 20;
 /** An operation fails when its best run of so many is too long: the first ones also compile its code. */
 const RUNS = 5;
+/**
+ * What was too long in all of them is measured again so many times, with pauses: a processor that is shared with other machines
+ * or threads is slower for a while.
+ */
+const REPEATS = 40;
+const REPEAT_PAUSE_MS = 200;
 
 /** A server with its data and code in this process: requests come over no socket, so that nothing of a client's work counts. */
 let server: TestServer;
@@ -243,15 +250,24 @@ async function bestOf(route: DeclaredRoute, made: Made, query: string, body: str
   let best = Number.POSITIVE_INFINITY;
   let status = 0;
   let target = made;
-  for (let run = 0; run < RUNS && best > TURN_MS_MAX; run += 1) {
-    if (run > 0 && method === "DELETE") target = await resourceFor(route);
+  const run = async (): Promise<number> => {
     const path = pathOf(route, target) + query;
-    const turn = await longestTurn(async () => {
+    return longestTurn(async () => {
       status = await sent(method, path, body, client.key ?? "");
     });
-    best = Math.min(best, turn);
+  };
+  for (let count = 0; count < RUNS && best > TURN_MS_MAX; count += 1) {
+    if (count > 0 && method === "DELETE") target = await resourceFor(route);
+    best = Math.min(best, await run());
   }
-  return { best, status };
+  const usual = status;
+  for (let count = 0; count < REPEATS && best > TURN_MS_MAX; count += 1) {
+    await realDelay(REPEAT_PAUSE_MS);
+    const turn = await run();
+    // A limit that is reached meanwhile is another case.
+    if (status === usual) best = Math.min(best, turn);
+  }
+  return { best, status: usual };
 }
 
 type Made = Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
 import { expectError } from "../support/errors.ts";
+import { isForKeys } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 let server: TestServer;
@@ -12,9 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Routes that need a key; every area's, also those yet to come. What proxies ask is refused in words of its own. */
+/** Routes that need a key; every area's, also those yet to come. */
 function keyed(): DeclaredRoute[] {
-  const found = routes.filter(({ operation }) => operation.access !== "public" && !operation.forProxies);
+  const found = routes.filter(isForKeys);
   expect(found.length).toBeGreaterThan(10);
   return found;
 }
@@ -150,7 +151,7 @@ describe("every change", () => {
     });
     expect(priced.map(({ operation }) => operation.name)).toContain("meter.deduct");
     for (const route of priced) {
-      if (route.operation.access === "public" || route.operation.forProxies) continue;
+      if (!isForKeys(route)) continue;
       const answer = await account.send(route.method, pathOf(route), route.operation.example);
       expectError(answer, "insufficient_balance");
       expect(answer.body).toMatchObject({ balance: 0, user_id: account.userId });

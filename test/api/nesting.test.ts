@@ -48,7 +48,10 @@ async function slowestPing(work: () => Promise<unknown>): Promise<number> {
 }
 
 function routesWithBody(): readonly DeclaredRoute[] {
-  const routes = server.server.app.http.routes.filter(({ body }) => body !== undefined);
+  // Customers of a portal send fewer requests than this test needs.
+  const routes = server.server.app.http.routes.filter(
+    ({ body, operation }) => body !== undefined && !operation.byPortal,
+  );
   expect(routes.length).toBeGreaterThan(20);
   return routes;
 }
@@ -56,6 +59,7 @@ function routesWithBody(): readonly DeclaredRoute[] {
 async function callerOf(route: DeclaredRoute): Promise<Client> {
   const { access } = route.operation;
   if (access === "public") return server.client(null);
+
   return access === "operator" ? server.operator : server.account();
 }
 

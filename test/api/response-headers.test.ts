@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Answer, Client } from "../support/client.ts";
-import { bodyOf, makeResource, parametersOf, pathOf, segmentOf } from "../support/matrix.ts";
+import { bodyOf, isForKeys, makeResource, parametersOf, pathOf, segmentOf } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 let server: TestServer;
@@ -42,7 +42,9 @@ test("every response has nosniff, on each route, for errors, and on unknown path
 });
 
 test("a response with a secret and its repeat are not cached", async () => {
-  const secrets = server.server.app.http.routes.filter(({ operation }) => operation.secret);
+  const secrets = server.server.app.http.routes.filter(
+    ({ operation }) => operation.secret && !operation.byPortal,
+  );
   expect(secrets.map(({ path }) => path).sort()).toEqual([
     "/v1/admin/accounts",
     "/v1/admin/accounts/:user_id/reset-key",
@@ -54,6 +56,7 @@ test("a response with a secret and its repeat are not cached", async () => {
     "/v1/pulse/ping-key",
     "/v1/relay/endpoints",
     "/v1/relay/endpoints/:endpoint_id/secret/rotate",
+    "/v1/relay/portal",
     "/v1/relay/secret",
     "/v1/relay/secret/rotate",
     "/v1/session",
@@ -110,7 +113,7 @@ test("responses do not share their own headers", async () => {
 test("no response to a request with a key is stored by a shared cache, whatever its status", async () => {
   const account = await server.account();
   const { routes } = server.server.app.http;
-  const keyed = routes.filter(({ operation }) => operation.access !== "public" && !operation.forProxies);
+  const keyed = routes.filter(isForKeys);
   for (const { path, operation, ...route } of keyed) {
     const method = operation.responseTypes?.includes("text/event-stream") ? "HEAD" : route.method;
     for (const client of [account, server.client(null)]) {

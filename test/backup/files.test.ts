@@ -30,6 +30,7 @@ async function prepare(): Promise<void> {
   await client.post("/v1/meter/m/deduct", { amount: 2 });
   await client.post("/v1/witness/sys/init");
   for (const number of [1, 2, 3]) await client.post("/v1/witness/log", { log: { number } });
+  await client.get("/v1/witness/checkpoint");
   await server.stop();
 }
 
@@ -276,10 +277,30 @@ describe("a damaged database: an exact message and no file", () => {
       `UPDATE receipts SET log = '{"number":9}' WHERE sequence = 2`,
       `UPDATE receipts SET log = '{"number":2}' WHERE sequence = 2`,
       [
-        "failed   notary chains: 1 problem in 1 chain, 3 receipts",
+        "failed   notary chains: 2 problems in 1 chain, 3 receipts",
         expect.stringMatching(
           /^ {9}chain wc_\S{32}, receipt 2: the hash does not match its log and the previous receipt$/,
         ) as unknown as string,
+        expect.stringMatching(/its receipts are not those of the checkpoint of size 3$/) as unknown as string,
+      ],
+    ],
+    [
+      "a timestamp",
+      "UPDATE receipts SET at = at + 1 WHERE sequence = 2",
+      "UPDATE receipts SET at = at - 1 WHERE sequence = 2",
+      [
+        "failed   notary chains: 1 problem in 1 chain, 3 receipts",
+        expect.stringMatching(/its receipts are not those of the checkpoint of size 3$/) as unknown as string,
+      ],
+    ],
+    [
+      "the end of a chain",
+      "UPDATE receipts SET chain_ref = -chain_ref WHERE sequence = 3",
+      "UPDATE receipts SET chain_ref = -chain_ref WHERE sequence = 3",
+      [
+        "failed   notary chains: 2 problems in 1 chain, 2 receipts",
+        expect.stringMatching(/it ends at 2, before its checkpoint of size 3$/) as unknown as string,
+        expect.stringMatching(/its chain does not exist$/) as unknown as string,
       ],
     ],
     [
@@ -287,9 +308,10 @@ describe("a damaged database: an exact message and no file", () => {
       "UPDATE receipts SET sequence = 4 WHERE sequence = 3",
       "UPDATE receipts SET sequence = 3 WHERE sequence = 4",
       [
-        "failed   notary chains: 2 problems in 1 chain, 3 receipts",
+        "failed   notary chains: 3 problems in 1 chain, 3 receipts",
         expect.stringMatching(/receipt 4: expected 3 at this position$/) as unknown as string,
         expect.stringMatching(/receipt 4: the hash does not match its log/) as unknown as string,
+        expect.stringMatching(/its receipts are not those of the checkpoint of size 3$/) as unknown as string,
       ],
     ],
   ];

@@ -44,19 +44,21 @@ test(
   TIMEOUT_MS,
 );
 
-test(
-  "the executable carries the console as it was built",
-  async () => {
+test.each(["dashboard", "portal"])(
+  "the executable carries the program /%s/ as it was built",
+  async (program) => {
     const { url } = await binaries.start(["--ephemeral"]);
-    const built = `${import.meta.dir}/../../build/dashboard`;
-    const page = await fetch(url, { headers: { accept: "text/html" } });
-    expect(page.url).toBe(`${url}/dashboard/`);
+    const built = `${import.meta.dir}/../../build/${program}`;
+    const page = await fetch(program === "dashboard" ? url : `${url}/${program}`, {
+      headers: { accept: "text/html" },
+    });
+    expect(page.url).toBe(`${url}/${program}/`);
     const html = await page.text();
     expect(html).toBe(await Bun.file(`${built}/index.html`).text());
     const names = [...html.matchAll(/(?:href|src)="\.\/([^"]+)"/g)].map(([, name = ""]) => name);
     expect(names).toHaveLength(2);
     for (const name of names) {
-      const file = await fetch(`${url}/dashboard/${name}`);
+      const file = await fetch(`${url}/${program}/${name}`);
       expect(file.status, name).toBe(200);
       expect(await file.text(), name).toBe(await Bun.file(`${built}/${name}`).text());
     }

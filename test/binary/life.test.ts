@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
@@ -346,9 +346,35 @@ test("help, version and a missing command", async () => {
   expect([help.code, help.error]).toEqual([0, ""]);
   expect(help.out).toContain("Usage: ninefold COMMAND [OPTIONS]");
   const version = await runToEnd(["--version"]);
-  expect(version).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), error: "" });
+  const lines = /^\d+\.\d+\.\d+\ncommit {2}\S+\ndate {4}\S+Z\nBun {5}\S+\nSQLite {2}\S+\n$/;
+  expect(version).toEqual({ code: 0, out: expect.stringMatching(lines), error: "" });
   expect((await runToEnd([])).code).toBe(2);
-  expect((await runToEnd(["sing"])).error).toBe(
-    'ninefold: there is no command "sing". Try ninefold --help.\n',
+  expect((await runToEnd(["juggle"])).error).toBe(
+    'ninefold: there is no command "juggle". Try ninefold --help.\n',
   );
 });
+
+test(
+  "restores a backup without its master key, with a new one",
+  async () => {
+    const [data, target] = [binaries.data(), binaries.data()];
+    const first = await binaries.start(["--data", data]);
+    const operator = new Client(first.url, first.key);
+    const endpoint = await operator.post("/v1/relay/endpoints", { url: "https://example.com/hooks" });
+    expect(endpoint.status).toBe(201);
+    const backup = join(target, "..", `without-key-${process.pid}.db`);
+    expect((await runToEnd(["backup", backup, "--data", data])).code).toBe(0);
+    expect(await first.stop("SIGTERM")).toBe(0);
+    const line = ["restore", backup, "--without-master-key", "--data", target];
+    const restored = await runToEnd(line);
+    expect(restored.code).toBe(0);
+    expect(restored.out).toContain(`endpoint ${String(endpoint.body["endpoint_id"])} of operator@localhost`);
+    const second = await binaries.start(["--data", target]);
+    const again = new Client(second.url, first.key);
+    const { body } = await again.get("/v1/relay/endpoints");
+    expect((body["endpoints"] as object[]).length).toBe(1);
+    expect(await second.stop("SIGTERM")).toBe(0);
+    rmSync(backup, { force: true });
+  },
+  TIMEOUT_MS,
+);

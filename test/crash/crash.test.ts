@@ -156,6 +156,11 @@ describe("the comparison notices", () => {
         /incidents: inc_\w+ was made and is lost/,
       ],
       [
+        "a lost delivery of an event to an endpoint",
+        "DELETE FROM relays WHERE event_id IS NOT NULL AND endpoint_ref = (SELECT max(endpoint_ref) FROM relays WHERE event_id IS NOT NULL)",
+        /target bucket: evt_\w+ has \d+ deliveries after \d+ replays/,
+      ],
+      [
         "a changed payload",
         "UPDATE catch_payloads SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB)",
         /bucket \S+: evt_\w+ is not as it was sent/,

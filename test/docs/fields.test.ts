@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { FIELDS_COMMAND, withFields } from "../../scripts/guides/fields.ts";
+import { withMethods } from "../../scripts/guides/methods.ts";
 import type { Document } from "../../scripts/packages/document.ts";
 import { ROOT } from "../../scripts/processes/server-process.ts";
 import { readPage } from "./page.ts";
@@ -8,8 +9,9 @@ import { readPage } from "./page.ts";
 const PAGES = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
 const document: Document = await Bun.file(join(ROOT, "test/golden/openapi.json")).json();
 
-test(`the tables of fields are those of the API's document; otherwise run ${FIELDS_COMMAND}`, () => {
-  const stale = PAGES.filter((page) => withFields(readPage(page), document) !== readPage(page));
+test(`the tables of fields and methods are those of the API's document; otherwise run ${FIELDS_COMMAND}`, () => {
+  const fresh = (page: string): string => withMethods(withFields(readPage(page), document), document);
+  const stale = PAGES.filter((page) => fresh(page) !== readPage(page));
   expect(stale).toEqual([]);
 });
 
@@ -49,4 +51,12 @@ test.each([
 
 test.each(["Missing", "Made only nothing"])("a block of %s is an error", (block) => {
   expect(() => withFields(`<!-- fields: ${block} -->\n<!-- /fields -->`, SMALL)).toThrow();
+});
+
+test("a block with the methods of the client", () => {
+  const operation = { operationId: "keys.read", summary: "Get a key", tags: ["Keys"], responses: {} };
+  const paths = { "/v1/keys": { get: operation } };
+  const table = "| object | methods |\n|---|---|\n| `nf.keys` | `get()` |";
+  const page = withMethods("<!-- methods -->\nold\n<!-- /methods -->\nafter", { ...SMALL, paths });
+  expect(page).toBe(`<!-- methods -->\n\n${table}\n\n<!-- /methods -->\nafter`);
 });

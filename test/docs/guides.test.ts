@@ -9,6 +9,7 @@ const TIMEOUT_MS = 60_000;
 /** Pages whose commands are not pasted as one, and why. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "docs/client.md": "test/client installs the package and runs every example",
+  "docs/high-availability.md": "test/archive runs its commands against an object store",
   "docs/deployment.md": "changes the whole machine: test/deployment installs into a folder",
 };
 const PAGES = ["README.md", ...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();

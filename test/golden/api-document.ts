@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { EXAMPLE_KEY } from "../../src/kernel/http/document/openapi-security.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { makeResource, queryOf, segmentOf } from "../support/matrix.ts";
+import { customerOf, makeOwned } from "../support/portal.ts";
 import type { TestServer } from "../support/server.ts";
 
 /** A JSON schema, as far as these tests look into it. */
@@ -45,6 +46,7 @@ export interface ApiOperation {
   readonly scope: string | null;
   /** Whether reverse proxies send it for their clients, with a key of their own beside. */
   readonly forProxies: boolean;
+  readonly byPortal: boolean;
 }
 
 interface Document {
@@ -84,6 +86,7 @@ export function readOperations(): ApiOperation[] {
         responses: operation["responses"] as Record<string, Content>,
         scope: operation["x-scope"] as string | null,
         forProxies: JSON.stringify(operation["security"]).includes("proxyKey"),
+        byPortal: JSON.stringify(operation["security"]).includes("portalToken"),
       };
     }),
   );
@@ -142,7 +145,9 @@ export class Explorer {
     const values = await this.pathValues(operation);
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
     if (operation.forProxies) return this.sendThroughProxy(operation.method, path);
-    const client = this.clientFor(operation);
+    const client = operation.byPortal
+      ? await customerOf(this.server, this.account)
+      : this.clientFor(operation);
     const query = queryOf({ operation: { name: operation.operationId } });
     return client.send(operation.method, path + query, await this.bodyOf(operation), { headers: OWN_PAGE });
   }
@@ -169,8 +174,9 @@ export class Explorer {
   }
 
   /** A value for every parameter in the path, of what was made for it. */
-  async pathValues({ path, scope }: ApiOperation): Promise<Readonly<Record<string, string>>> {
+  async pathValues({ path, scope, byPortal }: ApiOperation): Promise<Readonly<Record<string, string>>> {
     if (!path.includes("{")) return {};
+    if (byPortal) return makeOwned(this.server, this.account, NOBODY_URL);
     const owner = scope === "operator" ? this.server.operator : this.account;
     return makeResource(segmentOf({ path }), owner);
   }

@@ -1,10 +1,11 @@
-import { channelStore } from "../../src/areas/monitors/alerts/store.ts";
+import { channelStore } from "../../src/areas/monitors/channels/store.ts";
+import { subscriberStore } from "../../src/areas/monitors/status-pages/subscriptions/store.ts";
 import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
-import { Incidents } from "../../src/areas/monitors/incidents/incidents.ts";
-import { type ChannelNotification, Notifications } from "../../src/areas/monitors/alerts/notifications.ts";
+import { Incidents } from "../../src/areas/monitors/incidents/lifecycle.ts";
+import { type ChannelNotification, Notifications } from "../../src/areas/monitors/channels/notifications.ts";
 import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
 import type { Notification } from "../../src/kernel/outbound/notification.ts";
-import { type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
+import { checkStore, type CompletedCheck, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
 import type { MailMessage } from "../../src/kernel/mail/outbox.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../support/server.ts";
@@ -54,7 +55,8 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const [monitors, incidents, channels] = [monitorStore(db), incidentStore(db), channelStore(db)];
   const sent: string[] = [];
   const notifications = new Notifications({
-    vault, clock, scheduler, channels, publicUrl: "https://ninefold.example",
+    vault, clock, scheduler, channels, incidents, publicUrl: "https://ninefold.example",
+    projectIdOf: () => "proj_1",
     notifier: {
       notify(_, one) {
         sent.push(requestText(one));
@@ -67,7 +69,9 @@ async function sentBy(server: TestServer): Promise<string[]> {
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     outbox: { available: true, enqueue: (_tx, _account, mail) => `${sent.push(mailText(mail))}`, withdraw: () => false, onAttempt: () => {}, trial: () => Promise.reject(new Error("none")), health: { sent: 0, failures: 0, failingSince: null, lastError: null } },
   });
-  const parts = { ids, incidents, monitors, changes, keyName: () => "Ada's key" };
+  const subscribers = subscriberStore(db);
+  const pages = { monitors: () => [], statusPages: () => [] };
+  const parts = { ids, incidents, monitors, checks: checkStore(db), pages, changes, scheduler, subscribers, keyName: () => "Ada's key" };
   const told = new Incidents(parts, notifications);
   const outages = new Outages(told, notifications);
   const [shop, cafe] = [monitors.monitor(1), monitors.monitor(2)];
@@ -79,7 +83,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
     (tx) => {
       const incident = told.openOf(shop.ref);
       const { account, project } = callerOf(server);
-      told.acknowledge(tx, { account, project, credential: "" } as never, incident?.incidentId ?? "");
+      told.acknowledge(tx, { account, project, credential: "" } as never, incident?.id ?? "");
     },
     (tx) => follow(tx, outages, { ...shop, status: "down" }, true),
     (tx) => follow(tx, outages, cafe, false),

@@ -11,9 +11,20 @@ const operations = readOperations();
 /** Operations whose examples come before an operation: what it reads must be there, and stands in no path. */
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
   "meter.alert.project.read": ["meter.alert.project.set"],
+  "witness.checkpoint": ["witness.init"],
   "witness.log": ["witness.init"],
+  "witness.proofs.consistency": ["witness.init", "witness.log"],
+  "witness.proofs.inclusion": ["witness.init", "witness.log"],
+  "witness.tlog.set": ["witness.init"],
   "witness.config.read": ["witness.config.set"],
 };
+
+/** Operations that need a mail server, which this server does not have. */
+const NEED_MAIL = ["status.subscribe_form", "status.subscription"];
+/** Operations for a chain whose history others have seen to be longer. */
+const NEED_A_FORK = ["witness.accept_fork"];
+/** Operations that name what they return below their path. */
+const NEED_MORE_PATH = ["witness.tlog.tile"];
 
 let server: TestServer;
 beforeAll(async () => {
@@ -52,7 +63,9 @@ async function newExplorer(): Promise<Explorer> {
 }
 
 describe("every example works as it stands", () => {
-  const withExample = operations.filter(({ example }) => example !== null);
+  const withExample = operations.filter(
+    ({ example, operationId }) => example !== null && !NEED_A_FORK.includes(operationId),
+  );
   test("there are some", () => expect(withExample.length).toBeGreaterThan(5));
   test.each(withExample.map((operation) => [operation.operationId, operation] as const))(
     "%s",
@@ -80,7 +93,8 @@ describe("every operation answers in its documented form", () => {
       await prepare(explorer, operation);
       const answer = await explorer.send(operation);
       expectDocumented(operation, answer);
-      if (operation.method === "GET") expect(answer.status, answer.text).toBe(200);
+      const status = [...NEED_MAIL, ...NEED_MORE_PATH].includes(operation.operationId) ? 404 : 200;
+      if (operation.method === "GET") expect(answer.status, answer.text).toBe(status);
     },
   );
 });

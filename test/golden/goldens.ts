@@ -1,9 +1,10 @@
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
+import { describeBy } from "../support/document.ts";
 import { startTestServer } from "../support/server.ts";
 import { renderChannelMessages } from "./channel-messages.ts";
 import { renderMistakes } from "./mistakes.ts";
 
-/** Writes the golden files anew, from the repository's root. */
+/** Updates the golden files and what is generated from them, from the repository's root. */
 export const UPDATE_COMMAND = "bun test/golden/update.ts";
 
 /** What the API looks like, as files that a change of it shows up in. */
@@ -24,6 +25,8 @@ export async function renderGoldens(): Promise<Goldens> {
   const server = await startTestServer({ manualClock: true, parts: { outbound: { resolver } } });
   try {
     const { body } = await server.client(null).get("/openapi.json");
+    // The other files are rendered from responses that the golden document may not describe yet.
+    describeBy(body);
     return {
       "routes.txt": renderRoutes(server.server.app.http.routes),
       "openapi.json": `${printed(body)}\n`,

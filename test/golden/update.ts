@@ -1,10 +1,14 @@
-// Writes the golden files anew: bun test/golden/update.ts. Look at the difference before it is committed.
+// Updates the golden files, then the client's types and the tables of the guides, which are generated from them:
+// bun test/golden/update.ts. Look at the difference before it is committed.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { renderGoldens } from "./goldens.ts";
 
+// In this order: the server imports what the first prepares, and the last reads what is written here.
+await import("../../scripts/prepare.ts");
+const { renderGoldens } = await import("./goldens.ts");
 for (const [name, text] of Object.entries(await renderGoldens())) {
   writeFileSync(join(import.meta.dir, name), text);
   console.log(`wrote test/golden/${name}`);
 }
+await import("../../scripts/package-types.ts");
 process.exit(0);
