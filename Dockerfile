@@ -14,7 +14,9 @@ COPY migrations migrations
 COPY scripts scripts
 COPY src src
 COPY docs docs
-COPY README.md CHANGELOG.md ./
+COPY LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.md ./
+# What `ninefold version` names: docker build --build-arg NINEFOLD_COMMIT=$(git rev-parse HEAD) …
+ARG NINEFOLD_COMMIT NINEFOLD_COMMIT_DATE
 RUN scripts/build && install -d -m 700 out/data
 
 # The C library, certificates and time zones: the executable needs nothing else, and there is no shell.
