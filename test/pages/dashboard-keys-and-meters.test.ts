@@ -5,6 +5,9 @@ import { Console, useFilledConsole } from "./console.ts";
 
 const server = useFilledConsole();
 
+/** Long enough to see a form before its data, if it were shown. */
+const SLOW_READ_MS = 200;
+
 describe("keys", () => {
   test(
     "shows the secret of a new key once, asks before Escape discards it, and removes it from the page",
@@ -274,8 +277,14 @@ describe("holds and plans of a meter", () => {
       await visit.settleRequests();
       await page.getByRole("button", { name: "Edit…" }).click();
       await dialog.getByRole("button", { name: "Delete alert" }).click();
+      // The form does not start from what the first visit read, when there was no alert.
+      await page.route("**/v1/meter/alert", async (route) => {
+        await Bun.sleep(SLOW_READ_MS);
+        await route.continue();
+      });
       await page.getByRole("link", { name: "The project’s alert" }).click();
       expect(await dialog.getByLabel("Below").inputValue()).toBe("50");
+      await page.unroute("**/v1/meter/alert");
       await dialog.getByRole("button", { name: "Delete alert" }).click();
       await dialog.waitFor({ state: "detached" });
       expect((await client.get("/v1/meter/alert")).status).toBe(404);

@@ -6,7 +6,12 @@ import { place } from "./route.ts";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
 
-const Context = createContext<Resource<Overview>>({ data: null, failure: null, reload: () => undefined });
+const Context = createContext<Resource<Overview>>({
+  data: null,
+  failure: null,
+  fresh: false,
+  reload: () => undefined,
+});
 
 /** Reads the overview once for the sidebar and the page, and again when something changes. */
 export function OverviewProvider({ children }: { children: ComponentChildren }) {

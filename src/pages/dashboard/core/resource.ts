@@ -10,6 +10,8 @@ export interface Resource<T> {
   readonly data: T | null;
   /** Error of the last read. */
   readonly failure: Failure | null;
+  /** False while `data` is from an earlier visit: a form must not start from it. */
+  readonly fresh: boolean;
   readonly reload: () => void;
 }
 
@@ -39,16 +41,18 @@ export function useResource<T>(
 ): Resource<T> {
   const full = key === null ? null : `${projectId.value ?? ""} ${key}`;
   const [, redraw] = useState(0);
-  const state = useRef<{ key: string | null; data: T | null; failure: Failure | null }>({
+  const state = useRef<{ key: string | null; data: T | null; failure: Failure | null; fresh: boolean }>({
     key: null,
     data: null,
     failure: null,
+    fresh: false,
   });
   if (state.current.key !== full) {
     state.current = {
       key: full,
       data: (full === null ? null : (cached.get(full) ?? null)) as T | null,
       failure: null,
+      fresh: false,
     };
   }
   const reading = useRef(read);
@@ -65,6 +69,7 @@ export function useResource<T>(
         key: full,
         data: data ?? (failure?.status === 404 ? null : state.current.data),
         failure,
+        fresh: true,
       };
       if (data !== null) addToCache(full, data);
       redraw((count) => count + 1);
@@ -82,7 +87,8 @@ export function useResource<T>(
       running.current?.abort();
     };
   }, [reload, version]);
-  return { data: state.current.data, failure: state.current.failure, reload };
+  const { data, failure, fresh } = state.current;
+  return { data, failure, fresh, reload };
 }
 
 /** Reads the response of an operation as a resource; null as the input reads nothing. */

@@ -19,14 +19,15 @@ interface MeterAlertProps {
 /** The low-balance alert of a meter. The alert is read after each read of a meter that has its own. */
 export function LowBalanceAlert({ id, meter, onChange }: MeterAlertProps) {
   const input = meter?.alert === "meter" ? { params: { meterId: id } } : null;
-  const { data: alert } = useCall("meter.alert.read", input, [], meter);
+  const { data: alert, fresh } = useCall("meter.alert.read", input, [], meter);
+  const isKnown = meter !== null && (input === null || fresh);
   const edit = (): void =>
     openDialog((close) => <AlertForm id={id} of={alert} onDone={onChange} onClose={close} />);
   return (
     <Panel
       title="Low-balance alert"
       actions={
-        <Button scope="meter:write" onClick={edit}>
+        <Button scope="meter:write" disabled={!isKnown} onClick={edit}>
           {alert === null ? "Set alert…" : "Edit…"}
         </Button>
       }
@@ -53,10 +54,10 @@ export function ProjectAlert({ onClose }: { onClose: () => void }) {
     const { has_alert } = await call("meter.list", { query: { limit: 1 } }, signal);
     return { alert: has_alert === true ? await call("meter.alert.project.read", {}, signal) : null };
   });
-  if (read.data === null)
+  if (read.data === null || !read.fresh)
     return (
       <Dialog title={PROJECT_TITLE} onClose={onClose}>
-        <Loaded of={read}>{() => null}</Loaded>
+        <Loaded of={{ ...read, data: null }}>{() => null}</Loaded>
       </Dialog>
     );
   return <AlertForm id={null} of={read.data.alert} onDone={() => undefined} onClose={onClose} />;

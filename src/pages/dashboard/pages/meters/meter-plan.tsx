@@ -28,14 +28,15 @@ interface RefillPlanProps {
 /** A meter's refill plan, and the form that changes it. The plan is read after each read of a meter that has one. */
 export function RefillPlan({ id, meter, onChange }: RefillPlanProps) {
   const input = meter?.has_plan === true ? { params: { meterId: id } } : null;
-  const { data: plan } = useCall("meter.plan.read", input, [], meter);
+  const { data: plan, fresh } = useCall("meter.plan.read", input, [], meter);
+  const isKnown = meter !== null && (input === null || fresh);
   const edit = (): void =>
     openDialog((close) => <PlanForm id={id} of={plan} onDone={onChange} onClose={close} />);
   return (
     <Panel
       title="Refill plan"
       actions={
-        <Button scope="meter:write" onClick={edit}>
+        <Button scope="meter:write" disabled={!isKnown} onClick={edit}>
           {plan === null ? "Set plan…" : "Edit…"}
         </Button>
       }
