@@ -86,6 +86,7 @@ export async function startNode(
       schema: MIGRATIONS.length,
       logger,
       listen: config,
+      metricsAccess: config.metricsAccess,
       now: () => clock.now(),
       newId: () => crypto.randomUUID(),
       stopped,

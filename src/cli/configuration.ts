@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, readFileSync, readSync } from "node:fs";
 import { applyPlans, createsKeys, type SecretSink } from "../configuration/apply.ts";
 import { exportProject, textOf } from "../configuration/export.ts";
 import { readFile } from "../configuration/file.ts";
@@ -16,6 +7,7 @@ import { type Change, type ProjectPlan, planOf, type Step } from "../configurati
 import { fileSchema } from "../configuration/schema.ts";
 import { ProjectApi, projectsOf } from "../configuration/server.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
+import { writeDurably } from "../kernel/storage/folders.ts";
 import { withApi } from "./api/api.ts";
 import { withDeclaredApp } from "./api/folder-api.ts";
 import type { Api } from "./api/http-api.ts";
@@ -150,15 +142,7 @@ type Secrets = Record<string, Record<string, string | { readonly idempotency_key
 function secretFile(path: string): SecretSink {
   const secrets: Secrets = existsSync(path) ? read(path) : {};
   const write = () => {
-    const next = `${path}.new`;
-    const file = openSync(next, "w", 0o600);
-    try {
-      writeSync(file, `${JSON.stringify(secrets, null, 2)}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(next, path);
+    writeDurably(path, `${JSON.stringify(secrets, null, 2)}\n`);
   };
   const of = (project: string) => {
     const own = secrets[project] ?? {};

@@ -1,9 +1,10 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
 import { closeSync, createReadStream, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
 import { Readable } from "node:stream";
 import { startBackupProcess } from "../backup/process.ts";
-import { readSeal } from "../backup/seal.ts";
+import { hashOf, readSeal } from "../backup/seal.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
+import { hmacSha256 } from "../kernel/secrets/hmac.ts";
+import { equalInConstantTime } from "../kernel/secrets/key-format.ts";
 import type { Leader } from "./commit-log.ts";
 
 /** Path of the leader's database, for other nodes. */
@@ -25,11 +26,11 @@ function clusterToken(key: Uint8Array, cell: string, now: number): string {
 function isClusterToken(header: string | null, key: Uint8Array, cell: string, now: number): boolean {
   const [, time = "", signature = ""] = TOKEN.exec(header ?? "") ?? [];
   if (signature === "" || Math.abs(now - Number(time)) > TOKEN_AGE_MS_MAX) return false;
-  return timingSafeEqual(Buffer.from(signature), Buffer.from(signatureOf(key, cell, Number(time))));
+  return equalInConstantTime(signature, signatureOf(key, cell, Number(time)));
 }
 
 function signatureOf(key: Uint8Array, cell: string, time: number): string {
-  return createHmac("sha256", key).update(`${cell}\n${time}`).digest("hex");
+  return hmacSha256(key).update(`${cell}\n${time}`).digest("hex");
 }
 
 /** Serves copies of the leader's database, one at a time. */
@@ -78,7 +79,7 @@ export async function fetchBase(
   target: string,
 ): Promise<void> {
   const client = new OutboundClient(["all"]);
-  const file = openSync(target, "w", 0o600);
+  const file = openSync(target, "w+", 0o600);
   try {
     const outcome = await client.send({
       account: null,
@@ -101,6 +102,9 @@ export async function fetchBase(
       );
     const seal = readSeal(target);
     if (seal === null) throw new Error("the copy of the leader's database is incomplete");
+    const digest = await hashOf(file, seal.bytes, () => Bun.sleep(0));
+    if (digest.digest("hex") !== seal.sha256)
+      throw new Error("the copy of the leader's database was damaged on its way");
     ftruncateSync(file, seal.bytes);
   } finally {
     closeSync(file);

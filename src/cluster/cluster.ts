@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import type { ListenOptions } from "../kernel/http/http.ts";
+import type { MonitoringAccess } from "../kernel/http/system-routes.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Logger } from "../kernel/log.ts";
 import { findMasterKey, obtainMasterKey } from "../kernel/secrets/master-key.ts";
@@ -16,6 +17,7 @@ import { EtcdLog } from "./engines/etcd.ts";
 import { PostgresLog } from "./engines/postgres.ts";
 import { Follower, type Lead, readFollowerState } from "./follower.ts";
 import type { Leadership } from "./leadership.ts";
+import { declareNodeMetrics } from "./node-metrics.ts";
 import { type ClusterSettings, engineAddress } from "./settings.ts";
 import { StandbyServer } from "./standby.ts";
 
@@ -45,6 +47,7 @@ export interface ClusterParts {
   readonly schema: number;
   readonly logger: Logger;
   readonly listen: ListenOptions;
+  readonly metricsAccess: MonitoringAccess;
   readonly now: () => number;
   readonly newId: () => string;
   /** Follows until this settles. */
@@ -92,26 +95,12 @@ export class LeadingNode {
       entries,
       logPath: db.logPath,
     });
-    metrics.number(
-      "ninefold_cluster_leader",
-      "Whether this node leads: 1, or 0 while it cannot confirm it.",
-      () => (this.leadership.isTrusted ? 1 : 0),
-    );
-    metrics.number(
-      "ninefold_cluster_epoch",
-      "Number of the present leader's term.",
-      () => this.leadership.epoch,
-    );
-    metrics.number(
-      "ninefold_cluster_position",
-      "Last entry of the commit log on this node.",
-      () => entries.position.seq,
-    );
-    metrics.number(
-      "ninefold_cluster_lag_entries",
-      "Entries of the commit log that this node has not applied; of a leader: that no other node has on its disk.",
-      () => replication.lag,
-    );
+    declareNodeMetrics(metrics, () => ({
+      isLeading: this.leadership.isTrusted,
+      epoch: this.leadership.epoch,
+      seq: entries.position.seq,
+      lag: replication.lag,
+    }));
     return replication;
   }
 }
@@ -149,7 +138,7 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
     now,
     fetchBase: (leader, target) => fetchBase(access, leader, target),
   });
-  const standby = new StandbyServer(parts.listen, follower);
+  const standby = new StandbyServer(parts.listen, follower, parts.metricsAccess);
   logger.info("this node follows", { cell: settings.cell, port: standby.port, node: node.id });
   const stop = (): void => follower.stop();
   parts.stopped.then(stop, stop);

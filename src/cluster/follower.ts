@@ -8,12 +8,11 @@ import {
   readSync,
   renameSync,
   rmSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
-import { syncFolder, syncPath } from "../kernel/storage/folders.ts";
+import { syncFolder, syncPath, writeDurably } from "../kernel/storage/folders.ts";
 import { OfflineDatabase, settleFile } from "../kernel/storage/offline.ts";
 import {
   applyEntry,
@@ -95,11 +94,7 @@ export function readFollowerState(databasePath: string, newId: () => string): Fo
 }
 
 function writeState(path: string, state: FollowerState): void {
-  const temporary = `${path}.new`;
-  writeFileSync(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
-  syncPath(temporary);
-  renameSync(temporary, path);
-  syncFolder(dirname(path));
+  writeDurably(path, `${JSON.stringify(state)}\n`);
 }
 
 /** Copies the log into the file of this node, until the node leads. No connection to the database is open meanwhile. */

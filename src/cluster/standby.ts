@@ -1,23 +1,34 @@
 import { readFileSync } from "node:fs";
 import { StartupError } from "../kernel/errors.ts";
 import type { ListenOptions } from "../kernel/http/http.ts";
+import { admits, type MonitoringAccess } from "../kernel/http/system-routes.ts";
+import { EXPOSITION_CONTENT_TYPE, Metrics, renderMetrics } from "../kernel/metrics/metrics.ts";
 import type { Follower } from "./follower.ts";
+import { declareNodeMetrics } from "./node-metrics.ts";
 
 /** The HTTP side of a node that does not lead: it says so, and does nothing. */
 export class StandbyServer {
   private readonly server;
+  private readonly metrics = new Metrics();
 
   /** @throws StartupError if the port is in use. */
   constructor(
     { host, port, tls }: ListenOptions,
     private readonly follower: Pick<Follower, "leader" | "lag" | "position">,
+    private readonly access: MonitoringAccess,
   ) {
+    declareNodeMetrics(this.metrics, () => ({
+      isLeading: false,
+      epoch: follower.leader?.epoch ?? null,
+      seq: follower.position?.seq ?? 0,
+      lag: follower.lag,
+    }));
     try {
       this.server = Bun.serve({
         hostname: host,
         port,
         development: false,
-        fetch: (request) => this.respond(new URL(request.url).pathname),
+        fetch: (request, server) => this.respond(request, server.requestIP(request)?.address ?? null),
         ...(tls === null
           ? {}
           : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
@@ -36,12 +47,17 @@ export class StandbyServer {
     await this.server.stop(true);
   }
 
-  private respond(path: string): Response {
+  private respond(request: Request, socketAddress: string | null): Response {
+    const path = new URL(request.url).pathname;
     const { leader, lag, position } = this.follower;
     const headers: Record<string, string> = { "cache-control": "no-store", "retry-after": "1" };
     if (leader?.advertise) headers["ninefold-leader"] = leader.advertise;
     if (path === "/healthz") return Response.json({ status: "ok" });
-    if (path === "/metrics") return new Response(metricsText(lag, position?.seq ?? 0));
+    // Without the database a follower knows no keys: for `operator` its metrics are closed.
+    if (path === "/metrics" && admits(this.access, true, request, socketAddress))
+      return new Response(renderMetrics(this.metrics.families), {
+        headers: { "content-type": EXPOSITION_CONTENT_TYPE },
+      });
     const advertised = leader?.advertise ?? null;
     if (path === "/readyz")
       return Response.json(
@@ -57,19 +73,4 @@ export class StandbyServer {
       { status: 503, headers },
     );
   }
-}
-
-function metricsText(lag: number, seq: number): string {
-  return [
-    "# HELP ninefold_cluster_leader Whether this node leads: 1, or 0 while it cannot confirm it.",
-    "# TYPE ninefold_cluster_leader gauge",
-    "ninefold_cluster_leader 0",
-    "# HELP ninefold_cluster_lag_entries Entries of the commit log that this node has not applied; of a leader: that no other node has on its disk.",
-    "# TYPE ninefold_cluster_lag_entries gauge",
-    `ninefold_cluster_lag_entries ${lag}`,
-    "# HELP ninefold_cluster_position Last entry of the commit log on this node.",
-    "# TYPE ninefold_cluster_position gauge",
-    `ninefold_cluster_position ${seq}`,
-    "",
-  ].join("\n");
 }

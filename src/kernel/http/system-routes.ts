@@ -128,11 +128,21 @@ const OPERATOR_ONLY = operationOf({
 export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Paths): Monitoring["gate"] {
   return (call) => {
     const { operation, request, socketAddress } = call;
-    if (access === "public" || (access === "health" && operation.name !== "metrics.read")) return;
-    if (access !== "operator" && isDirect(request, socketAddress)) return;
+    if (admits(access, operation.name === "metrics.read", request, socketAddress)) return;
     const refusal = rejectionBy(() => guard.authorize(guard.authenticate(call), OPERATOR_ONLY));
     if (refusal !== null) throw paths.refusal(request.method, pathOf(request.url));
   };
+}
+
+/** Whether a request to a monitoring endpoint, which may be that of the metrics, is admitted without a key. */
+export function admits(
+  access: MonitoringAccess,
+  isForMetrics: boolean,
+  request: Request,
+  socketAddress: string | null,
+): boolean {
+  if (access === "public" || (access === "health" && !isForMetrics)) return true;
+  return access !== "operator" && isDirect(request, socketAddress);
 }
 
 /**

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, fsyncSync, readFileSync, renameSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "../storage/database.ts";
-import { openFile, syncFolder } from "../storage/folders.ts";
+import { writeDurably } from "../storage/folders.ts";
 import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
 
 const CHECK_CONTEXT = "master-key-check";
@@ -41,6 +40,7 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
   }
   const key = randomBytes(MASTER_KEY_BYTES);
   try {
+    // Durable before anything is sealed with it: a power cut must not leave a database without its key.
     writeDurably(source.path, `${key.toString("hex")}\n`);
   } catch (error) {
     throw new StartupError(`The master key cannot be written (${errorText(error)}).`);
@@ -68,18 +68,6 @@ export function opensMark(masterKey: Uint8Array, mark: Uint8Array): boolean {
     // Every error means that the key is a different one.
     return false;
   }
-}
-
-/** Durable before anything is sealed with it: a power cut must not leave a database without its key. */
-function writeDurably(path: string, text: string): void {
-  const temporary = `${path}.new`;
-  {
-    using file = openFile(temporary, "w", 0o600);
-    writeSync(file.fd, text);
-    fsyncSync(file.fd);
-  }
-  renameSync(temporary, path);
-  syncFolder(dirname(path));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { errorCode, errorText, StartupError } from "../errors.ts";
 
@@ -46,6 +46,18 @@ export function syncFolder(path: string): void {
   } catch (error) {
     if (!FOLDER_SYNC_UNKNOWN.includes(errorCode(error))) throw error;
   }
+}
+
+/** Replaces a file, complete or not at all, with mode 0600. It is durable when this returns. @throws Error if the disk fails. */
+export function writeDurably(path: string, text: string): void {
+  const temporary = `${path}.new`;
+  {
+    using file = openFile(temporary, "w", 0o600);
+    writeSync(file.fd, text);
+    fsyncSync(file.fd);
+  }
+  renameSync(temporary, path);
+  syncFolder(dirname(path));
 }
 
 /**

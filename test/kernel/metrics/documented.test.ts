@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
 import { declareArchiveMetrics } from "../../../src/archive/archive.ts";
+import { declareNodeMetrics } from "../../../src/cluster/node-metrics.ts";
 import { declareKernelMetrics } from "../../../src/kernel/metrics/kernel-metrics.ts";
 import type { Family } from "../../../src/kernel/metrics/metrics.ts";
 import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
@@ -23,6 +24,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+/** Those of a server with an archive, or in a cluster. */
+function optionalFamilies(): readonly Family[] {
+  const metrics = new Metrics();
+  declareArchiveMetrics({ metrics }, { status: {} } as never);
+  declareNodeMetrics(metrics, () => ({ isLeading: true, epoch: 1, seq: 1, lag: 0 }));
+  return metrics.families;
+}
+
 /** The parts of a histogram, as PromQL names them. */
 const withoutEnding = (name: string) => name.replace(/_(bucket|sum|count)$/, "");
 
@@ -36,14 +45,18 @@ describe("docs/monitoring.md", () => {
       type,
       labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
     }));
-    const declared = families.map(({ name, type, labels }) => ({ name, type, labels: [...labels] }));
+    const declared = [...families, ...optionalFamilies()].map(({ name, type, labels }) => ({
+      name,
+      type,
+      labels: [...labels],
+    }));
     const byName = (a: { name: unknown }, b: { name: unknown }) =>
       String(a.name).localeCompare(String(b.name));
     expect(documented.sort(byName) as unknown).toEqual(declared.sort(byName));
   });
 
   test("describes each metric", () => {
-    expect(rows.length).toBe(families.length);
+    expect(rows.length).toBe(families.length + optionalFamilies().length);
     for (const [, , , , meaning = ""] of rows) expect(meaning.length).toBeGreaterThan(5);
   });
 
@@ -147,10 +160,7 @@ test("the alert rules use existing metrics, labels and values", () => {
     expect(alert).toMatch(/^Ninefold[A-Za-z]+$/);
     expect(["page", "ticket"]).toContain(labels.severity);
     expect(annotations.summary).toContain("$labels.instance");
-    // Only servers with an archive have these.
-    const ofArchive = new Metrics();
-    declareArchiveMetrics({ metrics: ofArchive }, { status: {} } as never);
-    const known = [...families, ...ofArchive.families];
+    const known = [...families, ...optionalFamilies()];
     const asked = [...expr.matchAll(/\b((?:ninefold|process)_\w+)(?:\{([^}]*)\})?/g)];
     for (const [, name = "", selectors = ""] of asked) {
       const family = known.find((one) => one.name === name || one.name === withoutEnding(name));
