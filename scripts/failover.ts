@@ -1,12 +1,16 @@
-// Kills and pauses the leader of a cluster of two nodes under load, and looks whether anything was lost or doubled.
-//   scripts/failover                     20 kills, 5 pauses and 5 kills of the engine from source, with etcd
+// Disturbs a cluster of two nodes under load, and looks whether anything was lost or doubled. At the end the leader's file is
+// compared with a copy from the beginning to which the whole log was applied.
+//   scripts/failover                     from source, with three nodes of etcd
 //   scripts/failover --engine postgres   with a primary and two synchronous standbys
-//   scripts/failover --kills N           so many kills of the leader
-//   scripts/failover --pauses N          so many times SIGSTOP for longer than the lease, then SIGCONT
+//   scripts/failover --kills N           so many kills of the leader (20)
+//   scripts/failover --pauses N          so many times SIGSTOP for longer than the lease, then SIGCONT (5)
 //   scripts/failover --engine-kills N    so many kills of etcd's leader, or of PostgreSQL's primary (5)
+//   scripts/failover --majorities N      so many times two nodes of etcd, or both standbys, are away for two leases (2)
+//   scripts/failover --splits N          so many kills of the leader between its COMMIT and the log (2)
 //   scripts/failover --lease-seconds N   (3)
 //   scripts/failover --binary            the executable dist/ninefold instead of the source
 import { parseArgs } from "node:util";
+import { DISTURBANCES, type Disturbance } from "./failovers/disturbances.ts";
 import { missingFor } from "./failovers/engines.ts";
 import { isClean, runFailovers } from "./failovers/run.ts";
 import { Cleanup } from "./processes/cleanup.ts";
@@ -18,12 +22,14 @@ const { values } = parseArgs({
     kills: { type: "string", default: "20" },
     pauses: { type: "string", default: "5" },
     "engine-kills": { type: "string", default: "5" },
+    majorities: { type: "string", default: "2" },
+    splits: { type: "string", default: "2" },
     "lease-seconds": { type: "string", default: "3" },
     binary: { type: "boolean", default: false },
   },
 });
 
-function count(name: "kills" | "pauses" | "engine-kills" | "lease-seconds"): number {
+function count(name: Disturbance | "lease-seconds"): number {
   const number = Number(values[name]);
   if (!Number.isSafeInteger(number) || number < 0)
     throw new Error(`--${name} must be a number, not "${values[name]}"`);
@@ -49,21 +55,23 @@ try {
       command: values.binary ? BINARY_COMMAND : SOURCE_COMMAND,
       engine,
       leaseSeconds: count("lease-seconds"),
-      kills: count("kills"),
-      pauses: count("pauses"),
-      engineKills: count("engine-kills"),
+      counts: Object.fromEntries(DISTURBANCES.map((kind) => [kind, count(kind)])),
       report: (text) => console.log(text),
     },
     cleanup,
   );
-  const { acknowledged, reads, locks, lost, doubled, staleReads, fencing, times } = result;
+  const { acknowledged, reads, locks, lost, doubled, staleReads, fencing, times, differing } = result;
   for (const problem of result.problems) console.log(`  ${problem}`);
   console.log(`${acknowledged} changes acknowledged, ${reads} reads, ${locks} locks`);
   console.log(
     `${lost} lost, ${doubled} doubled, ${staleReads} stale reads, ${fencing} fencing tokens out of order`,
   );
+  console.log(
+    `${result.withoutQuorum} responses without a quorum, ${result.unnoticed} nodes with a change of their own`,
+  );
+  console.log(`${differing} bytes differ between the leader's file and the replay of the log`);
   for (const [kind, ms] of Object.entries(times))
-    if (ms.length > 0) console.log(`${ms.length} × ${kind}: ${quantiles(ms)}`);
+    if (ms.length > 0) console.log(`${ms.length} ${kind}: ${quantiles(ms)}`);
   process.exitCode = isClean(result) ? 0 : 1;
 } catch (error) {
   if (!cleanup.interrupted)

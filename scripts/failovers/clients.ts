@@ -14,6 +14,10 @@ export interface Findings {
   doubled: number;
   staleReads: number;
   fencing: number;
+  /** Responses while the engine had no quorum: to changes, and to reads after the lease. */
+  withoutQuorum: number;
+  /** Nodes that kept a change that the log does not have. */
+  unnoticed: number;
   readonly problems: string[];
 }
 
@@ -22,7 +26,19 @@ export class Journal {
   acknowledged = 0;
   reads = 0;
   locks = 0;
-  readonly findings: Findings = { lost: 0, doubled: 0, staleReads: 0, fencing: 0, problems: [] };
+  readonly findings: Findings = {
+    lost: 0,
+    doubled: 0,
+    staleReads: 0,
+    fencing: 0,
+    withoutQuorum: 0,
+    unnoticed: 0,
+    problems: [],
+  };
+  /** When the newest of the changes was sent that are acknowledged. */
+  newestSent = 0;
+  private inFlight = 0;
+  private isOpen: Promise<void> = Promise.resolve();
   /** Highest fencing token that was given to anybody. */
   fencingMax = 0;
   private waiting: { readonly since: number; readonly resolve: (ms: number) => void } | null = null;
@@ -34,8 +50,33 @@ export class Journal {
     });
   }
 
+  report(kind: "withoutQuorum" | "unnoticed", count: number, problem: string): void {
+    this.findings[kind] += count;
+    this.findings.problems.push(problem);
+  }
+
+  /** Lets no change begin until the returned function is called. Resolves when none is in flight. */
+  async hold(): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.isOpen = promise;
+    while (this.inFlight > 0) await Bun.sleep(1);
+    return resolve;
+  }
+
+  /** Runs a change when none is held back. */
+  async during<T>(change: () => Promise<T>): Promise<T> {
+    await this.isOpen;
+    this.inFlight += 1;
+    try {
+      return await change();
+    } finally {
+      this.inFlight -= 1;
+    }
+  }
+
   acknowledge(sentAt: number): void {
     this.acknowledged += 1;
+    this.newestSent = Math.max(this.newestSent, sentAt);
     if (this.waiting === null || sentAt < this.waiting.since) return;
     this.waiting.resolve(performance.now() - this.waiting.since);
     this.waiting = null;
@@ -132,11 +173,29 @@ export class FailoverClient {
     findings.problems.push(`${this.name}: balance ${balance} instead of ${expected} ${when}`);
   }
 
+  /** How many nodes respond to a read now. */
+  async responding(): Promise<number> {
+    const balances = await this.balances();
+    return balances.filter((balance) => balance !== null).length;
+  }
+
   /** Requests the balance of every node: whoever responds must know everything that was acknowledged. */
   private async read(): Promise<void> {
     const { journal } = this;
     const expected = CREDITS - this.deducted;
-    const balances = await Promise.all(
+    const balances = await this.balances();
+    for (const balance of balances) {
+      if (balance === null) continue;
+      journal.reads += 1;
+      if (balance === expected) continue;
+      journal.findings.staleReads += 1;
+      journal.findings.problems.push(`${this.name}: read ${balance} instead of ${expected}`);
+    }
+  }
+
+  /** Of each node; null for one that does not respond. */
+  private balances(): Promise<(number | null)[]> {
+    return Promise.all(
       this.direct.map((node) =>
         node
           .meter(this.name)
@@ -145,13 +204,6 @@ export class FailoverClient {
           .catch(() => null),
       ),
     );
-    for (const balance of balances) {
-      if (balance === null) continue;
-      journal.reads += 1;
-      if (balance === expected) continue;
-      journal.findings.staleReads += 1;
-      journal.findings.problems.push(`${this.name}: read ${balance} instead of ${expected}`);
-    }
   }
 
   private async log(): Promise<void> {
@@ -170,8 +222,8 @@ export class FailoverClient {
     const { journal } = this;
     const before = journal.fencingMax;
     const token = crypto.randomUUID();
-    const held = await this.locks
-      .acquire(LOCK, { token, ttlMs: LOCK_TTL_MS, waitMs: LOCK_WAIT_MS })
+    const held = await journal
+      .during(() => this.locks.acquire(LOCK, { token, ttlMs: LOCK_TTL_MS, waitMs: LOCK_WAIT_MS }))
       .catch((error: unknown) => {
         // Another client has it, or there is no leader now.
         if (error instanceof NinefoldError && (error.code === "timeout" || mayPass(error))) return null;
@@ -181,7 +233,7 @@ export class FailoverClient {
     journal.locks += 1;
     this.checkFencing(held.fencing_token, before);
     // If the release is lost, the lock expires.
-    await this.locks.release(LOCK, token).catch(() => undefined);
+    await journal.during(() => this.locks.release(LOCK, token)).catch(() => undefined);
   }
 
   private checkFencing(fencing: number, before: number): void {
@@ -193,15 +245,16 @@ export class FailoverClient {
     journal.fencingMax = Math.max(journal.fencingMax, fencing);
   }
 
-  private async change<T>(send: () => Promise<T>): Promise<T> {
-    const sentAt = performance.now();
-    let begun = sentAt;
-    const result = await untilDone(() => {
-      begun = performance.now();
-      return send();
+  private change<T>(send: () => Promise<T>): Promise<T> {
+    return this.journal.during(async () => {
+      let sentAt = 0;
+      const result = await untilDone(() => {
+        sentAt = performance.now();
+        return send();
+      });
+      this.journal.acknowledge(sentAt);
+      return result;
     });
-    this.journal.acknowledge(begun);
-    return result;
   }
 }
 

@@ -13,6 +13,10 @@ export interface Engine {
   readonly nodes: readonly EngineNode[];
   /** The node that orders what is written. */
   leader(): Promise<EngineNode>;
+  /** Nodes without which nothing is confirmed, though others run. */
+  majority(): Promise<readonly EngineNode[]>;
+  /** Nodes without which nothing is written. */
+  writers(): Promise<readonly EngineNode[]>;
 }
 
 /** Names of the engines. */
@@ -66,7 +70,11 @@ export async function startEtcd(cleanup: Cleanup, count: 1 | 3): Promise<Engine>
     }
     throw new Error("no node of etcd leads");
   };
-  return { url, nodes, leader };
+  const majority = async (): Promise<EngineNode[]> => {
+    const first = await leader();
+    return [first, ...nodes.filter((node) => node !== first)].slice(0, Math.floor(count / 2) + 1);
+  };
+  return { url, nodes, leader, majority, writers: majority };
 }
 
 interface EtcdStatus {
@@ -122,7 +130,13 @@ export async function startPostgres(cleanup: Cleanup, standbys: number): Promise
     );
   await startAll(cleanup, nodes.slice(1));
   const url = `postgres://${POSTGRES_USER}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/postgres`;
-  return { url, nodes, leader: () => Promise.resolve(primary) };
+  return {
+    url,
+    nodes,
+    leader: () => Promise.resolve(primary),
+    majority: () => Promise.resolve(nodes.slice(1)),
+    writers: () => Promise.resolve([primary]),
+  };
 }
 
 async function startAll(cleanup: Cleanup, nodes: readonly EngineNode[]): Promise<void> {

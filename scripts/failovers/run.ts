@@ -1,21 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ninefold } from "../../src/client/index.ts";
+import { dataFilesOf } from "../../src/kernel/storage/folders.ts";
 import type { Cleanup } from "../processes/cleanup.ts";
 import { freePorts } from "../processes/ports.ts";
 import type { Command } from "../processes/server-process.ts";
 import { createAccount, FailoverClient, type Findings, Journal } from "./clients.ts";
-import { type Engine, type EngineName, startEngine } from "./engines.ts";
+import { DISTURBANCES, type Disturbance, type Disturbed, disturb, LEADER_MS_MAX } from "./disturbances.ts";
+import { type EngineName, startEngine } from "./engines.ts";
+import { Replay } from "./replay.ts";
 import { leaderOf, SupervisedNode } from "./supervised-node.ts";
 
 const CLIENTS = 4;
 const NODES = 2;
-/** A pause lasts so much longer than the lease. */
-const PAUSE_FACTOR = 2;
 /** Load between two disturbances. */
 const QUIET_MS = 500;
-/** Some node leads within this time, also on a busy machine. */
-const LEADER_MS_MAX = 60_000;
 /** The load must never meet a limit: what is tested here is what survives. */
 const CONFIG = "[tiers.scale]\nrequests_per_minute = 1000000000\n";
 const MASTER_KEY_BYTES = 32;
@@ -25,12 +24,8 @@ export interface FailoverRun {
   readonly command: Command;
   readonly engine: EngineName;
   readonly leaseSeconds: number;
-  /** Kills of the leader. */
-  readonly kills: number;
-  /** SIGSTOP of the leader for longer than its lease, then SIGCONT. */
-  readonly pauses: number;
-  /** Kills of the engine's node that orders changes. */
-  readonly engineKills?: number;
+  /** How often each is done; none without a number. */
+  readonly counts: Partial<Readonly<Record<Disturbance, number>>>;
   /** Called after each disturbance. */
   readonly report?: (text: string) => void;
 }
@@ -42,6 +37,8 @@ export interface FailoverResult extends Findings {
   readonly locks: number;
   /** Milliseconds from each disturbance to the first acknowledged change that was sent after it. */
   readonly times: Times;
+  /** Bytes in which the leader's file at the end is not what the log makes of its file at the beginning. */
+  readonly differing: number;
 }
 
 /** Starts an engine, two nodes and four clients, disturbs the leader again and again, and compares. */
@@ -64,48 +61,38 @@ export async function runFailovers(run: FailoverRun, cleanup: Cleanup): Promise<
   const locksKey = await createAccount(operator, "locks");
   for (let index = 1; index <= CLIENTS; index += 1)
     clients.push(await FailoverClient.create(`client-${index}`, journal, urls, operator, locksKey));
+  const replay = new Replay({ ...launch, leader: first.url, path: join(folder, "replay.db") });
+  await replay.begin();
   let isOver = false;
   const working = Promise.all(clients.map((client) => client.run(() => !isOver)));
-  const disturbed = disturb(run, nodes, engine, journal).finally(() => {
+  const [client] = clients as [FailoverClient];
+  const cluster = { leaseMs: leaseSeconds * 1000, nodes, engine, journal, client };
+  const disturbed = disturbAll(run, cluster).finally(() => {
     isOver = true;
   });
   const [times] = await Promise.all([Promise.race([disturbed, working.then(() => disturbed)]), working]);
   for (const client of clients) await client.verify();
+  const last = await leaderOf(nodes, LEADER_MS_MAX);
+  await last.stop();
+  const differing = await replay.differingBytes(dataFilesOf(last.folder).database);
   const { acknowledged, reads, locks, findings } = journal;
   findings.problems.push(...nodes.flatMap(({ failures }) => failures));
-  return { ...findings, acknowledged, reads, locks, times };
+  return { ...findings, acknowledged, reads, locks, times, differing };
 }
 
-/** What is done to a cluster, and how long each took until the next change was acknowledged. */
-type Disturbance = "kill" | "pause" | "engine";
+/** How long each disturbance took until the next change was acknowledged. */
 type Times = Readonly<Record<Disturbance, number[]>>;
 
-async function disturb(
-  { kills, pauses, engineKills = 0, leaseSeconds, report }: FailoverRun,
-  nodes: readonly SupervisedNode[],
-  engine: Engine,
-  journal: Journal,
-): Promise<Times> {
-  const times: Times = { kill: [], pause: [], engine: [] };
-  for (const [index, disturbance] of spread({ kill: kills, pause: pauses, engine: engineKills }).entries()) {
+async function disturbAll({ counts, report }: FailoverRun, cluster: Disturbed): Promise<Times> {
+  const { nodes, journal } = cluster;
+  const times: Times = { kills: [], pauses: [], "engine-kills": [], majorities: [], splits: [] };
+  for (const [index, kind] of spread(counts).entries()) {
     await inTime(journal.nextAcknowledged());
     await Bun.sleep(QUIET_MS);
     const leader = await leaderOf(nodes, LEADER_MS_MAX, true);
-    const acknowledged = journal.nextAcknowledged();
-    if (disturbance === "kill") await leader.kill();
-    else if (disturbance === "pause") {
-      leader.pause();
-      await Bun.sleep(leaseSeconds * 1000 * PAUSE_FACTOR);
-      leader.resume();
-    } else {
-      const node = await engine.leader();
-      await node.kill();
-      node.start();
-      await node.ready();
-    }
-    const ms = Math.round(await inTime(acknowledged));
-    times[disturbance].push(ms);
-    report?.(`${index + 1}: ${disturbance} (${leader.name} led), the next change after ${ms} ms`);
+    const ms = Math.round(await inTime(disturb(kind, leader, cluster)));
+    times[kind].push(ms);
+    report?.(`${index + 1}: ${kind} (${leader.name} led), the next change after ${ms} ms`);
   }
   await inTime(journal.nextAcknowledged());
   await leaderOf(nodes, LEADER_MS_MAX);
@@ -113,11 +100,11 @@ async function disturb(
 }
 
 /** Each kind so often, spread evenly. */
-function spread(counts: Readonly<Record<Disturbance, number>>): Disturbance[] {
-  return Object.entries(counts)
-    .flatMap(([kind, count]) =>
-      Array.from({ length: count }, (_, index) => ({ kind: kind as Disturbance, at: (index + 0.5) / count })),
-    )
+function spread(counts: FailoverRun["counts"]): Disturbance[] {
+  return DISTURBANCES.flatMap((kind) => {
+    const count = counts[kind] ?? 0;
+    return Array.from({ length: count }, (_, index) => ({ kind, at: (index + 0.5) / count }));
+  })
     .sort((one, other) => one.at - other.at)
     .map(({ kind }) => kind);
 }
@@ -130,6 +117,6 @@ async function inTime(acknowledged: Promise<number>): Promise<number> {
 }
 
 /** Whether nothing is wrong. */
-export function isClean({ lost, doubled, staleReads, fencing, problems }: Findings): boolean {
-  return lost + doubled + staleReads + fencing + problems.length === 0;
+export function isClean({ problems, differing }: FailoverResult): boolean {
+  return problems.length + differing === 0;
 }

@@ -22,6 +22,7 @@ export interface NodeLaunch {
 /** A node of a cluster with its supervisor, which starts it again whenever it ends. */
 export class SupervisedNode {
   readonly url: string;
+  readonly folder: string;
   /** The operator's key, if a start of this node made it. */
   key: string | null = null;
   /** Ends that nobody asked for. */
@@ -29,15 +30,17 @@ export class SupervisedNode {
   private child: ReturnType<typeof spawnServer> | null = null;
   private isOver = false;
   private isKilled = false;
+  private staysDown = false;
 
   constructor(
     readonly name: string,
-    port: number,
+    private readonly port: number,
     private readonly launch: NodeLaunch,
     cleanup: Cleanup,
   ) {
     this.url = `http://127.0.0.1:${port}`;
-    this.start(port);
+    this.folder = join(launch.folder, name);
+    this.start();
     cleanup.add(async () => {
       this.isOver = true;
       await this.kill();
@@ -61,11 +64,25 @@ export class SupervisedNode {
     return role === "follower" && lag === 0 && seq !== undefined && seq > 0;
   }
 
-  /** Ends the process like a crash. */
-  async kill(): Promise<void> {
+  /** Ends the process like a crash. `staysDown`: it is started again by {@link startAgain}, and not by the supervisor. */
+  async kill({ staysDown = false } = {}): Promise<void> {
     this.isKilled = true;
+    this.staysDown = staysDown;
     const process = this.child?.process;
     process?.kill("SIGKILL");
+    await process?.exited;
+  }
+
+  startAgain(): void {
+    this.staysDown = false;
+    this.start();
+  }
+
+  /** Stops it in order, for good. */
+  async stop(): Promise<void> {
+    this.isOver = true;
+    const process = this.child?.process;
+    process?.kill("SIGTERM");
     await process?.exited;
   }
 
@@ -81,17 +98,17 @@ export class SupervisedNode {
     return fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(PROBE_MS_MAX) }).catch(() => null);
   }
 
-  private start(port: number): void {
-    const { command, folder, commitLog, leaseSeconds, masterKey, configPath } = this.launch;
+  private start(): void {
+    const { command, commitLog, leaseSeconds, masterKey, configPath } = this.launch;
     const cluster = ["--commit-log", commitLog, "--cell", "main", "--advertise", this.url];
     const child = spawnServer({
       command,
       args: [
         ...[
           "--port",
-          String(port),
+          String(this.port),
           "--data",
-          join(folder, this.name),
+          this.folder,
           "--config",
           configPath,
           "--log-level",
@@ -105,10 +122,10 @@ export class SupervisedNode {
     this.isKilled = false;
     this.readKey(child).catch(() => undefined);
     void child.process.exited.then(async (code) => {
-      if (!this.isKilled && code !== EXIT_FOLLOW)
+      if (!this.isKilled && !this.isOver && code !== EXIT_FOLLOW)
         this.failures.push(`${this.name} ended with ${code}: ${child.log()}`);
       await Bun.sleep(RESTART_MS);
-      if (!this.isOver) this.start(port);
+      if (!this.isOver && !this.staysDown) this.start();
     });
   }
 

@@ -22,7 +22,7 @@ import { type ClusterSettings, engineAddress } from "./settings.ts";
 import { StandbyServer } from "./standby.ts";
 
 /** Purpose of the key with which nodes prove that they belong to a cell. */
-const NODE_KEY_PURPOSE = "ninefold cluster v1";
+export const NODE_KEY_PURPOSE = "ninefold cluster v1";
 /** Newest entries that are never trimmed: a follower that restarts reads them instead of a new copy. */
 export const ENTRIES_KEPT_MIN = 1_000;
 /** How often a leader reports, trims the log, and looks whether it is asked to hand over. */
