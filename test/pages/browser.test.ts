@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { eventually } from "../support/eventually.ts";
 import { IS_LONG, repeated } from "../support/long-form.ts";
 import { openBrowser, TIMEOUT_MS } from "./browser.ts";
 import { useConsole } from "./console.ts";
@@ -166,8 +167,12 @@ class Visit {
 /** An operation unfolds with what it takes, and what it costs. */
 async function expectUnfolding(box: Locator): Promise<void> {
   await box.locator(".opblock-summary-control").click();
-  expect(await box.locator(".code-sample code").innerText()).toStartWith("curl ");
-  expect(await box.locator(".opblock-description-wrapper").first().innerText()).toContain("Cost ");
+  await eventually(async () =>
+    expect(await box.locator(".code-sample code").innerText()).toStartWith("curl "),
+  );
+  await eventually(async () =>
+    expect(await box.locator(".opblock-description-wrapper").first().innerText()).toContain("Cost "),
+  );
 }
 
 /** All that is drawn from top to bottom: of a long description, Swagger UI draws what is in sight. */
@@ -214,10 +219,12 @@ describe("the page in a browser", () => {
     "lists every area; an operation unfolds with an example request",
     async () => {
       const visit = await Visit.begin({}, firstOfEach());
-      expect(visit.page.url()).toBe(`${server.url}/docs`);
+      await eventually(() => expect(visit.page.url()).toBe(`${server.url}/docs`));
       const { tags } = (await server.client(null).get("/openapi.json")).body as { tags: { name: string }[] };
       const names = tags.map(({ name }) => name);
-      expect(await visit.page.locator("#areas a").allInnerTexts()).toEqual(names);
+      await eventually(async () =>
+        expect(await visit.page.locator("#areas a").allInnerTexts()).toEqual(names),
+      );
       const boxes = await visit.page.locator(".opblock").all();
       expect(boxes.length).toBe(names.length);
       for (const box of boxes.filter((_, at) => at % AREAS_FOR_ONE_UNFOLDED === 0))
@@ -232,7 +239,9 @@ describe("the page in a browser", () => {
     async () => {
       const account = await server.account({ balance: 50 });
       const visit = await Visit.begin({ colorScheme: "dark" }, inArea("Meter"));
-      expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode");
+      await eventually(async () =>
+        expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode"),
+      );
       await visit.authorize(account.key ?? "");
       const refill = await visit.operation("Refill a tenant meter");
       expect(await visit.tryOut(refill)).toEqual({
@@ -259,10 +268,12 @@ describe("the page in a browser", () => {
       const box = await visit.operation("Refill a tenant meter");
       expect((await visit.tryOut(box)).status).toBe("401");
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
-      expect(await visit.page.evaluate(COVERED)).toEqual([false, false, false]);
+      await eventually(async () => expect(await visit.page.evaluate(COVERED)).toEqual([false, false, false]));
       const answer = await box.locator(".live-responses-table .highlight-code").first().boundingBox();
       expect(answer?.width).toBeGreaterThan((PHONE.viewport.width * 2) / 3);
-      expect(await visit.page.evaluate("document.documentElement.scrollWidth")).toBe(PHONE.viewport.width);
+      await eventually(async () =>
+        expect(await visit.page.evaluate("document.documentElement.scrollWidth")).toBe(PHONE.viewport.width),
+      );
       await visit.expectClean();
     },
     TIMEOUT_MS,

@@ -20,6 +20,16 @@ const REQUEST_PAUSE_MS = 300;
 /** The cookies of sessions, by server and key. */
 const LOGGED_IN = new Map<string, Cookie[]>();
 
+/** Sets the address, and waits until the page has been drawn for it: what was there before is gone. */
+const GO = `(place) => new Promise((resolve) => {
+  if (new URL(place, location).href === location.href) return resolve();
+  // A message comes after the rendering, also when the clock of the page stands still.
+  const drawn = new MessageChannel();
+  drawn.port1.onmessage = () => resolve();
+  addEventListener("hashchange", () => drawn.port2.postMessage(null), { once: true });
+  location.hash = place;
+})`;
+
 /** How a browser is set. */
 export interface Look {
   readonly colorScheme?: "light" | "dark";
@@ -99,7 +109,7 @@ export class Console {
 
   /** Goes to a page by its address, and waits until it is drawn. */
   async go(place: string): Promise<void> {
-    await this.page.evaluate(`location.hash = "#/${place}"`);
+    await this.page.evaluate(`(${GO})(${JSON.stringify(`#/${place}`)})`);
     await this.page.locator("main h1").waitFor();
     await this.settle();
   }

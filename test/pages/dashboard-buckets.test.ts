@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useConsole } from "./console.ts";
@@ -80,7 +81,7 @@ test(
     const bar = page.getByRole("region", { name: "Selection" });
     await bar.getByText(`sent to the current target of the bucket, ${target.url()},`).waitFor();
     await bar.getByText("A replay does not redirect live traffic.").waitFor();
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     const other = new WebhookSink();
     await server.operator.patch(`/v1/catch/buckets/${id}`, { target_url: other.url("/other") });
     await bar.getByText(`${other.url("/other")},`).waitFor();
@@ -123,7 +124,7 @@ test(
     await server.client(null).post(`/v1/catch/${id}`, { a: 1 });
     await page.locator("main a.row").first().click();
     await page.getByRole("table", { name: "Deliveries" }).waitFor();
-    expect(await page.locator(".inspector").innerText()).toContain("ep_");
+    await eventually(async () => expect(await page.locator(".inspector").innerText()).toContain("ep_"));
     await page.getByRole("button", { name: "Replay", exact: true }).click();
     await page.getByText("Queued: 2 deliveries").waitFor();
 

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
 
@@ -63,7 +64,7 @@ test(
         },
       ],
     });
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -96,8 +97,10 @@ test(
     // What the server refuses is said where it was sent, and nothing is lost.
     await page.getByLabel("Tags").fill("Not A Tag!");
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    expect(await page.getByRole("alert").innerText()).toContain("tags[0] must be");
-    expect(await page.getByLabel("Tags").inputValue()).toBe("Not A Tag!");
+    await eventually(async () =>
+      expect(await page.getByRole("alert").innerText()).toContain("tags[0] must be"),
+    );
+    await eventually(async () => expect(await page.getByLabel("Tags").inputValue()).toBe("Not A Tag!"));
     expect(visit.faults.splice(0)).toEqual([expect.stringContaining("400")]);
     await visit.expectClean();
   },
@@ -110,7 +113,9 @@ test(
     const visit = await enter("flags/new-checkout");
     const { page } = visit;
     await page.getByRole("button", { name: "Move rule 2 up" }).click();
-    expect(await page.getByLabel("Name of rule 1").inputValue()).toBe("Paying customers");
+    await eventually(async () =>
+      expect(await page.getByLabel("Name of rule 1").inputValue()).toBe("Paying customers"),
+    );
     // Its switch is another matter: what is typed goes on.
     await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: false });
     await page.locator("[role=switch][aria-label=new-checkout][aria-checked=false]").waitFor();
@@ -118,19 +123,21 @@ test(
     await page.getByText("Saved", { exact: true }).waitFor();
     const names = async () =>
       ((await definition("new-checkout")).rules as { name: string }[]).map(({ name }) => name);
-    expect(await names()).toEqual(["Paying customers", "Our own people"]);
+    await eventually(async () => expect(await names()).toEqual(["Paying customers", "Our own people"]));
     expect((await definition("new-checkout")).enabled).toBe(false);
     // Untouched, the page shows what somebody else has set.
     await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: true, tags: ["theirs"] });
-    while ((await page.getByLabel("Tags").inputValue()) !== "theirs") await Bun.sleep(50);
+    await eventually(async () => expect(await page.getByLabel("Tags").inputValue()).toBe("theirs"));
     await page.getByLabel("Tags").fill("mine");
     await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: true, tags: ["again"] });
     await page.getByText("This flag was changed by someone else").waitFor();
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    expect(await page.getByRole("alert").innerText()).toContain("The flag now has version");
+    await eventually(async () =>
+      expect(await page.getByRole("alert").innerText()).toContain("The flag now has version"),
+    );
     expect((await definition("new-checkout")).tags).toEqual(["again"]);
     await page.getByRole("button", { name: "Discard my changes" }).click();
-    expect(await page.getByLabel("Tags").inputValue()).toBe("again");
+    await eventually(async () => expect(await page.getByLabel("Tags").inputValue()).toBe("again"));
     expect(visit.faults.splice(0)).toEqual([expect.stringContaining("409")]);
     await visit.expectClean();
   },
@@ -142,7 +149,7 @@ test(
   async () => {
     const visit = await enter("flags");
     const { page } = visit;
-    expect(await page.locator("main").innerText()).not.toContain("old-basket");
+    await eventually(async () => expect(await page.locator("main").innerText()).not.toContain("old-basket"));
     await page.getByRole("button", { name: "Archived" }).click();
     await page.getByRole("link", { name: "old-basket" }).click();
     await page.getByText("archived: excluded from evaluations").waitFor();
@@ -170,15 +177,17 @@ test(
     await panel.getByText("DEFAULT").waitFor();
     await panel.getByLabel("Context").fill('{"plan": "pro"}');
     await panel.getByText("TARGETING_MATCH").waitFor();
-    expect(await panel.getByRole("status").innerText()).toContain("true");
+    await eventually(async () => expect(await panel.getByRole("status").innerText()).toContain("true"));
     await panel.getByLabel("Context").fill('{"plan": ');
     await panel.getByText("The context must be a JSON object").waitFor();
     await panel.getByLabel("Context").fill("{}");
     await panel.getByText("DEFAULT").waitFor();
     await server.operator.post("/v1/gate", { flag_key: "trial", enabled: false, off_variant: null });
     await panel.getByText("DISABLED").waitFor();
-    expect(await panel.getByRole("status").innerText()).toContain("none (the caller's default)");
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () =>
+      expect(await panel.getByRole("status").innerText()).toContain("none (the caller's default)"),
+    );
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     await visit.expectClean();
   },
   TIMEOUT_MS,

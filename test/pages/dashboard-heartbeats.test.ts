@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Client } from "../support/client.ts";
+import { eventually } from "../support/eventually.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
 
@@ -28,7 +29,7 @@ test(
     await page.getByRole("button", { name: "Pings", exact: true }).click();
     await page.getByText("No pings yet.").waitFor();
     const line = `curl --globoff -fsS -m 10 --retry 5 ${made["ping_url"]}`;
-    expect(await page.locator(".code pre").first().innerText()).toBe(line);
+    await eventually(async () => expect(await page.locator(".code pre").first().innerText()).toBe(line));
     const nobody = new Client(server.url, null);
     const { pathname } = new URL(String(made["ping_url"]));
     await nobody.send("POST", pathname, "12 sent\n<b>none</b> left");
@@ -36,7 +37,9 @@ test(
     await page.getByText("fail, exit 3").waitFor();
     await page.getByText("12 sent").first().click();
     await page.getByText("<b>none</b> left").waitFor();
-    expect(await page.getByRole("button", { name: "Check now" }).count()).toBe(0);
+    await eventually(async () =>
+      expect(await page.getByRole("button", { name: "Check now" }).count()).toBe(0),
+    );
     await page.getByRole("button", { name: "Create the project's ping key" }).click();
     await page.getByText(/\/ping\/[0-9A-Za-z]{22}\/mail-queue/).waitFor();
     await page

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
@@ -112,7 +113,9 @@ test(
     await page.getByRole("heading", { name: "Basket is down" }).waitFor();
     await page.getByText("Nothing: no published status page has these monitors").waitFor();
     // Only a check resolves it.
-    expect(await page.getByRole("button", { name: "Resolved", exact: true }).count()).toBe(0);
+    await eventually(async () =>
+      expect(await page.getByRole("button", { name: "Resolved", exact: true }).count()).toBe(0),
+    );
     const timeline = page.getByRole("table", { name: "Timeline" });
     await timeline.getByText("the target responded with 500").waitFor();
     await page.getByRole("button", { name: "Acknowledge" }).click();
@@ -142,13 +145,15 @@ test(
     await page.getByLabel("Impact").selectOption("degraded");
     await page.getByLabel("Message").fill("Fixed.\nSee https://acme.example/fix");
     await preview.getByText("Fixed.").waitFor();
-    expect(await preview.innerText()).toMatch(/Payments fail\s+degraded · .* · Basket\s+monitoring now/);
+    await eventually(async () =>
+      expect(await preview.innerText()).toMatch(/Payments fail\s+degraded · .* · Basket\s+monitoring now/),
+    );
     await page.getByLabel("Message").press("Control+Enter");
     await timeline.getByText("Fixed.").waitFor();
-    expect(await page.getByLabel("Message").inputValue()).toBe("");
+    await eventually(async () => expect(await page.getByLabel("Message").inputValue()).toBe(""));
     const { body: shown } = await server.operator.get("/status/acme.json");
     expect(shown["incidents"]).toMatchObject([{ impact: "degraded", status: "monitoring" }]);
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
 
     await page.getByRole("button", { name: "Edit…" }).click();
     await page.getByRole("dialog").getByLabel("Title").fill("Payments failed");

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import type { AccountClient } from "../support/server.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
@@ -27,10 +28,12 @@ describe("keys", () => {
         403,
       );
       await page.keyboard.press("Escape");
-      expect(await page.locator("dialog").innerText()).toContain("Close without saving the secret?");
+      await eventually(async () =>
+        expect(await page.locator("dialog").innerText()).toContain("Close without saving the secret?"),
+      );
       await page.getByRole("button", { name: "I have saved it" }).click();
       await page.getByRole("link", { name: "Till" }).waitFor();
-      expect(await visit.text()).not.toContain(secret);
+      await eventually(async () => expect(await visit.text()).not.toContain(secret));
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -85,8 +88,10 @@ describe("keys", () => {
       await page.getByRole("button", { name: "14 days" }).click();
       await page.getByRole("img", { name: "3 uses in 14 days, 1 rejected" }).waitFor();
       await page.getByRole("button", { name: "Edit…" }).click();
-      expect(await page.getByLabel("Rate limits").inputValue()).toBe(
-        "requests 2 60\nexports 5 3600 named owner",
+      await eventually(async () =>
+        expect(await page.getByLabel("Rate limits").inputValue()).toBe(
+          "requests 2 60\nexports 5 3600 named owner",
+        ),
       );
       await page.getByLabel("Rate limits").fill("requests 200 60");
       await page.getByRole("button", { name: "Save" }).click();
@@ -124,11 +129,11 @@ describe("keys", () => {
         await visit.settle();
         return (await page.locator("main a.row").allInnerTexts()).sort();
       };
-      expect(await names("state=revoked")).toEqual(["Unused one"]);
-      expect(await names("state=paused")).toEqual(["Inside one"]);
-      expect(await names(`project=${project["id"]}`)).toEqual(["Inside one"]);
-      expect(await names("use=unused")).toEqual(["Inside one", "Unused one"]);
-      expect(await names("use=used")).toEqual(["Used one"]);
+      await eventually(async () => expect(await names("state=revoked")).toEqual(["Unused one"]));
+      await eventually(async () => expect(await names("state=paused")).toEqual(["Inside one"]));
+      await eventually(async () => expect(await names(`project=${project["id"]}`)).toEqual(["Inside one"]));
+      await eventually(async () => expect(await names("use=unused")).toEqual(["Inside one", "Unused one"]));
+      await eventually(async () => expect(await names("use=used")).toEqual(["Used one"]));
       await page.getByText(`…${used.secret.slice(-4)}`).waitFor();
       await page.getByRole("button", { name: "revoked" }).click();
       await page.getByText("No keys here").waitFor();
@@ -172,17 +177,17 @@ describe("testing a check", () => {
       await submit.click();
       await answer.getByText("allowed", { exact: true }).waitFor();
       await answer.getByText("3 of meter tried").waitFor();
-      expect(await answer.innerText()).toContain("nowhere: FLAG_NOT_FOUND");
+      await eventually(async () => expect(await answer.innerText()).toContain("nowhere: FLAG_NOT_FOUND"));
       await submit.click();
       await answer.getByText("denied", { exact: true }).waitFor();
-      expect(await answer.innerText()).toContain("insufficient_balance");
+      await eventually(async () => expect(await answer.innerText()).toContain("insufficient_balance"));
       await page.getByLabel("Charge").selectOption("hold");
       await page.getByLabel("Credits", { exact: true }).fill("3");
       await submit.click();
       await answer.getByText("0 of meter tried").waitFor();
       const { body } = await server.operator.get("/v1/meter/tried/balance");
       expect(body).toMatchObject({ balance: 3, available: 0 });
-      expect(await page.locator("main").innerText()).not.toContain(secret);
+      await eventually(async () => expect(await page.locator("main").innerText()).not.toContain(secret));
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -200,7 +205,9 @@ describe("meters", () => {
       await page.getByRole("button", { name: "Deduct" }).click();
       await page.getByLabel("Amount").fill("99999");
       await page.locator("dialog").getByRole("button", { name: "Deduct" }).click();
-      expect(await page.locator("dialog").getByRole("alert").innerText()).toContain("request");
+      await eventually(async () =>
+        expect(await page.locator("dialog").getByRole("alert").innerText()).toContain("request"),
+      );
       expect((await server.operator.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(before);
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("402")]);
       await visit.expectClean();
@@ -283,6 +290,7 @@ describe("holds and plans of a meter", () => {
         await route.continue();
       });
       await page.getByRole("link", { name: "The project’s alert" }).click();
+      // Read once: the field must not appear with another value.
       expect(await dialog.getByLabel("Below").inputValue()).toBe("50");
       await page.unroute("**/v1/meter/alert");
       await dialog.getByRole("button", { name: "Delete alert" }).click();
@@ -303,7 +311,7 @@ describe("holds and plans of a meter", () => {
       const dialog = page.locator("dialog");
       await visit.go("meters/alerted");
       await page.getByRole("button", { name: "Capture…" }).click();
-      expect(await dialog.getByLabel("Amount").inputValue()).toBe("60");
+      await eventually(async () => expect(await dialog.getByLabel("Amount").inputValue()).toBe("60"));
       await dialog.getByLabel("Amount").fill("25");
       await dialog.getByRole("button", { name: "Capture", exact: true }).click();
       await page.getByRole("cell", { name: "capture" }).waitFor();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { copyDelivery } from "../areas/relay/support.ts";
+import { eventually } from "../support/eventually.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useConsole } from "./console.ts";
 
@@ -36,12 +37,16 @@ describe("a list", () => {
       await visit.go("flags");
       const rows = page.locator("main tbody tr");
       await rows.nth(199).waitFor();
-      expect(await rows.count()).toBe(200);
-      expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(ELEMENTS_MAX);
+      await eventually(async () => expect(await rows.count()).toBe(200));
+      await eventually(async () =>
+        expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(
+          ELEMENTS_MAX,
+        ),
+      );
       await page.getByText("1 to 200").waitFor();
       await page.getByRole("button", { name: "Next" }).click();
       await page.getByText("201 to 210").waitFor();
-      expect(await rows.count()).toBe(10);
+      await eventually(async () => expect(await rows.count()).toBe(10));
       await page.getByRole("button", { name: "Previous" }).click();
       await page.getByText("1 to 200").waitFor();
       await visit.expectClean();
@@ -60,12 +65,20 @@ describe("a list", () => {
       await visit.go("relay");
       await page.locator("main tbody tr").nth(199).waitFor();
       await page.getByRole("button", { name: "Failed 9,999" }).waitFor();
-      expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(ELEMENTS_MAX);
+      await eventually(async () =>
+        expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(
+          ELEMENTS_MAX,
+        ),
+      );
       await page.getByLabel("Select all on this page").check();
       await page.getByRole("button", { name: "Select all 9,999 that match" }).waitFor();
       await page.locator("main a.row").first().click();
       await page.getByRole("button", { name: "Close details" }).waitFor();
-      expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(ELEMENTS_MAX);
+      await eventually(async () =>
+        expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(
+          ELEMENTS_MAX,
+        ),
+      );
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -85,16 +98,16 @@ describe("a list", () => {
       const sent = await send(id);
       const held = page.getByRole("button", { name: "1 new" });
       await held.waitFor({ state: "attached" });
-      expect(await rows.count()).toBe(120);
-      expect(await rows.first().locator("code").innerText()).toBe(top);
-      expect(await page.evaluate<number>("scrollY")).toBeGreaterThan(1_900);
+      await eventually(async () => expect(await rows.count()).toBe(120));
+      await eventually(async () => expect(await rows.first().locator("code").innerText()).toBe(top));
+      await eventually(async () => expect(await page.evaluate<number>("scrollY")).toBeGreaterThan(1_900));
       await held.click();
       await page.getByRole("link", { name: sent }).waitFor();
-      expect(await rows.count()).toBe(121);
-      expect(await page.evaluate<number>("scrollY")).toBe(0);
+      await eventually(async () => expect(await rows.count()).toBe(121));
+      await eventually(async () => expect(await page.evaluate<number>("scrollY")).toBe(0));
       const next = await send(id);
       await page.getByRole("link", { name: next }).waitFor();
-      expect(await held.count()).toBe(0);
+      await eventually(async () => expect(await held.count()).toBe(0));
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -115,14 +128,16 @@ describe("a list", () => {
       await rows.nth(50).locator("a.row").click();
       const body = page.locator(".inspector");
       await body.waitFor();
-      expect(await rows.first().isVisible()).toBe(false);
+      await eventually(async () => expect(await rows.first().isVisible()).toBe(false));
       const box = await body.boundingBox();
       expect(box?.y).toBeLessThan(700);
-      expect(await visit.violations()).toEqual([]);
+      await eventually(async () => expect(await visit.violations()).toEqual([]));
       await page.getByRole("link", { name: "Events", exact: true }).click();
       await rows.nth(50).waitFor();
-      expect(page.url()).toEndWith("?status=pending");
-      expect(Math.abs((await page.evaluate<number>("scrollY")) - place)).toBeLessThan(50);
+      await eventually(() => expect(page.url()).toEndWith("?status=pending"));
+      await eventually(async () =>
+        expect(Math.abs((await page.evaluate<number>("scrollY")) - place)).toBeLessThan(50),
+      );
       await visit.expectClean();
     },
     TIMEOUT_MS,

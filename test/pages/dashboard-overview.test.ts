@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import type { AccountClient } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { TIMEOUT_MS } from "./browser.ts";
@@ -56,8 +57,8 @@ test(
         ["Receipts wait for storage", "#/notary"],
       ] as const) {
         const item = attention.locator("li", { hasText: title });
-        expect(await item.innerText()).toContain("the oldest for 1");
-        expect(await item.getByRole("link").getAttribute("href")).toBe(href);
+        await eventually(async () => expect(await item.innerText()).toContain("the oldest for 1"));
+        await eventually(async () => expect(await item.getByRole("link").getAttribute("href")).toBe(href));
       }
       await account.post("/v1/meter/deduct", { amount: 1_000 });
       await attention
@@ -119,27 +120,38 @@ test(
         .getByRole("link")
         .evaluateAll((all) => all.map((link) => [link.textContent, link.getAttribute("href")]));
     const target = encodeURIComponent(sink.url("/refused"));
-    expect(await links("/refused failed")).toEqual([["Open", `#/relay?status=failed&target=${target}`]]);
-    expect((await links("1 event of Stripe not delivered"))[0]?.[1]).toEndWith("?status=failed");
-    expect((await links("Card payments fail")).map(([text]) => text)).toEqual(["Card payments fail", "Open"]);
+    await eventually(async () =>
+      expect(await links("/refused failed")).toEqual([["Open", `#/relay?status=failed&target=${target}`]]),
+    );
+    await eventually(async () =>
+      expect((await links("1 event of Stripe not delivered"))[0]?.[1]).toEndWith("?status=failed"),
+    );
+    await eventually(async () =>
+      expect((await links("Card payments fail")).map(([text]) => text)).toEqual([
+        "Card payments fail",
+        "Open",
+      ]),
+    );
     const pages = page.getByRole("navigation", { name: "Pages" });
     for (const [name, text] of [
       ["Monitors", "3"],
       ["Relay", "1"],
       ["Catch", "1"],
     ] as const)
-      expect(await pages.getByRole("link", { name }).locator(".count").innerText()).toStartWith(text);
-    expect(await page.locator(".strips li").count()).toBe(3);
+      await eventually(async () =>
+        expect(await pages.getByRole("link", { name }).locator(".count").innerText()).toStartWith(text),
+      );
+    await eventually(async () => expect(await page.locator(".strips li").count()).toBe(3));
     await page.getByRole("button", { name: "7 d" }).click();
     await page.getByRole("img", { name: "Deliveries, last 7d" }).waitFor();
-    expect(page.url()).toEndWith("?period=7d");
+    await eventually(() => expect(page.url()).toEndWith("?period=7d"));
     await visit.installClock(Date.now() + 40 * MINUTE_MS);
     await item("Card payments fail").getByText("Post an update").waitFor();
     await item("Shop is down").getByRole("button", { name: "Acknowledge" }).click();
     await page.waitForURL(/#\/monitors\/incidents\/inc_/);
     await visit.go("overview");
     await item("Shop is down").waitFor();
-    expect(await item("Shop is down").innerText()).not.toContain("cknowledge");
+    await eventually(async () => expect(await item("Shop is down").innerText()).not.toContain("cknowledge"));
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -180,8 +192,8 @@ test(
     await rows.nth(1).waitFor();
     await visit.page.getByRole("button", { name: "Paused" }).click();
     await rows.nth(1).waitFor({ state: "detached" });
-    expect(await rows.innerText()).toContain("Till");
-    expect(visit.page.url()).toEndWith("?status=paused");
+    await eventually(async () => expect(await rows.innerText()).toContain("Till"));
+    await eventually(() => expect(visit.page.url()).toEndWith("?status=paused"));
     await visit.expectClean();
   },
   TIMEOUT_MS,

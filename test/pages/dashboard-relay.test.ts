@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
@@ -46,7 +47,7 @@ test(
     const shows = async (part: string, ...texts: string[]): Promise<void> => {
       await inspector.getByRole("button", { name: part, exact: true }).click();
       for (const text of texts) await inspector.getByText(text).first().waitFor();
-      expect(await inspector.innerText()).not.toContain("hidden");
+      await eventually(async () => expect(await inspector.innerText()).not.toContain("hidden"));
     };
     await inspector.getByText("no more attempts").waitFor();
     await shows(
@@ -60,9 +61,9 @@ test(
     await inspector.getByRole("button", { name: "Response 1 · 404" }).click();
     await inspector.getByRole("link", { name: "Show them" }).click();
     await page.getByLabel("Target").waitFor();
-    expect(await page.getByLabel("Response").inputValue()).toBe("404");
+    await eventually(async () => expect(await page.getByLabel("Response").inputValue()).toBe("404"));
     await page.locator("main tbody tr").nth(3).waitFor();
-    expect(await page.locator("main tbody tr").count()).toBe(4);
+    await eventually(async () => expect(await page.locator("main tbody tr").count()).toBe(4));
 
     // Escape closes the details and returns the focus.
     const row = page.locator(`main a.row[href*="${first}"]`);
@@ -70,7 +71,7 @@ test(
     await inspector.getByRole("button", { name: "Close details" }).waitFor();
     await page.keyboard.press("Escape");
     await page.locator(`main a.row[href*="${first}"]:focus`).waitFor();
-    expect(await inspector.count()).toBe(0);
+    await eventually(async () => expect(await inspector.count()).toBe(0));
 
     await visit.go(`relay/${first}`);
     sink.answersBy(() => 200);
@@ -79,7 +80,9 @@ test(
     await shows("Sent body", "The body is not stored any more.");
     await inspector.getByRole("list", { name: "Attempts" }).getByRole("button", { name: "404" }).click();
     await inspector.getByRole("button", { name: "Response 1 · 404", exact: true }).waitFor();
-    expect(await inspector.getByRole("button", { name: "Resend" }).isDisabled()).toBe(true);
+    await eventually(async () =>
+      expect(await inspector.getByRole("button", { name: "Resend" }).isDisabled()).toBe(true),
+    );
 
     await visit.go("relay?status=failed");
     await page.getByRole("button", { name: "Failed 3" }).waitFor();
@@ -90,7 +93,7 @@ test(
     await bar.getByText("3 selected").waitFor();
     await bar.getByRole("button", { name: "Cancel" }).click();
     await page.locator("main tbody input[type=checkbox]").first().check();
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     await bar.getByRole("button", { name: "Resend 1 delivery" }).click();
     await page.getByText("Resend finished: 1 of 1 sent").waitFor();
     await page.getByRole("button", { name: "Failed 2" }).waitFor();
@@ -126,13 +129,15 @@ test(
     await visit.go("relay?status=failed&error=5xx");
     const rows = page.locator("main tbody tr");
     await page.getByRole("button", { name: "Failed 20" }).waitFor();
-    expect(
-      await page.getByRole("img", { name: /Deliveries over time: 0 delivered, 20 failed/ }).count(),
-    ).toBe(1);
+    await eventually(async () =>
+      expect(
+        await page.getByRole("img", { name: /Deliveries over time: 0 delivered, 20 failed/ }).count(),
+      ).toBe(1),
+    );
     await page.getByLabel("Search URL").fill("GLOBEX");
     await rows.nth(1).waitFor({ state: "detached" });
     await rows.first().waitFor();
-    expect(await rows.count()).toBe(1);
+    await eventually(async () => expect(await rows.count()).toBe(1));
     await page.getByLabel("Search URL").fill("");
     await rows.nth(19).waitFor();
     await page.getByLabel("Select all on this page").check();
@@ -161,11 +166,11 @@ test(
     expect(secret).toBe(String((await server.operator.post("/v1/relay/secret")).body["secret"]));
     await page.getByRole("button", { name: "Rotate" }).click();
     await page.getByText("Deliveries are also signed with the previous secret until").waitFor();
-    const next = await shown.innerText();
-    expect(next).toBe(String((await server.operator.post("/v1/relay/secret")).body["secret"]));
+    const next = String((await server.operator.post("/v1/relay/secret")).body["secret"]);
     expect(next).not.toBe(secret);
+    await eventually(async () => expect(await shown.innerText()).toBe(next));
     await page.keyboard.press("Escape");
-    expect(await page.locator("body").innerText()).not.toContain("whsec_");
+    await eventually(async () => expect(await page.locator("body").innerText()).not.toContain("whsec_"));
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -189,12 +194,12 @@ test(
     const inspector = page.locator(".inspector");
     const next = inspector.getByRole("table", { name: "Next runs" }).locator("tbody tr");
     await next.first().waitFor();
-    expect(await next.count()).toBe(5);
+    await eventually(async () => expect(await next.count()).toBe(5));
     await inspector.getByRole("button", { name: "Run now" }).click();
     await inspector.getByRole("table", { name: "Last runs" }).getByText("delivered").waitFor();
     await inspector.getByRole("button", { name: "Pause" }).click();
     await inspector.getByRole("button", { name: "Resume" }).waitFor();
-    expect(await next.count()).toBe(0);
+    await eventually(async () => expect(await next.count()).toBe(0));
     await inspector.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("button", { name: "Delete schedule" }).click();
     await page.getByText("No schedules yet").waitFor();
@@ -217,18 +222,20 @@ test(
     await page.getByLabel("Name").fill("Bookkeeping");
     await page.getByLabel("Event types").fill("order.*, invoice.paid");
     await page.getByRole("button", { name: "Create endpoint" }).click();
-    expect(await page.locator("[data-secret]").innerText()).toMatch(/^whsec_/);
+    await eventually(async () => expect(await page.locator("[data-secret]").innerText()).toMatch(/^whsec_/));
     await page.getByRole("button", { name: "I have saved it" }).click();
     const inspector = page.locator(".inspector");
     await inspector.getByRole("heading", { name: "Bookkeeping" }).waitFor();
-    expect(await inspector.innerText()).toContain("order.*, invoice.paid");
+    await eventually(async () => expect(await inspector.innerText()).toContain("order.*, invoice.paid"));
 
     await inspector.getByRole("button", { name: "Rotate secret…" }).click();
     const dialog = page.locator("dialog");
     await dialog.getByLabel("Sign with both secrets").fill("2");
     await dialog.getByRole("button", { name: "Rotate secret" }).click();
     await dialog.getByText("Deliveries are signed with both secrets until").waitFor();
-    expect(await dialog.locator("[data-secret]").innerText()).toMatch(/^whsec_/);
+    await eventually(async () =>
+      expect(await dialog.locator("[data-secret]").innerText()).toMatch(/^whsec_/),
+    );
     await dialog.getByRole("button", { name: "I have saved it" }).click();
 
     await inspector.getByRole("button", { name: "Pause" }).click();
@@ -243,7 +250,7 @@ test(
 
     await visit.go("relay/messages/order-7");
     await inspector.getByRole("heading", { name: "order.paid" }).waitFor();
-    expect(await inspector.innerText()).toContain('"order": 7');
+    await eventually(async () => expect(await inspector.innerText()).toContain('"order": 7'));
 
     await visit.go("relay/endpoints");
     await page.getByRole("link", { name: "Bookkeeping" }).click();
@@ -264,16 +271,16 @@ test(
     await visit.go(`relay/endpoints/${body["endpoint_id"]}`);
     const inspector = page.locator(".inspector");
     await inspector.getByText('{"plan":"pro"}').waitFor();
-    expect(await inspector.innerText()).toContain("acme");
+    await eventually(async () => expect(await inspector.innerText()).toContain("acme"));
     await inspector.getByRole("button", { name: "Portal link" }).click();
     const form = page.locator("dialog");
-    expect(await form.getByLabel("Owner").inputValue()).toBe("acme");
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await form.getByLabel("Owner").inputValue()).toBe("acme"));
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     await form.getByLabel("Expires in").fill("2h");
     await form.getByLabel("Offered event types").fill("order.paid, order.refunded");
     await form.getByRole("button", { name: "Create link" }).click();
     const link = await form.locator("[data-secret]").innerText();
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     await page.keyboard.press("Escape");
     await visit.expectClean();
     const token = link.slice(link.indexOf("#token=") + "#token=".length);
@@ -319,9 +326,11 @@ test(
     };
     for (const [label, value] of Object.entries(chosen)) await form.getByLabel(label).selectOption(value);
     for (const label of ["Send e-mail when", "Store responses"]) await form.getByLabel(label).uncheck();
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     await page.getByRole("button", { name: "Create endpoint" }).click();
-    expect(await page.locator("[data-secret]").innerText()).toBe(typed["Signing secret"]);
+    await eventually(async () =>
+      expect(await page.locator("[data-secret]").innerText()).toBe(typed["Signing secret"]),
+    );
     await page.getByRole("button", { name: "I have saved it" }).click();
     const inspector = page.locator(".inspector");
     await inspector.getByRole("heading", { name: "All of it" }).waitFor();
@@ -349,7 +358,7 @@ test(
 
     await inspector.getByRole("button", { name: "Settings…" }).click();
     await more.click();
-    expect(await form.getByLabel("Retry schedule").inputValue()).toBe("none");
+    await eventually(async () => expect(await form.getByLabel("Retry schedule").inputValue()).toBe("none"));
     // What is wrong under More is shown, though it was folded.
     await form.getByLabel("Concurrent attempts").fill("1.5");
     await more.click();
@@ -369,7 +378,7 @@ test(
     await page.getByText("Enter the value of the header X-Api-Key again").waitFor();
     await form.getByLabel("Filter").fill('{"amount":');
     await page.getByRole("button", { name: "Save" }).click();
-    expect(await form.locator("textarea[name=filter]:invalid").count()).toBe(1);
+    await eventually(async () => expect(await form.locator("textarea[name=filter]:invalid").count()).toBe(1));
     await page.getByRole("button", { name: "Cancel" }).click();
     await inspector.getByRole("button", { name: "Enable" }).click();
     await inspector.getByRole("button", { name: "Send test event" }).click();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
 import { Console } from "./console.ts";
@@ -25,14 +26,14 @@ test(
     const { page } = visit;
     await visit.go("overview");
     const card = page.locator("a.card", { hasText: "Last backup" });
-    expect(await card.innerText()).toContain("none");
+    await eventually(async () => expect(await card.innerText()).toContain("none"));
     await visit.go("backups");
     await page.getByRole("button", { name: "Back up now" }).click();
     await page.getByText("Backup started").waitFor();
     const row = page.getByRole("table", { name: "Backups" }).locator("tbody tr");
     await row.waitFor();
     const [name = ""] = readdirSync(folder).filter((file) => file.endsWith(".db"));
-    expect(await row.innerText()).toContain(name);
+    await eventually(async () => expect(await row.innerText()).toContain(name));
     const line = `ninefold restore ${folder}/${name} --data ${server.folder} --force`;
     await page.getByText(line, { exact: true }).waitFor();
     await page.getByText("fine", { exact: true }).waitFor();
@@ -59,18 +60,22 @@ test(
     }
     expect(looks()).toBe(before + 2);
     await page.getByRole("slider", { name: "Requests per second" }).waitFor();
-    expect(await page.locator(".line-chart svg").count()).toBe(4);
-    expect(await page.locator("main").innerText()).toContain("ninefold_http_requests_total");
-    expect(await page.getByRole("link", { name: "All metrics" }).getAttribute("href")).toBe(
-      `${server.url}/metrics`,
+    await eventually(async () => expect(await page.locator(".line-chart svg").count()).toBe(4));
+    await eventually(async () =>
+      expect(await page.locator("main").innerText()).toContain("ninefold_http_requests_total"),
+    );
+    await eventually(async () =>
+      expect(await page.getByRole("link", { name: "All metrics" }).getAttribute("href")).toBe(
+        `${server.url}/metrics`,
+      ),
     );
     await visit.go("overview");
     await page.clock.runFor(20_000);
     expect(looks()).toBe(before + 2);
     await visit.go("settings");
     const options = page.getByRole("table", { name: "Server options" });
-    expect(await options.innerText()).toContain(folder);
-    expect(await options.innerText()).not.toContain("signup");
+    await eventually(async () => expect(await options.innerText()).toContain(folder));
+    await eventually(async () => expect(await options.innerText()).not.toContain("signup"));
     await page.getByLabel("Show defaults").check();
     await options.getByText("signup", { exact: true }).waitFor();
     await visit.expectClean();
@@ -90,7 +95,9 @@ test(
     expect(pages).toContain("Settings");
     for (const name of ["Backups", "Metrics"]) expect(pages).not.toContain(name);
     await visit.go("settings");
-    expect(await visit.page.locator("main").innerText()).not.toContain("Server options");
+    await eventually(async () =>
+      expect(await visit.page.locator("main").innerText()).not.toContain("Server options"),
+    );
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -118,7 +125,7 @@ test(
     await page.getByRole("button", { name: "I have saved it" }).click();
     await row.getByRole("button", { name: "Delete…" }).click();
     const confirm = page.getByRole("button", { name: "Delete account" });
-    expect(await confirm.isDisabled()).toBe(true);
+    await eventually(async () => expect(await confirm.isDisabled()).toBe(true));
     await page.getByLabel("Type leaving@example.com to confirm").fill("leaving@example.com");
     await confirm.click();
     await row.waitFor({ state: "detached" });

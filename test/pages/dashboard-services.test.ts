@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
 
@@ -16,12 +17,14 @@ describe("a bucket's events", () => {
       await rows.nth(5).waitFor();
       await page.getByLabel("Search headers and bodies").pressSequentially("IN_3");
       await rows.nth(1).waitFor({ state: "detached" });
-      expect(page.url()).toEndWith("?q=IN_3");
+      await eventually(() => expect(page.url()).toEndWith("?q=IN_3"));
       const searches = visit.requests.filter((request) => request.includes("q=")).length;
       expect(searches).toBeLessThan("IN_3".length);
       await rows.click();
       await page.getByRole("button", { name: "Body", exact: true }).click();
-      expect(await page.locator(".inspector pre").innerText()).toContain('"in_3"');
+      await eventually(async () =>
+        expect(await page.locator(".inspector pre").innerText()).toContain('"in_3"'),
+      );
       await page.getByLabel("Search headers and bodies").fill("nowhere");
       await page.getByText("No matching events").waitFor();
       await visit.expectClean();
@@ -39,7 +42,7 @@ describe("a bucket's events", () => {
       await page.locator("main a.row").nth(1).click();
       const tries = page.getByRole("list", { name: "Attempts" }).getByRole("button");
       await tries.first().waitFor();
-      expect(await tries.last().innerText()).toContain("200");
+      await eventually(async () => expect(await tries.last().innerText()).toContain("200"));
       await tries.filter({ hasText: "404" }).first().click();
       await page.locator(".inspector pre", { hasText: "not_found" }).waitFor();
       const before = await tries.count();
@@ -338,7 +341,9 @@ describe("the audit log", () => {
       const { page } = visit;
       await visit.go(`audit/${sequence}`);
       await page.getByRole("heading", { name: "Flag flag-0 created, on" }).waitFor();
-      expect(await page.locator("main table").first().innerText()).not.toContain("flag-0 ");
+      await eventually(async () =>
+        expect(await page.locator("main table").first().innerText()).not.toContain("flag-0 "),
+      );
       await visit.go("audit/999999999999");
       await page.getByText("Entry not found").waitFor();
       // The browser itself notes in its console that a request was answered with an error.
@@ -363,7 +368,7 @@ describe("the audit log", () => {
       expect(await saved()).toContain('"gate.save"');
       await page.getByLabel("From").fill("2999-01-01T00:00");
       await page.getByText("No entries").waitFor();
-      expect(new URL(page.url()).hash).toContain("from=2");
+      await eventually(() => expect(new URL(page.url()).hash).toContain("from=2"));
       expect(await saved()).toBe("");
       await visit.expectClean();
     },
@@ -395,7 +400,9 @@ describe("the audit log", () => {
       const other = await Console.enter(server, String(account.key));
       await other.go("audit?of=all");
       await other.page.getByRole("link", { name: "Flag of-another created, on" }).waitFor();
-      expect(await other.page.getByRole("button", { name: "All accounts" }).count()).toBe(0);
+      await eventually(async () =>
+        expect(await other.page.getByRole("button", { name: "All accounts" }).count()).toBe(0),
+      );
       await other.expectClean();
     },
     TIMEOUT_MS,

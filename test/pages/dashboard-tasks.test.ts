@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
+import { eventually } from "../support/eventually.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useConsole } from "./console.ts";
@@ -86,7 +87,9 @@ class User {
     this.clicks += 1;
     await target.click();
     await this.visit.settle();
-    expect(await this.visit.overflow(), `after ${target}`).toBeLessThanOrEqual(0);
+    await eventually(async () =>
+      expect(await this.visit.overflow(), `after ${target}`).toBeLessThanOrEqual(0),
+    );
   }
 
   /** Opens a page of the sidebar. */
@@ -247,7 +250,9 @@ const TASKS: readonly Task[] = [
       const shown = await opened;
       await shown.getByRole("heading", { name: `Payments fail ${user.width}` }).waitFor();
       await shown.getByText("The provider has confirmed it.").waitFor();
-      expect(await shown.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+      await eventually(async () =>
+        expect(await shown.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0),
+      );
       await shown.close();
     },
   ],
@@ -265,7 +270,10 @@ const TASKS: readonly Task[] = [
       site.take();
       await user.button("Replay");
       await user.page.getByText("Replayed: the target returned 200").last().waitFor();
-      expect(site.take().map(({ body }) => body)).toEqual([expect.stringContaining(`in_${user.width}`)]);
+      // The message may still be that of the width before.
+      await eventually(() =>
+        expect(site.received.map(({ body }) => body)).toEqual([expect.stringContaining(`in_${user.width}`)]),
+      );
     },
   ],
   [
@@ -279,8 +287,10 @@ const TASKS: readonly Task[] = [
       await user.click(change.getByRole("link"));
       await user.sees("Ada's laptop (key)");
       const changes = user.page.getByRole("table", { name: "Changes" });
-      expect(await changes.getByRole("row").filter({ hasText: "enabled" }).innerText()).toMatch(
-        /false\s*true/,
+      await eventually(async () =>
+        expect(await changes.getByRole("row").filter({ hasText: "enabled" }).innerText()).toMatch(
+          /false\s*true/,
+        ),
       );
     },
   ],

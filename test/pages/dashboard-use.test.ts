@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { verifyBundle } from "../../src/verify/index.ts";
+import { eventually } from "../support/eventually.ts";
 import { makeChain } from "../support/receipts.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useFilledConsole } from "./console.ts";
@@ -13,15 +14,17 @@ describe("logging in", () => {
       const visit = await Console.open(server);
       await visit.page.getByLabel("API key").fill("sm_wrong");
       await visit.page.getByRole("button", { name: "Log in" }).click();
-      expect(await visit.page.getByRole("alert").innerText()).toContain(
-        "This key is unknown, revoked or expired",
+      await eventually(async () =>
+        expect(await visit.page.getByRole("alert").innerText()).toContain(
+          "This key is unknown, revoked or expired",
+        ),
       );
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
       await visit.logIn(server.key);
       const kept = await visit.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])");
       expect(kept).toBe("[{},{}]");
-      expect(await visit.text()).not.toContain(server.key);
+      await eventually(async () => expect(await visit.text()).not.toContain(server.key));
       await visit.page.getByRole("button", { name: "Log out" }).click();
       await visit.page.getByLabel("API key").waitFor();
       await visit.expectClean();
@@ -40,9 +43,13 @@ describe("a key that may only read", () => {
       const { page } = visit;
       await visit.go("flags");
       const add = page.getByRole("button", { name: "New flag" });
-      expect(await add.isDisabled()).toBe(true);
-      expect(await add.getAttribute("title")).toBe("Requires the scope gate:write");
-      expect(await page.getByRole("switch", { name: "new-checkout" }).isDisabled()).toBe(true);
+      await eventually(async () => expect(await add.isDisabled()).toBe(true));
+      await eventually(async () =>
+        expect(await add.getAttribute("title")).toBe("Requires the scope gate:write"),
+      );
+      await eventually(async () =>
+        expect(await page.getByRole("switch", { name: "new-checkout" }).isDisabled()).toBe(true),
+      );
       const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
       await links.filter({ hasText: "failed in 24 h" }).waitFor();
       // Without the numbers of what needs attention.
@@ -58,7 +65,9 @@ describe("a key that may only read", () => {
         "Settings",
       ]);
       await visit.go("meters");
-      expect(await page.locator("main").innerText()).toContain("This page does not exist");
+      await eventually(async () =>
+        expect(await page.locator("main").innerText()).toContain("This page does not exist"),
+      );
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -96,15 +105,21 @@ describe("a webhook's body", () => {
       await page.getByRole("link", { name: "Shop payments" }).click();
       await page.locator("main a.row").first().click();
       await page.getByRole("button", { name: "Body", exact: true }).click();
-      expect(await page.locator(".inspector pre").innerText()).toContain("<script>alert(1)</script>");
-      expect(await page.locator(".inspector script").count()).toBe(0);
+      await eventually(async () =>
+        expect(await page.locator(".inspector pre").innerText()).toContain("<script>alert(1)</script>"),
+      );
+      await eventually(async () => expect(await page.locator(".inspector script").count()).toBe(0));
       await page.getByRole("button", { name: "Raw" }).click();
-      expect(page.url()).toEndWith("?tab=raw");
-      expect(await page.locator(".inspector pre").innerText()).toStartWith(
-        '{"id":"evt_5","type":"invoice.paid"',
+      await eventually(() => expect(page.url()).toEndWith("?tab=raw"));
+      await eventually(async () =>
+        expect(await page.locator(".inspector pre").innerText()).toStartWith(
+          '{"id":"evt_5","type":"invoice.paid"',
+        ),
       );
       await page.reload();
-      expect(await page.locator(".inspector pre").innerText()).toStartWith('{"id":"evt_5"');
+      await eventually(async () =>
+        expect(await page.locator(".inspector pre").innerText()).toStartWith('{"id":"evt_5"'),
+      );
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -120,7 +135,7 @@ describe("a webhook's body", () => {
       await visit.go(`catch/${id}`);
       await page.getByRole("button", { name: "Delete…" }).click();
       const confirm = page.getByRole("button", { name: "Delete bucket" });
-      expect(await confirm.isDisabled()).toBe(true);
+      await eventually(async () => expect(await confirm.isDisabled()).toBe(true));
       await page.getByLabel(`Type ${id} to confirm`).fill(id);
       await confirm.click();
       await page.getByRole("heading", { name: "Catch", level: 1 }).waitFor();
@@ -151,7 +166,7 @@ describe("the notary's receipts", () => {
       await page.getByLabel("Receipts", { exact: true }).fill(text);
       await page.getByRole("button", { name: "Verify", exact: true }).last().click();
       await page.locator(".outcome .status").waitFor();
-      expect(await page.locator(".outcome .status").innerText()).toBe(outcome);
+      await eventually(async () => expect(await page.locator(".outcome .status").innerText()).toBe(outcome));
       expect(visit.requests.filter((request) => request.startsWith("POST"))).toHaveLength(before);
       await visit.expectClean();
     },
@@ -202,22 +217,25 @@ describe("the keyboard", () => {
       await find("endpoints", "Go to Endpoints");
       await page.getByRole("heading", { name: "Endpoints", level: 1 }).waitFor();
       const part = page.getByRole("navigation", { name: "Pages" }).locator("[aria-current=page]");
-      expect(await part.innerText()).toBe("Endpoints");
+      await eventually(async () => expect(await part.innerText()).toBe("Endpoints"));
       await find("nightly rep", "Nightly report");
       await page.getByRole("heading", { name: "Nightly report", level: 1 }).waitFor();
-      expect(await part.innerText()).toBe("All monitors");
+      await eventually(async () => expect(await part.innerText()).toBe("All monitors"));
       await find("customer-4", "customer-42");
       await page.getByRole("heading", { name: "customer-42", level: 1 }).waitFor();
       await visit.go("keys");
       await page.locator("main a.row").first().waitFor();
       await page.keyboard.press("j");
       await page.keyboard.press("j");
-      expect(await page.evaluate<string>("document.activeElement.innerText")).toBe(
-        await page.locator("main a.row").nth(1).innerText(),
+      await eventually(async () =>
+        expect(await page.evaluate<string>("document.activeElement.innerText")).toBe(
+          await page.locator("main a.row").nth(1).innerText(),
+        ),
       );
       await page.keyboard.press("/");
+      await page.locator("input[type=search]:focus").waitFor();
       await page.keyboard.type("gf");
-      expect(await page.getByLabel("Search keys").inputValue()).toBe("gf");
+      await eventually(async () => expect(await page.getByLabel("Search keys").inputValue()).toBe("gf"));
       await page.getByLabel("Search keys").blur();
       await page.keyboard.press("g");
       await page.keyboard.press("f");
@@ -227,7 +245,7 @@ describe("the keyboard", () => {
       await page.keyboard.press("Tab");
       await page.keyboard.press("g");
       await page.keyboard.press("k");
-      expect(page.url()).toEndWith("/settings");
+      await eventually(() => expect(page.url()).toEndWith("/settings"));
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -247,7 +265,7 @@ describe("the keyboard", () => {
       expect(dark).not.toBe(light);
       await page.reload();
       await page.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
-      expect(await ground()).toBe(dark);
+      await eventually(async () => expect(await ground()).toBe(dark));
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -313,7 +331,9 @@ describe("a form with changes", () => {
       await page.keyboard.press("Escape");
       await page.evaluate("location.hash = '#/flags'");
       await page.waitForURL(/\/monitors/);
-      expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Half a monitor");
+      await eventually(async () =>
+        expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Half a monitor"),
+      );
       expect(questions).toEqual(["Discard your changes?", "Discard your changes?"]);
       agrees = true;
       await page.keyboard.press("Escape");
@@ -341,8 +361,10 @@ describe("another project", () => {
       const project = (await asked).headers()["x-ninefold-project"] ?? "";
       expect(project).toMatch(/^proj_/);
       await page.waitForURL(new RegExp(`#/${project}/flags$`));
-      expect(await page.getByRole("link", { name: "Keys", exact: true }).getAttribute("href")).toBe(
-        `#/${project}/keys`,
+      await eventually(async () =>
+        expect(await page.getByRole("link", { name: "Keys", exact: true }).getAttribute("href")).toBe(
+          `#/${project}/keys`,
+        ),
       );
       const shared = page.url();
       await page.getByLabel("Project").selectOption({ label: "Default project" });
@@ -355,7 +377,9 @@ describe("another project", () => {
       await other.page.goto(shared);
       expect((await opened).headers()["x-ninefold-project"]).toBe(project);
       await other.page.locator("main h1").waitFor();
-      expect(await other.page.getByLabel("Project", { exact: true }).inputValue()).toBe(project);
+      await eventually(async () =>
+        expect(await other.page.getByLabel("Project", { exact: true }).inputValue()).toBe(project),
+      );
       await other.expectClean();
       await visit.expectClean();
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useConsole } from "./console.ts";
@@ -56,13 +57,17 @@ test(
       await page.setViewportSize({ width, height: 860 });
       for (const view of pages) {
         await visit.go(view);
-        expect(await visit.overflow(), `${view} at ${width}`).toBeLessThanOrEqual(0);
+        await eventually(async () =>
+          expect(await visit.overflow(), `${view} at ${width}`).toBeLessThanOrEqual(0),
+        );
         const dialog = page.locator("dialog");
         if ((await dialog.count()) > 0)
-          expect(
-            await dialog.evaluate<number, HTMLElementLike>((box) => box.scrollWidth - box.clientWidth),
-            `${view} at ${width}`,
-          ).toBeLessThanOrEqual(0);
+          await eventually(async () =>
+            expect(
+              await dialog.evaluate<number, HTMLElementLike>((box) => box.scrollWidth - box.clientWidth),
+              `${view} at ${width}`,
+            ).toBeLessThanOrEqual(0),
+          );
       }
     }
     await page.setViewportSize({ width: 1280, height: 860 });
@@ -70,7 +75,9 @@ test(
     const states = page.locator("main tbody .status");
     const [first, second] = [await states.nth(0).boundingBox(), await states.nth(1).boundingBox()];
     expect(first?.x).toBe(second?.x ?? -1);
-    expect((await page.locator("main tbody tr").first().boundingBox())?.height).toBeLessThan(80);
+    await eventually(async () =>
+      expect((await page.locator("main tbody tr").first().boundingBox())?.height).toBeLessThan(80),
+    );
     await visit.expectClean();
   },
   TIMEOUT_MS,
@@ -97,9 +104,9 @@ test(
     await page.locator("main a.row").first().click();
     const changes = page.getByRole("table", { name: "Changes" }).last();
     await changes.getByText("interval").waitFor();
-    expect(await changes.locator("tbody tr").count()).toBe(1);
-    expect(await changes.locator("del").innerText()).toBe("300000");
-    expect(await changes.locator("ins").innerText()).toBe("600000");
+    await eventually(async () => expect(await changes.locator("tbody tr").count()).toBe(1));
+    await eventually(async () => expect(await changes.locator("del").innerText()).toBe("300000"));
+    await eventually(async () => expect(await changes.locator("ins").innerText()).toBe("600000"));
     await page.locator(".inspector").getByRole("link", { name: "Shop", exact: true }).waitFor();
     const work = { title: "Move", monitor_ids: [], schedule: "0 3 * * *", duration_ms: 60_000 };
     const made = await operator.post("/v1/pulse/maintenance", work);
@@ -123,7 +130,9 @@ test(
     await visit.go("overview");
     for (let at = 0; at < 6; at += 1) await account.post("/v1/pulse/incidents", { title: `Incident ${at}` });
     await page.getByText("6 things need attention").waitFor();
-    expect(await page.locator(".attention li strong", { hasText: /^Incident \d/ }).count()).toBe(6);
+    await eventually(async () =>
+      expect(await page.locator(".attention li strong", { hasText: /^Incident \d/ }).count()).toBe(6),
+    );
     await visit.expectClean();
   },
   TIMEOUT_MS,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fillConsole } from "../../scripts/console/filling.ts";
 import { SET_BUCKET, VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
+import { eventually } from "../support/eventually.ts";
 import { IS_LONG } from "../support/long-form.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { closeBrowser } from "./browser.ts";
@@ -88,7 +89,7 @@ async function walkSettings(walk: Walk): Promise<string[]> {
   await visit.page.getByRole("link", { name: SET_BUCKET }).click();
   await visit.page.getByRole("button", { name: "Settings…" }).click();
   const form = visit.page.locator("dialog");
-  expect(await form.getByLabel("Body").inputValue()).toContain("thanks");
+  await eventually(async () => expect(await form.getByLabel("Body").inputValue()).toContain("thanks"));
   const found = await troubles(walk, "a bucket's settings");
   await form.getByRole("button", { name: "Cancel" }).click();
   return found;

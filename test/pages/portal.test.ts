@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { BrowserContext, Frame, Page } from "playwright-core";
+import { eventually } from "../support/eventually.ts";
 import { customerOf, portalToken } from "../support/portal.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
@@ -105,9 +106,9 @@ async function walk(page: Page | Frame, url: string): Promise<void> {
   await page.getByRole("button", { name: "Rotate secret" }).click();
   await page.getByRole("button", { name: "Really rotate?" }).click();
   await page.getByText("Events are also signed with the previous secret until").waitFor();
-  expect(await page.getByText(/^whsec_/).textContent()).not.toBe(secret);
+  await eventually(async () => expect(await page.getByText(/^whsec_/).textContent()).not.toBe(secret));
   await page.getByRole("button", { name: "Hide secret" }).click();
-  expect(await page.getByText(/^whsec_/).count()).toBe(0);
+  await eventually(async () => expect(await page.getByText(/^whsec_/).count()).toBe(0));
 
   await page.getByRole("link", { name: /order\.paid/ }).click();
   await page.getByRole("heading", { name: "order.paid" }).waitFor();
@@ -149,7 +150,7 @@ describe("the page", () => {
 
       expect(requests.every((url) => url.startsWith(`${server.url}/`))).toBe(true);
       expect(requests.filter((url) => url.includes("portal_"))).toEqual([]);
-      expect(await visit.context.cookies()).toEqual([]);
+      await eventually(async () => expect(await visit.context.cookies()).toEqual([]));
       const { body } = await account.get("/v1/relay/endpoints?owner_id=walker");
       expect(body["endpoints"]).toEqual([]);
       await visit.end();
@@ -164,8 +165,8 @@ describe("the page", () => {
       const { page } = visit;
       await page.goto(await linkOf("reloads"));
       await page.getByRole("button", { name: "Add endpoint" }).waitFor();
-      expect(page.url()).toBe(`${server.url}/portal/`);
-      expect(await page.content()).not.toContain("portal_");
+      await eventually(() => expect(page.url()).toBe(`${server.url}/portal/`));
+      await eventually(async () => expect(await page.content()).not.toContain("portal_"));
       await page.reload();
       await page.getByRole("button", { name: "Add endpoint" }).waitFor();
       const other = await visit.context.newPage();
@@ -261,7 +262,7 @@ describe("in an iframe", () => {
       await visit.page.goto(`${originOf(unlisted)}/?link=${encodeURIComponent(link)}`);
       const frame = visit.page.frames().find((one) => one !== visit.page.mainFrame());
       expect(visit.faults.join()).toContain("frame-ancestors");
-      expect(await frame?.getByRole("button").count()).toBe(0);
+      await eventually(async () => expect(await frame?.getByRole("button").count()).toBe(0));
       await visit.context.close();
     },
     TIMEOUT_MS,
@@ -289,8 +290,8 @@ describe("hostile texts", () => {
       await page.getByRole("link", { name: /^a/ }).click();
       await page.getByText("Attempt 1").click();
       await page.locator("details pre", { hasText: markup }).waitFor();
-      expect(await page.title()).toBe("Webhooks");
-      expect(await page.locator("img, b").count()).toBe(0);
+      await eventually(async () => expect(await page.title()).toBe("Webhooks"));
+      await eventually(async () => expect(await page.locator("img, b").count()).toBe(0));
       await page.goto(`${server.url}/portal/#/endpoints/${encodeURIComponent("../../../signup?")}`);
       await page.getByRole("alert").waitFor();
       sink.answersBy(() => 200);
@@ -320,11 +321,13 @@ test.each(LOOKS)(
     const visit = await Visit.begin({ colorScheme, width });
     const { page } = visit;
     const expectFine = async (view: string): Promise<void> => {
-      expect([view, await visit.violations()]).toEqual([view, []]);
-      expect([
-        view,
-        await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth"),
-      ]).toEqual([view, 0]);
+      await eventually(async () => expect([view, await visit.violations()]).toEqual([view, []]));
+      await eventually(async () =>
+        expect([
+          view,
+          await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth"),
+        ]).toEqual([view, 0]),
+      );
     };
     await page.goto(await linkOf(owner_id, { event_types: ["order.paid", "x".repeat(128)] }));
     await page.getByText("Disabled").waitFor();

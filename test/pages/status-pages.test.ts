@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { eventually } from "../support/eventually.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
@@ -84,8 +85,10 @@ test.each(LOOKS)(
     expect(asked.filter((url) => !url.startsWith(`${server.url}/status/`))).toEqual([]);
     // The page, its style and its icon.
     expect(new Set(asked).size).toBe(3);
-    expect(await page.locator("script").count()).toBe(0);
-    expect(await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+    await eventually(async () => expect(await page.locator("script").count()).toBe(0));
+    await eventually(async () =>
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")).toBe(0),
+    );
     await page.evaluate(AXE);
     const options = JSON.stringify({ runOnly: RULES, resultTypes: ["violations"] });
     const found = await page.evaluate<{ violations: { id: string }[] }>(`axe.run(${options})`);
@@ -105,7 +108,7 @@ test(
     await page.goto(`${server.url}/status/with-3`);
     expect(faults).toEqual([]);
     const style = "getComputedStyle(document.querySelector('ul')).listStyleType";
-    expect(await page.evaluate<string>(style)).toBe("none");
+    await eventually(async () => expect(await page.evaluate<string>(style)).toBe("none"));
     const missing = await page.goto(`${server.url}/status/nowhere`);
     expect(missing?.status()).toBe(404);
     await page.getByRole("heading", { name: "Status page not found" }).waitFor();
@@ -136,8 +139,8 @@ test(
     const preview = page.frameLocator("iframe.preview");
     await preview.getByRole("heading", { name: "Core" }).waitFor();
     await preview.getByText("Service 0 of 3 3", { exact: true }).waitFor();
-    expect(await preview.getByText("Service 1 of 3 3").count()).toBe(0);
-    expect(await visit.violations()).toEqual([]);
+    await eventually(async () => expect(await preview.getByText("Service 1 of 3 3").count()).toBe(0));
+    await eventually(async () => expect(await visit.violations()).toEqual([]));
     const { pages } = (await server.operator.get("/v1/pulse/pages")).body as { pages: { id: string }[] };
     expect((await server.operator.get(`/v1/pulse/pages/${pages[0]?.id}`)).body).toMatchObject({
       slug: "team",
