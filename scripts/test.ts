@@ -82,9 +82,9 @@ const MEASUREMENTS = ["test/api/event-loop.test.ts"];
 async function runAll(measure: boolean): Promise<void> {
   const checks = CHECKS.map(([name, command]) => runCheck(name, command));
   const together = testFiles("test").filter((file) => !MEASUREMENTS.includes(file));
-  await runFiles(together, true, { verbose: false, measure });
+  await runFiles(together, true, { verbose: false, measure, rerun: true });
   for (const check of checks) record(await check);
-  record(await runTests({ name: "measurements", files: MEASUREMENTS, verbose: false }));
+  record(await runTests({ name: "measurements", files: MEASUREMENTS, verbose: false, rerun: true }));
 }
 
 async function runSome(paths: readonly string[], only: string | undefined): Promise<void> {
@@ -141,7 +141,7 @@ try {
       "update-timings": { type: "boolean", default: false },
     },
   });
-  if (values.long) await runFiles(longFiles(), false, { verbose: false, env: LONG_FORM.env });
+  if (values.long) await runFiles(longFiles(), false, { verbose: false, env: LONG_FORM.env, rerun: true });
   else if (positionals.length === 0 && values.only === undefined) await runAll(values["update-timings"]);
   else await runSome(positionals, values.only);
 } catch (error) {

@@ -13,6 +13,8 @@ export interface TestRun {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether to write down how long each file takes, for the runs to come. */
   readonly measure?: boolean;
+  /** Whether files that fail run a second time, alone; see `runTests`. */
+  readonly rerun?: boolean;
 }
 
 /** How long each file takes, milliseconds: those that take longest are begun first. */
@@ -20,15 +22,49 @@ const TIMINGS = `${import.meta.dir}/timings.json`;
 /** More processes at once would take the memory of a large machine for a second or two. */
 const PROCESSES_MAX = 8;
 
+/** A fault of the machine hits a file or two. More failing files are a fault of the code, which no second run changes. */
+export const RERUN_MAX = 3;
+
 /** The counts in a JUnit report. */
 export interface Counts {
   readonly tests: number;
   readonly failures: number;
   readonly skipped: number;
+  /** The files with failures. */
+  readonly failing: readonly string[];
 }
 
-/** Runs test files under `bun test`, which prints for itself, and counts by its JUnit report. */
+interface Ran extends StepResult {
+  readonly failing: readonly string[];
+}
+
+/**
+ * Runs test files under `bun test`, which prints for itself, and counts by its JUnit report.
+ *
+ * With `rerun`, at most `RERUN_MAX` files that failed run once more with nothing beside them, and the second run counts.
+ * A file that passes then is named in the result: it depends on how busy the machine is, which is a fault of the test.
+ */
 export async function runTests(run: TestRun): Promise<StepResult> {
+  const first = await runOnce(run);
+  const { failing } = first;
+  if (run.rerun !== true || failing.length === 0 || failing.length > RERUN_MAX) return first;
+  const again = { passed: 0, failed: 0, seconds: 0 };
+  for (const file of failing) {
+    const { passed, failed, seconds } = await runOnce({ ...run, files: [file], verbose: true });
+    again.passed += passed > 0 && failed === 0 ? 1 : 0;
+    again.failed += failed;
+    again.seconds += seconds;
+  }
+  return {
+    ...first,
+    passed: first.passed + Math.max(0, first.failed - again.failed),
+    failed: again.failed,
+    seconds: first.seconds + again.seconds,
+    note: `${first.note}; ${again.passed} of ${failing.length} failing files passed when run again alone: ${failing.join(", ")}`,
+  };
+}
+
+async function runOnce(run: TestRun): Promise<Ran> {
   const begun = performance.now();
   const folder = await mkdtemp(`${tmpdir()}/ninefold-test-`);
   try {
@@ -40,7 +76,8 @@ export async function runTests(run: TestRun): Promise<StepResult> {
     const code = await child.exited;
     const file = Bun.file(report);
     const counts = (await file.exists()) ? readCounts(await file.text()) : undefined;
-    return { name: run.name, ...judge(counts, code), seconds: secondsSince(begun), output: "" };
+    const failing = counts?.failing ?? [];
+    return { name: run.name, ...judge(counts, code), seconds: secondsSince(begun), output: "", failing };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -72,7 +109,19 @@ export function readCounts(xml: string): Counts | undefined {
   const totals = /<testsuites\b[^>]*>/.exec(xml)?.[0];
   if (totals === undefined) return undefined;
   const read = (name: string): number => Number(new RegExp(`\\s${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);
-  return { tests: read("tests"), failures: read("failures"), skipped: read("skipped") };
+  return {
+    tests: read("tests"),
+    failures: read("failures"),
+    skipped: read("skipped"),
+    failing: [...new Set(xml.split("<testsuite ").slice(1).flatMap(failingFile))],
+  };
+}
+
+/** The file of a suite that has failures, from what follows its tag's name. */
+function failingFile(suite: string): string[] {
+  const tag = suite.slice(0, suite.indexOf(">"));
+  const file = /\sfile="([^"]+)"/.exec(tag)?.[1];
+  return file === undefined || !/\sfailures="[1-9]/.test(tag) ? [] : [file];
 }
 
 /** A run fails also when it broke off, when something failed outside of a test, and when no test ran. */

@@ -23,6 +23,13 @@ describe("the counts of a test run", () => {
     });
   });
 
+  test("name the files that failed, once each", () => {
+    const xml = `${report(3, 2, 0).split("\n").slice(0, 2).join("\n")}
+      <testsuite name="b" file="test/b.test.ts" tests="2" failures="2"><testsuite name="in" file="test/b.test.ts" failures="1">
+      <testsuite name="c" file="test/c.test.ts" tests="1" failures="0"><testcase name="file=&quot;x" file="test/c.test.ts"/>`;
+    expect(readCounts(xml)?.failing).toEqual(["test/b.test.ts"]);
+  });
+
   test("fail on an error outside of every test", () => {
     expect(judge(readCounts(report(3, 0, 0)), 1)).toMatchObject({ passed: 3, failed: 1 });
   });
