@@ -83,5 +83,11 @@ export function checksTarget(type: MonitorType): boolean {
 /** The types that require a field, for its description: "Required for `tcp` and `dns`." */
 export function requiredFor(field: TypeField): string {
   const names = NAMES.filter((one) => MONITOR_TYPES[one].required.includes(field)).map((one) => `\`${one}\``);
-  return `Required for ${new Intl.ListFormat("en").format(names)}.`;
+  return `Required for ${enumerated(names)}.`;
+}
+
+/** "a", "a and b", or "a, b, and c". `Intl.ListFormat` would load its tables at each start of the server. */
+function enumerated(names: readonly string[]): string {
+  if (names.length <= 2) return names.join(" and ");
+  return `${names.slice(0, -1).join(", ")}, and ${names.at(-1)}`;
 }

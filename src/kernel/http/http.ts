@@ -177,7 +177,12 @@ export class Http {
     gate = null,
     nodeRoutes = NOTHING,
   }: ListenOptions): string {
-    const { fetch } = this.appOf(this.otherMounts);
+    // Built by the first request outside the routes: at a start it would take a millisecond.
+    let other: Elysia | null = null;
+    const fetch = (request: Request): Response | Promise<Response> => {
+      other ??= this.appOf(this.otherMounts);
+      return other.fetch(request);
+    };
     try {
       // The server routes endpoints itself: adding a route to the framework takes ten times as long, and again at `listen`.
       const server = Bun.serve({

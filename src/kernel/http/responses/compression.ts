@@ -1,5 +1,4 @@
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import type { RenderedResponse } from "./response.ts";
 
 /** Smaller bodies are sent as they are: compressed, they would not arrive sooner. */
@@ -8,14 +7,19 @@ export const COMPRESSED_BYTES_MIN = 1_024;
 const INLINE_BYTES_MAX = 64 * 1024;
 /** The fastest level: most of the gain for a tenth of the time of the highest one. */
 const LEVEL = 1;
-const gzipAsync = promisify(gzip);
 
 /** Compresses a body with gzip; a promise for a large one. */
 export function gzipped(
   bytes: Uint8Array<ArrayBuffer>,
 ): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>> {
   if (bytes.length <= INLINE_BYTES_MAX) return Bun.gzipSync(bytes, { level: LEVEL });
-  return gzipAsync(bytes, { level: LEVEL }).then((compressed) => new Uint8Array(compressed));
+  return gzippedOnThread(bytes);
+}
+
+async function gzippedOnThread(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  // Loaded on use: at a start it would take a millisecond.
+  const { gzip } = await import("node:zlib");
+  return new Uint8Array(await promisify(gzip)(bytes, { level: LEVEL }));
 }
 
 /** Whether an `Accept-Encoding` names a content coding. */
