@@ -4,8 +4,10 @@
 //   scripts/crash --seconds N       killed after N seconds at the latest
 //   scripts/crash --connections N   so many requests under way at once (16)
 //   scripts/crash --seed N          repeats the choices of an earlier run (not its timing)
+//   scripts/crash --apply           kills `ninefold apply` and the server under it, twice a round
 //   scripts/crash --binary          the executable dist/ninefold instead of the source
 import { parseArgs } from "node:util";
+import { type ApplyKill, describeKill, runApplyRounds } from "./crashes/applies.ts";
 import { describeRound, runCrashRounds } from "./crashes/rounds.ts";
 import { allWorkloads } from "./crashes/workloads.ts";
 import { Cleanup } from "./processes/cleanup.ts";
@@ -17,6 +19,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "1" },
     connections: { type: "string", default: "16" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    apply: { type: "boolean", default: false },
     binary: { type: "boolean", default: false },
   },
 });
@@ -27,16 +30,16 @@ function positive(name: string, text: string): number {
   return number;
 }
 
-const cleanup = new Cleanup();
-try {
-  const rounds = positive("rounds", values.rounds);
+const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
+
+/** Kills the server under load. Resolves to whether a problem was found. */
+async function failsUnderLoad(folder: string, rounds: number, seed: number): Promise<boolean> {
   const secondsMax = positive("seconds", values.seconds);
   const connections = positive("connections", values.connections);
-  const seed = positive("seed", values.seed);
   console.log(`${rounds} rounds, ${connections} requests under way, seed ${seed}`);
   const results = await runCrashRounds({
-    command: values.binary ? BINARY_COMMAND : SOURCE_COMMAND,
-    folder: cleanup.folder("crash"),
+    command,
+    folder,
     rounds,
     secondsMax,
     connections,
@@ -52,7 +55,23 @@ try {
   console.log(
     `${results.length} kills, ${acknowledged} acknowledged: ${failed ? "FAILED" : "nothing lost, nothing doubled"}`,
   );
-  process.exitCode = failed ? 1 : 0;
+  return failed;
+}
+
+/** Kills `ninefold apply` and the server under it. Resolves to whether a problem was found. */
+async function failsToApply(folder: string, rounds: number, seed: number): Promise<boolean> {
+  console.log(`${rounds} rounds, seed ${seed}`);
+  const report = (kill: ApplyKill) => console.log(describeKill(kill));
+  const kills = await runApplyRounds({ command, folder, rounds, seed, report });
+  return kills.some(({ problems }) => problems.length > 0);
+}
+
+const cleanup = new Cleanup();
+try {
+  const rounds = positive("rounds", values.rounds);
+  const seed = positive("seed", values.seed);
+  const run = values.apply ? failsToApply : failsUnderLoad;
+  process.exitCode = (await run(cleanup.folder("crash"), rounds, seed)) ? 1 : 0;
 } catch (error) {
   if (!cleanup.interrupted)
     console.error(`scripts/crash: ${error instanceof Error ? error.message : String(error)}`);

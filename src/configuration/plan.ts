@@ -74,6 +74,7 @@ async function planOfProject(
   if (project === null) {
     const slug = file.slug ?? "";
     const made = { action: "create", kind: "project", name: slug, fields: [] } as const;
+    assertReferences(planning, file, ids);
     const creations = ordered(planning, file).map((wanted) => creationOf(wanted));
     return {
       file,
@@ -92,6 +93,7 @@ async function planOfProject(
     found.set(kind.section, items);
     ids.set(kind.section, new Map([...items].map(([name, item]) => [name, String(item[kind.idKey])])));
   }
+  assertReferences(planning, file, ids);
   await addUnlisted(planning, file, api, found);
   for (const wanted of ordered(planning, file)) {
     const item = found.get(wanted.kind.section)?.get(wanted.name);
@@ -141,10 +143,11 @@ function namedItems(
   file: FileProject,
 ): ReadonlyMap<string, JsonObject> {
   const named = new Map<string, JsonObject>();
+  const own = new Map(file.resources.filter((one) => one.kind === kind).map((one) => [one.name, one]));
   for (const item of items) {
     const name = kind.facts.isSingle === true ? (kind.section.split(".")[1] ?? "") : item[kind.facts.name];
     if (typeof name !== "string") continue;
-    const wanted = file.resources.find((one) => one.kind === kind && one.name === name);
+    const wanted = own.get(name);
     if (named.has(name) && wanted !== undefined)
       throw new FileError(
         path,
@@ -154,6 +157,27 @@ function namedItems(
     named.set(name, item);
   }
   return named;
+}
+
+/** @throws FileError for a reference to what is neither in the file nor on the server. */
+function assertReferences(
+  { path }: Planning,
+  { resources }: FileProject,
+  ids: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): void {
+  const known = new Map<string, Set<string>>();
+  for (const { kind, name } of resources)
+    known.set(kind.section, (known.get(kind.section) ?? new Set()).add(name));
+  for (const [section, own] of ids)
+    known.set(section, new Set([...(known.get(section) ?? []), ...own.keys(), ...own.values()]));
+  for (const { kind, name, at, values, places } of resources) {
+    for (const field of kind.fields.values())
+      replaced(field.schema, values[field.name], (section, text) => {
+        if (known.get(section)?.has(text) === true) return text;
+        const message = `${field.name} of ${kind.section}.${name}: there is no ${text} in ${section}`;
+        throw new FileError(path, places.get(field.name) ?? at, message);
+      });
+  }
 }
 
 /** Reads what lists do not show, of the resources whose files have it. */
@@ -190,7 +214,7 @@ function ordered({ kinds }: Planning, { resources }: FileProject): readonly File
       for (const { name, schema } of kind.fields.values())
         replaced(schema, one.values[name], (section, text) => {
           const other = section === kind.section ? byName.get(text) : undefined;
-          if (other !== undefined && !sorted.includes(other)) add(other);
+          if (other !== undefined) add(other);
           return text;
         });
       sorted.push(one);
@@ -244,13 +268,13 @@ function deletionsOf(
   { resources }: FileProject,
   found: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
 ): Step[] {
-  const gone = kinds.flatMap((kind) =>
-    [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Step[] => {
-      const isWanted = resources.some((one) => one.kind === kind && one.name === name);
-      if (isWanted || item["managed_by"] !== "apply" || kind.remove === null) return [];
+  const gone = kinds.flatMap((kind) => {
+    const wanted = new Set(resources.filter((one) => one.kind === kind).map(({ name }) => name));
+    return [...(found.get(kind.section) ?? [])].flatMap(([name, item]): Step[] => {
+      if (wanted.has(name) || item["managed_by"] !== "apply" || kind.remove === null) return [];
       return [{ action: "delete", kind: kind.section, name, fields: [], resource: kind, wanted: null, item }];
-    }),
-  );
+    });
+  });
   return gone.reverse();
 }
 

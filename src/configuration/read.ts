@@ -17,6 +17,8 @@ export interface FileResource {
   readonly values: Readonly<Record<string, unknown>>;
   /** Fields whose values came from the environment or from files. */
   readonly sensitive: ReadonlySet<string>;
+  /** Where its fields stand, by name. */
+  readonly places: ReadonlyMap<string, Place>;
 }
 
 /** A project as a file has it. */
@@ -130,6 +132,9 @@ class Reader {
     const map = this.mapOf(isNull(value) ? { kind: "map", at: value.at, entries: new Map() } : value, name);
     const names = [...kind.fields.keys()];
     this.assertKnown(map, hasGroups(kind) ? [...names, "monitors"] : names, "field");
+    const short = map.entries.get("monitors");
+    if (short !== undefined && hasGroups(kind) && map.entries.has("groups"))
+      throw this.error(short.at, "monitors is short for one group: use either monitors or groups");
     const entries = [...expanded(map, kind).entries];
     const beside = Object.fromEntries(entries.map(([field, entry]) => [field, plainOf(entry.value)]));
     const places = new Map<string, Place>([["", at]]);
@@ -143,7 +148,8 @@ class Reader {
       values[fieldName] = this.value(given, field.schema, fieldName, { pointer, beside, reading });
     }
     this.check(kind, name, values, places);
-    return { kind, name, at, values, sensitive };
+    const own = entries.map(([field, entry]) => [field, entry.value.at] as const);
+    return { kind, name, at, values, sensitive, places: new Map(own) };
   }
 
   /** Checks a request with the schema of the creation, or of the change for fields that only that has. */
@@ -318,7 +324,7 @@ function hasGroups({ fields }: Kind): boolean {
 /** `monitors: […]` of a status page as one group without a heading. */
 function expanded(map: FileMap, kind: Kind): FileMap {
   const monitors = map.entries.get("monitors");
-  if (monitors === undefined || !hasGroups(kind) || map.entries.has("groups")) return map;
+  if (monitors === undefined || !hasGroups(kind)) return map;
   const { at } = monitors;
   const heading: FileValue = { kind: "scalar", at, value: "", source: "" };
   const group: FileValue = {
@@ -351,13 +357,20 @@ const TYPES: Readonly<Record<string, string>> = {
   array: "Array",
 };
 
+/** By the schema of the body: a schema is compiled once, not for each resource. */
+const typedSchemas = new WeakMap<TSchema, TSchema>();
+
 /** A body's schema whose fields are checked by their types, also those that the service checks itself. */
 function typed(schema: TSchema): TSchema {
+  const known = typedSchemas.get(schema);
+  if (known !== undefined) return known;
   const properties = Object.entries<TSchema>(schema["properties"]).map(([name, one]) => {
     if (one[TypeKind] !== "Any") return [name, one];
     return [name, { ...one, [TypeKind]: kindOf(one) }];
   });
-  return { ...schema, properties: Object.fromEntries(properties) };
+  const made = { ...schema, properties: Object.fromEntries(properties) };
+  typedSchemas.set(schema, made);
+  return made;
 }
 
 function kindOf(schema: TSchema): string {

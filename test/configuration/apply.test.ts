@@ -255,6 +255,21 @@ describe("mistakes, each with its line and column, before anything is changed", 
     ],
     ["an alias of itself", "ninefold: 1\nflags: &a { b: *a }\n", "is nested deeper than"],
     [
+      "a reference to nothing",
+      "ninefold: 1\nflags: { a: { enabled: true } }\nmonitors:\n  website: { url: https://example.com/, interval: 60000, channels: [nobody] }\n",
+      "f.yaml:4:68: channels of monitors.website: there is no nobody in channels",
+    ],
+    [
+      "a reference to nothing in a new project",
+      "ninefold: 1\nproject: new\nbuckets:\n  in: { targets: [{ endpoint: nobody }] }\n",
+      "f.yaml:4:18: targets of buckets.in: there is no nobody in endpoints",
+    ],
+    [
+      "groups next to the short form",
+      "ninefold: 1\nstatus_pages:\n  p: { title: P, monitors: [], groups: [] }\n",
+      "f.yaml:3:18: monitors is short for one group: use either monitors or groups",
+    ],
+    [
       "a second document of a wrong form",
       "ninefold: 1\n---\n- a\n",
       "f.yaml:3:1: a document must be a mapping of names to values",
@@ -277,6 +292,49 @@ describe("mistakes, each with its line and column, before anything is changed", 
     const text = `${aliases}${Array.from({ length: ALIASES_MAX }, (_, at) => `  b${at}: *a\n`).join("")}`;
     expect(await configured.plan(text)).toHaveLength(ALIASES_MAX + 1);
   });
+});
+
+test("10,000 resources are read in two seconds: a schema is compiled once", () => {
+  const flags = Array.from({ length: 10_000 }, (_, at) => `  f${at}: { enabled: true }\n`);
+  const before = process.cpuUsage();
+  configured.read(`ninefold: 1\nflags:\n${flags.join("")}`);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(2_000);
+});
+
+test("a file with a byte order mark, CRLF and names of any script", async () => {
+  const text =
+    "\uFEFFninefold: 1\r\nmonitors:\r\n  Büro 東京:\r\n    url: https://example.com/\r\n    interval: 60000\r\n";
+  await configured.apply(text);
+  expect(await configured.lines(text)).toEqual([]);
+  const { monitors } = (await account.get("/v1/pulse")).body as { monitors: { name: string }[] };
+  expect(monitors.map(({ name }) => name)).toEqual(["Büro 東京"]);
+});
+
+test("a new name is another resource; the old one is deleted by --prune only", async () => {
+  const file = (name: string) =>
+    `ninefold: 1\nmonitors:\n  ${name}: { url: https://example.com/, interval: 60000 }\n`;
+  await configured.apply(file("before"));
+  expect(await configured.lines(file("after"))).toEqual(["create monitors.after"]);
+  expect(await configured.lines(file("after"), true)).toEqual([
+    "create monitors.after",
+    "delete monitors.before",
+  ]);
+});
+
+test("a project that is deleted between plan and apply is an error", async () => {
+  await configured.apply("ninefold: 1\nproject: gone\n");
+  const text = "ninefold: 1\nproject: gone\nflags: { a: { enabled: true }, b: { enabled: true } }\n";
+  const { projects } = (await account.get("/v1/projects")).body as {
+    projects: { id: string; slug: string }[];
+  };
+  const id = projects.find((one) => one.slug === "gone")?.id;
+  const deletion = async () => {
+    const { status } = await account.delete(`/v1/projects/${id}`);
+    expect(status).toBeLessThan(300);
+  };
+  const applied = configured.apply(text, false, undefined, deletion);
+  expect(applied).rejects.toThrow("create flags.a, line 3: The server rejected the request");
 });
 
 /** Creations that a configuration file does not have, and why. */

@@ -45,9 +45,12 @@ export class Configured {
     return found;
   }
 
+  read(text: string) {
+    return readConfiguration("f.yaml", text, this.kinds, SECRETS);
+  }
+
   private plans(text: string, prune: boolean) {
-    const files = readConfiguration("f.yaml", text, this.kinds, SECRETS);
-    return planOf({ api: this.api, kinds: this.kinds, path: "f.yaml", prune }, files);
+    return planOf({ api: this.api, kinds: this.kinds, path: "f.yaml", prune }, this.read(text));
   }
 
   async plan(text: string, prune = false): Promise<readonly Step[]> {
@@ -62,8 +65,16 @@ export class Configured {
     );
   }
 
-  async apply(text: string, prune = false, onStep: () => void = () => undefined): Promise<void> {
-    await applyPlans(this.api, await this.plans(text, prune), null, onStep);
+  /** `onPlan` runs between plan and apply. */
+  async apply(
+    text: string,
+    prune = false,
+    onStep: () => void = () => undefined,
+    onPlan: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<void> {
+    const plans = await this.plans(text, prune);
+    await onPlan();
+    await applyPlans(this.api, plans, null, onStep);
   }
 
   async export(slug = "default"): Promise<string> {
