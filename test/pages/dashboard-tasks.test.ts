@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
+import { IS_LONG } from "../support/long-form.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import { TIMEOUT_MS } from "./browser.ts";
 import { Console, useConsole } from "./console.ts";
 
-/** Widths of a large screen, a laptop and a phone. Each has its own data, since a task changes what it is about. */
-const WIDTHS = [1440, 1280, 390];
+/**
+ * Widths of a laptop and a phone, in the long form of a large screen too. Each has its own data, since a task changes what
+ * it is about.
+ */
+const WIDTHS = IS_LONG ? [1440, 1280, 390] : [1280, 390];
 const DAY_MS = 86_400_000;
 
 const server = useConsole({ args: ["--allow-private-targets", "127.0.0.0/8"] });

@@ -150,24 +150,28 @@ describe("the notary's receipts", () => {
   const chain = makeChain([{ event: "invoice.paid" }, { event: "invoice.refunded" }]);
   const lines = chain.map((receipt) => JSON.stringify(receipt));
 
-  test.each([
-    ["one", lines[0] ?? "", "The receipt is valid"],
-    ["one that was changed", (lines[0] ?? "").replace("paid", "lost"), "The receipt is not valid"],
-    ["a chain", lines.join("\n"), "2 receipts, 1 to 2, form a complete chain"],
-    ["a chain out of order", lines.toReversed().join("\n"), "Not a complete chain"],
-    ["no receipt", "hello", "The receipt is not valid"],
-  ])(
-    "are verified in the browser: %s",
-    async (_, text, outcome) => {
+  test(
+    "are verified in the browser, without a request",
+    async () => {
       const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("notary?view=verify");
-      const before = visit.requests.filter((request) => request.startsWith("POST")).length;
-      await page.getByLabel("Receipts", { exact: true }).fill(text);
-      await page.getByRole("button", { name: "Verify", exact: true }).last().click();
-      await page.locator(".outcome .status").waitFor();
-      await eventually(async () => expect(await page.locator(".outcome .status").innerText()).toBe(outcome));
-      expect(visit.requests.filter((request) => request.startsWith("POST"))).toHaveLength(before);
+      const sent = () => visit.requests.filter((request) => request.startsWith("POST")).length;
+      const before = sent();
+      for (const [text, outcome] of [
+        [lines[0] ?? "", "The receipt is valid"],
+        [(lines[0] ?? "").replace("paid", "lost"), "The receipt is not valid"],
+        [lines.join("\n"), "2 receipts, 1 to 2, form a complete chain"],
+        [lines.toReversed().join("\n"), "Not a complete chain"],
+        ["hello", "The receipt is not valid"],
+      ] as const) {
+        await page.getByLabel("Receipts", { exact: true }).fill(text);
+        await page.getByRole("button", { name: "Verify", exact: true }).last().click();
+        await eventually(async () =>
+          expect(await page.locator(".outcome .status").innerText()).toBe(outcome),
+        );
+      }
+      expect(sent()).toBe(before);
       await visit.expectClean();
     },
     TIMEOUT_MS,
