@@ -61,11 +61,12 @@ describe("numbers", () => {
 
   test("long ones are checked in linear time", () => {
     const zeros = "0".repeat(200_000);
-    const started = performance.now();
+    const started = process.threadCpuUsage();
     expect(problemOf(`[1${zeros}1]`)).not.toBeNull();
     expect(problemOf(`[0.${zeros}1${zeros}]`)).not.toBeNull();
     expect(problemOf(`[1e${"9".repeat(200_000)}]`)).not.toBeNull();
-    expect(performance.now() - started).toBeLessThan(1_000);
+    const { user, system } = process.threadCpuUsage(started);
+    expect((user + system) / 1_000).toBeLessThan(1_000);
   });
 });
 

@@ -236,7 +236,8 @@ describe("a stream ends", () => {
     const listeners = await Promise.all(Array.from({ length: 20 }, () => new Listener().open(own.operator)));
     const begun = performance.now();
     await own.stop();
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    // Requests in flight have ten seconds.
+    expect(performance.now() - begun).toBeLessThan(8_000);
     await Promise.all(listeners.map((one) => one.until((_text, hasEnded) => hasEnded)));
   });
 });

@@ -71,7 +71,7 @@ export async function depth(client: Client, key: string): Promise<number> {
   return Number((await client.get(`/v1/latch/${key}`)).body["queue_depth"]);
 }
 
-const DEPTH_TIMEOUT_MS = 5_000;
+const DEPTH_TIMEOUT_MS = 30_000;
 
 /** Resolves when this number of requests wait for a lock; fails after a timeout. */
 export async function waitForDepth(client: Client, key: string, expected: number): Promise<void> {

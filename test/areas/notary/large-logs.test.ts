@@ -57,7 +57,9 @@ describe("the maximum of numbers in a body", () => {
     (number) => {
       const text = most(number);
       const value: unknown = JSON.parse(text);
-      expect(cpuMs(() => expect(findInexactness(text, value, "log")).toBe(null))).toBeLessThan(20);
+      const compare = () => cpuMs(() => expect(findInexactness(text, value, "log")).toBe(null));
+      // The code may be compiled in the first run, and a busy machine takes its caches away.
+      expect(Math.min(...Array.from({ length: 5 }, compare))).toBeLessThan(20);
     },
   );
 });

@@ -76,9 +76,10 @@ describe("times in a time zone", () => {
   });
 
   test("no next time is found quickly as null; the end of time is no error", () => {
-    const begun = performance.now();
+    const begun = process.threadCpuUsage();
     expect(new CronTimes("0 0 30,31 2 *", "Europe/Berlin").after(0)).toBeNull();
-    expect(performance.now() - begun).toBeLessThan(1_000);
+    const { user, system } = process.threadCpuUsage(begun);
+    expect((user + system) / 1_000).toBeLessThan(1_000);
     expect(new CronTimes("0 0 1 1 *", "UTC").after(Date.UTC(9999, 11, 31))).toBeNull();
   });
 
