@@ -8,6 +8,7 @@ import { type Cancel, realDelay } from "../time/clock.ts";
 import { urlOf } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, type MountedRoute, mounted } from "./api.ts";
+import { ContainedRequests } from "./contained.ts";
 import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
 import { BodiesInProgress } from "./requests/bodies-in-progress.ts";
 import { type Context, OpenCall } from "./requests/call.ts";
@@ -73,6 +74,8 @@ export class Http {
   readonly parts: ApiPart[] = [];
   /** The paths that errors for an unknown path can suggest. */
   readonly paths = new Paths();
+  /** Requests within requests; null: no endpoint takes any. */
+  contained: ContainedRequests | null = null;
   /** The metrics of requests. */
   readonly requests = new RequestMetrics();
   /** The dependencies of its calls. */
@@ -115,6 +118,12 @@ export class Http {
     };
   }
 
+  /** Lets an endpoint serve requests that it contains, of every endpoint that is added from now on. */
+  contain(): ContainedRequests {
+    this.contained ??= new ContainedRequests();
+    return this.contained;
+  }
+
   /** Adds the routes of an area, HEAD with every GET. */
   use({ parts, routes, alsoCalled = {} }: ApiArea): void {
     this.parts.push(...parts);
@@ -122,6 +131,7 @@ export class Http {
     for (const plugin of [routes(api)].flat() as AnyElysia[]) {
       for (const { serve, ...route } of mounted(plugin, this.deps)) {
         this.addEndpoint(route, serve);
+        this.contained?.add({ ...route, serve });
         this.routes.push(route);
         // Clients without access to the monitoring endpoints get the error of an unknown path.
         if (!route.operation.monitoring)
@@ -198,7 +208,7 @@ export class Http {
           ? {}
           : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
       });
-      this.server = server;
+      this.server = this.contained?.carrying(server) ?? server;
       return urlOf({ host, port: server.port ?? port, tls });
     } catch (error) {
       throw new StartupError(cannotListen(host, port, error));
@@ -270,6 +280,16 @@ export class Http {
     if (operation.belowPath) {
       for (const served of ["GET", "HEAD"])
         this.otherMounts.push({ method: served, path: `${path}/*`, handler: serve });
+    }
+    const { rejectMethod } = operation;
+    if (rejectMethod !== undefined) {
+      const handler = ({ request }: Context) =>
+        this.serve(request, () => {
+          const preflight = this.deps.cors.preflight(request);
+          if (preflight !== null) return preflight;
+          throw rejectMethod();
+        });
+      this.otherMounts.push({ method: "ALL", path, handler });
     }
     if (!operation.everyMethod) return;
     for (const each of [path, `${path}/*`]) {

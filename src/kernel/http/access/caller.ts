@@ -107,6 +107,8 @@ export interface OperationSpec {
   readonly belowPath?: boolean;
   /** The path that accepts the methods that this one does not, as errors show it. */
   readonly otherMethodsAt?: string;
+  /** The error of every other method at its path; 404 when omitted. */
+  readonly rejectMethod?: () => ApiError;
   /** Public endpoints: a check of every request before its input is read. Throws an ApiError to reject. */
   readonly admit?: (clientAddress: string) => void;
 }
@@ -135,6 +137,7 @@ type OptionalFields =
   | "file"
   | "anyBody"
   | "admit"
+  | "rejectMethod"
   | "otherMethodsAt"
   | "responseTypes"
   | "textResponses"

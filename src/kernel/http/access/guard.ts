@@ -314,6 +314,13 @@ export class Guard {
     return { ...shared, overAllKeys: true };
   }
 
+  /** Returns the token that a request of a key has just taken: what it contains takes one as a request of its own. */
+  returnToken({ credential, account }: Caller, { limit }: Operation): void {
+    if (limit !== "general" || isUnlimited(account.tier)) return;
+    this.keys.release(credential, account.ref);
+    this.accounts.release(account.ref);
+  }
+
   /**
    * Portal links take no tokens of the account's keys: customers cannot block the account's own requests. All customers of an
    * account together have a limit like that of all its keys.

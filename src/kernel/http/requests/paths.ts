@@ -51,6 +51,8 @@ export class Paths {
   private readonly known: Known[] = [];
   /** What each word can stand for, itself included: a segment of paths, and the cost. */
   private readonly words = new Map<string, Map<string, number>>();
+  /** What errors say of paths that other settings would serve. */
+  private readonly absent = new Map<string, string>();
 
   /** Takes in an endpoint, its parameters in Elysia's form. `otherMethodsAt`: the path that accepts its other methods. */
   add(method: string, path: string, otherMethodsAt: string | null = null): void {
@@ -65,6 +67,11 @@ export class Paths {
     for (const [segment, others] of Object.entries(names)) {
       for (const other of others) this.addWord(other, segment, COSTS.otherName);
     }
+  }
+
+  /** Adds a path that other settings would serve; `advice` is a sentence that says which. */
+  addAbsent(path: string, advice: string): void {
+    this.absent.set(path, advice);
   }
 
   /** The error of a request to an unknown path, or to one that its caller cannot see. */
@@ -86,6 +93,8 @@ export class Paths {
   /** The advice in the message. The work is limited, however long the path is. */
   private advice(asked: string, path: string): string {
     if (path.length > GUESSED_LENGTH_MAX) return OTHERWISE;
+    const absent = this.absent.get(path);
+    if (absent !== undefined) return absent;
     const method = asked === "HEAD" ? "GET" : asked;
     const stem = withoutSlashes(path);
     const given = stem.slice(1).split("/");

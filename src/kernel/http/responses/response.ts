@@ -158,8 +158,8 @@ const EXPOSED = [
   "x-next-cursor",
 ].join(", ");
 
-/** CORS for the listed origins (exact, such as `https://app.example.com`). */
-export function createCors(origins: readonly string[]): Cors {
+/** CORS for the listed origins (exact, such as `https://app.example.com`). `headers`: further ones that their pages may send. */
+export function createCors(origins: readonly string[], headers: readonly string[] = []): Cors {
   if (origins.length === 0) return { isOn: false, decorate: () => {}, preflight: () => null };
   const listed = new Set(origins);
   const allowed = (request: Request): string | null => {
@@ -184,7 +184,7 @@ export function createCors(origins: readonly string[]): Cors {
         text: "",
         headers: {
           "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-          "access-control-allow-headers": ALLOWED,
+          "access-control-allow-headers": [ALLOWED, ...headers].join(", "),
           "access-control-max-age": PREFLIGHT_MAX_AGE_SECONDS,
         },
       };
