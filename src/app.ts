@@ -8,6 +8,7 @@ import { createCheck } from "./areas/check/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
+import type { createMcp } from "./areas/mcp/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
@@ -72,15 +73,22 @@ export interface AppParts {
   readonly overrides?: OutboundOverrides;
   readonly archive?: Archive | null;
   readonly cluster?: Pick<Replication, "status"> | null;
+  /** Null: agents are not served. Loaded on use. */
+  readonly createMcp?: typeof createMcp | null;
+}
+
+/** Loads the server of tools for agents, which a start without it leaves out. */
+export async function loadMcp(): Promise<typeof createMcp> {
+  return (await import("./areas/mcp/index.ts")).createMcp;
 }
 
 /** Builds every area on the kernel and declares its endpoints. The composition root. */
 export function createApp(
   kernel: Kernel,
   config: Config,
-  { testClock = null, overrides = {}, archive = null, cluster = null }: AppParts = {},
+  { testClock = null, overrides = {}, archive = null, cluster = null, createMcp = null }: AppParts = {},
 ): App {
-  const areas = { ...createAreas(kernel, config, testClock, overrides), archive, cluster };
+  const areas = { ...createAreas(kernel, config, testClock, overrides), archive, cluster, createMcp };
   if (archive !== null) declareArchiveMetrics(kernel, archive);
   const {
     accounts,
@@ -176,7 +184,7 @@ function openOutbound(
   return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, watch);
 }
 
-type Areas = ReturnType<typeof createAreas> & Required<Pick<AppParts, "archive" | "cluster">>;
+type Areas = ReturnType<typeof createAreas> & Required<Pick<AppParts, "archive" | "cluster" | "createMcp">>;
 
 /** Every area with its ports. */
 function createAreas(
@@ -445,7 +453,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     log,
     guard,
     performing,
-    cors: createCors(config.corsOrigins),
+    cors: createCors(config.corsOrigins, config.mcp ? MCP_HEADERS : []),
     peers: new Peers(config, log),
     vault,
   });
@@ -479,7 +487,11 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the account balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },
   ];
+  const contained = areas.createMcp === null ? null : http.contain();
   for (const area of list) http.use(area);
+  if (areas.createMcp !== null && contained !== null)
+    http.use(areas.createMcp({ config, routes: http.routes, contained, guard }));
+  else http.paths.addAbsent("/v1/mcp", "The MCP server is off: start the server with --mcp.");
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
   keys.setRequiredScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
@@ -493,6 +505,9 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   http.seal();
   return { http, readiness, performing };
 }
+
+/** Headers that browsers must be allowed to send to `/v1/mcp`. */
+const MCP_HEADERS = ["mcp-protocol-version", "mcp-method", "mcp-name"];
 
 /** Waiting requests and streams end when the server stops. */
 function endWaiting(

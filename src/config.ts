@@ -175,6 +175,8 @@ function assemble(values: Values, tiers: Tiers) {
     metricsAccess: values.metrics_access,
     audit: { retentionDays: values.audit_retention_days, keepsAddresses: values.audit_ip === "on" },
     dashboard: values.dashboard === "on",
+    mcp: values.mcp,
+    mcpWrite: values.mcp_write,
     logLevel: values.log_level,
     logFormat: values.log_format === "auto" ? (process.stderr.isTTY ? "text" : "json") : values.log_format,
     masterKey: values.master_key,
@@ -297,6 +299,7 @@ function checked(config: Config, options: Resolved): Config {
     if (advertise !== null && !/^https?:$/.test(URL.parse(advertise)?.protocol ?? ""))
       throw new StartupError("advertise must be a URL such as https://n1.internal:9909.");
   }
+  if (config.mcpWrite && !config.mcp) throw new StartupError("mcp_write needs mcp.");
   if (config.testClock && !config.ephemeral) throw new StartupError("--test-clock needs --ephemeral.");
   if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
     throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");

@@ -1,6 +1,6 @@
 import { MIGRATIONS } from "../migrations/index.ts";
 import { version } from "../package.json" with { type: "json" };
-import { type App, createApp } from "./app.ts";
+import { type App, createApp, loadMcp } from "./app.ts";
 import { Archive, type ArchiveParts } from "./archive/archive.ts";
 import type { LeadingNode, Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
@@ -158,6 +158,7 @@ async function startLocked(
       ...(parts.outbound && { overrides: parts.outbound }),
       archive,
       cluster: replication,
+      createMcp: config.mcp ? await loadMcp() : null,
     });
     if (config.applyPath !== null) {
       // Before anything listens. The first account is announced by the first start that succeeds.

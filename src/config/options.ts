@@ -85,6 +85,8 @@ const DECLARED = {
   },
   audit_ip: choice(["on", "off"], "on", "Whether the audit log stores client addresses"),
   dashboard: choice(["on", "off"], "on", "Whether the console is served at /dashboard/"),
+  mcp: flag("Serve the Model Context Protocol to agents at /v1/mcp"),
+  mcp_write: flag("Agents may also save flags, schedule, resend and replay (with --mcp)"),
   log_level: choice(["debug", "info", "warn", "error"], "info", "Least severe message that is logged"),
   log_format: choice(
     ["auto", "json", "text"],

@@ -131,6 +131,13 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   },
   audit_ip: textSample("off", { audit: { retentionDays: 365, keepsAddresses: false } }),
   dashboard: textSample("off", { dashboard: false }),
+  mcp: { text: "1", toml: "true", shown: { mcp: true } },
+  mcp_write: {
+    text: "1",
+    toml: "true",
+    shown: { mcp: true, mcpWrite: true },
+    beside: { NINEFOLD_MCP: "1" },
+  },
   log_level: textSample("debug", { logLevel: "debug" }),
   log_format: textSample("text", { logFormat: "text" }),
   archive: {
@@ -265,6 +272,8 @@ describe("defaults", () => {
       audit: { retentionDays: 365, keepsAddresses: true },
       optionsSet: [],
       dashboard: true,
+      mcp: false,
+      mcpWrite: false,
       logLevel: "info",
       logFormat: "json",
       masterKey: null,

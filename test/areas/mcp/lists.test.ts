@@ -1,0 +1,137 @@
+import { describe, expect, test } from "bun:test";
+import { definitionOf, READING_TOOLS, toolsOf, WRITING_TOOLS } from "../../../src/areas/mcp/tools.ts";
+import type { DeclaredRoute } from "../../../src/kernel/http/api.ts";
+import { publicSchema } from "../../../src/kernel/http/document/openapi.ts";
+import { isForKeys } from "../../support/matrix.ts";
+import { useTestServer } from "../../support/server.ts";
+
+/** Operations for keys that are no tools on purpose: a new operation belongs here or into the lists of tools. */
+const EXCLUDED: Readonly<Record<string, readonly RegExp[]>> = {
+  "keys and secrets": [
+    /^keys\./,
+    /^projects\.keys\./,
+    /\.secret\./,
+    /^monitors\.ping_key$/,
+    /^relay\.portal\./,
+  ],
+  "the operator's": [/^admin\./],
+  sessions: [/^sessions?\./],
+  deletions: [/\.delete$/, /\.cancel$/, /\.stop$/, /^monitors\.channels\./],
+  "changes of the program itself, not of the work of an agent": [
+    /^meter\.(deduct|refill|reset|own\.deduct|own\.refill)$/,
+    /^meter\.holds\.(create|capture|release|extend)$/,
+    /^meter\.(plan|alert|alert\.project)\.set$/,
+    /^latch\.(acquire|release|force)$/,
+    /^check$/,
+    /^witness\.(init|log|accept_fork|config\.(set|read)|tlog\.set)$/,
+    /^catch\.events\.ack$/,
+    /^relay\.messages\.(send|batch)$/,
+  ],
+  settings: [
+    /^projects\.(create|update)$/,
+    /^monitors\.(create|update|check)$/,
+    /^monitors\.(incidents|maintenance)\.(create|change|update|acknowledge)$/,
+    /^monitors\.pages\./,
+    /^relay\.endpoints\.(create|change|test)$/,
+    /^catch\.buckets\.(create|update)$/,
+  ],
+  "streams, files, proofs and formats of other programs": [
+    /^(ofrep|changes)\./,
+    /^gate\.config$/,
+    /\.(export|stream|raw)$/,
+    /^witness\.(checkpoint|bundle|proofs\..*)$/,
+  ],
+};
+
+const server = useTestServer();
+const routes = (): readonly DeclaredRoute[] => server.server.app.http.routes;
+const TOOLS: Readonly<Record<string, string>> = {
+  ...READING_TOOLS,
+  ...WRITING_TOOLS,
+};
+
+test("every operation for keys is a tool or excluded, not both", () => {
+  const operations = new Set(Object.values(TOOLS));
+  const patterns = Object.values(EXCLUDED).flat();
+  for (const { operation } of routes().filter(isForKeys)) {
+    const isExcluded = patterns.some((pattern) => pattern.test(operation.name));
+    expect([operation.name, operations.has(operation.name) !== isExcluded]).toEqual([operation.name, true]);
+  }
+});
+
+describe("no tool", () => {
+  const tools = () => [...toolsOf(routes(), true).values()];
+
+  test("is for keys, for the operator or deletes", () => {
+    for (const { name, route } of tools()) {
+      const { operation, method } = route;
+      const facts = {
+        name,
+        access: operation.access === "operator" || operation.access.startsWith("keys:"),
+        secret: operation.secret || operation.changesKeys || operation.grantsEverything,
+        deletes: method === "DELETE",
+        streams: operation.responseTypes !== undefined,
+        other: operation.byPortal || operation.forProxies || operation.access === "public",
+      };
+      expect(facts).toEqual({
+        name,
+        access: false,
+        secret: false,
+        deletes: false,
+        streams: false,
+        other: false,
+      });
+    }
+  });
+
+  test("responds with a secret", () => {
+    for (const { name, route } of tools()) {
+      const found = Object.values(route.responses).flatMap((schema) => [...fieldsOf(publicSchema(schema))]);
+      const secrets = found.filter((field) => SECRET.test(field) && !HARMLESS.has(field));
+      expect({ name, secrets }).toEqual({ name, secrets: [] });
+    }
+  });
+
+  test("that reads changes anything, and none that writes only reads", () => {
+    for (const { name, writes, route } of tools()) {
+      const isChange = route.operation.changesProject || route.operation.audit !== "no";
+      expect({ name, isChange }).toEqual({ name, isChange: writes });
+    }
+  });
+
+  test("has two arguments of one name, or a name that clients reject", () => {
+    for (const { name, route, writes } of tools()) {
+      const { params, query, body } = route;
+      const names = [params, query, body].flatMap((schema) => Object.keys(schema?.properties ?? {}));
+      expect(new Set(names).size).toBe(names.length);
+      expect(name).toMatch(/^[a-z_]{1,64}$/);
+      expect(definitionOf({ name, writes, route })).toMatchObject({
+        inputSchema: { type: "object" },
+        annotations: { readOnlyHint: !writes },
+      });
+    }
+  });
+});
+
+/** Names of fields that could hold a secret. */
+const SECRET = /secret|token|password|credential|_key$|ping_url/;
+/** Names of facts about secrets, of fields that are left out of results, and of what is public. */
+const HARMLESS = new Set([
+  "has_signing_secret",
+  "has_token",
+  "secret_encoding",
+  "secret_digest",
+  "signature_key",
+  "timestamp_key",
+  "ping_url",
+  "fencing_token",
+  "flag_key",
+  "public_key",
+]);
+
+function* fieldsOf(schema: unknown): Generator<string> {
+  if (typeof schema !== "object" || schema === null) return;
+  const { properties } = schema as { properties?: object };
+  if (properties !== undefined) yield* Object.keys(properties);
+  for (const part of Object.values(schema)) yield* fieldsOf(part);
+}
