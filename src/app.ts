@@ -177,11 +177,17 @@ async function noteStart(
 }
 
 function openOutbound(
+  { gate }: Kernel,
   { allowPrivateTargets, extraCaPath }: Config,
   overrides: OutboundOverrides,
   watch: EventLoopWatch,
 ): OutboundClient {
-  return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, watch);
+  return new OutboundClient(
+    allowPrivateTargets,
+    { ...extraAuthorities(extraCaPath), ...overrides },
+    watch,
+    gate,
+  );
 }
 
 type Areas = ReturnType<typeof createAreas> & Required<Pick<AppParts, "archive" | "cluster" | "createMcp">>;
@@ -199,7 +205,7 @@ function createAreas(
   declareMailMetrics(kernel.metrics, outbox);
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
-  const outbound = openOutbound(config, overrides, {
+  const outbound = openOutbound(kernel, config, overrides, {
     onTick: (lateMs, ticks) => {
       observeLag(lateMs);
       load.tick(lateMs, ticks);

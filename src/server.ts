@@ -38,6 +38,9 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** Another node of the cluster began to lead before this one served. */
+export class DeposedAtStart extends Error {}
+
 /** Replacements for tests. */
 export interface ServerParts {
   readonly clock?: Clock;
@@ -186,6 +189,7 @@ async function startLocked(
   } catch (error) {
     closeKernel(kernel);
     await archive?.finish();
+    if (leading?.leadership.wasDeposed === true) throw new DeposedAtStart("another node leads");
     throw explained(kernel.db.path, error);
   }
 }

@@ -6,7 +6,7 @@ import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { makeFolder } from "../kernel/storage/folders.ts";
-import { type Server, startNode } from "../server.ts";
+import { DeposedAtStart, type Server, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
 
 /** Another node of the cluster leads now: a supervisor starts this one again, and it follows. */
@@ -23,8 +23,12 @@ export async function serve(given: Given): Promise<number> {
   try {
     // From here on, a signal stops the server in order, also during its start.
     const signal = stopSignal(config.stopWithStdin);
-    const server = await startNode(folder, config, signal);
+    const server = await startNode(folder, config, signal).catch((error: unknown) => {
+      if (error instanceof DeposedAtStart) return "deposed" as const;
+      throw error;
+    });
     if (server === null) return 0;
+    if (server === "deposed") return EXIT_FOLLOW;
     let end: "signal" | "deposed" | "handed over" = "signal";
     try {
       await announce(config, folder, server);

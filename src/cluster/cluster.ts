@@ -10,12 +10,12 @@ import { createVault } from "../kernel/secrets/vault.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { ENTRY_KEY_PURPOSE, type Entry, encodeEntry } from "../kernel/storage/replication/entry.ts";
 import type { EntrySource } from "../kernel/storage/replication/entry-source.ts";
-import { type Cancel, realTimeout } from "../kernel/time/clock.ts";
+import { type Cancel, realDelay, realTimeout } from "../kernel/time/clock.ts";
 import { BASE_PATH, BaseServer, fetchBase } from "./base.ts";
-import type { ClusterNode, CommitLog, NodeReport } from "./commit-log.ts";
+import { type ClusterNode, type CommitLog, EngineUnavailable, type NodeReport } from "./commit-log.ts";
 import { EtcdLog } from "./engines/etcd.ts";
 import { PostgresLog } from "./engines/postgres.ts";
-import { Follower, type Lead, readFollowerState } from "./follower.ts";
+import { ENGINE_RETRY_MS, Follower, type Lead, readFollowerState } from "./follower.ts";
 import type { Leadership } from "./leadership.ts";
 import { declareNodeMetrics } from "./node-metrics.ts";
 import { type ClusterSettings, engineAddress } from "./settings.ts";
@@ -115,7 +115,7 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
   const files = dataFilesOf(folder);
   const log = openCommitLog(settings);
   await log.prepare();
-  const isFirst = (await log.range()) === null;
+  const isFirst = await isEmpty(log);
   const place = { given: masterKey, path: files.masterKey };
   if (!isFirst && findMasterKey(place) === null)
     throw new StartupError(
@@ -161,6 +161,18 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
     });
   } finally {
     await standby.stop();
+  }
+}
+
+/** Whether a log has no entries. The engine could be reached before, so this waits while it cannot. */
+async function isEmpty(log: CommitLog): Promise<boolean> {
+  for (;;) {
+    try {
+      return (await log.range()) === null;
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+      await realDelay(ENGINE_RETRY_MS);
+    }
   }
 }
 

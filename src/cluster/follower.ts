@@ -42,7 +42,7 @@ const SYNC_MS = 1_000;
 /** Leases for which a node whose last change is not in the log lets others lead. */
 const OTHERS_FIRST_LEASES = 2;
 /** Pause after the engine could not be reached. */
-const ENGINE_RETRY_MS = 500;
+export const ENGINE_RETRY_MS = 500;
 /** Where SQLite keeps `user_version`, big-endian: the number of migrations. */
 const SCHEMA_AT = 60;
 

@@ -77,6 +77,11 @@ export class Leadership {
     this.look();
   }
 
+  /** Whether another epoch has begun. */
+  get wasDeposed(): boolean {
+    return this.isDeposed;
+  }
+
   /** Whether responses may leave now. */
   get isTrusted(): boolean {
     return !this.isOver && !this.isUncertain && this.time.monotonic() < this.trustedUntil;
@@ -112,7 +117,7 @@ export class Leadership {
     return () => this.interruptions.delete(interrupt);
   }
 
-  /** Appends an entry behind those before it. @throws PlaceTaken when another leader has written its place. */
+  /** Appends an entry behind those before it. @throws ApiError `service_unavailable` when another leader has written its place. */
   append(entry: LoggedEntry): Promise<void> {
     const before = this.appending ?? Promise.resolve();
     const appended = before.then(() => this.appendOne(entry));
@@ -141,14 +146,14 @@ export class Leadership {
     const cancel = this.time.after(APPEND_MS_MAX, () => this.becomeUncertain());
     try {
       for (;;) {
-        if (this.isDeposed) throw new PlaceTaken("another node leads");
+        if (this.isDeposed) throw outcomeUnknown();
         try {
           await this.parts.log.append(entry);
           break;
         } catch (error) {
           if (error instanceof PlaceTaken) {
             this.end(error.message);
-            throw error;
+            throw outcomeUnknown();
           }
           if (!this.isUncertain)
             this.parts.logger.debug("an entry is appended again", { error: errorText(error) });

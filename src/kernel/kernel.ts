@@ -46,6 +46,8 @@ export interface Kernel {
   /** Makes an entry of each batch; null without an archive and a commit log. */
   readonly entries: EntrySource | null;
   readonly scheduler: Scheduler;
+  /** Decides when work may have effects outside; null: always. */
+  readonly gate: WorkGate | null;
   /** Removes expired rows. */
   readonly housekeeping: Housekeeping;
   readonly vault: Vault;
@@ -69,7 +71,7 @@ export interface KernelOptions {
   readonly makesEntries?: boolean;
   /** Position in a commit log that the next batch follows. */
   readonly continuesFrom?: Position;
-  /** Holds jobs back until it lets them pass. */
+  /** Holds jobs and outbound requests back until it lets them pass. */
   readonly gate?: WorkGate;
   readonly migrations: readonly Migration[];
   /** A database with all migrations, of which a new database is a copy; without it the migrations run. */
@@ -150,6 +152,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     checkpointer: new Checkpointer(db, writer, log),
     entries,
     scheduler,
+    gate: options.gate ?? null,
     housekeeping: new Housekeeping(scheduler, writer, log),
     vault,
     metrics: new Metrics(),

@@ -5,7 +5,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { AttemptListener } from "../outbound/notification.ts";
 import { backoffMs } from "../outbound/retries.ts";
 import { laneName } from "../scheduler/dispatcher.ts";
-import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
+import type { Job, JobOutcome, WorkGate } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
 
 /** Concurrent e-mails: mail servers limit connections. */
@@ -61,14 +61,15 @@ export interface Outbox extends MailQueue {
 }
 
 /** What the outbox is built on. */
-export interface OutboxDeps extends Pick<Kernel, "scheduler" | "vault" | "clock" | "ids" | "log"> {
+export interface OutboxDeps extends Pick<Kernel, "scheduler" | "vault" | "clock" | "ids" | "log" | "gate"> {
   /** Null when no mail server is configured: then messages queued earlier wait until there is one. */
   readonly mailer: Mailer | null;
 }
 
 /** Registers the mail job and returns the outbox. */
 export function createOutbox(deps: OutboxDeps): Outbox {
-  const { scheduler, vault, ids, mailer } = deps;
+  const { scheduler, vault, ids, gate } = deps;
+  const mailer = deps.mailer === null || gate === null ? deps.mailer : behind(gate, deps.mailer);
   const health = new Health(deps);
   const listeners: AttemptListener[] = [];
   let trials = 0;
@@ -105,6 +106,16 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       }
     },
     health,
+  };
+}
+
+/** Hands messages over only when the gate lets them pass. */
+function behind(gate: WorkGate, mailer: Mailer): Mailer {
+  return {
+    async send(message) {
+      await gate.pass();
+      return mailer.send(message);
+    },
   };
 }
 

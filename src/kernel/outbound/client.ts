@@ -1,3 +1,4 @@
+import type { WorkGate } from "../scheduler/scheduler.ts";
 import { monotonicMs } from "../time/clock.ts";
 import { allowedAddresses } from "./address.ts";
 import { type Certificate, endingFirst } from "./certificate.ts";
@@ -127,13 +128,14 @@ export class OutboundClient {
 
   /**
    * `allowPrivateTargets`: the addresses that the operator permits in addition to public ones; `watch`: who else follows the
-   * event loop.
+   * event loop; `gate`: decides whether a request may leave now, null: always.
    * @throws StartupError for an entry that is not an address, a range, `loopback`, `private` or `all`.
    */
   constructor(
     allowPrivateTargets: readonly string[],
     overrides: OutboundOverrides = {},
     { onTick, isIdle = () => false }: EventLoopWatch = {},
+    private readonly gate: Pick<WorkGate, "pass"> | null = null,
   ) {
     this.policy = new TargetPolicy(allowedAddresses(allowPrivateTargets));
     this.lookups = new Lookups(overrides.resolver ?? createSystemResolver());
@@ -304,6 +306,7 @@ export class OutboundClient {
     bytes: Uint8Array,
     request: Sending,
   ): Promise<ResponseReader> {
+    if (this.gate !== null) await passGate(this.gate, connection, request.deadline);
     const response = await exchange(connection, bytes, request, request.deadline);
     if (!response.reusable) return response;
     if (request.reuseConnection) this.pool.give(connection);
@@ -339,6 +342,22 @@ export class OutboundClient {
       }
     }
     throw failure;
+  }
+}
+
+/** Asked last, since looking up a name and connecting take time. @throws OutboundFailure `local` */
+async function passGate(
+  gate: Pick<WorkGate, "pass">,
+  connection: Connection,
+  deadline: Deadline,
+): Promise<void> {
+  try {
+    const passing = gate.pass();
+    if (passing !== undefined)
+      await deadline.within<void>(({ resolve, reject }) => void passing.then(resolve, reject));
+  } catch {
+    connection.destroy();
+    throw new OutboundFailure("local", "this server cannot confirm that it leads its cluster");
   }
 }
 

@@ -64,6 +64,8 @@ interface RecordedOutcome extends JobOutcome {
 
 /** Decides when work may have effects outside. */
 export interface WorkGate {
+  /** Undefined: now. @throws ApiError, or rejects, when work must have none. */
+  pass(): Promise<void> | undefined;
   /** Resolves when work may go on. */
   open(): Promise<void>;
 }

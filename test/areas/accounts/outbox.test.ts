@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Mailer, MailMessage } from "../../../src/kernel/mail/outbox.ts";
 import { createOutbox, MAIL_ATTEMPTS_MAX, MAIL_CONCURRENCY } from "../../../src/kernel/mail/outbox.ts";
-import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
+import { Scheduler, type WorkGate } from "../../../src/kernel/scheduler/scheduler.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 /** The operator's account. */
@@ -14,12 +14,12 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 /** A separate outbox on the server's kernel, with a mail server that the test controls. */
-async function outboxWith(mailer: Mailer) {
+async function outboxWith(mailer: Mailer, gate: WorkGate | null = null) {
   const { kernel } = server.server;
   const log = { debug() {}, info() {}, warn() {}, error: (message: string) => errors.push(message) };
   const errors: string[] = [];
   const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
-  const outbox = createOutbox({ ...kernel, scheduler, log, mailer });
+  const outbox = createOutbox({ ...kernel, scheduler, log, gate, mailer });
   await scheduler.start();
   const enqueue = (to: string): Promise<string> =>
     kernel.writer.submit((tx) => outbox.enqueue(tx, ACCOUNT, { to, subject: "s", text: "t" }));
@@ -117,5 +117,24 @@ test(`at most ${MAIL_CONCURRENCY} tests are in progress; they show no address of
     next = () => Promise.reject(thrown);
     expect(await outbox.trial(message)).toEqual({ status, response: null, error });
   }
+  await scheduler.stop();
+});
+
+test("an e-mail that may not leave now is not sent, and retried", async () => {
+  const sent: string[] = [];
+  const send = ({ to }: MailMessage): Promise<string> => {
+    sent.push(to);
+    return Promise.resolve("250 OK");
+  };
+  let isOpen = false;
+  const pass = (): Promise<void> | undefined =>
+    isOpen ? undefined : Promise.reject(new Error("this node cannot confirm that it leads"));
+  const { enqueue, scheduler, outbox } = await outboxWith({ send }, { pass, open: () => Promise.resolve() });
+  await enqueue("later@example.com");
+  await server.clock.advance(500);
+  expect([sent, outbox.health.sent]).toEqual([[], 0]);
+  isOpen = true;
+  await server.clock.advance(1_000);
+  expect([sent, outbox.health.sent]).toEqual([["later@example.com"], 1]);
   await scheduler.stop();
 });
