@@ -50,6 +50,7 @@ import managed from "./0049_managed.sql" with { type: "text" };
 import monitorLatency from "./0050_monitor_latency.sql" with { type: "text" };
 import incidentAlerts from "./0051_incident_alerts.sql" with { type: "text" };
 import relayBodiesLast from "./0052_relay_bodies_last.sql" with { type: "text" };
+import notaryWitnesses from "./0053_notary_witnesses.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -104,4 +105,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0050_monitor_latency", sql: monitorLatency },
   { name: "0051_incident_alerts", sql: incidentAlerts },
   { name: "0052_relay_bodies_last", sql: relayBodiesLast },
+  { name: "0053_notary_witnesses", sql: notaryWitnesses },
 ];

@@ -312,7 +312,10 @@ function createAreas(
     },
     publicUrl: config.publicUrl,
   });
-  const notary = createNotary(kernel, outbound, directory, config);
+  const notary = createNotary(kernel, outbound, directory, {
+    checkpointDelayMs: config.checkpointDelayMs,
+    peer: config.peerWitness,
+  });
   const authenticator = keys.authenticatorWith(accounts.authenticator);
   const sessions = createSessions(kernel, {
     keys: authenticator,

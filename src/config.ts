@@ -17,6 +17,8 @@ import { TIER_NAMES, type Tiers } from "./kernel/limits/tiers.ts";
 import { isEmail } from "./kernel/mail/address.ts";
 import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
+import { createNativeCrypto } from "./verify/native.ts";
+import { ED25519, isKeyName, KEY_NAME_LENGTH_MAX, parseVkey } from "./verify/note.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -185,6 +187,9 @@ function assemble(values: Values, tiers: Tiers) {
     rotationGraceMs: values.rotation_grace_hours * HOUR_MS,
     /** Milliseconds from a receipt to the checkpoint that covers it without a request. */
     checkpointDelayMs: values.checkpoint_seconds * 1000,
+    /** This server as a witness for chains of others. */
+    peerWitness:
+      values.witness_name === null ? null : { name: values.witness_name, logs: values.witnessed },
     relay: {
       breakerFailures: values.breaker_failures,
       payloadRetentionMs: values.payload_retention_hours * HOUR_MS,
@@ -318,9 +323,28 @@ function checked(config: Config, options: Resolved): Config {
     );
   }
   assertObserverTargets(config.observerTargets);
+  assertPeerWitness(config.peerWitness, options);
   assertOrigins("cors_origins", config.corsOrigins, ORIGIN);
   assertOrigins("portal_origins", config.portalOrigins, FRAMING_ORIGIN);
   return config;
+}
+
+/** @throws StartupError for a name that no key can have, and for what is not the verifier key of a log. */
+function assertPeerWitness(witness: Config["peerWitness"], options: Resolved): void {
+  if (witness === null) {
+    if (options.get("witnessed")?.source === "default") return;
+    throw new StartupError("notary.witnessed needs notary.witness_name: the name in the cosignatures.");
+  }
+  if (!isKeyName(witness.name))
+    throw new StartupError(
+      `notary.witness_name: "${witness.name}" must have at most ${KEY_NAME_LENGTH_MAX} characters, without spaces and +.`,
+    );
+  const crypto = createNativeCrypto();
+  const wrong = witness.logs.find((vkey) => parseVkey(crypto, vkey)?.type !== ED25519);
+  if (wrong !== undefined)
+    throw new StartupError(
+      `notary.witnessed: "${wrong}" is not the vkey of a chain, as GET /v1/witness/checkpoint?format=json shows it.`,
+    );
 }
 
 /** @throws StartupError naming the option and the text that is no origin. */

@@ -170,6 +170,16 @@ const DECLARED = {
     section: "notary",
     noFlag: true,
   },
+  witness_name: {
+    ...optional("NAME", "Name under which this server cosigns checkpoints of other servers, as a witness"),
+    section: "notary",
+    noFlag: true,
+  },
+  witnessed: {
+    ...list("VKEY,…", "Verifier keys of the chains that this server witnesses"),
+    section: "notary",
+    noFlag: true,
+  },
 } as const satisfies Record<string, Declared>;
 
 function text(value: string, placeholder: string, description: string): Declared<string> {

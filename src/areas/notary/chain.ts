@@ -15,6 +15,7 @@ const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 /** A chain in memory: its head and its private key. It is always idle, because its rows hold the same data. */
 export interface ChainActor extends Actor {
   readonly ref: number;
+  readonly projectRef: number;
   readonly chainId: string;
   /** Origin of its checkpoints, without the suffix of an epoch. */
   readonly origin: string;
@@ -28,6 +29,8 @@ export interface ChainActor extends Actor {
   fork: string | null;
   /** Whether a checkpoint is scheduled. */
   checkpointDue: boolean;
+  /** Earliest time of the next submission to the witnesses, in epoch milliseconds. */
+  submitAfter: number;
   /** `x` of the public key. */
   readonly publicX: string;
   /** Null if a restore without the master key has removed it: the chain has ended. */

@@ -8,6 +8,9 @@ import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
 import { registerCheckpointJob } from "./checkpoints/checkpoint-job.ts";
 import { Checkpoints } from "./checkpoints/checkpoints.ts";
 import { notaryExport } from "./export.ts";
+import { limitOpenRequests } from "./open-requests.ts";
+import { type PeerSettings, PeerWitness } from "./peer/peer.ts";
+import { peerStore } from "./peer/store.ts";
 import { RESTORED_JOB, Restores } from "./restores.ts";
 import { notaryRoutes } from "./routes.ts";
 import { CHECKPOINT_JOB, NotaryService } from "./service.ts";
@@ -15,6 +18,8 @@ import { copyStore, notaryStore } from "./store.ts";
 import { registerBacklogJob, TREE_JOB } from "./tree/backlog-job.ts";
 import { registerUploadJob } from "./upload-job.ts";
 import { type ProjectOwners, Uploads } from "./uploads.ts";
+import { registerSubmissionJob } from "./witnesses/submission-job.ts";
+import { WITNESS_JOB, Witnesses } from "./witnesses/witnesses.ts";
 
 /** Interface of the notary to the rest of the server. */
 export interface NotaryArea extends ApiArea {
@@ -25,21 +30,41 @@ export interface NotaryArea extends ApiArea {
   readonly resume: () => Promise<void>;
 }
 
+/** Settings from the configuration. */
+export interface NotarySettings {
+  readonly checkpointDelayMs?: number;
+  /** This server as a witness for others; null if it is none. */
+  readonly peer?: PeerSettings | null;
+}
+
 /** Creates the area: chains of signed receipts, one per project, and their copies in the projects' storages. */
 export function createNotary(
   kernel: Kernel,
   outbound: OutboundClient,
   owners: ProjectOwners,
-  settings: { readonly checkpointDelayMs?: number } = {},
+  settings: NotarySettings = {},
 ): NotaryArea {
   const store = notaryStore(kernel.db);
   const notary = new NotaryService(store, { ...kernel, ...settings });
-  const checkpoints = new Checkpoints(notary, store.checkpoints);
+  const checkpoints = new Checkpoints(notary, store.checkpoints, store.witnesses, (tx, chain) =>
+    witnesses.schedule(tx, chain),
+  );
+  const witnesses = new Witnesses({
+    kernel,
+    store: store.witnesses,
+    notary,
+    checkpoints,
+    outbound,
+    owners,
+  });
   const startBacklog = registerBacklogJob(kernel, notary, store.tree);
   registerCheckpointJob(kernel, notary, checkpoints);
   const uploads = new Uploads({ ...kernel, notary, store: copyStore(kernel.db), outbound, owners });
   registerUploadJob(kernel, notary, uploads);
-  const restores = new Restores({ kernel, store, notary, checkpoints, uploads });
+  const restores = new Restores({ kernel, store, notary, checkpoints, uploads, witnesses });
+  registerSubmissionJob(kernel, { notary, checkpoints, witnesses, restores });
+  const peer = new PeerWitness(kernel, peerStore(kernel.db), settings.peer ?? null);
+  const admit = limitOpenRequests(kernel.clock);
   const projectOf = idLookup(kernel.db, "chains", "project_ref");
   return {
     parts: [
@@ -52,9 +77,10 @@ export function createNotary(
     alsoCalled: { witness: ["notary", "audit"], log: ["logs"], pubkey: ["public-key"] },
     resume: async () => {
       await startBacklog();
+      await peer.start();
       await restores.resume();
     },
-    routes: (api) => notaryRoutes(api, { notary, uploads, checkpoints, restores, projects: owners }),
+    routes: (api) => notaryRoutes(api, { notary, uploads, checkpoints, restores, witnesses, peer, admit, projects: owners }),
     card: {
       area: "witness",
       schema: countsSchema(["receipts", "buffered"], {
@@ -76,7 +102,7 @@ export function createNotary(
       count: (projectRef) => (store.chainOf(projectRef) === null ? 0 : 1),
       projectDeleted: (tx, projectRef) => {
         uploads.stop(tx, projectRef);
-        for (const job of [CHECKPOINT_JOB, TREE_JOB, RESTORED_JOB])
+        for (const job of [CHECKPOINT_JOB, TREE_JOB, RESTORED_JOB, WITNESS_JOB])
           kernel.scheduler.cancel(tx, job, String(projectRef));
       },
       removeRows: (tx, projectRef, rowsMax) => uploads.remove(tx, projectRef, rowsMax),

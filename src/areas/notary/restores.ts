@@ -9,14 +9,15 @@ import { type Fork, originOf } from "./history.ts";
 import type { NotaryService } from "./service.ts";
 import type { NotaryStore } from "./store.ts";
 import type { Uploads } from "./uploads.ts";
+import type { Witnesses } from "./witnesses/witnesses.ts";
 
 /** Kind of the durable job that checks a restored chain. Its key is the project. */
 export const RESTORED_JOB = "notary.restored";
 
-/** Concurrent checks; each is a request to a storage. */
+/** Concurrent checks; each is a request to a storage, and one to each witness. */
 const CONCURRENT_CHAINS = 16;
 
-/** How long a storage that does not respond delays a restored chain. */
+/** How long a storage or a witness that does not respond delays a restored chain. */
 export const UNREACHABLE_MS = 24 * 60 * 60 * 1000;
 
 /** What the restore notes in the database, as far as it is used here. */
@@ -36,11 +37,12 @@ interface RestoresDeps {
   readonly notary: NotaryService;
   readonly checkpoints: Checkpoints;
   readonly uploads: Uploads;
+  readonly witnesses: Witnesses;
 }
 
 /**
- * Restored chains. A restored server cannot know what was signed after its backup: it asks the storage of the receipts, and then
- * declares the restore in the chain. If the storage has more receipts, nothing is signed until that is accepted.
+ * Restored chains. A restored server cannot know what was signed after its backup: it asks the storage of the receipts and the
+ * witnesses, and then declares the restore in the chain. If one of them has seen more, nothing is signed until that is accepted.
  */
 export class Restores {
   constructor(private readonly deps: RestoresDeps) {
@@ -50,14 +52,15 @@ export class Restores {
     });
   }
 
-  /** Declares the restore in chains without a storage, and starts the checks of all others. */
+  /** Declares the restore in chains without storage and witnesses, and starts the checks of all others. */
   async resume(): Promise<void> {
-    const { kernel, store, notary, uploads } = this.deps;
+    const { kernel, store, notary, uploads, witnesses } = this.deps;
     for (const { project_ref } of store.restored()) {
       await kernel.writer.submit((tx) => {
         const chain = notary.chain(project_ref, tx);
         if (chain === undefined || chain.fork !== null) return;
-        if (!uploads.isConfigured(project_ref)) return this.declare(tx, project_ref, chain);
+        if (!uploads.isConfigured(project_ref) && !witnesses.areConfigured(chain))
+          return this.declare(tx, project_ref, chain);
         const attempts: Attempts = { since: tx.now, failures: 0 };
         kernel.scheduler.enqueue(tx, RESTORED_JOB, String(project_ref), tx.now, attempts);
       });
@@ -87,12 +90,12 @@ export class Restores {
   }
 
   private async check(projectRef: number, { since, failures }: Attempts): Promise<JobOutcome> {
-    const { kernel, notary, uploads } = this.deps;
+    const { kernel, notary } = this.deps;
     const chain = notary.chain(projectRef);
     if (chain === undefined || chain.restored === null || chain.fork !== null) return {};
-    const found = await uploads.hasReceipt(projectRef, chain.sequence + 1);
+    const found = await this.findLonger(projectRef, chain);
     const now = kernel.clock.now();
-    if (found === null && now - since < UNREACHABLE_MS) {
+    if (found === "unknown" && now - since < UNREACHABLE_MS) {
       const payload: Attempts = { since, failures: failures + 1 };
       return { retryAt: now + retryDelayMs(payload.failures, kernel.ids.fraction()), payload };
     }
@@ -100,10 +103,29 @@ export class Restores {
       record: (tx) => {
         const current = notary.chain(projectRef, tx);
         if (current === undefined || current.restored === null) return;
-        if (found === true) this.setFork(tx, current, { by: "the storage", seen: current.sequence + 1 });
+        if (found !== null && found !== "unknown") this.setFork(tx, current, found);
         else this.declare(tx, projectRef, current);
       },
     };
+  }
+
+  /** The longer history that the storage or a witness has seen; null if all deny it, `unknown` while one does not say. */
+  private async findLonger(projectRef: number, chain: ChainActor): Promise<Fork | null | "unknown"> {
+    const { uploads, witnesses } = this.deps;
+    const [isStored, seen] = await Promise.all([
+      uploads.hasReceipt(projectRef, chain.sequence + 1),
+      witnesses.findLonger(chain),
+    ]);
+    if (seen !== null && seen !== "unknown") return seen;
+    if (isStored === true) return { by: "the storage", seen: chain.sequence + 1 };
+    return isStored === null ? "unknown" : seen;
+  }
+
+  /** Stops a chain of which a witness has cosigned more than the server ever signed under the origin of `epoch`. */
+  detect(tx: Tx, chain: ChainActor, epoch: number, fork: Fork): void {
+    const isOutdated = chain.epoch !== epoch || chain.fork !== null || chain.restored !== null;
+    const { size = 0 } = this.deps.checkpoints.submitted(chain, epoch) ?? {};
+    if (!isOutdated && fork.seen > size) this.setFork(tx, chain, fork);
   }
 
   private setFork(tx: Tx, chain: ChainActor, fork: Fork): void {

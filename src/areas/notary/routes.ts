@@ -15,6 +15,9 @@ import { checkpointRoutes } from "./checkpoints/routes.ts";
 import { tlogRoutes } from "./checkpoints/tlog-routes.ts";
 import { DESTINATIONS_PER_PROJECT_MAX } from "./domain.ts";
 import { exportPage } from "./export-page.ts";
+import type { AdmitAddress } from "./open-requests.ts";
+import type { PeerWitness } from "./peer/peer.ts";
+import { peerRoutes } from "./peer/routes.ts";
 import type { Restores } from "./restores.ts";
 import {
   AcceptForkBody,
@@ -39,6 +42,8 @@ import {
 import type { NotaryService } from "./service.ts";
 import type { Appended, CopyStatus, ProjectOwners, Uploads } from "./uploads.ts";
 import { verifyAgainst } from "./verification.ts";
+import { witnessRoutes } from "./witnesses/routes.ts";
+import type { Witnesses } from "./witnesses/witnesses.ts";
 
 const NDJSON = "application/x-ndjson";
 
@@ -57,16 +62,21 @@ interface NotaryServices {
   readonly uploads: Uploads;
   readonly checkpoints: Checkpoints;
   readonly restores: Restores;
+  readonly witnesses: Witnesses;
+  readonly peer: PeerWitness;
+  readonly admit: AdmitAddress;
   readonly projects: ProjectOwners;
 }
 
 /** Declares the routes for chains, receipts, verification, public keys and storage. */
 export function notaryRoutes(api: Api, services: NotaryServices) {
-  const { notary, uploads, checkpoints } = services;
+  const { notary, uploads, checkpoints, witnesses, peer, admit } = services;
   return [
     forkRoute(api, services),
     checkpointRoutes(api, checkpoints),
-    ...tlogRoutes(api, notary, checkpoints),
+    ...tlogRoutes(api, notary, checkpoints, admit),
+    witnessRoutes(api, witnesses),
+    peerRoutes(api, peer, admit),
     logRoutes(api, notary, uploads),
     verifyRoute(api, notary),
     receiptRoutes(api, notary, uploads),
@@ -162,7 +172,7 @@ function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
         access: "*",
         summary: "Continue a chain although others have seen a longer history",
         description:
-          "After a restore, when the storage has receipts that the backup does not have, nothing is signed. This accepts that their positions are used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it for any chain.",
+          "When the storage or a witness has more receipts than the server, as after a restore, nothing is signed. This accepts that their positions are used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it for any chain.",
         errors: ["not_found", "conflict"],
         example: { chain_id: "wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf" },
       },

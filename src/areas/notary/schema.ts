@@ -303,6 +303,69 @@ export const Bundle = named("ReceiptBundle", {
 });
 export type Bundle = Static<typeof Bundle>;
 
+/** Witnesses of a chain: several for a quorum, and few requests for each checkpoint. */
+export const WITNESSES_MAX = 8;
+
+const WITNESS_VKEY = Type.String({
+  maxLength: 512,
+  description: "Verifier key of the witness: `<name>+<key id>+<key>`.",
+  examples: ["ninefold/witness-1+84c42f62+BBOY9ixtGkV8UbpqS189vS9p/KkyFiGNyJl+QWvRfZPK"],
+});
+const WITNESS_URL = Type.String({
+  maxLength: 2_048,
+  errorMessage: "must be a public https URL",
+  description: "URL that `/add-checkpoint` is added to: the submission prefix of the witness.",
+  examples: ["https://witness.example/v1/witness/peer"],
+});
+
+export const WitnessesBody = named("WitnessesBody", {
+  witnesses: Type.Array(
+    Type.Object({
+      name: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 100,
+          description: "Name in lists and messages; that of the key by default.",
+          examples: ["witness.example"],
+        }),
+      ),
+      url: WITNESS_URL,
+      vkey: WITNESS_VKEY,
+    }),
+    { maxItems: WITNESSES_MAX, description: `At most ${WITNESSES_MAX}; an empty list removes all.` },
+  ),
+});
+export type WitnessesBody = Static<typeof WitnessesBody>;
+
+export const Witness = named("Witness", {
+  name: Type.String({ examples: ["witness.example"] }),
+  url: WITNESS_URL,
+  vkey: WITNESS_VKEY,
+  cosigned_size: Size("Size of the last checkpoint of the present origin that it has cosigned; 0 if none."),
+  cosigned_at: orNull(Type.String({ format: "date-time" }), { description: "Time of its last cosignature." }),
+  last_error: orNull(Type.String(), {
+    description: "Error of the last submission; null after a cosignature.",
+    examples: [null],
+  }),
+});
+export type Witness = Static<typeof Witness>;
+
+export const WitnessList = named("WitnessList", { witnesses: Type.Array(Witness) });
+
+export const PeerIdentity = named("PeerIdentity", {
+  name: Type.String({ description: "Name of this server as a witness.", examples: ["ninefold/witness-1"] }),
+  vkey: WITNESS_VKEY,
+});
+
+export const PeerParams = Type.Object({
+  origin: Type.String({
+    pattern: "^[0-9a-f]{64}$",
+    errorMessage: "must be a SHA-256 in hex",
+    description: "SHA-256 of the origin, in hex.",
+    examples: [HASH],
+  }),
+});
+
 export const TlogBody = named("TlogBody", {
   public: Type.Boolean({ description: "Whether checkpoint, tiles and entries can be read without a key." }),
 });

@@ -224,7 +224,7 @@ export class NotaryService {
       if (row === null) return undefined;
       // The row may have been written by the current batch, which may fail to commit.
       tx?.onRollback(() => this.chains.drop(projectRef));
-      return this.activate(row);
+      return this.activate(projectRef, row);
     });
   }
 
@@ -235,7 +235,9 @@ export class NotaryService {
     let removed = this.store.removeReceipts(tx, row.ref, rowsMax);
     if (removed < rowsMax) removed += this.trees.remove(tx, row.ref, rowsMax - removed);
     if (removed < rowsMax) removed += this.store.checkpoints.removeAll(tx, row.ref, rowsMax - removed);
+    if (removed < rowsMax) removed += this.store.witnesses.removeAllCosignatures(tx, row.ref, rowsMax - removed);
     if (removed === rowsMax) return removed;
+    this.store.witnesses.removeWitnesses(tx, row.ref);
     this.store.removeChain(tx, row.ref);
     // If this is rolled back, the chain is read again.
     this.chains.drop(projectRef);
@@ -252,7 +254,7 @@ export class NotaryService {
     chain.checkpointDue = true;
   }
 
-  private activate(row: ChainRow): ChainActor {
+  private activate(projectRef: number, row: ChainRow): ChainActor {
     const { ref, chain_id, public_key: publicX, private_key } = row;
     const { sequence, chain_hash: hash } = this.store.head(ref) ?? NO_RECEIPT;
     const seed = () => Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
@@ -261,6 +263,7 @@ export class NotaryService {
       recent: false,
       idle: true,
       ref,
+      projectRef,
       chainId: chain_id,
       origin: row.origin ?? `ninefold/${chain_id}`,
       epoch: row.epoch,
@@ -268,6 +271,7 @@ export class NotaryService {
       restored: row.restored,
       fork: row.fork,
       checkpointDue: false,
+      submitAfter: 0,
       publicX,
       privateKey,
       sequence,

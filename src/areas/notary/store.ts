@@ -1,6 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { checkpointStore } from "./checkpoints/store.ts";
 import { treeStore } from "./tree/store.ts";
+import { witnessStore } from "./witnesses/store.ts";
 
 /** A row of `chains`. */
 export interface ChainRow {
@@ -52,6 +53,7 @@ export function notaryStore(db: Database) {
   return {
     tree: treeStore(db),
     checkpoints: checkpointStore(db),
+    witnesses: witnessStore(db),
     chainOf: db.one<ChainRow, [projectRef: number]>(
       `SELECT ref, chain_id, public_key, private_key, origin, epoch, tree_backlog, restored, fork FROM chains WHERE project_ref = ?`,
     ),

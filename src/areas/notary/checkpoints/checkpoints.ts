@@ -12,6 +12,8 @@ import type { Bundle, ConsistencyProof, InclusionProof, SignedCheckpoint } from 
 import { CHAIN_ENDED, type NotaryService } from "../service.ts";
 import type { HashTree } from "../tree/hash-tree.ts";
 import { leafHash } from "../tree/receipt-tree.ts";
+import type { CosignatureRow, WitnessStore } from "../witnesses/store.ts";
+import type { SubmittedCheckpoint } from "../witnesses/witnesses.ts";
 import type { CheckpointRow, CheckpointStore } from "./store.ts";
 
 /** Minimum time between two checkpoints of a chain, so that requests cannot make the server sign without limit. */
@@ -32,6 +34,9 @@ export class Checkpoints {
   constructor(
     private readonly notary: NotaryService,
     private readonly store: CheckpointStore,
+    private readonly witnesses: WitnessStore,
+    /** Called in the unit of work that signs a checkpoint. */
+    private readonly onSigned: (tx: Tx, chain: ChainActor) => void = () => {},
   ) {}
 
   /**
@@ -88,6 +93,7 @@ export class Checkpoints {
     const row: CheckpointRow = { size, root, signature, signed_at: tx.now };
     this.store.add(tx, { ...row, chain_ref: chain.ref, epoch: chain.epoch });
     this.removeOld(tx, chain);
+    this.onSigned(tx, chain);
     return row;
   }
 
@@ -218,18 +224,43 @@ export class Checkpoints {
       root_hash: Buffer.from(row.root).toString("hex"),
       signed_at: isoTime(row.signed_at),
       vkey: vkeyOf(this.key(chain)),
-      cosignatures: [],
+      cosignatures: this.cosignatures(chain, row).map(({ vkey, signed_at }) => ({
+        name: vkey.slice(0, vkey.indexOf("+")),
+        signed_at: isoTime(signed_at),
+      })),
       note: this.note(chain, row),
     };
   }
 
-  private note(chain: ChainActor, { size, root, signature }: CheckpointRow): string {
-    const text = checkpointText({ origin: originOf(chain), size, root });
-    return `${text}\n${signatureLine(this.key(chain), signature)}\n`;
+  /** The newest checkpoint of an epoch as it is sent to witnesses; null without one. */
+  submitted(chain: ChainActor, epoch: number): SubmittedCheckpoint | null {
+    const row = this.store.newest(chain.ref, epoch);
+    if (row === null) return null;
+    return {
+      epoch,
+      size: row.size,
+      note: this.ownNote(chain, row, epoch),
+      prove: (oldSize) => this.notary.trees.of(chain.ref).consistency(oldSize, row.size),
+    };
   }
 
-  private key(chain: ChainActor): NoteKey {
-    return noteKey(this.crypto, originOf(chain), Buffer.from(chain.publicX, "base64url"));
+  /** The note with the cosignatures known. */
+  private note(chain: ChainActor, row: CheckpointRow): string {
+    const lines = this.cosignatures(chain, row).map(({ line }) => `${line}\n`);
+    return this.ownNote(chain, row, chain.epoch) + lines.join("");
+  }
+
+  private ownNote(chain: ChainActor, { size, root, signature }: CheckpointRow, epoch: number): string {
+    const text = checkpointText({ origin: originOf(chain, epoch), size, root });
+    return `${text}\n${signatureLine(this.key(chain, epoch), signature)}\n`;
+  }
+
+  private cosignatures({ ref, epoch }: ChainActor, { size }: CheckpointRow): CosignatureRow[] {
+    return this.witnesses.cosignatures(ref, epoch, size);
+  }
+
+  private key(chain: ChainActor, epoch: number = chain.epoch): NoteKey {
+    return noteKey(this.crypto, originOf(chain, epoch), Buffer.from(chain.publicX, "base64url"));
   }
 
   /** Each new checkpoint moves one out of the newest: it stays if it is the last one of its day. */
@@ -237,6 +268,7 @@ export class Checkpoints {
     const [newer, older] = this.store.pairAfter(ref, epoch, CHECKPOINTS_STORED_MAX - 1);
     if (newer === undefined || older === undefined || dayOf(newer) !== dayOf(older)) return;
     this.store.remove(tx, ref, epoch, older.size);
+    this.witnesses.removeCosignatures(tx, ref, epoch, older.size);
   }
 }
 

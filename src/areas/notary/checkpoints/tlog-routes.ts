@@ -5,6 +5,7 @@ import { pathOf } from "../../../kernel/http/requests/request-target.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { leafOf } from "../../../verify/tree.ts";
 import { ChainParams, TileParams, Tlog, TlogBody } from "../schema.ts";
+import type { AdmitAddress } from "../open-requests.ts";
 import type { NotaryService } from "../service.ts";
 import { TILE_WIDTH } from "../tree/hash-tree.ts";
 import type { Checkpoints } from "./checkpoints.ts";
@@ -18,7 +19,7 @@ const BYTES = "application/octet-stream";
 const IMMUTABLE = { "content-type": BYTES, "cache-control": "public, max-age=31536000, immutable" };
 
 /** Routes of the log that anyone can read, in the layout of c2sp.org/tlog-tiles. */
-export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpoints) {
+export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpoints, admit: AdmitAddress) {
   const bundles = new EntryBundles();
   /** A published chain. @throws ApiError `not_found` for every other. */
   const published = (chainId: string): number => {
@@ -64,7 +65,8 @@ export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpo
             name: "witness.tlog.checkpoint",
             summary: "Get the newest checkpoint of a published chain",
             responseTypes: ["text/plain"],
-            errors: ["not_found"],
+            errors: ["not_found", "rate_limit_exceeded"],
+            admit,
           },
           params: ChainParams,
         },
@@ -87,7 +89,8 @@ export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpo
             description:
               "`/tile/<L>/<N>` returns 256 hashes of the level L, `/tile/entries/<N>` 256 leaves, each after its length in two bytes. N is written in groups of three digits, all but the last after an `x`: 1234067 is `x001/x234/067`. `.p/<W>` after it selects the first W of them.",
             responseTypes: [BYTES],
-            errors: ["not_found"],
+            errors: ["not_found", "rate_limit_exceeded"],
+            admit,
           },
           params: TileParams,
         },

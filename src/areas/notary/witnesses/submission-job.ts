@@ -1,0 +1,57 @@
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { backoffMs, varied } from "../../../kernel/outbound/retries.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Restores } from "../restores.ts";
+import type { NotaryService } from "../service.ts";
+import { SUBMISSION_INTERVAL_MS, WITNESS_JOB, type Witnesses } from "./witnesses.ts";
+
+/** Concurrent chains. The requests to the witnesses of a chain run concurrently, too. */
+const CONCURRENT_CHAINS = 16;
+
+/** Longest delay before a witness without a response gets the same checkpoint again. */
+const RETRY_LONGEST_MS = 60 * 60 * 1000;
+
+interface Parts {
+  readonly notary: NotaryService;
+  readonly checkpoints: Checkpoints;
+  readonly witnesses: Witnesses;
+  readonly restores: Restores;
+}
+
+/** Registers the job that submits checkpoints to witnesses. A crash repeats a submission, which changes nothing. */
+export function registerSubmissionJob(
+  { scheduler, clock, ids }: Pick<Kernel, "scheduler" | "clock" | "ids">,
+  { notary, checkpoints, witnesses, restores }: Parts,
+): void {
+  scheduler.register(WITNESS_JOB, {
+    concurrency: CONCURRENT_CHAINS,
+    run: async ({ key, payload }): Promise<JobOutcome> => {
+      const projectRef = Number(key);
+      const chain = notary.chain(projectRef);
+      // The receipt that declares a restore or a fork is followed by a checkpoint, and that by a submission.
+      if (chain === undefined || chain.restored !== null || chain.fork !== null) return {};
+      const checkpoint = checkpoints.submitted(chain, chain.epoch);
+      if (checkpoint === null) return {};
+      const rows = witnesses.missing(chain, checkpoint);
+      if (rows.length === 0) return {};
+      chain.submitAfter = clock.now() + SUBMISSION_INTERVAL_MS;
+      const said = await Promise.all(rows.map((row) => witnesses.submit(chain, row, checkpoint)));
+      const record: JobOutcome["record"] = (tx) => {
+        const current = notary.chain(projectRef, tx);
+        if (current === undefined) return;
+        for (const [at, row] of rows.entries()) {
+          const one = said[at];
+          if (one === undefined) continue;
+          witnesses.record(tx, current, row, checkpoint, one);
+          if (one.kind === "larger")
+            restores.detect(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: one.size });
+        }
+      };
+      if (!said.some(({ kind }) => kind === "unavailable")) return { record };
+      const failures = (payload as { failures: number }).failures + 1;
+      const delayMs = varied(backoffMs(failures, SUBMISSION_INTERVAL_MS, RETRY_LONGEST_MS), ids.fraction());
+      return { record, retryAt: clock.now() + Math.max(SUBMISSION_INTERVAL_MS, delayMs), payload: { failures } };
+    },
+  });
+}
