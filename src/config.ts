@@ -188,8 +188,7 @@ function assemble(values: Values, tiers: Tiers) {
     /** Milliseconds from a receipt to the checkpoint that covers it without a request. */
     checkpointDelayMs: values.checkpoint_seconds * 1000,
     /** This server as a witness for chains of others. */
-    peerWitness:
-      values.witness_name === null ? null : { name: values.witness_name, logs: values.witnessed },
+    peerWitness: values.witness_name === null ? null : { name: values.witness_name, logs: values.witnessed },
     relay: {
       breakerFailures: values.breaker_failures,
       payloadRetentionMs: values.payload_retention_hours * HOUR_MS,

@@ -45,6 +45,8 @@ export const OBJECTS: Readonly<Record<string, readonly [className: string, descr
   "catch.replays": ["Replays", "Replays of many events."],
   notary: ["Notary", "A chain of signed receipts."],
   "notary.receipts": ["Receipts", "The receipts of the chain of the project."],
+  "notary.peer": ["WitnessPeer", "The server as a witness for chains of others."],
+  "notary.witnesses": ["ChainWitnesses", "The witnesses of the chain of the project."],
   "notary.storage": ["Storage", "The storage that receipts are copied to."],
   audit: ["Audit", "The audit log of the account, or of the project of the key."],
   admin: ["Admin", "The operator's API and the test clock."],
@@ -170,6 +172,8 @@ export const WITHOUT_METHOD: readonly string[] = [
   "status.subscribe_form",
   "status.subscription",
   "status.subscription_change",
+  "witness.peer.add",
+  "witness.peer.checkpoint",
   "witness.tlog.checkpoint",
   "witness.tlog.tile",
 ];

@@ -5,7 +5,12 @@ import { forgetAccountSecrets } from "../areas/accounts/backup-check.ts";
 import { forgetCatchSecrets } from "../areas/catch/backup-check.ts";
 import { raiseFencingTokens } from "../areas/locks/backup-check.ts";
 import { forgetMonitorSecrets } from "../areas/monitors/backup-check.ts";
-import { forgetNotarySecrets, raiseChainEpochs, reportChainEnds } from "../areas/notary/backup-check.ts";
+import {
+  forgetNotarySecrets,
+  raiseChainEpochs,
+  replaceWitnessKey,
+  reportChainEnds,
+} from "../areas/notary/backup-check.ts";
 import {
   forgetRelaySecrets,
   reportHeldDeliveries,
@@ -37,6 +42,7 @@ const STEPS: readonly RestoreStep[] = [
   reportHeldDeliveries,
   raiseChainEpochs,
   reportChainEnds,
+  replaceWitnessKey,
 ];
 
 /** Changes of a restore whose backup's master key is lost. */

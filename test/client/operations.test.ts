@@ -38,6 +38,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+const WITNESS_VKEY = "ninefold/witness-1+84c42f62+BBOY9ixtGkV8UbpqS189vS9p/KkyFiGNyJl+QWvRfZPK";
+
 test("system, accounts and the operator's API", async () => {
   expect(await nf.ping()).toEqual({ pong: true });
   expect((await nf.openApi()).openapi).toBe("3.1.0");
@@ -322,6 +324,11 @@ test("the notary", async () => {
   expect(await Array.fromAsync(nf.notary.export())).toEqual([receipt]);
   expect((await nf.notary.consistencyProof({ from: 0 })).to).toBe(1);
   await expect(nf.notary.acceptFork(chain.chain_id)).rejects.toMatchObject({ code: "conflict" });
+  const witnesses = [{ url: "https://witness.example/w", vkey: WITNESS_VKEY }];
+  expect((await nf.notary.witnesses.set({ witnesses })).witnesses).toMatchObject(witnesses);
+  expect((await nf.notary.witnesses.get()).witnesses).toMatchObject(witnesses);
+  await nf.notary.witnesses.set({ witnesses: [] });
+  await expect(nf.notary.peer.get()).rejects.toMatchObject({ code: "not_found" });
   expect((await nf.notary.publish({ public: true })).path).toEndWith(chain.chain_id);
   expect(await nf.notary.receipts.get(1)).toEqual(receipt);
   expect(await nf.notary.receipts.list().toArray()).toEqual([receipt]);
@@ -356,7 +363,7 @@ const STATUS_PAGES = ["page", "feed", "calendar", "icon", "incident", "badge"];
 const SUBSCRIPTIONS = ["subscribe", "subscribe_form", "subscription", "subscription_change"];
 const PUBLIC = [...STATUS_PAGES, ...SUBSCRIPTIONS].map((name) => `status.${name}`);
 /** For clients of transparency logs. */
-const LOGS = ["witness.tlog.checkpoint", "witness.tlog.tile"];
+const LOGS = ["witness.peer.add", "witness.peer.checkpoint", "witness.tlog.checkpoint", "witness.tlog.tile"];
 /** For reverse proxies. */
 const PROXIES = ["check.http"];
 

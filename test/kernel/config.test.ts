@@ -65,6 +65,10 @@ const ARCHIVE_KEYS = {
 };
 const WITH_ARCHIVE = { ...ARCHIVE_KEYS, NINEFOLD_ARCHIVE: ARCHIVE.url };
 
+/** The verifier key of a chain. */
+const LOG =
+  "ninefold/wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN+7888d71d+AepKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs";
+
 const SAMPLES: Record<PlacedOption, Sample> = {
   host: textSample("0.0.0.0", { host: "0.0.0.0" }),
   port: { text: "8080", toml: "8080", shown: { port: 8080 } },
@@ -215,6 +219,13 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     shown: { relay: { breakerFailures: 3, payloadRetentionMs: 168 * HOUR_MS } },
   },
   checkpoint_seconds: { text: "60", toml: "60", shown: { checkpointDelayMs: 60_000 } },
+  witness_name: textSample("example.com/witness", { peerWitness: { name: "example.com/witness", logs: [] } }),
+  witnessed: {
+    text: LOG,
+    toml: `["${LOG}"]`,
+    shown: { peerWitness: { name: "example.com/witness", logs: [LOG] } },
+    beside: { NINEFOLD_NOTARY_WITNESS_NAME: "example.com/witness" },
+  },
   payload_retention_hours: {
     text: "0",
     toml: "0",
@@ -233,6 +244,23 @@ function tomlLine(option: Option, value: string): string {
   const section = option.section === undefined ? "" : `[${option.section}]\n`;
   return `${section}${option.name} = ${value}\n`;
 }
+
+test.each([
+  [{ WITNESSED: LOG }, "notary.witnessed needs notary.witness_name"],
+  [{ WITNESS_NAME: "a b" }, 'notary.witness_name: "a b" must have'],
+  [{ WITNESS_NAME: "a+b" }, 'notary.witness_name: "a+b" must have'],
+  [{ WITNESS_NAME: "w", WITNESSED: `${LOG},x` }, 'notary.witnessed: "x" is not the vkey of a chain'],
+  [
+    {
+      WITNESS_NAME: "w",
+      WITNESSED: "ninefold/witness-1+84c42f62+BBOY9ixtGkV8UbpqS189vS9p/KkyFiGNyJl+QWvRfZPK",
+    },
+    "is not the vkey of a chain",
+  ],
+])("a witness that cannot work is rejected: %p", (given, message) => {
+  const environment = Object.entries(given).map(([name, value]) => [`NINEFOLD_NOTARY_${name}`, value]);
+  expect(refusal(() => loadConfig([], Object.fromEntries(environment)))).toContain(message);
+});
 
 test("--accept-damaged-log is a flag only, not a variable or an entry of the file", () => {
   expect(loadConfig(["--accept-damaged-log"], {}).acceptDamagedLog).toBe(true);
@@ -280,6 +308,7 @@ describe("defaults", () => {
       operatorKey: null,
       rotationGraceMs: 168 * HOUR_MS,
       checkpointDelayMs: 1_000,
+      peerWitness: null,
       relay: { breakerFailures: 10, payloadRetentionMs: 168 * HOUR_MS },
       backups: null,
       cluster: null,
@@ -338,10 +367,12 @@ describe("every option", () => {
   test("all of them in one file, with sections last", () => {
     // A commit log excludes some of the others.
     const together = sampled.filter(({ name }) => name !== "commit_log");
-    const lines = together.map((option) => tomlLine(option, sampleOf(option).toml));
-    // Of a section only the first option begins it.
-    const once = lines.join("").replaceAll(/(\[relay\]\n)([^[]*)\1/g, "$1$2");
-    const config = loadConfig([], { NINEFOLD_CONFIG: file(once) });
+    const sections = Map.groupBy(together, ({ section = "" }) => section);
+    const tables = [...sections].map(([section, options]) => {
+      const lines = options.map((option) => `${option.name} = ${sampleOf(option).toml}\n`);
+      return `${section === "" ? "" : `[${section}]\n`}${lines.join("")}`;
+    });
+    const config = loadConfig([], { NINEFOLD_CONFIG: file(tables.join("")) });
     expect(config).toMatchObject({
       host: "0.0.0.0",
       port: 8080,

@@ -1,5 +1,6 @@
 import { usageStore } from "../../src/areas/meter/usage/store.ts";
 import { Browser } from "../areas/session/support.ts";
+import { witnessOf } from "./checkpoints.ts";
 import type { Client } from "./client.ts";
 import { makeResource } from "./matrix.ts";
 import type { AccountClient, TestServer } from "./server.ts";
@@ -66,6 +67,7 @@ export async function makeFullAccount(server: TestServer, email: string): Promis
   };
   await done(account.post("/v1/witness/config", store));
   await done(account.post("/v1/witness/log", { log: { event: "copied" } }));
+  await fillWitnesses(server, account);
   // Days are summed shortly after midnight.
   await server.clock.advance(13 * HOUR);
   // Ends after a quarter of an hour.
@@ -82,6 +84,17 @@ export async function makeFullAccount(server: TestServer, email: string): Promis
 }
 
 /** As the sums of every ten seconds would. */
+/** A witness, and a cosignature as it would store it. */
+async function fillWitnesses({ server: { kernel } }: TestServer, account: AccountClient): Promise<void> {
+  const { vkey } = witnessOf(8);
+  await done(account.put("/v1/witness/witnesses", { witnesses: [{ url: NOWHERE, vkey }] }));
+  const add = kernel.db.change<[string]>(
+    `INSERT INTO notary_cosignatures (chain_ref, epoch, size, vkey, line, signed_at)
+     SELECT max(ref), 0, 1, ?, '', 0 FROM chains`,
+  );
+  await kernel.writer.submit((tx) => add(tx, vkey));
+}
+
 async function fillUsage({ server: { kernel } }: TestServer): Promise<void> {
   const { ref, project } = kernel.db.one<{ ref: number; project: number }>(
     "SELECT ref, project_ref AS project FROM meters ORDER BY ref DESC LIMIT 1",

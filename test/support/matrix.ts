@@ -195,7 +195,7 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const sequence_id = await made(owner, "/v1/witness/log", { log: { event: "signed in" } }, "sequence_id");
     await owner.put("/v1/witness/tlog", { public: true });
     await owner.get("/v1/witness/checkpoint");
-    return { chainId, sequence_id, tile: "0" };
+    return { chainId, sequence_id, tile: "0", origin: "0".repeat(64) };
   },
 };
 

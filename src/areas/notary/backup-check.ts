@@ -133,6 +133,18 @@ export const raiseChainEpochs: RestoreStep = (db) => {
   return [];
 };
 
+/**
+ * Forgets the key with which this server signs as a witness, so that it gets another one: it does not know what it has cosigned
+ * after the backup, and could cosign a second history with the same key.
+ */
+export const replaceWitnessKey: RestoreStep = (db) => {
+  if (!db.hasTable("notary_witness_key") || db.get("SELECT 1 FROM notary_witness_key") === null) return [];
+  db.execute("DELETE FROM notary_witness_key");
+  return [
+    "witness   as a witness, this server gets another key, since it does not know what it cosigned after the backup: give the operators of the witnessed chains its new vkey (GET /v1/witness/peer)",
+  ];
+};
+
 /** Reports the last receipt of each chain after a restore. */
 export const reportChainEnds: RestoreStep = (db) => {
   if (!db.hasTable("receipts")) return [];

@@ -80,7 +80,8 @@ export function createNotary(
       await peer.start();
       await restores.resume();
     },
-    routes: (api) => notaryRoutes(api, { notary, uploads, checkpoints, restores, witnesses, peer, admit, projects: owners }),
+    routes: (api) =>
+      notaryRoutes(api, { notary, uploads, checkpoints, restores, witnesses, peer, admit, projects: owners }),
     card: {
       area: "witness",
       schema: countsSchema(["receipts", "buffered"], {

@@ -235,7 +235,8 @@ export class NotaryService {
     let removed = this.store.removeReceipts(tx, row.ref, rowsMax);
     if (removed < rowsMax) removed += this.trees.remove(tx, row.ref, rowsMax - removed);
     if (removed < rowsMax) removed += this.store.checkpoints.removeAll(tx, row.ref, rowsMax - removed);
-    if (removed < rowsMax) removed += this.store.witnesses.removeAllCosignatures(tx, row.ref, rowsMax - removed);
+    if (removed < rowsMax)
+      removed += this.store.witnesses.removeAllCosignatures(tx, row.ref, rowsMax - removed);
     if (removed === rowsMax) return removed;
     this.store.witnesses.removeWitnesses(tx, row.ref);
     this.store.removeChain(tx, row.ref);

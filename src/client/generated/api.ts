@@ -3757,6 +3757,14 @@ export interface LogBody {
   log: object;
 }
 
+/** What `GET /v1/witness/peer` answers. */
+export interface PeerIdentity {
+  /** Name of this server as a witness. */
+  name: string;
+  /** Verifier key of the witness: `<name>+<key id>+<key>`. */
+  vkey: string;
+}
+
 /** What `GET /v1/witness/proofs/consistency` answers. */
 export interface ConsistencyProof {
   /** Size of the older tree. */
@@ -3816,6 +3824,37 @@ export interface ReceiptVerdict {
   errors?: string[];
 }
 
+/** What `GET /v1/witness/witnesses` answers. */
+export type WitnessList = { witnesses: Witness[] };
+
+/** What `GET /v1/witness/witnesses` answers, `witnesses`, `[]`. */
+export interface Witness {
+  name: string;
+  /** URL that `/add-checkpoint` is added to: the submission prefix of the witness. */
+  url: string;
+  /** Verifier key of the witness: `<name>+<key id>+<key>`. */
+  vkey: string;
+  /** Size of the last checkpoint of the present origin that it has cosigned; 0 if none. */
+  cosigned_size: number;
+  /** Time of its last cosignature. */
+  cosigned_at: string | null;
+  /** Error of the last submission; null after a cosignature. */
+  last_error: string | null;
+}
+
+/** The body of `PUT /v1/witness/witnesses`. */
+export interface WitnessesBody {
+  /** At most 8; an empty list removes all. */
+  witnesses: readonly {
+    /** Name in lists and messages; that of the key by default. */
+    name?: string | undefined;
+    /** URL that `/add-checkpoint` is added to: the submission prefix of the witness. */
+    url: string;
+    /** Verifier key of the witness: `<name>+<key id>+<key>`. */
+    vkey: string;
+  }[];
+}
+
 /** Every code of the API's errors. */
 export type ErrorCode =
   | "bucket_limit_exceeded"
@@ -3855,6 +3894,7 @@ export type ErrorCode =
   | "no_meter"
   | "not_found"
   | "notary.fork_detected"
+  | "notary.inconsistent"
   | "page_limit_exceeded"
   | "page_slug_taken"
   | "project_limit_exceeded"
@@ -4692,6 +4732,9 @@ export const OPERATIONS = {
   >,
   "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated, never, ChainInitBody>,
   "witness.log": "POST /v1/witness/log" as Route<Receipt, never, LogBody>,
+  "witness.peer.add": "POST /v1/witness/peer/add-checkpoint" as Route<string, never, AnyBody>,
+  "witness.peer.checkpoint": "GET /v1/witness/peer/{origin}/checkpoint" as Route<string, "origin">,
+  "witness.peer.read": "GET /v1/witness/peer" as Route<PeerIdentity>,
   "witness.proofs.consistency": "GET /v1/witness/proofs/consistency" as Route<
     ConsistencyProof,
     never,
@@ -4720,6 +4763,8 @@ export const OPERATIONS = {
   "witness.tlog.set": "PUT /v1/witness/tlog" as Route<Tlog, never, TlogBody>,
   "witness.tlog.tile": "GET /v1/witness/tlog/{chainId}/tile/{tile}" as Route<string, "chainId" | "tile">,
   "witness.verify": "POST /v1/witness/verify" as Route<ReceiptVerdict, never, ReceiptVerifyBody>,
+  "witness.witnesses.read": "GET /v1/witness/witnesses" as Route<WitnessList>,
+  "witness.witnesses.set": "PUT /v1/witness/witnesses" as Route<WitnessList, never, WitnessesBody>,
 };
 
 /** What each operation takes and answers. */
@@ -4746,6 +4791,9 @@ export const PUBLIC: readonly string[] = [
   "status.subscribe_form",
   "status.subscription",
   "status.subscription_change",
+  "witness.peer.add",
+  "witness.peer.checkpoint",
+  "witness.peer.read",
   "witness.pubkey",
   "witness.tlog.checkpoint",
   "witness.tlog.tile",

@@ -3021,4 +3021,7 @@ export const BODIES = {
   "witness.verify": {
     receipt: { type: "any", required: true, description: "Receipt as the server returned it." },
   },
+  "witness.witnesses.set": {
+    witnesses: { type: "array", required: true, description: "At most 8; an empty list removes all." },
+  },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, BodyField>>>>;

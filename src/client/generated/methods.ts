@@ -64,6 +64,7 @@ import type {
   StatusPageUpdateBody,
   StorageBody,
   TlogBody,
+  WitnessesBody,
 } from "./api.ts";
 
 /** Methods of {@link Ninefold} that send one request. */
@@ -1308,14 +1309,20 @@ export class Replays extends Methods {
 
 /** Methods of {@link Notary} that send one request. */
 export class NotaryMethods extends Methods {
+  /** The server as a witness for chains of others. */
+  readonly peer = new WitnessPeer(this.api);
+
+  /** The witnesses of the chain of the project. */
+  readonly witnesses = new ChainWitnesses(this.api);
+
   /** The storage that receipts are copied to. */
   readonly storage = new Storage(this.api);
 
   /**
-   * Continue a chain although others have seen a longer history. After a restore, when the storage has
-   * receipts that the backup does not have, nothing is signed. This accepts that their positions are used
-   * again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do it
-   * for any chain.
+   * Continue a chain although others have seen a longer history. When the storage or a witness has more
+   * receipts than the server, as after a restore, nothing is signed. This accepts that their positions are
+   * used again: checkpoints get another origin, and a receipt declares it in the chain. The operator can do
+   * it for any chain.
    */
   acceptFork(chainId: ForkAcceptBody["chain_id"], options?: ChangeOptions): Answers<"witness.accept_fork"> {
     return this.api.call("witness.accept_fork", { body: { chain_id: chainId } }, options);
@@ -1389,6 +1396,31 @@ export class ReceiptsMethods extends Methods {
   /** List the project's receipts, newest first. A page also ends when its logs exceed 256 KiB. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"witness.receipts.list", "receipts"> {
     return this.api.list("witness.receipts.list", "receipts", { query }, options);
+  }
+}
+
+/** The server as a witness for chains of others. */
+export class WitnessPeer extends Methods {
+  /** Get the verifier key of this server as a witness. */
+  get(options?: RequestOptions): Answers<"witness.peer.read"> {
+    return this.api.call("witness.peer.read", {}, options);
+  }
+}
+
+/** The witnesses of the chain of the project. */
+export class ChainWitnesses extends Methods {
+  /** List the witnesses of the chain with what they have cosigned. */
+  get(options?: RequestOptions): Answers<"witness.witnesses.read"> {
+    return this.api.call("witness.witnesses.read", {}, options);
+  }
+
+  /**
+   * Set the witnesses of the chain. Replaces the list. Each new checkpoint is sent to the witnesses, at most
+   * once a minute (c2sp.org/tlog-witness). A witness cosigns it only if it continues the checkpoint that it
+   * cosigned before. The cosignatures are part of the checkpoint.
+   */
+  set(body: WitnessesBody, options?: ChangeOptions): Answers<"witness.witnesses.set"> {
+    return this.api.call("witness.witnesses.set", { body }, options);
   }
 }
 

@@ -75,6 +75,8 @@ const NOT_FILLED: Readonly<Record<string, string>> = {
   monitor_observer_outages: "of the server",
   monitor_stopped_projects: "only while a project is being removed",
   notary_tile_roots: "only from 256 receipts on",
+  notary_witness_key: "of the server",
+  notary_witnessed: "of the server",
   open_claims: "only between the two units of work of a request",
   relay_fan_outs: "only while the deliveries of a message are being stored",
   relay_stopped_projects: "only while a project is being removed",

@@ -48,6 +48,8 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   monitor_observer_outages: "of the server",
   monitor_stopped_projects: "only while a project is being removed",
   notary_tile_roots: "hashes over the leaves",
+  notary_witness_key: "of the server",
+  notary_witnessed: "of the server",
   open_claims: "only between the two units of work of a request",
   receipt_leaves: "hashes of the receipts",
   relay_fan_outs: "only while the deliveries of a message are being stored",

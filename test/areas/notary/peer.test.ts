@@ -20,7 +20,9 @@ const RECEIPTS = (chain?.receipts ?? []) as unknown as Receipt[];
 const ORIGIN = `ninefold/${chain?.chain_id}`;
 
 /** Origins of the logs that the witness of this file knows, one for each test. */
-const LOGS = ["vectors", "conflict", "proof", "race", "epochs", "keys", "kept"].map((name) => `example.com/${name}`);
+const LOGS = ["vectors", "conflict", "proof", "race", "epochs", "keys", "kept"].map(
+  (name) => `example.com/${name}`,
+);
 
 function vkeyAt(origin: string): string {
   return vkeyOf(noteKey(createNativeCrypto(), origin, publicKeyOf(7)));
@@ -105,9 +107,9 @@ describe("a witness", () => {
 
   test("422 for a proof that does not fit, and nothing is stored", async () => {
     const [, , origin = ""] = LOGS;
-    expect(await codeOf(await add(submissionText(0, [new Uint8Array(32)], checkpointOf(RECEIPTS, 2, 7, origin))))).toBe(
-      "notary.inconsistent",
-    );
+    expect(
+      await codeOf(await add(submissionText(0, [new Uint8Array(32)], checkpointOf(RECEIPTS, 2, 7, origin)))),
+    ).toBe("notary.inconsistent");
     expect((await cosigned(origin)).status).toBe(404);
     expect(await status(submission(origin, 0, 1))).toBe(200);
     const note = checkpointOf(RECEIPTS, 3, 7, origin);
@@ -136,7 +138,10 @@ describe("a witness", () => {
     const [, , , , , origin = ""] = LOGS;
     expect(await codeOf(await add(submission(origin, 0, 2, 9)))).toBe("forbidden");
     const note = checkpointOf(RECEIPTS, 2, 7, origin);
-    const forged = note.replace(/ [A-Za-z0-9+/=]+\n$/, (text) => ` ${text.slice(1, 7)}${"A".repeat(80)}A==\n`);
+    const forged = note.replace(
+      / [A-Za-z0-9+/=]+\n$/,
+      (text) => ` ${text.slice(1, 7)}${"A".repeat(80)}A==\n`,
+    );
     expect(await status(submissionText(0, [], forged))).toBeOneOf([400, 403]);
     expect(await codeOf(await add(submission("example.com/unknown", 0, 2)))).toBe("not_found");
     expect((await cosigned("example.com/unknown")).status).toBe(404);
@@ -150,7 +155,10 @@ describe("a witness", () => {
     ["a negative old size", submission(ORIGIN, 0, 3).replace("old 0", "old -1")],
     ["an old size above the checkpoint", submission(ORIGIN, 0, 3).replace("old 0", "old 4")],
     ["a short hash", submission(ORIGIN, 0, 3).replace("old 0", "old 0\nAAAA")],
-    ["64 hashes", submissionText(0, Array(64).fill(new Uint8Array(32)), checkpointOf(RECEIPTS, 3, 7, ORIGIN))],
+    [
+      "64 hashes",
+      submissionText(0, Array(64).fill(new Uint8Array(32)), checkpointOf(RECEIPTS, 3, 7, ORIGIN)),
+    ],
     ["no empty line", submission(ORIGIN, 0, 3).replace("\n\n", "\n")],
     ["no checkpoint", "old 0\n\nx\n"],
   ])("400 for %s", async (_, text) => {
@@ -158,11 +166,18 @@ describe("a witness", () => {
   });
 
   test("accepts 63 hashes, and a request of 64 KiB; 413 above it, 400 for what is not UTF-8", async () => {
-    const longest = submissionText(0, Array(63).fill(new Uint8Array(32)), checkpointOf(RECEIPTS, 3, 7, ORIGIN));
+    const longest = submissionText(
+      0,
+      Array(63).fill(new Uint8Array(32)),
+      checkpointOf(RECEIPTS, 3, 7, ORIGIN),
+    );
     expect(parseSubmission(longest)?.hashes).toHaveLength(63);
     expect(await status("x".repeat(64 * 1024))).toBe(400);
     expect(await status("x".repeat(64 * 1024 + 1))).toBe(413);
-    const bytes = await fetch(`${server.url}${PEER}/add-checkpoint`, { method: "POST", body: Uint8Array.of(255) });
+    const bytes = await fetch(`${server.url}${PEER}/add-checkpoint`, {
+      method: "POST",
+      body: Uint8Array.of(255),
+    });
     expect(bytes.status).toBe(400);
   });
 

@@ -12,8 +12,8 @@ import type { Bundle, ConsistencyProof, InclusionProof, SignedCheckpoint } from 
 import { CHAIN_ENDED, type NotaryService } from "../service.ts";
 import type { HashTree } from "../tree/hash-tree.ts";
 import { leafHash } from "../tree/receipt-tree.ts";
+import type { SubmittedCheckpoint } from "../witnesses/add-checkpoint.ts";
 import type { CosignatureRow, WitnessStore } from "../witnesses/store.ts";
-import type { SubmittedCheckpoint } from "../witnesses/witnesses.ts";
 import type { CheckpointRow, CheckpointStore } from "./store.ts";
 
 /** Minimum time between two checkpoints of a chain, so that requests cannot make the server sign without limit. */

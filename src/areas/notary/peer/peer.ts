@@ -89,7 +89,8 @@ export class PeerWitness {
   checkpoint(originHash: string): string {
     this.signerToUse();
     const row = this.store.witnessed(originHash);
-    if (row === null) throw new ApiError("not_found", "This witness has cosigned no checkpoint of this origin.");
+    if (row === null)
+      throw new ApiError("not_found", "This witness has cosigned no checkpoint of this origin.");
     return row.note;
   }
 
@@ -103,10 +104,14 @@ export class PeerWitness {
     const signer = this.signerToUse();
     const submission = parseSubmission(text);
     if (submission === null)
-      throw invalidField("body", 'must be "old <size>", the lines of a proof, an empty line and a checkpoint');
+      throw invalidField(
+        "body",
+        'must be "old <size>", the lines of a proof, an empty line and a checkpoint',
+      );
     const { note, checkpoint, oldSize } = submission;
     const log = this.logOf(checkpoint.origin);
-    if (log === null) throw new ApiError("not_found", "This witness does not know the origin of the checkpoint.");
+    if (log === null)
+      throw new ApiError("not_found", "This witness does not know the origin of the checkpoint.");
     const signature = signatureBy(this.crypto, note, log);
     if (signature === null)
       throw new ApiError("forbidden", "The checkpoint has no valid signature of the log's key.");

@@ -16,7 +16,7 @@ export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
     .use(api)
     .get(PEER, () => peer.identity, {
       open: {
-        name: "witness.peer",
+        name: "witness.peer.read",
         summary: "Get the verifier key of this server as a witness",
         errors: ["not_found", "rate_limit_exceeded"],
         admit,
@@ -61,7 +61,8 @@ export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
     )
     .get(
       `${PEER}/:origin/checkpoint`,
-      ({ params: { origin } }) => reply(200, peer.checkpoint(origin), { ...TEXT, "cache-control": "public, max-age=1" }),
+      ({ params: { origin } }) =>
+        reply(200, peer.checkpoint(origin), { ...TEXT, "cache-control": "public, max-age=1" }),
       {
         open: {
           name: "witness.peer.checkpoint",

@@ -13,7 +13,9 @@ export type PeerStore = ReturnType<typeof peerStore>;
 export function peerStore(db: Database) {
   return {
     key: db.one<{ private_key: Uint8Array }, []>("SELECT private_key FROM notary_witness_key"),
-    addKey: db.change<[privateKey: Uint8Array]>("INSERT INTO notary_witness_key (id, private_key) VALUES (1, ?)"),
+    addKey: db.change<[privateKey: Uint8Array]>(
+      "INSERT INTO notary_witness_key (id, private_key) VALUES (1, ?)",
+    ),
     witnessed: db.one<WitnessedRow, [originHash: string]>(
       "SELECT size, root, note FROM notary_witnessed WHERE origin_hash = ?",
     ),

@@ -4,7 +4,7 @@ import { type Checkpoint, type Note, parseCheckpoint, parseNote } from "../../..
 import { HASH_BYTES } from "../../../verify/tree.ts";
 
 /** Most lines of a proof: those of the largest tree. */
-export const PROOF_LINES_MAX = 63;
+const PROOF_LINES_MAX = 63;
 
 /** Media type of the response with the size that a witness last cosigned. */
 export const SIZE_TYPE = "text/x.tlog.size";
@@ -18,6 +18,16 @@ export interface Submission {
   readonly hashes: readonly Uint8Array[];
   readonly note: Note;
   readonly checkpoint: Checkpoint;
+}
+
+/** A checkpoint as it is submitted. */
+export interface SubmittedCheckpoint {
+  readonly epoch: number;
+  readonly size: number;
+  /** With the signature of the chain only. */
+  readonly note: string;
+  /** Hashes that prove that the tree continues the one of an older size. */
+  readonly prove: (oldSize: number) => readonly Uint8Array[];
 }
 
 /** Returns the text of a submission. `note` ends in a newline. */

@@ -50,8 +50,14 @@ export function registerSubmissionJob(
       };
       if (!said.some(({ kind }) => kind === "unavailable")) return { record };
       const failures = (payload as { failures: number }).failures + 1;
-      const delayMs = varied(backoffMs(failures, SUBMISSION_INTERVAL_MS, RETRY_LONGEST_MS), ids.fraction());
-      return { record, retryAt: clock.now() + Math.max(SUBMISSION_INTERVAL_MS, delayMs), payload: { failures } };
+      const delayMs = Math.round(
+        varied(backoffMs(failures, SUBMISSION_INTERVAL_MS, RETRY_LONGEST_MS), ids.fraction()),
+      );
+      return {
+        record,
+        retryAt: clock.now() + Math.max(SUBMISSION_INTERVAL_MS, delayMs),
+        payload: { failures },
+      };
     },
   });
 }

@@ -6,7 +6,7 @@ import type { OutboundClient } from "../../../kernel/outbound/client.ts";
 import type { Answered, OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
 import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
-import { isoTime, isoTimeOrNull } from "../../../kernel/time/date-time.ts";
+import { isoTimeOrNull } from "../../../kernel/time/date-time.ts";
 import { createNativeCrypto } from "../../../verify/native.ts";
 import {
   COSIGNATURE,
@@ -25,7 +25,7 @@ import { type Fork, originOf } from "../history.ts";
 import type { Witness, WitnessesBody } from "../schema.ts";
 import type { NotaryService } from "../service.ts";
 import type { ProjectOwners } from "../uploads.ts";
-import { parseSize, SIZE_TYPE, submissionText } from "./add-checkpoint.ts";
+import { parseSize, SIZE_TYPE, type SubmittedCheckpoint, submissionText } from "./add-checkpoint.ts";
 import type { WitnessRow, WitnessStore } from "./store.ts";
 
 /** Kind of the durable job that submits the newest checkpoint of a chain to its witnesses. Its key is the project. */
@@ -45,16 +45,6 @@ const ERROR_LENGTH_MAX = 300;
 
 const ADD_CHECKPOINT = "add-checkpoint";
 const TEXT_TYPE = "text/plain; charset=utf-8";
-
-/** A checkpoint as it is submitted. */
-export interface SubmittedCheckpoint {
-  readonly epoch: number;
-  readonly size: number;
-  /** With the signature of the chain only. */
-  readonly note: string;
-  /** Hashes that prove that the tree continues the one of an older size. */
-  readonly prove: (oldSize: number) => readonly Uint8Array[];
-}
 
 /** What a witness said to a checkpoint. */
 export type Submitted =
@@ -89,7 +79,9 @@ export class Witnesses {
         throw invalidField(`${field}.vkey`, "must be the verifier key of a witness (signature type 0x04)");
       if (seen.has(vkey)) throw invalidField(`${field}.vkey`, "is already in the list");
       seen.add(vkey);
-      const { url: parsed } = this.deps.outbound.policy.assertUrl(`${field}.url`, url, { requireHttps: true });
+      const { url: parsed } = this.deps.outbound.policy.assertUrl(`${field}.url`, url, {
+        requireHttps: true,
+      });
       if (parsed.search !== "" || parsed.hash !== "" || url.includes("?") || url.includes("#"))
         throw invalidField(`${field}.url`, "must not have a query or a fragment");
     }
@@ -158,7 +150,13 @@ export class Witnesses {
   }
 
   /** Records what a witness said, unless it was removed meanwhile. */
-  record(tx: Tx, chain: ChainActor, { vkey }: WitnessRow, { epoch, size }: SubmittedCheckpoint, said: Submitted): void {
+  record(
+    tx: Tx,
+    chain: ChainActor,
+    { vkey }: WitnessRow,
+    { epoch, size }: SubmittedCheckpoint,
+    said: Submitted,
+  ): void {
     const { store, kernel } = this.deps;
     kernel.changes.inProject(tx, chain.projectRef, "witness", "witnesses");
     if (said.kind === "cosigned") {
