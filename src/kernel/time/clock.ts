@@ -44,10 +44,12 @@ export type WallListener = (before: number, now: number) => void;
 /** setTimeout is limited to 2^31−1 ms: longer waits check again after a day. */
 const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
 /**
- * Longest sleep of what waits for the wall clock. That may be set at any time, or jump when a suspended machine goes
- * on, and no timer notices; looking once a second costs next to nothing, and nothing is more than a second late.
+ * Interval of the checks of the wall clock. It may be set at any time, or jump when a suspended machine resumes, and no
+ * timer notices: what waits for it is at most a second late.
  */
 export const WALL_CHECK_MS = 1_000;
+/** Longest sleep of what waits for the wall clock: slewed by at most 10 %, which no check notices, it gains less than a second. */
+export const WALL_SLEEP_MS_MAX = 10_000;
 /** In a process that is held up for less, clients retry and are heard: twice a second it looks whether it was. */
 export const INTERRUPTION_MS_MIN = 60_000;
 /** A smaller difference between two looks is slewing, or a clock that runs unevenly: nobody set it. */
@@ -106,7 +108,8 @@ class Alarm {
     return () => this.heap.cancel(entry);
   }
 
-  private arm(): void {
+  /** Sets the timer for the earliest entry, also after the clock was set. */
+  arm(): void {
     clearTimeout(this.timer);
     const due = this.heap.earliest();
     if (due === undefined) {
@@ -204,13 +207,19 @@ function readLead(): number {
 
 /** The machine's clock. */
 export function createSystemClock(): Clock {
-  const wall = new Alarm(() => Date.now(), WALL_CHECK_MS);
+  const wall = new Alarm(() => Date.now(), WALL_SLEEP_MS_MAX);
   const monotonic = new Alarm(() => performance.now(), LONGEST_SLEEP_MS);
   const watch = new WallWatch();
+  let isWatching = false;
   return {
     now: () => Date.now(),
     monotonic: () => performance.now(),
-    at: (epochMs, run) => wall.add(epochMs, run),
+    at: (epochMs, run) => {
+      // One timer checks the wall clock for everything that waits for it: an idle process wakes rarely.
+      if (!isWatching) watch.listen(() => wall.arm());
+      isWatching = true;
+      return wall.add(epochMs, run);
+    },
     after: (delayMs, run) => monotonic.add(performance.now() + delayMs, run),
     track: () => {},
     advancing: () => null,
