@@ -79,6 +79,30 @@ function preparations(folder: string, isLong: boolean): readonly Preparation[] {
 /** Tests that measure processor time. They run when nothing else does: what shares a core with them counts too. */
 const MEASUREMENTS = ["test/api/event-loop.test.ts"];
 
+/**
+ * Tests that mostly wait until real time has passed: 85 of 95 seconds. They run in a process of their own beside the
+ * others, which have the cores meanwhile.
+ */
+const WAITING = [
+  "test/api/half-sent-bodies.test.ts",
+  "test/api/health-readiness.test.ts",
+  "test/areas/changes/stream.test.ts",
+  "test/areas/flags/ofrep-stream.test.ts",
+  "test/areas/locks/queue.test.ts",
+  "test/areas/monitors/health.test.ts",
+  "test/areas/monitors/history.test.ts",
+  "test/areas/notary/killed.test.ts",
+  "test/areas/relay/set-clock.test.ts",
+  "test/client/locks.test.ts",
+  "test/client/retries.test.ts",
+  "test/kernel/outbound/event-loop.test.ts",
+  "test/kernel/outbound/hanging-names.test.ts",
+  "test/kernel/outbound/limits.test.ts",
+  "test/kernel/outbound/lookups.test.ts",
+  "test/kernel/storage/in-memory.test.ts",
+  "test/kernel/time/clock.test.ts",
+];
+
 async function runAll(measure: boolean): Promise<void> {
   const checks = CHECKS.map(([name, command]) => runCheck(name, command));
   const together = testFiles("test").filter((file) => !MEASUREMENTS.includes(file));
@@ -119,7 +143,13 @@ async function runFiles(
     const left = files.filter((file) => !failed.some((one) => isOf(file, one)));
     const succeeded = made.filter((one) => !failed.includes(one));
     const env = Object.assign({}, given, ...succeeded.map((one) => one.env));
-    if (left.length > 0) record(await runTests({ name: "tests", files: left, env, ...options }));
+    const waiting = whole ? left.filter((file) => WAITING.includes(file)) : [];
+    const runs: TestRun[] = [
+      { ...options, name: "tests", files: left.filter((file) => !waiting.includes(file)), env },
+      { ...options, name: "waiting tests", files: waiting, env, processes: 1, measure: false },
+    ];
+    const running = runs.filter((run) => run.files.length > 0).map(runTests);
+    for (const run of running) record(await run);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -11,6 +11,8 @@ export interface TestRun {
   /** Whether to print passing tests too. */
   readonly verbose: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** How many run at once at most; as many as there are cores unless it is said. */
+  readonly processes?: number;
   /** Whether to write down how long each file takes, for the runs to come. */
   readonly measure?: boolean;
   /** Whether files that fail run a second time, alone; see `runTests`. */
@@ -95,7 +97,8 @@ function testCommand(run: TestRun, report: string): string[] {
     `--reporter-outfile=${report}`,
     `--timeout=${TEST_TIMEOUT_MS}`,
   ];
-  const processes = Math.min(run.files.length, availableParallelism(), PROCESSES_MAX);
+  const { processes: processesMax = availableParallelism() } = run;
+  const processes = Math.min(run.files.length, processesMax, PROCESSES_MAX);
   // The files of a process share what they import: --isolate would read the sources anew for each.
   if (processes > 1) command.push(`--parallel=${processes}`, "--no-isolate", `--timings=${TIMINGS}`);
   if (run.measure === true) command.push("--update-timings");
