@@ -389,3 +389,26 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "deletes an endpoint after a confirmation",
+  async () => {
+    const endpoint = { name: "Old shop", url: "https://example.com/hook" };
+    const id = String((await server.operator.post("/v1/relay/endpoints", endpoint)).body["endpoint_id"]);
+    const read = async () => (await server.operator.get(`/v1/relay/endpoints/${id}`)).status;
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go(`relay/endpoints/${id}`);
+    await page.getByRole("button", { name: "Delete…" }).click();
+    const dialog = page.locator("dialog");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await read()).toBe(200);
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await dialog.getByText("Delete Old shop?").waitFor();
+    await dialog.getByRole("button", { name: "Delete endpoint" }).click();
+    await page.getByText("Endpoint deleted").waitFor();
+    expect(await read()).toBe(404);
+  },
+  TIMEOUT_MS,
+);

@@ -5,6 +5,7 @@ import { useCall } from "../../core/resource.ts";
 import { go, href, setQuery } from "../../core/route.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button, CurlButton } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
@@ -24,6 +25,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   const endpoint = useCall("relay.endpoints.read", { params }, ["relay"]);
   const [edited, setEdited] = useState<RelayEndpoint | null>(null);
   const [rotating, setRotating] = useState<RelayEndpoint | null>(null);
+  const [deleting, setDeleting] = useState<RelayEndpoint | null>(null);
   const reload = (): void => {
     endpoint.reload();
     onChange();
@@ -40,7 +42,6 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   };
   const remove = async (): Promise<void> => {
     await call("relay.endpoints.delete", { params });
-    toast("Endpoint deleted");
     onChange();
     go(["relay", "endpoints"]);
   };
@@ -83,8 +84,8 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
                     Enable
                   </Button>
                 )}
-                <Button kind="danger" scope="relay:write" onClick={remove}>
-                  Delete
+                <Button kind="danger" scope="relay:write" onClick={() => setDeleting(one)}>
+                  Delete…
                 </Button>
               </div>
             }
@@ -95,6 +96,17 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
       </Loaded>
       {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
       {rotating === null ? null : <RotateSecret of={rotating} onClose={() => setRotating(null)} />}
+      {deleting === null ? null : (
+        <Confirm
+          title={`Delete ${deleting.name ?? deleting.url}?`}
+          action="Delete endpoint"
+          done="Endpoint deleted"
+          onClose={() => setDeleting(null)}
+          onConfirm={remove}
+        >
+          <p>Its pending deliveries are cancelled.</p>
+        </Confirm>
+      )}
     </div>
   );
 }
