@@ -87,9 +87,8 @@ export function resolveClusterConfig(
   flags: Given,
   environment: Environment = process.env,
 ): FolderConfig & { readonly cluster: ClusterSettings } {
-  const names = "config data master_key commit_log commit_log_trusted cell lease_seconds advertise".split(
-    " ",
-  );
+  const names =
+    "config data master_key extra_ca commit_log commit_log_trusted cell lease_seconds advertise".split(" ");
   const options = OPTIONS.filter(({ name }) => names.includes(name));
   const { values } = resolveOptions(flags, environment, options);
   const cluster = clusterOf(values);
@@ -213,6 +212,7 @@ function clusterOf(values: Values): ClusterSettings | null {
     leaseMs: values.lease_seconds * 1_000,
     advertise: values.advertise,
     isTrusted: values.commit_log_trusted,
+    extraCaPath: values.extra_ca,
   };
 }
 

@@ -32,13 +32,23 @@ export function missingFor(engine: EngineName): string | null {
     : null;
 }
 
-/** Starts etcd with one or three nodes. */
-export async function startEtcd(cleanup: Cleanup, count: 1 | 3): Promise<Engine> {
+/** Paths of a certificate and its key. */
+interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Starts etcd with one or three nodes, which serve clients over TLS if they are given a certificate. */
+export async function startEtcd(
+  cleanup: Cleanup,
+  count: 1 | 3,
+  tls: TlsFiles | null = null,
+): Promise<Engine> {
   const folder = cleanup.folder("etcd");
   const ports = freePorts(count * 2);
   const members = Array.from({ length: count }, (_, index) => ({
     name: `etcd${index}`,
-    client: `http://127.0.0.1:${ports[index * 2]}`,
+    client: `${tls === null ? "http" : "https"}://127.0.0.1:${ports[index * 2]}`,
     peer: `http://127.0.0.1:${ports[index * 2 + 1]}`,
   }));
   const initial = members.map(({ name, peer }) => `${name}=${peer}`).join(",");
@@ -55,14 +65,16 @@ export async function startEtcd(cleanup: Cleanup, count: 1 | 3): Promise<Engine>
       ],
       ...["--listen-client-urls", client, "--advertise-client-urls", client],
       ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", initial],
+      ...(tls === null ? [] : ["--cert-file", tls.certificate, "--key-file", tls.key]),
     ];
     return new EngineNode(name, { command, folder, logPath: join(folder, `${name}.log`) }, async () => {
-      const response = await fetch(`${client}/health`);
+      // Its certificate is for the tests of the client.
+      const response = await fetch(`${client}/health`, { tls: { rejectUnauthorized: false } });
       return ((await response.json()) as { health?: string }).health === "true";
     });
   });
   await startAll(cleanup, nodes);
-  const url = `etcd://${members.map(({ client }) => new URL(client).host).join(",")}`;
+  const url = `${tls === null ? "etcd" : "etcds"}://${members.map(({ client }) => new URL(client).host).join(",")}`;
   const leader = async (): Promise<EngineNode> => {
     for (const [index, { client }] of members.entries()) {
       const status = await etcdStatus(client).catch(() => null);

@@ -42,13 +42,20 @@ export class Replay {
     const vault = createVault(Buffer.from(source.masterKey, "hex"));
     this.key = vault.derive(ENTRY_KEY_PURPOSE);
     this.nodeKey = vault.derive(NODE_KEY_PURPOSE);
-    this.log = openCommitLog({ url, cell: "main", leaseMs: LEASE_MS, advertise: null, isTrusted: false });
+    this.log = openCommitLog({
+      url,
+      cell: "main",
+      leaseMs: LEASE_MS,
+      advertise: null,
+      isTrusted: false,
+      extraCaPath: null,
+    });
   }
 
   /** Copies the database. From then on entries are applied as they come, since the log is trimmed. */
   async begin(): Promise<void> {
     const { leader, path } = this.source;
-    const access = { key: this.nodeKey, cell: "main", now: () => Date.now() };
+    const access = { key: this.nodeKey, cell: "main", extraCaPath: null, now: () => Date.now() };
     const target = `${path}.base`;
     // The other node may be copying it.
     while (

@@ -2,6 +2,7 @@ import { closeSync, createReadStream, ftruncateSync, openSync, rmSync, writeSync
 import { Readable } from "node:stream";
 import { startBackupProcess } from "../backup/process.ts";
 import { hashOf, readSeal } from "../backup/seal.ts";
+import { extraAuthorities } from "../kernel/outbound/authorities.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
 import { hmacSha256 } from "../kernel/secrets/hmac.ts";
 import { equalInConstantTime } from "../kernel/secrets/key-format.ts";
@@ -32,6 +33,16 @@ function isClusterToken(header: string | null, key: Uint8Array, cell: string, no
 
 function signatureOf(key: Uint8Array, cell: string, time: number): string {
   return hmacSha256(key).update(`${cell}\n${time}`).digest("hex");
+}
+
+/** With what a node reaches the others of its cell. */
+interface NodeAccess {
+  /** Derived from the master key. */
+  readonly key: Uint8Array;
+  readonly cell: string;
+  /** Additional certificate authorities (PEM). */
+  readonly extraCaPath: string | null;
+  readonly now: () => number;
 }
 
 /** Serves copies of the leader's database, one at a time. */
@@ -75,11 +86,11 @@ export class BaseServer {
 
 /** Copies the database of the leader into a file, and verifies its digest. @throws Error */
 export async function fetchBase(
-  { key, cell, now }: { readonly key: Uint8Array; readonly cell: string; readonly now: () => number },
+  { key, cell, extraCaPath, now }: NodeAccess,
   leader: Leader,
   target: string,
 ): Promise<void> {
-  const client = new OutboundClient(["all"]);
+  const client = new OutboundClient(["all"], extraAuthorities(extraCaPath));
   const file = openSync(target, "w+", 0o600);
   try {
     const outcome = await client.send({

@@ -5,6 +5,7 @@ import type { ListenOptions } from "../kernel/http/http.ts";
 import type { MonitoringAccess } from "../kernel/http/system-routes.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Logger } from "../kernel/log.ts";
+import { extraAuthorities } from "../kernel/outbound/authorities.ts";
 import { findMasterKey, obtainMasterKey } from "../kernel/secrets/master-key.ts";
 import { createVault } from "../kernel/secrets/vault.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
@@ -34,7 +35,7 @@ const UNTRIMMED_BYTES_WARNED = 512 * 1024 * 1024;
 export function openCommitLog(settings: ClusterSettings): CommitLog {
   const address = engineAddress(settings);
   return address.engine === "etcd"
-    ? new EtcdLog(address, settings.cell)
+    ? new EtcdLog(address, settings.cell, extraAuthorities(settings.extraCaPath))
     : new PostgresLog({ urls: address.urls, isTrusted: settings.isTrusted }, settings.cell);
 }
 
@@ -126,7 +127,7 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
   const vault = createVault(obtainMasterKey({ ...place, databaseExists: existsSync(files.database) }));
   const entryKey = vault.derive(ENTRY_KEY_PURPOSE);
   const nodeKey = vault.derive(NODE_KEY_PURPOSE);
-  const access = { key: nodeKey, cell: settings.cell, now };
+  const access = { key: nodeKey, cell: settings.cell, extraCaPath: settings.extraCaPath, now };
   const follower = new Follower({
     log,
     node,

@@ -11,6 +11,8 @@ export interface ClusterSettings {
   readonly advertise: string | null;
   /** Whether an engine that replicates below SQL is trusted to do so. */
   readonly isTrusted: boolean;
+  /** Additional certificate authorities (PEM) for etcd and the other nodes. */
+  readonly extraCaPath: string | null;
 }
 
 /** The engine that a URL names. */

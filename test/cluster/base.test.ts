@@ -8,7 +8,7 @@ import { BASE_PATH, BaseServer, fetchBase } from "../../src/cluster/base.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 const NOW = 1_800_000_000_000;
-const ACCESS = { key: KEY, cell: "main", now: () => NOW };
+const ACCESS = { key: KEY, cell: "main", extraCaPath: null, now: () => NOW };
 const MINUTE_MS = 60_000;
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-base-"));

@@ -37,8 +37,8 @@ function nextCell(): string {
   return `cell-${cells}`;
 }
 
-function openLog(url: string, cell: string, isTrusted = false): CommitLog {
-  const log = openCommitLog({ url, cell, leaseMs: LONG_MS, advertise: null, isTrusted });
+function openLog(url: string, cell: string, isTrusted = false, extraCaPath: string | null = null): CommitLog {
+  const log = openCommitLog({ url, cell, leaseMs: LONG_MS, advertise: null, isTrusted, extraCaPath });
   open.push(log);
   return log;
 }

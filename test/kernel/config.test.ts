@@ -49,6 +49,7 @@ const CLUSTER = {
   leaseMs: 10_000,
   advertise: null,
   isTrusted: false,
+  extraCaPath: null,
 };
 const ARCHIVE = {
   url: "s3://bucket/prefix",

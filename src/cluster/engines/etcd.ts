@@ -1,5 +1,5 @@
 import { errorText, StartupError } from "../../kernel/errors.ts";
-import { OutboundClient } from "../../kernel/outbound/client.ts";
+import { OutboundClient, type OutboundOverrides } from "../../kernel/outbound/client.ts";
 import { type Cancel, realTimeout } from "../../kernel/time/clock.ts";
 import {
   CALL_MS_MAX,
@@ -31,6 +31,10 @@ const VALUE_HEADER_BYTES = 6;
 /** The first release whose gateway is at `/v3`. */
 const VERSION_MIN = "3.4.0";
 
+/** Longest wait for a login: etcd makes the comparison of passwords slow on purpose. */
+const LOGIN_MS_MAX = 2_000;
+const UNAUTHORIZED = 401;
+
 /** Where etcd is. */
 export interface EtcdAddress {
   /** `http://host:2379`, at least one. */
@@ -60,7 +64,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** A commit log in etcd, through its JSON gateway. All keys of a cell begin with `ninefold/<cell>/`. */
 export class EtcdLog implements CommitLog {
-  private readonly client = new OutboundClient(["all"]);
+  private readonly client: OutboundClient;
   /** The endpoint that responded last. */
   private current = 0;
   private lease: string | null = null;
@@ -70,7 +74,10 @@ export class EtcdLog implements CommitLog {
   constructor(
     private readonly address: EtcdAddress,
     private readonly cell: string,
-  ) {}
+    authorities: OutboundOverrides = {},
+  ) {
+    this.client = new OutboundClient(["all"], authorities);
+  }
 
   async prepare(): Promise<void> {
     try {
@@ -325,22 +332,38 @@ export class EtcdLog implements CommitLog {
   /** Tries each endpoint once, beginning with the one that responded last. */
   private async call(path: string, body: Json, timeoutMs = CALL_MS_MAX): Promise<Json> {
     let failure = "";
-    for (let tried = 0; tried < this.address.endpoints.length; tried += 1) {
-      if (this.address.user !== null && this.token === null) await this.authenticate().catch(() => undefined);
+    let mayLogInAgain = true;
+    let tries = this.address.endpoints.length;
+    while (tries > 0) {
+      tries -= 1;
+      failure = (await this.logIn()) ?? "";
+      if (failure !== "") {
+        this.current += 1;
+        continue;
+      }
       const outcome = await this.client.send({ ...this.request(path, body), timeoutMs });
       if (outcome.answered && outcome.status === 200 && !outcome.truncated) return parsed(outcome.body);
       failure = outcome.answered ? refusalIn(outcome.body, outcome.status) : outcome.failure.message;
-      // The token of a user ends with time, or with a restart of etcd.
-      if (outcome.answered && outcome.status === 401) this.token = null;
-      this.current += 1;
+      if (outcome.answered && outcome.status === UNAUTHORIZED && this.token !== null) {
+        // The token of a user ends with time, or with a restart of etcd: the same server gives another one.
+        this.token = null;
+        tries += mayLogInAgain ? 1 : 0;
+        mayLogInAgain = false;
+      } else this.current += 1;
     }
     throw new EngineUnavailable(`etcd: ${failure}`);
   }
 
-  private async authenticate(): Promise<void> {
+  /** Gets a token where a user is configured. Returns why there is none. */
+  private async logIn(): Promise<string | null> {
     const { user } = this.address;
-    const outcome = await this.client.send(this.request("/v3/auth/authenticate", { ...user }));
-    if (outcome.answered && outcome.status === 200) this.token = String(parsed(outcome.body)["token"]);
+    if (user === null || this.token !== null) return null;
+    const request = this.request("/v3/auth/authenticate", { ...user });
+    const outcome = await this.client.send({ ...request, timeoutMs: LOGIN_MS_MAX });
+    if (!outcome.answered) return outcome.failure.message;
+    if (outcome.status !== 200) return refusalIn(outcome.body, outcome.status);
+    this.token = String(parsed(outcome.body)["token"]);
+    return null;
   }
 
   private request(path: string, body: Json) {
