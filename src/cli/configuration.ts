@@ -86,7 +86,8 @@ export async function configSchema(): Promise<number> {
   return 0;
 }
 
-function declaredKinds(): Promise<Kind[]> {
+/** The kinds of resources of this version. */
+export function declaredKinds(): Promise<Kind[]> {
   return withDeclaredApp(({ http }) => kindsOf(http.routes));
 }
 

@@ -110,6 +110,11 @@ const PRUNE_OPTION: CommandOption = {
   help: "Delete what apply has created and the file does not name",
 };
 
+/** What all imports do. */
+const IMPORT_DETAILS =
+  "Calls no Ninefold server. What has no counterpart is listed on standard error, a line for each field, as are the\n" +
+  "environment variables that stand for secrets. Read the file, then use plan and apply.";
+
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
 const DECLARED = [
@@ -167,6 +172,40 @@ const DECLARED = [
       ...API_OPTIONS.filter((one) => one !== JSON_OPTION),
     ],
     example: "ninefold export > ninefold.yaml",
+  },
+  {
+    name: "import flagd",
+    summary: "Print the flags of flagd as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "FILE", help: "Flag definitions (JSON or YAML); - for standard input" }],
+    example: "ninefold import flagd flags.flagd.json > ninefold.yaml",
+  },
+  {
+    name: "import healthchecks",
+    summary: "Print the checks of Healthchecks as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "SOURCE", help: "URL of the server, or a file with a response of its API" }],
+    options: [option("--api-key-file", "FILE", "File that contains the API key of the Healthchecks project")],
+    variables: [
+      ["HEALTHCHECKS_API_KEY", "API key of the Healthchecks project"],
+      ["HEALTHCHECKS_API_KEY_FILE", "File that contains it"],
+    ],
+    example: "ninefold import healthchecks https://healthchecks.io > ninefold.yaml",
+  },
+  {
+    name: "import kuma",
+    summary: "Print the monitors of Uptime Kuma as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "FILE", help: "A backup (JSON), or the database kuma.db" }],
+    example: "ninefold import kuma kuma.db > ninefold.yaml",
+  },
+  {
+    name: "import svix",
+    summary: "Print the endpoints of Svix as a configuration file",
+    details: IMPORT_DETAILS,
+    arguments: [{ name: "FILE", help: "Endpoints as the API lists them (JSON); - for standard input" }],
+    options: [option("--owner", "ID", "owner_id of endpoints without an application")],
+    example: "ninefold import svix endpoints.json --owner acme > ninefold.yaml",
   },
   {
     name: "ping",

@@ -51,6 +51,12 @@ function secretIn(environment: Environment, variable: string): { value?: string;
   return path === "" ? { origin } : { value: readText(path, origin).trim(), origin };
 }
 
+/** The key of a Healthchecks project, for an import; null where it is not set. @throws StartupError when its file cannot be read. */
+export function healthchecksKey(file: string | null, environment: Environment = process.env): string | null {
+  if (file !== null) return readText(file, "--api-key-file").trim();
+  return secretIn(environment, "HEALTHCHECKS_API_KEY").value ?? null;
+}
+
 /** Where a server listens unless it is told otherwise. */
 export const DEFAULT_URL = "http://127.0.0.1:9909";
 
@@ -230,17 +236,17 @@ const CHUNK_BYTES = 64 * 1024;
 
 /**
  * Reads a file of settings or a secret; a pipe will do. `what` is what names it, for messages.
- * @throws StartupError when it cannot be read, or is larger than {@link TEXT_BYTES_MAX}.
+ * @throws StartupError when it cannot be read, or is larger than `bytesMax` ({@link TEXT_BYTES_MAX} by default).
  */
-export function readText(path: string, what: string): string {
+export function readText(path: string, what: string, bytesMax: number = TEXT_BYTES_MAX): string {
   let bytes: Buffer;
   try {
-    bytes = readUpTo(path, TEXT_BYTES_MAX + 1);
+    bytes = readUpTo(path, bytesMax + 1);
   } catch (error) {
     throw new StartupError(`${what}: ${path} cannot be read (${errorText(error)}).`);
   }
-  if (bytes.length <= TEXT_BYTES_MAX) return bytes.toString("utf8");
-  throw new StartupError(`${what}: ${path} is larger than ${TEXT_BYTES_MAX} bytes: that is another file.`);
+  if (bytes.length <= bytesMax) return bytes.toString("utf8");
+  throw new StartupError(`${what}: ${path} is larger than ${bytesMax} bytes: that is another file.`);
 }
 
 /** Asks for pieces until there is none: the size that a device or a pipe tells is not its own. */

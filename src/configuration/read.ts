@@ -159,27 +159,10 @@ class Reader {
     values: Readonly<Record<string, unknown>>,
     places: ReadonlyMap<string, Place>,
   ): void {
-    const fields = [...kind.fields.values()].filter((field) => field.name in values);
-    const own = kind.facts.isSingle === true ? {} : { [kind.facts.name]: name };
-    for (const route of [kind.create, kind.change]) {
-      if (route?.body === undefined) continue;
-      const isCreate = route === kind.create;
-      const body = requestOf(
-        kind,
-        fields.filter((field) => (isCreate ? field.inCreate : field.inChange)),
-        values,
-      );
-      const schema = typed(route.body);
-      let found: string | undefined;
-      const messages = fieldMessages(schema, isCreate ? { ...own, ...body } : body, (path) => {
-        found ??= path;
-        return path.replaceAll("/", ".");
-      });
-      const [first] = Object.entries(messages);
-      if (first === undefined) continue;
-      const [field, [message = ""] = []] = first;
-      throw this.error(placeOf(places, `/${found ?? ""}`), `${kind.section}.${name}: ${field} ${message}`);
-    }
+    const problem = problemOf(kind, name, values);
+    if (problem === null) return;
+    const { pointer, field, message } = problem;
+    throw this.error(placeOf(places, pointer), `${kind.section}.${name}: ${field} ${message}`);
   }
 
   /** A value as a request has it, except for ids, in whose place names stand. */
@@ -289,6 +272,44 @@ class Reader {
   private error(at: Place, message: string): FileError {
     return new FileError(this.file, at, message);
   }
+}
+
+/** What a server would not accept of a resource. */
+export interface Problem {
+  /** JSON pointer in the request. */
+  readonly pointer: string;
+  readonly field: string;
+  /** Such as `must be an integer`. */
+  readonly message: string;
+}
+
+/** The first problem of a resource with the schemas of creation and change; null if there is none. */
+export function problemOf(
+  kind: Kind,
+  name: string,
+  values: Readonly<Record<string, unknown>>,
+): Problem | null {
+  const fields = [...kind.fields.values()].filter((field) => field.name in values);
+  const own = kind.facts.isSingle === true ? {} : { [kind.facts.name]: name };
+  for (const route of [kind.create, kind.change]) {
+    if (route?.body === undefined) continue;
+    const isCreate = route === kind.create;
+    const body = requestOf(
+      kind,
+      fields.filter((field) => (isCreate ? field.inCreate : field.inChange)),
+      values,
+    );
+    let found: string | undefined;
+    const messages = fieldMessages(typed(route.body), isCreate ? { ...own, ...body } : body, (path) => {
+      found ??= path;
+      return path.replaceAll("/", ".");
+    });
+    const [first] = Object.entries(messages);
+    if (first === undefined) continue;
+    const [field, [message = ""] = []] = first;
+    return { pointer: `/${found ?? ""}`, field, message };
+  }
+  return null;
 }
 
 /** The body of a request with some fields. */

@@ -1,0 +1,114 @@
+import { healthchecksKey, readText } from "../config/sources.ts";
+import { Draft } from "../configuration/import/draft.ts";
+import { importFlagd, parseFlagd } from "../configuration/import/flagd/flagd.ts";
+import { importHealthchecks } from "../configuration/import/healthchecks.ts";
+import { readKumaDatabase } from "../configuration/import/kuma/database.ts";
+import { importKuma } from "../configuration/import/kuma/kuma.ts";
+
+import { INPUT_BYTES_MAX, parseJson } from "../configuration/import/source.ts";
+import { importSvix } from "../configuration/import/svix.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { OutboundClient } from "../kernel/outbound/client.ts";
+import { isSqlite } from "../kernel/storage/foreign-database.ts";
+import type { Given } from "./arguments.ts";
+import { declaredKinds } from "./configuration.ts";
+import { print, printError } from "./output.ts";
+
+/** Timeout of a request to another product. */
+const TIMEOUT_MS = 30_000;
+
+/** `ninefold import flagd FILE`. Resolves to the exit code. */
+export function importFlagdFile({ words: [path = ""] }: Given): Promise<number> {
+  return printed((draft) => importFlagd(draft, parseFlagd(fileText(path), path)));
+}
+
+/** `ninefold import healthchecks SOURCE`. Resolves to the exit code. */
+export function importHealthchecksProject(given: Given): Promise<number> {
+  const [source = ""] = given.words;
+  return printed(async (draft) => {
+    const isUrl = /^https?:\/\//i.test(source);
+    const value = isUrl
+      ? await loadHealthchecks(source, healthchecksKey(given.text("--api-key-file")))
+      : parseJson(fileText(source), source);
+    importHealthchecks(draft, value);
+  });
+}
+
+/** `ninefold import kuma FILE`. Resolves to the exit code. */
+export function importKumaFile({ words: [path = ""] }: Given): Promise<number> {
+  return printed((draft) =>
+    importKuma(
+      draft,
+      path !== "-" && isSqlite(path) ? readKumaDatabase(path) : parseJson(fileText(path), path),
+    ),
+  );
+}
+
+/** `ninefold import svix FILE`. Resolves to the exit code. */
+export function importSvixFile(given: Given): Promise<number> {
+  const [path = ""] = given.words;
+  return printed((draft) => importSvix(draft, parseJson(fileText(path), path), given.text("--owner")));
+}
+
+async function printed(run: (draft: Draft) => void | Promise<void>): Promise<number> {
+  const draft = new Draft(await declaredKinds());
+  await run(draft);
+  print(draft.text());
+  for (const note of draft.notes) printError(note);
+  return 0;
+}
+
+function fileText(path: string): string {
+  return readText(path === "-" ? "/dev/stdin" : path, "import", INPUT_BYTES_MAX);
+}
+
+/** Loads checks and integrations. @throws StartupError with the URL and the reason. */
+async function loadHealthchecks(source: string, key: string | null): Promise<unknown> {
+  if (key === null)
+    throw new StartupError("Set HEALTHCHECKS_API_KEY, or name a file with the key by --api-key-file.");
+  const url = URL.parse(source);
+  if (url === null || `${url.username}${url.password}${url.search}${url.hash}` !== "")
+    throw new StartupError("The URL must look like https://healthchecks.io, without a password or query.");
+  const [root = ""] = url.pathname.split("/api/", 1);
+  const base = `${url.origin}${root.replace(/\/$/, "")}/api/v3`;
+  const outbound = new OutboundClient(["all"]);
+  try {
+    const checks = await load(outbound, `${base}/checks/`, key);
+    // A read-only key cannot list the integrations.
+    const channels = await load(outbound, `${base}/channels/`, key, [401]);
+    return { ...(checks as object), ...(channels as object | null) };
+  } finally {
+    outbound.close();
+  }
+}
+
+/** Null for one of the statuses `without`. */
+async function load(
+  outbound: OutboundClient,
+  url: string,
+  key: string,
+  without: readonly number[] = [],
+): Promise<unknown> {
+  const outcome = await outbound.send({
+    account: null,
+    method: "GET",
+    url,
+    headers: { accept: "application/json", "x-api-key": key },
+    body: null,
+    timeoutMs: TIMEOUT_MS,
+    bodyBytesMax: INPUT_BYTES_MAX,
+    keepsBody: true,
+    longerBody: "fail",
+    // The key goes to this server only.
+    redirectsMax: 0,
+    reuseConnection: false,
+  });
+  if (!outcome.answered) throw new StartupError(`${url} could not be loaded: ${outcome.failure.message}.`);
+  if (without.includes(outcome.status)) return null;
+  const hint = outcome.status === 401 ? " Check the API key." : "";
+  if (outcome.status !== 200)
+    throw new StartupError(`${url} could not be loaded: status ${outcome.status}.${hint}`);
+  const value = parseJson(Buffer.from(outcome.body).toString("utf8"), url);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new StartupError(`${url} returned no JSON object: is it a Healthchecks server?`);
+}

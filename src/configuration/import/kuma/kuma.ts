@@ -1,0 +1,146 @@
+import { StartupError } from "../../../kernel/errors.ts";
+import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import type { Draft } from "../draft.ts";
+import { isObject, SourceObject, shown } from "../source.ts";
+import { monitorOf, normalized } from "./monitors.ts";
+import { notificationOf } from "./notifications.ts";
+
+const SECOND_MS = 1_000;
+
+/** Imports a backup of Uptime Kuma, or what {@link readKumaDatabase} has read. @throws StartupError */
+export function importKuma(draft: Draft, value: unknown): void {
+  if (!isObject(value) || !Array.isArray(value["monitorList"]))
+    throw new StartupError('A backup of Uptime Kuma must have {"monitorList": […]}.');
+  const all = new SourceObject(draft, "Uptime Kuma", value);
+  const channels = new Map(all.list("notificationList").map((one) => notificationOf(draft, one)));
+  const given = all.list("monitorList").map(normalized);
+  const groups = new Map<unknown, string>();
+  for (const one of given)
+    if (isObject(one) && one["type"] === "group" && typeof one["name"] === "string")
+      groups.set(one["id"], one["name"]);
+  const monitors = new Map(given.map((one) => monitorOf(draft, one, { channels, groups })));
+  for (const one of all.list("statusPageList")) statusPageOf(draft, one, monitors);
+  for (const one of all.list("maintenanceList")) maintenanceOf(draft, one, monitors);
+  all.ignore("version");
+  all.rest();
+}
+
+type Names = ReadonlyMap<unknown, string | null>;
+
+function namesOf(object: SourceObject, ids: readonly unknown[], names: Names): string[] {
+  return ids.flatMap((id) => {
+    const name = names.get(id) ?? null;
+    if (name === null) object.note("monitors", `monitor ${shown(String(id))} is not carried over`);
+    return name ?? [];
+  });
+}
+
+function statusPageOf(draft: Draft, value: unknown, monitors: Names): void {
+  const page = new SourceObject(draft, "status page", value);
+  const slug = page.text("slug") ?? "page";
+  page.label = `status page ${shown(slug)}`;
+  const groups = page.list("groups").map((one) => new SourceObject(draft, page.label, one));
+  const showsUrls = groups.some((group) => group.flag("shows_urls"));
+  const values = {
+    title: page.text("title") ?? slug,
+    description: page.text("description"),
+    footer: page.text("footer_text"),
+    index: page.flag("search_engine_index"),
+    published: page.flag("published"),
+    show_urls: showsUrls ? true : null,
+    groups: groups.map((group) => ({
+      name: group.text("name") ?? "",
+      monitors: namesOf(group, group.list("monitors"), monitors),
+    })),
+  };
+  page.ignore("id", "created_date", "modified_date", "show_powered_by", "auto_refresh_interval");
+  page.rest({ icon: ["/icon.svg"], theme: ["auto", "light"] });
+  draft.add({ section: "status_pages", name: slug, label: page.label, values });
+}
+
+function maintenanceOf(draft: Draft, value: unknown, monitors: Names): void {
+  const maintenance = new SourceObject(draft, "maintenance", value);
+  const title = maintenance.text("title") ?? "maintenance";
+  maintenance.label = `maintenance ${shown(title)}`;
+  if (!maintenance.flag("active")) {
+    maintenance.note("active", "is disabled: not carried over");
+    return;
+  }
+  const times = timesOf(maintenance);
+  if (times === null) return;
+  const values = {
+    message: maintenance.text("description"),
+    monitors: namesOf(maintenance, maintenance.list("monitors"), monitors),
+    public: maintenance.flag("is_public"),
+    ...times,
+  };
+  maintenance.ignore(
+    "id",
+    "user_id",
+    "last_start_date",
+    "start_time",
+    "end_time",
+    "weekdays",
+    "days_of_month",
+  );
+  maintenance.ignore("cron", "duration", "timezone", "interval_day");
+  maintenance.rest();
+  draft.add({ section: "maintenance", name: title, label: maintenance.label, values });
+}
+
+/** Null for times that no maintenance can have. */
+function timesOf(maintenance: SourceObject): Readonly<Record<string, unknown>> | null {
+  const strategy = maintenance.text("strategy") ?? "single";
+  const tz = timeZoneOf(maintenance);
+  if (strategy === "single") return windowOf(maintenance, tz);
+  const days = maintenance.number("interval_day") ?? 1;
+  const [cron, seconds] = [maintenance.text("cron"), maintenance.number("duration")];
+  const isEveryFewDays = strategy === "recurring-interval" && days !== 1;
+  if (strategy === "manual" || isEveryFewDays || cron === null || seconds === null || !isCron(cron, tz)) {
+    maintenance.note("strategy", `${shown(strategy)} is not supported with these times: not carried over`);
+    return null;
+  }
+  return { schedule: cron, tz, duration_ms: seconds * SECOND_MS };
+}
+
+function timeZoneOf(maintenance: SourceObject): string {
+  const name = maintenance.text("timezone");
+  if (name !== null && isTimeZone(name)) return name;
+  maintenance.note("timezone", "is the one of the server of Uptime Kuma, which is unknown: UTC is used");
+  return "UTC";
+}
+
+function isCron(cron: string, tz: string): boolean {
+  try {
+    new CronTimes(cron, tz);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function windowOf(maintenance: SourceObject, tz: string): Readonly<Record<string, unknown>> | null {
+  const times = (["start_date", "end_date"] as const).map((name) => instantOf(maintenance.text(name), tz));
+  const [starts_at = null, ends_at = null] = times;
+  if (starts_at !== null && ends_at !== null) return { starts_at, ends_at };
+  maintenance.note("start_date", "start and end must be times: not carried over");
+  return null;
+}
+
+/** A time on the clocks of a time zone, `2030-01-31 22:00:00`, as RFC 3339; null for anything else. */
+function instantOf(text: string | null, tz: string): string | null {
+  const [, day, time, seconds = ":00"] =
+    /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2})?(?:\.\d{1,3})?Z?$/.exec(text ?? "") ?? [];
+  const local = Date.parse(`${day}T${time}${seconds}Z`);
+  if (Number.isNaN(local)) return null;
+  // The offset at the time itself may differ from that at the same digits in UTC.
+  const first = local - offsetMs(tz, local);
+  return new Date(local - offsetMs(tz, first)).toISOString();
+}
+
+function offsetMs(tz: string, moment: number): number {
+  const format = new Intl.DateTimeFormat("en-US", { timeZone: tz, timeZoneName: "longOffset" });
+  const name = format.formatToParts(moment).find(({ type }) => type === "timeZoneName")?.value ?? "GMT";
+  const [, sign, hours = "0", minutes = "0"] = /^GMT([+-])(\d{2}):(\d{2})/.exec(name) ?? [];
+  return (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60 * SECOND_MS;
+}

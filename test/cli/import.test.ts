@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CHANNELS, CHECKS } from "../configuration/import/healthchecks-fixture.ts";
+import { useTestServer } from "../support/server.ts";
+import { ninefold } from "./run.ts";
+
+/** A command takes a second; busy machines take longer. */
+setDefaultTimeout(60_000);
+
+const KEY = "k".repeat(32);
+const READ_ONLY_KEY = "r".repeat(32);
+
+/** Responds as Healthchecks does. */
+const healthchecks = Bun.serve({
+  port: 0,
+  fetch(request) {
+    const key = request.headers.get("x-api-key") ?? "";
+    const path = new URL(request.url).pathname;
+    if (path.startsWith("/moved/")) return Response.redirect("https://example.com/", 302);
+    if (key.length !== 32) return Response.json({ error: "missing api key" }, { status: 401 });
+    if (key === READ_ONLY_KEY && path === "/api/v3/checks/") return Response.json({ checks: [] });
+    if (key !== KEY) return Response.json({ error: "wrong api key" }, { status: 401 });
+    if (path === "/api/v3/checks/") return Response.json(CHECKS);
+    return path === "/api/v3/channels/" ? Response.json(CHANNELS) : new Response("", { status: 404 });
+  },
+});
+const URL_OF_IT = `http://127.0.0.1:${healthchecks.port}`;
+
+const server = useTestServer();
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-import-"));
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await healthchecks.stop(true);
+});
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+test("import, plan, apply, plan", async () => {
+  const key = file("key", `${KEY}\n`);
+  const imported = await ninefold(["import", "healthchecks", URL_OF_IT, "--api-key-file", key]);
+  expect([imported.code, imported.out.split("\n", 2)]).toEqual([0, ["ninefold: 1", "channels:"]]);
+  expect(imported.error).toContain("integration sms: kind: sms is not supported\n");
+  expect(imported.error).toContain("set the environment variable CHANNELS_OPS_URL to it\n");
+  const account = await server.account({ tier: "unlimited" });
+  const path = file("ninefold.yaml", imported.out);
+  const environment = {
+    NINEFOLD_URL: server.url,
+    NINEFOLD_API_KEY: account.key ?? "",
+    CHANNELS_OPS_URL: "https://hooks.example.com/a",
+    CHANNELS_ON_CALL_TOKEN: "1:a",
+    CHANNELS_ON_CALL_CHAT_ID: "-100",
+  };
+  expect((await ninefold(["plan", path], { environment })).code).toBe(2);
+  const applied = await ninefold(["apply", path, "--yes"], { environment });
+  expect([applied.error, applied.code]).toEqual(["", 0]);
+  const planned = await ninefold(["plan", path], { environment });
+  expect([planned.out, planned.code]).toEqual(["No changes.\n", 0]);
+});
+
+test("a read-only key, from the environment, and a URL with the path of the API", async () => {
+  const environment = { HEALTHCHECKS_API_KEY: READ_ONLY_KEY };
+  const { code, out } = await ninefold(["import", "healthchecks", `${URL_OF_IT}/api/v1/checks/`], {
+    environment,
+  });
+  expect([code, out]).toEqual([0, "ninefold: 1\n"]);
+});
+
+describe("errors", () => {
+  test.each([
+    ["without a key", URL_OF_IT, {}, "Set HEALTHCHECKS_API_KEY, or name a file"],
+    ["a wrong key", URL_OF_IT, { HEALTHCHECKS_API_KEY: "w".repeat(32) }, "status 401. Check the API key."],
+    ["a redirect", `${URL_OF_IT}/moved`, { HEALTHCHECKS_API_KEY: KEY }, "could not be loaded"],
+  ])("%s", async (_, url, environment, message) => {
+    const { code, out, error } = await ninefold(["import", "healthchecks", url], { environment });
+    expect([code, out]).toEqual([1, ""]);
+    expect(error).toContain(message);
+  });
+
+  test("a missing file is an error, a key as an argument one of usage", async () => {
+    expect((await ninefold(["import", "kuma", join(folder, "none")])).code).toBe(1);
+    expect((await ninefold(["import", "healthchecks", URL_OF_IT, "--api-key", KEY])).code).toBe(2);
+  });
+});

@@ -1,0 +1,350 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROWS_MAX, readKumaDatabase } from "../../../src/configuration/import/kuma/database.ts";
+import { importKuma } from "../../../src/configuration/import/kuma/kuma.ts";
+
+import { isSqlite } from "../../../src/kernel/storage/foreign-database.ts";
+import { KUMA_TABLES } from "./kuma-fixture.ts";
+import { losses, useImports } from "./support.ts";
+
+/** Busy machines take longer. */
+setDefaultTimeout(60_000);
+
+const imports = useImports();
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-kuma-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const MONITOR = {
+  type: "http",
+  url: "https://shop.example.com/health",
+  method: "GET",
+  hostname: null,
+  port: null,
+  maxretries: 2,
+  weight: 2_000,
+  active: true,
+  timeout: 16,
+  interval: 20,
+  retryInterval: 10,
+  resendInterval: 0,
+  keyword: null,
+  invertKeyword: false,
+  expiryNotification: true,
+  ignoreTls: false,
+  upsideDown: false,
+  packetSize: 56,
+  maxredirects: 10,
+  accepted_statuscodes: ["200-299"],
+  dns_resolve_type: "A",
+  dns_resolve_server: "1.1.1.1",
+  proxyId: null,
+  notificationIDList: {},
+  tags: [],
+  httpBodyEncoding: "json",
+  mqttTopic: null,
+  gamedigGivenPortOnly: true,
+  authMethod: null,
+  headers: null,
+  body: null,
+  basic_auth_user: null,
+  basic_auth_pass: null,
+  pushToken: null,
+  includeSensitiveData: true,
+};
+
+/** A backup of version 1. */
+const BACKUP = {
+  version: "1.23.11",
+  notificationList: [
+    {
+      id: 1,
+      name: "Team chat",
+      active: true,
+      userId: 1,
+      isDefault: true,
+      config: JSON.stringify({
+        name: "Team chat",
+        type: "discord",
+        isDefault: true,
+        applyExisting: false,
+        discordWebhookUrl: "https://discord.com/api/webhooks/1/SECRET-A",
+        discordUsername: "Kuma",
+      }),
+    },
+    {
+      id: 2,
+      name: "Phones",
+      active: true,
+      isDefault: false,
+      config: '{"type":"pushover","pushoveruserkey":"SECRET-B"}',
+    },
+    {
+      id: 3,
+      name: "Bot",
+      active: true,
+      isDefault: false,
+      config: '{"type":"telegram","telegramBotToken":"1:SECRET-C","telegramChatID":"-100200"}',
+    },
+  ],
+  monitorList: [
+    {
+      ...MONITOR,
+      id: 1,
+      name: "Shop",
+      type: "keyword",
+      keyword: "ok",
+      parent: 4,
+      notificationIDList: { "1": true, "2": true, "3": true },
+      headers: '{"Authorization": "Bearer SECRET-D", "X-Source": "kuma"}',
+      tags: [{ tag_id: 1, name: "prod", value: "", color: "#DC2626" }],
+    },
+    {
+      ...MONITOR,
+      id: 2,
+      name: "API",
+      type: "json-query",
+      url: "https://ada:SECRET-E@api.example.com/status",
+      method: "POST",
+      body: '{"deep": true}',
+      jsonPath: "data.status",
+      jsonPathOperator: "==",
+      expectedValue: "up",
+      interval: 10,
+      maxretries: 0,
+      maxredirects: 0,
+      ignoreTls: true,
+      resendInterval: 3,
+    },
+    {
+      ...MONITOR,
+      id: 3,
+      name: "Backup",
+      type: "push",
+      url: "https://",
+      interval: 3_600,
+      pushToken: "SECRET-F",
+    },
+    { ...MONITOR, id: 4, name: "Production", type: "group", url: "https://" },
+    {
+      ...MONITOR,
+      id: 5,
+      name: "Database",
+      type: "port",
+      url: "https://",
+      hostname: "db.example.com",
+      port: 5432,
+    },
+    { ...MONITOR, id: 6, name: "Name", type: "dns", url: "https://", hostname: "example.com", port: 53 },
+    { ...MONITOR, id: 7, name: "Ping", type: "ping", hostname: "example.com" },
+    { ...MONITOR, id: 8, name: "Must fail", upsideDown: true },
+    { ...MONITOR, id: 9, name: "Shop", active: false, description: "The old one" },
+  ],
+};
+
+test("a backup: monitors and notifications", async () => {
+  const imported = imports.run((draft) => importKuma(draft, BACKUP));
+  expect(Bun.YAML.parse(imported.text)).toEqual({
+    ninefold: 1,
+    channels: {
+      "Team chat": { kind: "discord", url: { env: "CHANNELS_TEAM_CHAT_URL" }, default: true },
+      Bot: { kind: "telegram", token: { env: "CHANNELS_BOT_TOKEN" }, chat_id: "-100200", default: false },
+    },
+    monitors: {
+      Shop: {
+        group: "Production",
+        channels: ["Team chat", "Bot"],
+        interval: 20_000,
+        consecutive_threshold: 3,
+        retry_interval: 10_000,
+        timeout: 16_000,
+        url: "https://shop.example.com/health",
+        headers: { Authorization: { env: "MONITORS_SHOP_HEADERS_AUTHORIZATION" }, "X-Source": "kuma" },
+        accept_status: ["200-299"],
+        keyword: "ok",
+      },
+      API: {
+        channels: [],
+        interval: 15_000,
+        consecutive_threshold: 1,
+        timeout: 16_000,
+        url: "https://api.example.com/status",
+        method: "POST",
+        body: '{"deep": true}',
+        headers: {
+          Authorization: { env: "MONITORS_API_HEADERS_AUTHORIZATION" },
+          "Content-Type": "application/json",
+        },
+        accept_status: ["200-299"],
+        json_path: "$.data.status",
+        json_op: "==",
+        json_value: "up",
+      },
+      Backup: { channels: [], type: "heartbeat", period_ms: 3_600_000, grace_ms: 60_000 },
+      Database: {
+        channels: [],
+        interval: 20_000,
+        consecutive_threshold: 3,
+        retry_interval: 10_000,
+        timeout: 16_000,
+        type: "tcp",
+        host: "db.example.com",
+        port: 5432,
+      },
+      Name: {
+        channels: [],
+        interval: 20_000,
+        consecutive_threshold: 3,
+        retry_interval: 10_000,
+        timeout: 16_000,
+        type: "dns",
+        host: "example.com",
+        record_type: "A",
+      },
+      "Shop 2": {
+        active: false,
+        channels: [],
+        interval: 20_000,
+        consecutive_threshold: 3,
+        retry_interval: 10_000,
+        timeout: 16_000,
+        url: "https://shop.example.com/health",
+        accept_status: ["200-299"],
+      },
+    },
+  });
+  expect(losses(imported)).toEqual([
+    "notification Team chat: discordUsername: not carried over",
+    "notification Phones: type: pushover is not supported",
+    "monitor Shop: tags: a monitor has one group: prod are not all carried over",
+    "monitor Shop: notificationIDList: notification 2 is not carried over",
+    "monitor API: interval: is 15000 (from 15000 to 86400000)",
+    "monitor API: maxredirects: not carried over: at most 5 are followed",
+    "monitor API: resend_interval: not carried over",
+    "monitor API: ignore_tls: not carried over",
+    "monitor Ping: type: ping is not supported",
+    "monitor Must fail: upside_down: a monitor with the opposite meaning is not supported",
+    "monitor Shop: description: not carried over",
+    "monitor Shop: name: is Shop 2 in monitors",
+  ]);
+  expect(imported.text + imported.notes.join()).not.toContain("SECRET-");
+  const [before, after] = await imports.apply(imported.text);
+  expect(before).toHaveLength(8);
+  expect(after).toEqual([]);
+});
+
+test("the database: status pages and maintenance too, and it is not changed", async () => {
+  const path = join(folder, "kuma.db");
+  const database = new Database(path, { create: true });
+  database.run(KUMA_TABLES);
+  database.close();
+  const bytes = readFileSync(path);
+  expect(isSqlite(path)).toBe(true);
+  const imported = imports.run((draft) => importKuma(draft, readKumaDatabase(path)));
+  expect(readFileSync(path).equals(bytes)).toBe(true);
+  const file = Bun.YAML.parse(imported.text) as Record<string, Record<string, unknown>>;
+  expect(file["monitors"]).toEqual({
+    Shop: {
+      group: "Production",
+      channels: ["ntfy"],
+      interval: 60_000,
+      consecutive_threshold: 2,
+      timeout: 30_000,
+      url: "https://shop.example.com/",
+      headers: { Authorization: { env: "MONITORS_SHOP_HEADERS_AUTHORIZATION" } },
+      accept_status: ["200-299", "401"],
+      tls_expiry_days: 0,
+    },
+  });
+  expect(file["channels"]).toEqual({
+    ntfy: {
+      kind: "ntfy",
+      url: { env: "CHANNELS_NTFY_URL" },
+      token: { env: "CHANNELS_NTFY_TOKEN" },
+      default: false,
+    },
+  });
+  expect(file["status_pages"]).toEqual({
+    public: {
+      title: "Shop",
+      description: "All of it",
+      footer: "Bye",
+      index: true,
+      published: true,
+      show_urls: true,
+      groups: [{ name: "Services", monitors: ["Shop"] }],
+    },
+  });
+  expect(file["maintenance"]).toEqual({
+    Move: {
+      message: "New machine",
+      monitors: ["Shop"],
+      public: true,
+      starts_at: "2040-07-01T20:00:00.000Z",
+      ends_at: "2040-07-01T21:30:00.000Z",
+    },
+    Weekly: {
+      message: "Updates",
+      monitors: [],
+      public: false,
+      schedule: "30 2 * * 0",
+      tz: "Europe/Berlin",
+      duration_ms: 3_600_000,
+    },
+  });
+  expect(losses(imported)).toEqual([
+    "monitor Shop: timeout: is 30000 (from 1000 to 30000)",
+    "status page public: custom_css: not carried over",
+    "status page public: domains: not carried over",
+    "maintenance By hand: timezone: is the one of the server of Uptime Kuma, which is unknown: UTC is used",
+    "maintenance By hand: strategy: manual is not supported with these times: not carried over",
+  ]);
+  const [before, after] = await imports.apply(
+    imported.text.replaceAll("public:\n    title", `p-${crypto.randomUUID()}:\n    title`),
+  );
+  expect(before).toHaveLength(5);
+  expect(after).toEqual([]);
+});
+
+test("a table has a maximum number of rows", () => {
+  const path = join(folder, "large.db");
+  const database = new Database(path, { create: true });
+  database.run(KUMA_TABLES);
+  const fill = (rows: number) =>
+    database.run(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows}) INSERT INTO tag (name) SELECT 't' FROM n`,
+    );
+  fill(ROWS_MAX);
+  expect(readKumaDatabase(path)).toHaveProperty("monitorList");
+  fill(1);
+  database.close();
+  expect(() => readKumaDatabase(path)).toThrow(`more than ${ROWS_MAX} rows in a table`);
+});
+
+test("another database, and a damaged one, are rejected", () => {
+  const other = join(folder, "other.db");
+  const database = new Database(other, { create: true });
+  database.run("CREATE TABLE a (id)");
+  database.close();
+  expect(() => readKumaDatabase(other)).toThrow("is not a database of Uptime Kuma");
+  const damaged = join(folder, "damaged.db");
+  writeFileSync(damaged, `SQLite format 3\0${"x".repeat(5_000)}`);
+  expect(() => readKumaDatabase(damaged)).toThrow("cannot be read as a database");
+  expect(isSqlite(join(folder, "missing.db"))).toBe(false);
+});
+
+test.each([
+  [{}, 'must have {"monitorList": […]}'],
+  [[], 'must have {"monitorList": […]}'],
+  [{ monitorList: [1] }, "monitor must be an object."],
+  [{ monitorList: [{ ...MONITOR, name: "a", interval: "x" }] }, "monitor a: interval must be a number."],
+  [{ monitorList: [{ ...MONITOR, name: "a", headers: "{" }] }, "monitor a: headers is not JSON"],
+  [{ monitorList: [], notificationList: [{ name: "a", config: "{" }] }, "notification a: config is not JSON"],
+])("%j is rejected", (value, message) => {
+  expect(() => imports.run((draft) => importKuma(draft, value))).toThrow(message);
+});

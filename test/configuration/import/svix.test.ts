@@ -1,0 +1,109 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { importSvix } from "../../../src/configuration/import/svix.ts";
+import { losses, useImports } from "./support.ts";
+
+/** Busy machines take longer. */
+setDefaultTimeout(60_000);
+
+const imports = useImports();
+
+const TIMES = { createdAt: "2030-01-05T10:00:00Z", updatedAt: "2030-02-01T08:30:00Z" };
+const BILLING = {
+  id: "ep_2bVjVcYcPZpZbQmDq0zUqGdQyXk",
+  uid: "billing",
+  url: "https://billing.example.com/hooks",
+  version: 1,
+  description: "Billing",
+  filterTypes: ["invoice.paid", "invoice.failed"],
+  channels: ["eu"],
+  disabled: true,
+  rateLimit: 10,
+  throttleRate: 10,
+  metadata: { team: "billing" },
+  headers: { headers: { "X-Source": "svix" }, sensitive: ["Authorization"] },
+  ...TIMES,
+};
+const PLAIN = {
+  id: "ep_2bVjWw9KxwYb0Cq1fQ5rT3nM7aB",
+  uid: null,
+  url: "https://example.com/all",
+  version: 1,
+  description: "",
+  filterTypes: null,
+  channels: null,
+  disabled: false,
+  rateLimit: null,
+  metadata: {},
+  ...TIMES,
+};
+const page = (data: readonly unknown[]) => ({ data, done: true, iterator: null, prevIterator: null });
+
+test("the endpoints of one application", async () => {
+  const imported = imports.run((draft) => importSvix(draft, page([BILLING, PLAIN]), "acme"));
+  const { endpoints } = Bun.YAML.parse(imported.text) as Record<string, Record<string, unknown>>;
+  expect(endpoints).toEqual({
+    billing: {
+      url: "https://billing.example.com/hooks",
+      description: "Billing",
+      event_types: ["invoice.paid", "invoice.failed"],
+      channels: ["eu"],
+      max_per_second: 10,
+      metadata: { team: "billing" },
+      state: "paused",
+      owner_id: "acme",
+      format: "raw",
+      headers: { "X-Source": "svix", Authorization: { env: "ENDPOINTS_BILLING_HEADERS_AUTHORIZATION" } },
+      secret: { env: "ENDPOINTS_BILLING_SECRET" },
+    },
+    [PLAIN.id]: {
+      url: "https://example.com/all",
+      owner_id: "acme",
+      format: "raw",
+      secret: { env: "ENDPOINTS_EP_2BVJWW9KXWYB0CQ1FQ5RT3NM7AB_SECRET" },
+    },
+  });
+  expect(losses(imported)).toEqual([]);
+  expect(imported.notes).toContain(
+    "endpoint billing: secret: is a secret: set the environment variable ENDPOINTS_BILLING_SECRET to it",
+  );
+  const [before, after] = await imports.apply(imported.text);
+  expect(before).toHaveLength(2);
+  expect(after).toEqual([]);
+});
+
+test("all applications: owners by uid, event types are noted, equal names are told apart", () => {
+  const whole = {
+    applications: page([
+      { id: "app_1", uid: "acme", name: "Acme", metadata: {}, rateLimit: null, ...TIMES },
+      { id: "app_2", uid: null, name: "Beta", metadata: { plan: "pro" }, rateLimit: 5, ...TIMES },
+    ]),
+    endpoints: { app_1: page([BILLING]), app_2: [BILLING] },
+    event_types: page([{ name: "invoice.paid", description: "An invoice", schemas: {}, archived: false }]),
+  };
+  const imported = imports.run((draft) => importSvix(draft, whole, null));
+  expect(imported.text).toContain("owner_id: acme");
+  expect(imported.text).toContain("owner_id: app_2");
+  expect(losses(imported)).toEqual([
+    "application app_2: metadata: not carried over",
+    "application app_2: rateLimit: not carried over",
+    "endpoint billing: name: is billing 2 in endpoints",
+    "Svix: event_types: 1 are not carried over: messages can have any type, and there is no catalog",
+  ]);
+});
+
+test("a secret in the file is not printed, and further pages are noted", () => {
+  const own = { ...PLAIN, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" };
+  const imported = imports.run((draft) => importSvix(draft, { ...page([own]), done: false }, null));
+  expect(imported.text + imported.notes.join()).not.toContain("MfKQ9r8");
+  expect(losses(imported)[0]).toContain("there are further pages");
+});
+
+test.each([
+  [{}, 'must be a list, or {"data": […]}'],
+  ["x", 'must be a list, or {"data": […]}'],
+  [[7], "endpoint must be an object."],
+  [[{ uid: "a", filterTypes: [1] }], "endpoint a: filterTypes must be a list of texts."],
+  [[{ uid: "a", metadata: { b: 1 } }], "endpoint a: metadata must be texts by name."],
+])("%j is rejected", (value, message) => {
+  expect(() => imports.run((draft) => importSvix(draft, value, null))).toThrow(message);
+});
