@@ -172,8 +172,10 @@ export class McpServer {
     if (tool === undefined)
       throw new ProtocolError(200, CODES.invalidParams, `Unknown tool: ${echoed(String(name))}`);
     if (!isObject(args)) throw new ProtocolError(200, CODES.invalidParams, '"arguments" must be an object.');
+    if (slices.isOver) await slices.next();
     const inexact = findInexactness(json.text, json.value, "params");
     if (inexact !== null) return errorResult(`${pathText(inexact.path)} ${inexact.problem}.`);
+    if (slices.isOver) await slices.next();
     try {
       return await this.run(call, tool, args);
     } catch (error) {
