@@ -141,7 +141,7 @@ export class FailoverClient {
     this.compare(balance, "at the end");
     for (const { sequenceId, number, signature } of this.receipts) {
       const found = await untilDone(() => this.nf.notary.receipts.get(sequenceId));
-      if (found.signature === signature && found.log["number"] === number) continue;
+      if (found.signature === signature && found.log?.["number"] === number) continue;
       findings.lost += 1;
       findings.problems.push(`${this.name}: receipt ${sequenceId} is not the one that was returned`);
     }

@@ -98,11 +98,12 @@ function smallText(path: string): string {
   return readable(path, () => readFileSync(path, "utf8"));
 }
 
-function summary({ count, invalid, first, last, publicKey }: ChainVerifier): string {
+function summary({ count, invalid, first, last, publicKey, withoutLog }: ChainVerifier): string {
   if (count === 0) return "not valid: the file holds no receipt\n";
   if (invalid > 0) return `not valid: ${invalid} of ${count} receipts have problems\n`;
   const range = count === 1 ? `receipt ${first}` : `receipts ${first} to ${last} (${count})`;
-  return `valid: ${range}\npublic key: ${publicKey}\n`;
+  const hashesOnly = withoutLog === 0 ? "" : `without log: ${withoutLog} (only their hashes were verified)\n`;
+  return `valid: ${range}\n${hashesOnly}public key: ${publicKey}\n`;
 }
 
 /** The text of one receipt, and its position. */

@@ -14,21 +14,49 @@ import {
 /** Maximum nesting levels of a receipt: those of its log plus one. */
 export const RECEIPT_LEVELS_MAX = JSON_LEVELS_MAX + 1;
 
-/** Parses and checks the text of one receipt. A duplicate name or a number that a parser would change makes it invalid. */
+/**
+ * Parses and checks the text of one receipt. A duplicate name or a number that a parser would change makes it invalid.
+ * `logText`: the log of a receipt without one.
+ */
 export function verifyReceiptText(
   text: string,
   crypto: VerifierCrypto,
+  logText: string | null = null,
 ): { receipt: unknown; verdict: Verdict } {
+  if (logText !== null && isNestedDeeper(logText, JSON_LEVELS_MAX))
+    return { receipt: null, verdict: tooDeep() };
   if (isNestedDeeper(text, RECEIPT_LEVELS_MAX)) return { receipt: null, verdict: tooDeep() };
-  let receipt: unknown;
-  try {
-    receipt = JSON.parse(text);
-  } catch {
-    return { receipt: null, verdict: failed("the receipt is not JSON") };
-  }
-  const found = checkReceipt(receipt, crypto);
+  const parsed = parsedText(text);
+  if (parsed === null) return { receipt: null, verdict: failed("the receipt is not JSON") };
+  const { value: receipt } = parsed;
+  const log = logText === null ? undefined : parsedText(logText);
+  if (log === null) return { receipt, verdict: failed("the log is not JSON") };
+  const found = checkReceipt(receipt, crypto, log?.value);
   reportInexactness(text, receipt, [], found);
+  if (log !== undefined && logText !== null) reportLogInexactness(logText, log.value, [], found);
   return { receipt, verdict: verdictOf(found) };
+}
+
+function parsedText(text: string): { readonly value: unknown } | null {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return null;
+  }
+}
+
+/** Reports differences between the text of a log next to a receipt and its parsed value. `outside`: its path in the text. */
+export function reportLogInexactness(
+  text: string,
+  value: unknown,
+  outside: readonly string[],
+  found: Findings,
+): void {
+  const inexact = findInexactness(text, value, outside[0]);
+  if (inexact !== null)
+    found.content_hash_matches?.push(
+      `${pathText(["log", ...inexact.path.slice(outside.length)])} ${inexact.problem}`,
+    );
 }
 
 /** Returns the verdict on a receipt that is nested too deeply to be checked. */
@@ -56,7 +84,7 @@ export function reportInexactness(
   if (inexact === null) return;
   const path = inexact.path.slice(outside.length);
   const problem = `${path.length === 0 ? "receipt" : pathText(path)} ${inexact.problem}`;
-  if (path[0] === "log" && path.length > 1) found.content_hash_matches.push(problem);
+  if (path[0] === "log" && path.length > 1) found.content_hash_matches?.push(problem);
   else reportEverywhere(found, problem);
 }
 
@@ -75,6 +103,8 @@ export class ChainVerifier {
   count = 0;
   /** Number of receipts with problems. */
   invalid = 0;
+  /** Number of receipts without a log, of which only the hashes are checked. */
+  withoutLog = 0;
   /** `sequence_id` of the first and the last receipt. */
   first: string | null = null;
   last: string | null = null;
@@ -95,6 +125,7 @@ export class ChainVerifier {
     const problems = [...(verdict.errors ?? []), ...inChain.filter((problem) => problem !== null)];
     this.count += 1;
     if (problems.length > 0) this.invalid += 1;
+    if (verdict.checks.content_hash_matches === null) this.withoutLog += 1;
     if (sequence === null) return { sequence, problems, receipt };
     this.first ??= sequence;
     this.last = sequence;

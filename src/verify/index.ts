@@ -21,11 +21,19 @@ export type { Verdict } from "./receipt.ts";
 /**
  * Checks one receipt: signature, content and link. Pass its text if you have it: only the text shows duplicate names and
  * numbers that a parser has rounded. Compare `public_key` with the key that you trust.
+ *
+ * @param log the log, as a text or parsed, of a receipt without one. Without it, `content_hash_matches` of such a receipt is null.
  */
-export function verifyReceipt(receipt: string | object): Verdict {
+export function verifyReceipt(receipt: string | object, log?: string | object): Verdict {
   const crypto = createPortableCrypto();
-  if (typeof receipt === "string") return verifyReceiptText(receipt, crypto).verdict;
-  return isValueDeeper(receipt, RECEIPT_LEVELS_MAX) ? tooDeep() : verdictOf(checkReceipt(receipt, crypto));
+  if (typeof receipt === "string" || typeof log === "string")
+    return verifyReceiptText(textOf(receipt), crypto, log === undefined ? null : textOf(log)).verdict;
+  const isTooDeep = isValueDeeper(receipt, RECEIPT_LEVELS_MAX) || isValueDeeper(log, RECEIPT_LEVELS_MAX);
+  return isTooDeep ? tooDeep() : verdictOf(checkReceipt(receipt, crypto, log));
+}
+
+function textOf(value: string | object): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** The outcome of {@link verifyChain}. */

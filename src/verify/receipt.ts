@@ -25,7 +25,12 @@ export interface Receipt {
   /** Milliseconds since the epoch. */
   readonly timestamp: number;
   readonly public_key: PublicKeyJwk;
-  readonly log: Readonly<Record<string, unknown>>;
+  /** Absent if only its hash was sent, or if it was deleted. */
+  readonly log?: Readonly<Record<string, unknown>>;
+  /** Note that was sent with the hash. Not covered by any hash. */
+  readonly note?: string;
+  /** Time at which the text of the log was deleted (RFC 3339). */
+  readonly redacted_at?: string;
 }
 
 /** The two primitives that a verifier needs. */
@@ -42,7 +47,8 @@ export type Findings = ReturnType<typeof noFindings>;
 export function noFindings() {
   return {
     signature_valid: [] as string[],
-    content_hash_matches: [] as string[],
+    /** Null if there is no log to compare with. */
+    content_hash_matches: [] as string[] | null,
     chain_link_valid: [] as string[],
   };
 }
@@ -50,7 +56,12 @@ export function noFindings() {
 /** The outcome of all checks. */
 export interface Verdict {
   readonly valid: boolean;
-  readonly checks: Readonly<Record<keyof Findings, boolean>>;
+  readonly checks: {
+    readonly signature_valid: boolean;
+    /** Null if the receipt has no log: only its hash is verified. */
+    readonly content_hash_matches: boolean | null;
+    readonly chain_link_valid: boolean;
+  };
   /** Omitted if the receipt is valid. */
   readonly errors?: readonly string[];
 }
@@ -64,12 +75,15 @@ const POSITION = /^[1-9][0-9]{0,19}$/;
 const POSITION_MAX = 2n ** 64n - 1n;
 const UTF8 = new TextEncoder();
 
-/** Runs all three checks on a parsed receipt, which can be any value. */
-export function checkReceipt(value: unknown, crypto: VerifierCrypto): Findings {
+/**
+ * Runs all three checks on a parsed receipt, which can be any value. `besides`: the log of a receipt that was issued or is
+ * stored without it.
+ */
+export function checkReceipt(value: unknown, crypto: VerifierCrypto, besides?: unknown): Findings {
   const found = noFindings();
   const receipt = isObject(value) ? value : {};
+  found.content_hash_matches = contentProblems(receipt, besides, crypto);
   if (receipt.version !== 1) reportEverywhere(found, "version must be 1");
-  checkContent(receipt, crypto, found.content_hash_matches);
   checkLink(receipt, crypto, found.chain_link_valid);
   checkSignature(receipt, crypto, found.signature_valid);
   return found;
@@ -77,29 +91,40 @@ export function checkReceipt(value: unknown, crypto: VerifierCrypto): Findings {
 
 /** Adds a problem to every check. */
 export function reportEverywhere(found: Findings, problem: string): void {
-  for (const problems of Object.values(found)) problems.push(problem);
+  for (const problems of Object.values(found)) problems?.push(problem);
 }
 
 /** Returns the verdict for findings. */
 export function verdictOf(found: Findings): Verdict {
   const checks = {
     signature_valid: found.signature_valid.length === 0,
-    content_hash_matches: found.content_hash_matches.length === 0,
+    content_hash_matches: found.content_hash_matches && found.content_hash_matches.length === 0,
     chain_link_valid: found.chain_link_valid.length === 0,
   };
-  const errors = [...new Set(Object.values(found).flat())];
+  const errors = [...new Set(Object.values(found).flatMap((problems) => problems ?? []))];
   return errors.length === 0 ? { valid: true, checks } : { valid: false, checks, errors };
 }
 
-function checkContent(receipt: Record<string, unknown>, crypto: VerifierCrypto, problems: string[]): void {
-  const { log, content_hash } = receipt;
-  if (!isHash(content_hash)) problems.push("content_hash must be 64 lower-case hex digits");
-  if (!isObject(log) || Object.keys(log).length === 0) problems.push("log must be a non-empty object");
-  if (problems.length > 0) return;
+/** Problems of the log; null for a receipt without one. */
+function contentProblems(
+  receipt: Record<string, unknown>,
+  besides: unknown,
+  crypto: VerifierCrypto,
+): string[] | null {
+  const { content_hash } = receipt;
+  const logs = [receipt.log, besides].filter((log) => log !== undefined);
+  if (!isHash(content_hash)) return ["content_hash must be 64 lower-case hex digits"];
+  if (logs.length === 0) return null;
+  return logs.map((log) => logProblem(log, content_hash, crypto)).filter((problem) => problem !== null);
+}
+
+function logProblem(log: unknown, contentHash: string, crypto: VerifierCrypto): string | null {
+  if (!isObject(log) || Object.keys(log).length === 0) return "log must be a non-empty object";
   const text = textOf(log);
-  if (text === null) problems.push("log is nested too deeply");
-  else if (toHex(crypto.sha256(UTF8.encode(text))) !== content_hash)
-    problems.push("content_hash is not the hash of log");
+  if (text === null) return "log is nested too deeply";
+  return toHex(crypto.sha256(UTF8.encode(text))) === contentHash
+    ? null
+    : "content_hash is not the hash of log";
 }
 
 function checkLink(receipt: Record<string, unknown>, crypto: VerifierCrypto, problems: string[]): void {

@@ -30,6 +30,8 @@ interface ReceiptRow {
   chain_hash: Uint8Array;
   signature: Uint8Array;
   log: string;
+  /** Hash of a log that was not sent or is deleted. */
+  content_hash: Uint8Array | null;
 }
 
 const UTF8 = new TextEncoder();
@@ -91,13 +93,18 @@ async function checkChain(
   let expected = 1;
   let count = 0;
   const rows = db.rows<ReceiptRow>(
-    "SELECT sequence, at, chain_hash, signature, log FROM receipts WHERE chain_ref = ? ORDER BY sequence",
+    db.hasTable("receipts_without_log")
+      ? `SELECT sequence, at, chain_hash, signature, log, content_hash FROM receipts
+         LEFT JOIN receipts_without_log USING (chain_ref, sequence) WHERE chain_ref = ? ORDER BY sequence`
+      : "SELECT sequence, at, chain_hash, signature, log, NULL AS content_hash FROM receipts WHERE chain_ref = ? ORDER BY sequence",
     ref,
   );
-  for (const { sequence, at, chain_hash, signature, log } of rows) {
+  for (const { sequence, at, chain_hash, signature, log, content_hash } of rows) {
     const name = `chain ${chain_id}, receipt ${sequence}`;
     if (sequence !== expected) problems.add(`${name}: expected ${expected} at this position`);
-    const content = crypto.sha256(UTF8.encode(log));
+    const content = content_hash ?? crypto.sha256(UTF8.encode(log));
+    if (log === "" && content_hash === null) problems.add(`${name}: it has neither a log nor its hash`);
+    if (log !== "" && content_hash !== null) problems.add(`${name}: its log should be deleted`);
     const hash = chainHashOf(crypto, previous, BigInt(sequence), content);
     if (Buffer.compare(hash, chain_hash) !== 0)
       problems.add(`${name}: the hash does not match its log and the previous receipt`);

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, hash, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, sign } from "node:crypto";
 import { findInexactness, pathText } from "../../json-text.ts";
 import type { Actor } from "../../kernel/actors/registry.ts";
 import { invalidField } from "../../kernel/errors.ts";
@@ -27,6 +27,10 @@ export interface ChainActor extends Actor {
   restored: string | null;
   /** Where others have seen a longer history; null if nobody has. */
   fork: string | null;
+  /** Fields of logs whose values are indexed, as JSON Pointers. */
+  indexed: readonly string[];
+  /** Days after which the text of a log is deleted; 0: never. */
+  retainDays: number;
   /** Whether a checkpoint is scheduled. */
   checkpointDue: boolean;
   /** Earliest time of the next submission to the witnesses, in epoch milliseconds. */
@@ -76,26 +80,62 @@ export function chainIdOf(userId: string, projectId: string): string {
   return `wc_${digest.subarray(0, CHAIN_ID_BYTES).toString("base64url")}`;
 }
 
-/** A log whose serialized text is equivalent to the request's. */
+/** A log whose serialized text is equivalent to the request's, or only its hash. */
 export interface LogEntry {
-  readonly log: Readonly<Record<string, unknown>>;
-  /** `JSON.stringify(log)`: the text that is hashed, stored and returned. */
+  /** Null if only the hash was sent. */
+  readonly log: Readonly<Record<string, unknown>> | null;
+  /** `JSON.stringify(log)`: the text that is hashed, stored and returned; empty if only the hash was sent. */
   readonly text: string;
+  /** Note that was sent with the hash. */
+  readonly note?: string | undefined;
   /** Raw SHA-256 of the text's UTF-8. */
   readonly contentHash: Uint8Array;
 }
 
+/** Bytes of a salt, more than anyone can guess: 22 characters base64url. */
+const SALT_BYTES = 16;
+
+/** Member of a log that makes its hash unpredictable. */
+export const SALT = "$salt";
+
+/** What a request logs. */
+interface LogRequest {
+  readonly log?: Readonly<Record<string, unknown>>;
+  readonly content_hash?: string;
+  readonly note?: string;
+  readonly salt?: boolean;
+}
+
 /**
- * Reads the log from a request body. The signed text must be equivalent to the text that was sent.
+ * Reads the log, or its hash, from a request body. The signed text must be equivalent to the text that was sent.
  *
- * @throws ApiError `validation_error` for a number that JSON parsers cannot represent exactly, or a duplicate name in an
- *   object.
+ * @throws ApiError `validation_error` for a number that JSON parsers cannot represent exactly, a duplicate name in an
+ *   object, and fields that contradict each other.
  */
-export function readLogEntry(body: { log: Readonly<Record<string, unknown>> }, bodyText: string): LogEntry {
+export function readLogEntry(body: LogRequest, bodyText: string): LogEntry {
+  const { content_hash, note, salt = false } = body;
+  if (body.log === undefined) {
+    if (content_hash === undefined) throw invalidField("log", "is required, unless content_hash is given");
+    if (salt) throw invalidField("salt", "needs a log: the server cannot salt a hash");
+    return {
+      log: null,
+      text: "",
+      note,
+      contentHash: Buffer.from(content_hash, "hex"),
+    };
+  }
+  if (content_hash !== undefined) throw invalidField("content_hash", "must not be given with log");
+  if (note !== undefined) throw invalidField("note", "is for content_hash only: write it into the log");
   const inexact = findInexactness(bodyText, body, "log");
   if (inexact !== null) throw invalidField(pathText(inexact.path), inexact.problem);
-  const text = JSON.stringify(body.log);
-  return { log: body.log, text, contentHash: contentHashOf(text) };
+  const log = salt ? salted(body.log) : body.log;
+  const text = JSON.stringify(log);
+  return { log, text, contentHash: contentHashOf(text) };
+}
+
+function salted(log: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (Object.hasOwn(log, SALT)) throw invalidField("salt", `the log already has a member ${SALT}`);
+  return { ...log, [SALT]: randomBytes(SALT_BYTES).toString("base64url") };
 }
 
 /** Returns the raw SHA-256 of a log's text. */

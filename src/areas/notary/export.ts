@@ -1,4 +1,10 @@
-import { type AreaExport, asBase64, asFlag, type ExportRow } from "../../kernel/projects/account-export.ts";
+import {
+  type AreaExport,
+  asBase64,
+  asFlag,
+  asJson,
+  type ExportRow,
+} from "../../kernel/projects/account-export.ts";
 import { masked } from "./domain.ts";
 import type { Receipt } from "./schema.ts";
 
@@ -12,7 +18,15 @@ export function notaryExport(receiptOf: (row: ExportRow) => Receipt | null): Are
         of: { project_ref: "ref" },
         key: ["project_ref"],
         id: "chain_id",
-        show: { private_key: null, tree_backlog: null, is_public: asFlag, restored: null, fork: null },
+        show: {
+          private_key: null,
+          tree_backlog: null,
+          is_public: asFlag,
+          restored: null,
+          fork: null,
+          index_fields: asJson,
+          retained_after: null,
+        },
         contains: [
           {
             type: "receipt",

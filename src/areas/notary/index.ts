@@ -11,6 +11,7 @@ import { notaryExport } from "./export.ts";
 import { limitOpenRequests } from "./open-requests.ts";
 import { type PeerSettings, PeerWitness } from "./peer/peer.ts";
 import { peerStore } from "./peer/store.ts";
+import { Redactions } from "./redaction/redactions.ts";
 import { RESTORED_JOB, Restores } from "./restores.ts";
 import { notaryRoutes } from "./routes.ts";
 import { CHECKPOINT_JOB, NotaryService } from "./service.ts";
@@ -65,6 +66,7 @@ export function createNotary(
   registerSubmissionJob(kernel, { notary, checkpoints, witnesses, restores });
   const peer = new PeerWitness(kernel, peerStore(kernel.db), settings.peer ?? null);
   const admit = limitOpenRequests(kernel.clock);
+  const redactions = new Redactions({ store, notary, uploads }, kernel);
   const projectOf = idLookup(kernel.db, "chains", "project_ref");
   return {
     parts: [
@@ -81,7 +83,17 @@ export function createNotary(
       await restores.resume();
     },
     routes: (api) =>
-      notaryRoutes(api, { notary, uploads, checkpoints, restores, witnesses, peer, admit, projects: owners }),
+      notaryRoutes(api, {
+        notary,
+        uploads,
+        checkpoints,
+        restores,
+        redactions,
+        witnesses,
+        peer,
+        admit,
+        projects: owners,
+      }),
     card: {
       area: "witness",
       schema: countsSchema(["receipts", "buffered"], {

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named, oneOf, orNull } from "../../kernel/data/schema.ts";
-import { NextCursor } from "../../kernel/http/requests/pagination.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { SECRET_DIGEST } from "../../kernel/resources/managed.ts";
 import { PREFIX_LENGTH_MAX } from "./domain.ts";
+import { INDEX_FIELDS_MAX, POINTER_LENGTH_MAX, VALUE_LENGTH_MAX } from "./search/limits.ts";
 
 const HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 const Hash = Type.String({ pattern: "^[0-9a-f]{64}$", examples: [HASH] });
@@ -30,7 +31,27 @@ export const Receipt = named("Receipt", {
     description: "Time when the receipt was created, in milliseconds since the epoch.",
   }),
   public_key: PublicKey,
-  log: Type.Object({}, { additionalProperties: true }),
+  log: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: "Absent if only its hash was sent, or if it was deleted.",
+      },
+    ),
+  ),
+  note: Type.Optional(
+    Type.String({
+      description: "Note that was sent with the hash. No hash covers it.",
+      examples: ["contract-7.pdf"],
+    }),
+  ),
+  redacted_at: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "Time when the text of the log was deleted.",
+    }),
+  ),
   storage_status: Type.Optional(oneOf(["delivered", "buffered"], {})),
   storage_location: Type.Optional(
     Type.String({
@@ -39,6 +60,15 @@ export const Receipt = named("Receipt", {
   ),
 });
 export type Receipt = Static<typeof Receipt>;
+
+/** Default number of receipts on a page. */
+export const RECEIPTS_LIMIT = 50;
+
+/** Characters of a note: a name or an address, not a log. */
+export const NOTE_LENGTH_MAX = 200;
+
+/** A century; more days are a mistake. */
+export const RETAIN_DAYS_MAX = 36_500;
 
 /** Longest origin: the first line of a checkpoint and the name of its key. */
 export const ORIGIN_LENGTH_MAX = 255;
@@ -67,15 +97,126 @@ export const ChainExists = named("ChainExists", { success: Type.Literal(false), 
 export type ChainExists = Static<typeof ChainExists>;
 
 export const LogBody = named("LogBody", {
-  log: Type.Object(
-    {},
-    {
-      minProperties: 1,
-      additionalProperties: true,
-      errorMessage: "must be a JSON object with at least one member",
-      description: "Entry to log. Send numbers that JSON parsers cannot represent exactly as strings.",
-    },
+  log: Type.Optional(
+    Type.Object(
+      {},
+      {
+        minProperties: 1,
+        additionalProperties: true,
+        errorMessage: "must be a JSON object with at least one member",
+        description:
+          "Entry to log. Send numbers that JSON parsers cannot represent exactly as strings. Required without `content_hash`.",
+      },
+    ),
   ),
+  content_hash: Type.Optional(
+    Type.String({
+      pattern: "^[0-9a-f]{64}$",
+      errorMessage: "must be 64 lower-case hex digits",
+      description:
+        "SHA-256 of what the receipt is for, instead of `log`. For a JSON log, hash the UTF-8 of `JSON.stringify(log)`.",
+      examples: [HASH],
+    }),
+  ),
+  note: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: NOTE_LENGTH_MAX,
+      errorMessage: `must be 1 to ${NOTE_LENGTH_MAX} characters`,
+      description: "Note on the `content_hash`, such as the name of a file. No hash covers it.",
+      examples: ["contract-7.pdf"],
+    }),
+  ),
+  salt: Type.Optional(
+    Type.Boolean({
+      description:
+        "Adds the member `$salt` with 22 random characters to the log, so that a deleted log cannot be guessed from its hash.",
+    }),
+  ),
+});
+
+/** Characters of the reason for a redaction. */
+export const REASON_LENGTH_MAX = 200;
+
+export const RedactBody = named("RedactBody", {
+  reason: Type.String({
+    minLength: 1,
+    maxLength: REASON_LENGTH_MAX,
+    errorMessage: `must be 1 to ${REASON_LENGTH_MAX} characters`,
+    description: "Why the text is deleted. It is logged in the chain, so do not name a person.",
+    examples: ["erasure request 2026-117"],
+  }),
+});
+
+export const Redacted = named("ReceiptRedacted", {
+  receipt: Receipt,
+  declared_by: orNull(Type.String({ examples: ["42"] }), {
+    description:
+      "Position of the receipt that logs the redaction; null if the chain's signing key was lost in a restore.",
+  }),
+});
+export type Redacted = Static<typeof Redacted>;
+
+const Fields = Type.Array(
+  Type.String({
+    maxLength: POINTER_LENGTH_MAX,
+    pattern: "^/([^~]|~[01])*$",
+    errorMessage: `must be a JSON Pointer of at most ${POINTER_LENGTH_MAX} characters`,
+  }),
+  {
+    maxItems: INDEX_FIELDS_MAX,
+    errorMessage: `must be at most ${INDEX_FIELDS_MAX} JSON Pointers`,
+    description: "JSON Pointers (RFC 6901) to the values of logs that are indexed from now on.",
+    examples: [["/invoice", "/customer/id"]],
+  },
+);
+const RetainDays = Type.Integer({
+  minimum: 0,
+  maximum: RETAIN_DAYS_MAX,
+  errorMessage: `must be an integer from 0 to ${RETAIN_DAYS_MAX}`,
+  description: "Days after which the texts of logs are deleted; 0: never.",
+  examples: [0],
+});
+
+export const IndexBody = named("ReceiptIndexBody", {
+  fields: Type.Optional(Fields),
+  retain_days: Type.Optional(RetainDays),
+});
+export type IndexBody = Static<typeof IndexBody>;
+
+export const IndexSettings = named("ReceiptIndex", {
+  fields: Fields,
+  retain_days: RetainDays,
+});
+export type IndexSettings = Static<typeof IndexSettings>;
+
+const EpochMs = (description: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      errorMessage: "must be a time in epoch milliseconds",
+      description,
+    }),
+  );
+
+/** The query of the list of receipts. */
+export const ReceiptsQuery = Type.Object({
+  ...pageQuery(RECEIPTS_LIMIT).properties,
+  field: Type.Optional(
+    Type.String({
+      maxLength: POINTER_LENGTH_MAX,
+      description: "Returns only receipts whose log has `value` here: an indexed JSON Pointer.",
+    }),
+  ),
+  value: Type.Optional(
+    Type.String({
+      maxLength: VALUE_LENGTH_MAX,
+      description: "Text form of the value: `42` finds the number and the text.",
+    }),
+  ),
+  since: EpochMs("Start of the time of the receipts, inclusive, in epoch milliseconds."),
+  until: EpochMs("End of the time of the receipts, exclusive, in epoch milliseconds."),
 });
 
 export const AcceptForkBody = named("ForkAcceptBody", {
@@ -99,13 +240,20 @@ export const ReceiptVerifyBody = named("ReceiptVerifyBody", {
     description: "Receipt as the server returned it.",
     errorMessage: "must be a receipt",
   }),
+  log: Type.Optional(
+    Type.Unknown({
+      description: "Log of a receipt without one, to compare it with the hash.",
+    }),
+  ),
 });
 
 export const ReceiptVerdict = named("ReceiptVerdict", {
   valid: Type.Boolean(),
   checks: Type.Object({
     signature_valid: Type.Boolean(),
-    content_hash_matches: Type.Boolean(),
+    content_hash_matches: orNull(Type.Boolean(), {
+      description: "Null if there is no log to compare with: neither in the receipt nor next to it.",
+    }),
     chain_link_valid: Type.Boolean(),
   }),
   metadata: Type.Object({

@@ -22,6 +22,7 @@ import {
 import { assertOneHistory } from "./history.ts";
 
 import type { ChainCreated, ChainExists, ReceiptPage } from "./schema.ts";
+import { type ReceiptSearch, Search } from "./search/search.ts";
 import { matchingPrediction, type SignInBackground, SpeculativeSigner } from "./speculative-signing.ts";
 import type { ChainRow, NotaryStore, PublicChainRow, ReceiptRow } from "./store.ts";
 import { ReceiptTrees } from "./tree/receipt-tree.ts";
@@ -53,6 +54,9 @@ export class NotaryService {
   /** The Merkle trees over the chains. */
   readonly trees: ReceiptTrees;
 
+  /** The index over the values of logs. */
+  readonly search: Search;
+
   constructor(
     private readonly store: NotaryStore,
     private readonly kernel: Pick<Kernel, "vault" | "ids" | "writer" | "cores" | "scheduler"> & {
@@ -62,6 +66,7 @@ export class NotaryService {
     signInBackground?: SignInBackground,
   ) {
     this.trees = new ReceiptTrees(store.tree);
+    this.search = new Search(store.search);
     const { writer, cores } = kernel;
     this.chains = new ActorRegistry(inMemoryMax);
     this.signing = new SpeculativeSigner(this.crypto, () => writer.queued, cores, signInBackground);
@@ -125,11 +130,34 @@ export class NotaryService {
     });
     chain.sequence = sequence;
     chain.hash = chain_hash;
-    const row = { sequence, at: tx.now, chain_hash, signature, prev_hash: lastHash };
-    const receipt = receiptOf(chain, row, entry.contentHash, entry.log);
+    const row = {
+      sequence,
+      at: tx.now,
+      chain_hash,
+      signature,
+      prev_hash: lastHash,
+    };
+    const receipt =
+      entry.log === null
+        ? this.addHash(tx, chain, row, entry)
+        : receiptOf(chain, row, entry.contentHash, { log: entry.log });
+    if (entry.log !== null && chain.indexed.length > 0) this.search.add(tx, chain, sequence, entry.log);
     this.trees.add(tx, chain, receipt);
     if (!chain.checkpointDue) this.scheduleCheckpoint(tx, projectRef, chain);
     return { chain, receipt };
+  }
+
+  /** Stores what a receipt has instead of a log. */
+  private addHash(tx: Tx, chain: ChainActor, row: Omit<ReceiptRow, "log">, entry: LogEntry): Receipt {
+    const { contentHash: content_hash, note } = entry;
+    const { sequence } = row;
+    this.store.redactions.addHash(tx, {
+      chain_ref: chain.ref,
+      sequence,
+      content_hash,
+      note: note ?? null,
+    });
+    return receiptOf(chain, row, content_hash, note === undefined ? {} : { note });
   }
 
   /** Returns the project's chain. @throws ApiError `conflict` before init. */
@@ -146,7 +174,7 @@ export class NotaryService {
     return {
       sequence_id: String(row.sequence),
       timestamp: row.at,
-      content_hash: contentHashOf(row.log).toHex(),
+      content_hash: this.contentOf(chain, row).hash.toHex(),
       chain_hash: row.chain_hash.toHex(),
     };
   }
@@ -156,7 +184,12 @@ export class NotaryService {
     const chain = this.chain(projectRef);
     if (chain === undefined) return null;
     const row = this.store.receipt(chain.ref, sequence);
-    return row && readReceipt(chain, row);
+    return row && this.read(chain, row);
+  }
+
+  /** Whether the text of a receipt is deleted. */
+  isRedacted(chainRef: number, sequence: number): boolean {
+    return typeof this.store.redactions.withoutLog(chainRef, sequence)?.redacted_at === "number";
   }
 
   /** Returns the JSON text of a receipt, without parsing its log; null past the end. */
@@ -164,32 +197,62 @@ export class NotaryService {
     const chain = this.chain(projectRef);
     const row = chain && this.store.receipt(chain.ref, sequence);
     if (!chain || !row) return null;
-    const { log: _, ...fields } = receiptOf(chain, row, contentHashOf(row.log), {});
+    if (row.log === "") return JSON.stringify(this.read(chain, row));
+    const fields = receiptOf(chain, row, contentHashOf(row.log), {});
     return `${JSON.stringify(fields).slice(0, -1)},"log":${row.log}}`;
   }
 
   /**
    * Returns a page of a project's receipts, newest first.
-   * @throws ApiError `validation_error` for a cursor of another list.
+   * @throws ApiError `validation_error` for a cursor of another list, and a search that cannot be made.
    */
-  receipts(projectRef: number, limit: number, cursor: string | undefined): ReceiptPage {
+  receipts(
+    projectRef: number,
+    limit: number,
+    cursor: string | undefined,
+    search: ReceiptSearch = {},
+  ): ReceiptPage {
     const chain = this.chain(projectRef);
     const newest = chain?.sequence ?? 0;
-    let sequence = cursor === undefined ? newest : decodeNumberCursor(cursor);
-    if (cursor !== undefined && (sequence < 1 || sequence > newest)) {
+    const start = cursor === undefined ? newest : decodeNumberCursor(cursor);
+    if (cursor !== undefined && (start < 1 || start > newest)) {
       throw invalidField("cursor", "is not a cursor of this project's receipts");
     }
+    const found = this.search.find(chain, search);
     const receipts: Receipt[] = [];
     if (chain === undefined) return { receipts };
     let logBytes = 0;
-    while (sequence > 0 && receipts.length < limit && logBytes < PAGE_LOG_BYTES_MAX) {
+    let sequence = found.newest(Math.min(start, found.highest));
+    for (let rows = 0; sequence >= found.lowest && rows < limit && logBytes < PAGE_LOG_BYTES_MAX; rows += 1) {
       // If a row is lost, its neighbours are still listed and show the gap.
       const row = this.store.newestUpTo(chain.ref, sequence);
-      if (row !== null) receipts.push(readReceipt(chain, row));
+      const receipt = row && this.read(chain, row);
+      if (receipt !== null && found.matches(receipt)) receipts.push(receipt);
       logBytes += row?.log.length ?? 0;
-      sequence = (row?.sequence ?? 1) - 1;
+      sequence = found.newest((row?.sequence ?? 1) - 1);
     }
-    return sequence <= 0 ? { receipts } : { receipts, cursor: encodeCursor([sequence]) };
+    return sequence < found.lowest ? { receipts } : { receipts, cursor: encodeCursor([sequence]) };
+  }
+
+  private read(chain: ChainActor, row: ReceiptRow): Receipt {
+    const { hash, ...content } = this.contentOf(chain, row);
+    return receiptOf(chain, row, hash, row.log === "" ? content : { log: JSON.parse(row.log) });
+  }
+
+  /** The content hash of a stored receipt, and what it has instead of a log. */
+  private contentOf(
+    { ref }: ChainActor,
+    { log, sequence }: ReceiptRow,
+  ): Pick<Receipt, "note" | "redacted_at"> & { readonly hash: Uint8Array } {
+    if (log !== "") return { hash: contentHashOf(log) };
+    const row = this.store.redactions.withoutLog(ref, sequence);
+    if (row === null) throw new Error(`chain ${ref}, receipt ${sequence}: the hash of its log is lost`);
+    const { content_hash: hash, note, redacted_at } = row;
+    return {
+      hash,
+      ...(note !== null && { note }),
+      ...(redacted_at !== null && { redacted_at: isoTime(redacted_at) }),
+    };
   }
 
   /** Returns the public key of a chain of any account. @throws ApiError `not_found` */
@@ -234,6 +297,8 @@ export class NotaryService {
     if (row === null) return 0;
     let removed = this.store.removeReceipts(tx, row.ref, rowsMax);
     if (removed < rowsMax) removed += this.trees.remove(tx, row.ref, rowsMax - removed);
+    if (removed < rowsMax) removed += this.search.removeAll(tx, row.ref, rowsMax - removed);
+    if (removed < rowsMax) removed += this.store.redactions.remove(tx, row.ref, rowsMax - removed);
     if (removed < rowsMax) removed += this.store.checkpoints.removeAll(tx, row.ref, rowsMax - removed);
     if (removed < rowsMax)
       removed += this.store.witnesses.removeAllCosignatures(tx, row.ref, rowsMax - removed);
@@ -271,6 +336,8 @@ export class NotaryService {
       backlog: row.tree_backlog,
       restored: row.restored,
       fork: row.fork,
+      indexed: row.index_fields === null ? [] : JSON.parse(row.index_fields),
+      retainDays: row.retain_days,
       checkpointDue: false,
       submitAfter: 0,
       publicX,
@@ -286,15 +353,11 @@ export class NotaryService {
 export const CHAIN_ENDED =
   "The signing key of this chain was lost in a restore without the master key. Its receipts can still be verified, but none can be added. Use another project, which has its own chain.";
 
-function readReceipt(chain: ChainActor, row: ReceiptRow): Receipt {
-  return receiptOf(chain, row, contentHashOf(row.log), JSON.parse(row.log));
-}
-
 function receiptOf(
   chain: ChainActor,
   row: Omit<ReceiptRow, "log">,
   contentHash: Uint8Array,
-  log: Receipt["log"],
+  content: Pick<Receipt, "log" | "note" | "redacted_at">,
 ): Receipt {
   return {
     version: 1,
@@ -305,7 +368,7 @@ function receiptOf(
     signature: row.signature.toHex(),
     timestamp: row.at,
     public_key: jwkOf(chain.publicX),
-    log,
+    ...content,
   };
 }
 

@@ -1,5 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { checkpointStore } from "./checkpoints/store.ts";
+import { redactionStore } from "./redaction/store.ts";
+import { searchStore } from "./search/store.ts";
 import { treeStore } from "./tree/store.ts";
 import { witnessStore } from "./witnesses/store.ts";
 
@@ -18,6 +20,9 @@ export interface ChainRow {
   restored: string | null;
   /** JSON: where others have seen a longer history. */
   fork: string | null;
+  /** JSON: JSON Pointers; null for none. */
+  index_fields: string | null;
+  retain_days: number;
 }
 
 type NewChain = Pick<ChainRow, "chain_id" | "public_key" | "private_key" | "origin"> & {
@@ -38,6 +43,7 @@ export interface ReceiptRow {
   at: number;
   chain_hash: Uint8Array;
   signature: Uint8Array;
+  /** Empty for a receipt without one. */
   log: string;
   prev_hash: Uint8Array | null;
 }
@@ -52,10 +58,12 @@ export function notaryStore(db: Database) {
     WHERE own.chain_ref = ?`;
   return {
     tree: treeStore(db),
+    redactions: redactionStore(db),
+    search: searchStore(db),
     checkpoints: checkpointStore(db),
     witnesses: witnessStore(db),
     chainOf: db.one<ChainRow, [projectRef: number]>(
-      `SELECT ref, chain_id, public_key, private_key, origin, epoch, tree_backlog, restored, fork FROM chains WHERE project_ref = ?`,
+      `SELECT ref, chain_id, public_key, private_key, origin, epoch, tree_backlog, restored, fork, index_fields, retain_days FROM chains WHERE project_ref = ?`,
     ),
     chainById: db.one<PublicChainRow, [chainId: string]>(
       "SELECT project_ref, public_key, is_public FROM chains WHERE chain_id = ?",
@@ -68,9 +76,16 @@ export function notaryStore(db: Database) {
     restored: db.all<{ readonly project_ref: number }, []>(
       "SELECT project_ref FROM chains WHERE restored IS NOT NULL ORDER BY ref",
     ),
-    setHistory: db.change<[{ ref: number; epoch: number; restored: string | null; fork: string | null }]>(
-      "UPDATE chains SET epoch = $epoch, restored = $restored, fork = $fork WHERE ref = $ref",
-    ),
+    setHistory: db.change<
+      [
+        {
+          ref: number;
+          epoch: number;
+          restored: string | null;
+          fork: string | null;
+        },
+      ]
+    >("UPDATE chains SET epoch = $epoch, restored = $restored, fork = $fork WHERE ref = $ref"),
     setPublic: db.change<[isPublic: number, ref: number]>("UPDATE chains SET is_public = ? WHERE ref = ?"),
     removeChain: db.change<[ref: number]>("DELETE FROM chains WHERE ref = ?"),
     // Hot path: positional parameters are faster than named ones.
@@ -81,6 +96,10 @@ export function notaryStore(db: Database) {
     /** Newest receipt at or before a position. */
     newestUpTo: db.one<ReceiptRow, [chainRef: number, sequence: number]>(
       `${receipts} AND own.sequence <= ? ORDER BY own.sequence DESC LIMIT 1`,
+    ),
+    /** Oldest receipt after a position. */
+    oldestAfter: db.one<ReceiptRow, [chainRef: number, sequence: number]>(
+      `${receipts} AND own.sequence > ? ORDER BY own.sequence LIMIT 1`,
     ),
     /** Last receipt of a chain, or null when the chain is empty. */
     head: db.one<Pick<ReceiptRow, "sequence" | "chain_hash">, [chainRef: number]>(
@@ -144,6 +163,10 @@ export function copyStore(db: Database) {
     /** Records the delivery of a buffered receipt. Changes no row if it is already recorded. */
     setDelivered: db.change<[storeRef: number, chainRef: number, sequence: number]>(
       "UPDATE receipt_copies SET store_ref = ? WHERE chain_ref = ? AND sequence = ? AND store_ref IS NULL",
+    ),
+    /** Buffers a delivered receipt again. Changes no row if its copy is not in this store. */
+    bufferAgain: db.change<[chainRef: number, sequence: number, storeRef: number]>(
+      "UPDATE receipt_copies SET store_ref = NULL WHERE chain_ref = ? AND sequence = ? AND store_ref = ?",
     ),
     /** Location of a receipt's copy: nulls while it is buffered, no row if no store was configured for it. */
     copy: db.one<StoreLocation | Record<keyof StoreLocation, null>, [chainRef: number, sequence: number]>(

@@ -3,6 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { PutOutcome } from "../../kernel/outbound/s3.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import { retryDelayMs } from "./domain.ts";
+import type { Receipt } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
 import { UPLOAD_JOB, type Upload, type Uploads } from "./uploads.ts";
 
@@ -31,32 +32,41 @@ interface RunResult {
   readonly isComplete: boolean;
 }
 
+/** An upload and what was uploaded. */
+interface Attempt {
+  readonly receipt: Receipt;
+  readonly outcome: PutOutcome;
+}
+
 const UNAVAILABLE: RunResult = { isAvailable: false, isComplete: false };
 
 /** Registers the job that uploads buffered receipts, oldest first, until none is left. */
 export function registerUploadJob(kernel: Kernel, notary: NotaryService, uploads: Uploads): void {
   const { scheduler, writer, clock, ids } = kernel;
 
-  const attempt = async (upload: Upload): Promise<PutOutcome | null> => {
+  const attempt = async (upload: Upload): Promise<Attempt | null> => {
     const receipt = notary.receipt(upload.projectRef, upload.sequence);
     // The project was removed meanwhile, or the log request is uploading the receipt.
     if (receipt === null || uploads.isInFlight(upload)) return null;
-    return uploads.upload(upload, receipt, UPLOAD_TIMEOUT_MS);
+    return {
+      receipt,
+      outcome: await uploads.upload(upload, receipt, UPLOAD_TIMEOUT_MS),
+    };
   };
 
   const uploadAll = async (due: readonly Upload[]): Promise<RunResult> => {
     let isComplete = true;
     for (let start = 0; start < due.length; start += CONCURRENT_RECEIPTS) {
       const group = due.slice(start, start + CONCURRENT_RECEIPTS);
-      const outcomes = await Promise.all(group.map(attempt));
+      const attempts = await Promise.all(group.map(attempt));
       await writer.submit((tx) => {
         for (const [index, upload] of group.entries()) {
-          const outcome = outcomes[index];
-          if (outcome) uploads.record(tx, upload, outcome);
+          const made = attempts[index];
+          if (made) uploads.record(tx, upload, made.outcome, made.receipt);
         }
       });
-      if (outcomes.some((outcome) => outcome?.kind === "unavailable")) return UNAVAILABLE;
-      if (outcomes.some((outcome) => outcome?.kind === "conflict")) isComplete = false;
+      if (attempts.some((made) => made?.outcome.kind === "unavailable")) return UNAVAILABLE;
+      if (attempts.some((made) => made?.outcome.kind === "conflict")) isComplete = false;
     }
     return { isAvailable: true, isComplete };
   };

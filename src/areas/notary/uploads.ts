@@ -4,11 +4,18 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerProject } from "../../kernel/http/access/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { hasObject, objectUrl, type PutOutcome, putOnce, type S3Bucket } from "../../kernel/outbound/s3.ts";
+import {
+  hasObject,
+  objectUrl,
+  type PutOutcome,
+  putOnce,
+  type Replaceable,
+  type S3Bucket,
+} from "../../kernel/outbound/s3.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import { SecretDigests } from "../../kernel/secrets/secret-digest.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { LogEntry, PredictedReceipt } from "./chain.ts";
+import type { ChainActor, LogEntry, PredictedReceipt } from "./chain.ts";
 import {
   assertValidStorage,
   DESTINATIONS_PER_PROJECT_MAX,
@@ -29,6 +36,9 @@ export const IMMEDIATE_UPLOAD_TIMEOUT_MS = 2_000;
  */
 export const CONCURRENT_UPLOADS_MAX = 256;
 
+/** Bytes of a receipt with the largest log, whose text may be longer than that of the request: each character escaped. */
+const COPY_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Kind of the durable job that uploads buffered receipts. Each project has one; its key is the project. */
 /** Problem of a storage whose credentials a restore without the master key has removed. */
 const CREDENTIALS_LOST =
@@ -39,7 +49,10 @@ export const UPLOAD_JOB = "notary.deliver";
 const DESTINATIONS_IN_MEMORY_MAX = 16_384;
 
 /** An appended receipt and its upload; null without a storage. */
-export type Appended = { readonly receipt: Receipt; readonly upload: Upload | null };
+export type Appended = {
+  readonly receipt: Receipt;
+  readonly upload: Upload | null;
+};
 
 /** A receipt to copy to a store. */
 export interface Upload {
@@ -213,7 +226,16 @@ export class Uploads {
     const bucket = this.bucketOf(projectRef, store);
     if (bucket === null) return Promise.resolve({ kind: "unavailable", problem: CREDENTIALS_LOST });
     const body = Buffer.from(JSON.stringify(receipt));
-    return putOnce(this.deps.outbound, bucket, objectKey(store.prefix, sequence), body, timeoutMs);
+    const key = objectKey(store.prefix, sequence);
+    return putOnce(
+      this.deps.outbound,
+      bucket,
+      key,
+      body,
+      timeoutMs,
+      "application/json",
+      replaceableBy(receipt),
+    );
   }
 
   /** Whether a project's storage has a receipt; null if it does not say. False without a storage. */
@@ -239,8 +261,20 @@ export class Uploads {
     return { account, endpoint, bucket, region, accessKeyId, secretAccessKey };
   }
 
-  /** Records the outcome of an upload. Returns the status of the copy. */
-  record(tx: Tx, upload: Upload, outcome: PutOutcome): CopyStatus {
+  /**
+   * Buffers the copy of a receipt whose text was deleted again: the upload replaces it. A copy in an earlier destination is not
+   * changed.
+   */
+  replaceCopy(tx: Tx, projectRef: number, chain: ChainActor, sequence: number): void {
+    const destination = this.destination(projectRef, tx);
+    const { store } = destination;
+    if (store === null || this.deps.store.bufferAgain(tx, chain.ref, sequence, store.ref) === 0) return;
+    if (destination.buffered === 0) this.scheduleUpload(tx, projectRef, tx.now);
+    change(tx, destination, { buffered: destination.buffered + 1 });
+  }
+
+  /** Records the outcome of an upload of a receipt. Returns the status of the copy. */
+  record(tx: Tx, upload: Upload, outcome: PutOutcome, uploaded: Receipt): CopyStatus {
     const { projectRef, chainRef, sequence, store } = upload;
     const destination = this.destination(projectRef, tx);
     this.deps.changes.inProject(tx, projectRef, "witness", String(sequence));
@@ -249,6 +283,9 @@ export class Uploads {
       if (destination.store?.ref === store.ref) this.setError(tx, destination, outcome.problem);
       return { storage_status: "buffered" };
     }
+    // Its text was deleted during the upload: the copy still has it.
+    if (uploaded.redacted_at === undefined && this.deps.notary.isRedacted(chainRef, sequence))
+      return { storage_status: "buffered" };
     if (this.deps.store.setDelivered(tx, store.ref, chainRef, sequence) > 0)
       change(tx, destination, { buffered: destination.buffered - 1 });
     if (destination.buffered === 0) this.setError(tx, destination, null);
@@ -345,7 +382,23 @@ function isSameDestination(one: StoreLocation, other: StoreLocation): boolean {
 /** Returns a storage's fields for the audit log, which masks the secret. */
 function auditFields({ endpoint, bucket, region, prefix, ...keys }: NewReceiptStore): Fields {
   const { access_key_id, secret_access_key: secretAccessKey } = keys;
-  return { endpoint, bucket, region, prefix, accessKeyId: masked(access_key_id), secretAccessKey };
+  return {
+    endpoint,
+    bucket,
+    region,
+    prefix,
+    accessKeyId: masked(access_key_id),
+    secretAccessKey,
+  };
+}
+
+/** The copy of a receipt from before its text was deleted, which begins with the same fields; null if it was not. */
+function replaceableBy({ log: _, note: __, redacted_at, ...fields }: Receipt): Replaceable | null {
+  if (redacted_at === undefined) return null;
+  return {
+    start: Buffer.from(`${JSON.stringify(fields).slice(0, -1)},`),
+    bytesMax: COPY_BYTES_MAX,
+  };
 }
 
 function uploadKey({ chainRef, sequence }: Upload): string {

@@ -1,4 +1,4 @@
-import { reportInexactness } from "../../verify/chain.ts";
+import { reportInexactness, reportLogInexactness } from "../../verify/chain.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import {
   checkReceipt,
@@ -21,12 +21,13 @@ const crypto = createNativeCrypto();
 export function verifyAgainst(
   notary: NotaryService,
   projectRef: number,
-  body: { receipt: unknown },
+  body: { receipt: unknown; log?: unknown },
   bodyText: string,
 ): ReceiptVerdict {
   const { receipt } = body;
-  const found = checkReceipt(receipt, crypto);
+  const found = checkReceipt(receipt, crypto, body.log);
   reportInexactness(bodyText, body, ["receipt"], found);
+  if (body.log !== undefined) reportLogInexactness(bodyText, body, ["log"], found);
   const fields = isObject(receipt) ? receipt : {};
   checkKey(notary.chain(projectRef)?.publicX, fields, found);
   checkRecord((sequence) => notary.receipt(projectRef, sequence), fields, found);

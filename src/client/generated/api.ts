@@ -3680,7 +3680,12 @@ export interface Receipt {
   /** Time when the receipt was created, in milliseconds since the epoch. */
   timestamp: number;
   public_key: PublicKey;
-  log: Record<string, unknown>;
+  /** Absent if only its hash was sent, or if it was deleted. */
+  log?: Record<string, unknown>;
+  /** Note that was sent with the hash. No hash covers it. */
+  note?: string;
+  /** Time when the text of the log was deleted. */
+  redacted_at?: string;
   storage_status?: "delivered" | "buffered";
   storage_location?: string;
 }
@@ -3739,6 +3744,22 @@ export interface StorageBody {
 /** What `POST /v1/witness/config` answers. */
 export type StorageConfigured = { success: true; configured: true };
 
+/** What `GET /v1/witness/index` answers. */
+export interface ReceiptIndex {
+  /** JSON Pointers (RFC 6901) to the values of logs that are indexed from now on. */
+  fields: string[];
+  /** Days after which the texts of logs are deleted; 0: never. */
+  retain_days: number;
+}
+
+/** The body of `PUT /v1/witness/index`. */
+export interface ReceiptIndexBody {
+  /** JSON Pointers (RFC 6901) to the values of logs that are indexed from now on. */
+  fields?: readonly string[] | undefined;
+  /** Days after which the texts of logs are deleted; 0: never. */
+  retain_days?: number | undefined;
+}
+
 /** The body of `POST /v1/witness/sys/init`. */
 export interface ChainInitBody {
   /** Name of the chain in its checkpoints, such as `example.com/audit`: a URL without scheme. `ninefold/<chain_id>` by default. It cannot be changed. */
@@ -3753,8 +3774,14 @@ export type ChainCreated = { success: true; publicKey: PublicKey; createdAt: str
 
 /** The body of `POST /v1/witness/log`. */
 export interface LogBody {
-  /** Entry to log. Send numbers that JSON parsers cannot represent exactly as strings. */
-  log: object;
+  /** Entry to log. Send numbers that JSON parsers cannot represent exactly as strings. Required without `content_hash`. */
+  log?: object | undefined;
+  /** SHA-256 of what the receipt is for, instead of `log`. For a JSON log, hash the UTF-8 of `JSON.stringify(log)`. */
+  content_hash?: string | undefined;
+  /** Note on the `content_hash`, such as the name of a file. No hash covers it. */
+  note?: string | undefined;
+  /** Adds the member `$salt` with 22 random characters to the log, so that a deleted log cannot be guessed from its hash. */
+  salt?: boolean | undefined;
 }
 
 /** What `GET /v1/witness/peer` answers. */
@@ -3797,6 +3824,19 @@ export interface ReceiptPage {
   cursor?: string;
 }
 
+/** The body of `POST /v1/witness/receipts/{sequence_id}/redact`. */
+export interface RedactBody {
+  /** Why the text is deleted. It is logged in the chain, so do not name a person. */
+  reason: string;
+}
+
+/** What `POST /v1/witness/receipts/{sequence_id}/redact` answers. */
+export interface ReceiptRedacted {
+  receipt: Receipt;
+  /** Position of the receipt that logs the redaction; null if the chain's signing key was lost in a restore. */
+  declared_by: string | null;
+}
+
 /** The body of `PUT /v1/witness/tlog`. */
 export interface TlogBody {
   /** Whether checkpoint, tiles and entries can be read without a key. */
@@ -3814,12 +3854,19 @@ export interface Tlog {
 export interface ReceiptVerifyBody {
   /** Receipt as the server returned it. */
   receipt: unknown;
+  /** Log of a receipt without one, to compare it with the hash. */
+  log?: unknown | undefined;
 }
 
 /** What `POST /v1/witness/verify` answers. */
 export interface ReceiptVerdict {
   valid: boolean;
-  checks: { signature_valid: boolean; content_hash_matches: boolean; chain_link_valid: boolean };
+  checks: {
+    signature_valid: boolean;
+    /** Null if there is no log to compare with: neither in the receipt nor next to it. */
+    content_hash_matches: boolean | null;
+    chain_link_valid: boolean;
+  };
   metadata: { sequence_id: string | null; timestamp: number | null; public_key: PublicKey | null };
   errors?: string[];
 }
@@ -4730,6 +4777,8 @@ export const OPERATIONS = {
       limit?: number | undefined;
     }
   >,
+  "witness.index.read": "GET /v1/witness/index" as Route<ReceiptIndex>,
+  "witness.index.set": "PUT /v1/witness/index" as Route<ReceiptIndex, never, ReceiptIndexBody>,
   "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated, never, ChainInitBody>,
   "witness.log": "POST /v1/witness/log" as Route<Receipt, never, LogBody>,
   "witness.peer.add": "POST /v1/witness/peer/add-checkpoint" as Route<string, never, AnyBody>,
@@ -4757,8 +4806,26 @@ export const OPERATIONS = {
     }
   >,
   "witness.pubkey": "GET /v1/witness/pubkey/{chainId}" as Route<PublicKey, "chainId">,
-  "witness.receipts.list": "GET /v1/witness/receipts" as List<ReceiptPage>,
+  "witness.receipts.list": "GET /v1/witness/receipts" as List<
+    ReceiptPage,
+    never,
+    {
+      /** Returns only receipts whose log has `value` here: an indexed JSON Pointer. */
+      field?: string | undefined;
+      /** Text form of the value: `42` finds the number and the text. */
+      value?: string | undefined;
+      /** Start of the time of the receipts, inclusive, in epoch milliseconds. */
+      since?: number | undefined;
+      /** End of the time of the receipts, exclusive, in epoch milliseconds. */
+      until?: number | undefined;
+    }
+  >,
   "witness.receipts.read": "GET /v1/witness/receipts/{sequence_id}" as Route<Receipt, "sequence_id">,
+  "witness.receipts.redact": "POST /v1/witness/receipts/{sequence_id}/redact" as Route<
+    ReceiptRedacted,
+    "sequence_id",
+    RedactBody
+  >,
   "witness.tlog.checkpoint": "GET /v1/witness/tlog/{chainId}/checkpoint" as Route<string, "chainId">,
   "witness.tlog.set": "PUT /v1/witness/tlog" as Route<Tlog, never, TlogBody>,
   "witness.tlog.tile": "GET /v1/witness/tlog/{chainId}/tile/{tile}" as Route<string, "chainId" | "tile">,

@@ -2995,6 +2995,19 @@ export const BODIES = {
       maxLength: 512,
     },
   },
+  "witness.index.set": {
+    fields: {
+      type: "array",
+      description: "JSON Pointers (RFC 6901) to the values of logs that are indexed from now on.",
+      items: /^\/([^~]|~[01])*$/,
+    },
+    retain_days: {
+      type: "integer",
+      description: "Days after which the texts of logs are deleted; 0: never.",
+      minimum: 0,
+      maximum: 36500,
+    },
+  },
   "witness.init": {
     origin: {
       type: "string",
@@ -3007,8 +3020,37 @@ export const BODIES = {
   "witness.log": {
     log: {
       type: "object",
+      description:
+        "Entry to log. Send numbers that JSON parsers cannot represent exactly as strings. Required without `content_hash`.",
+    },
+    content_hash: {
+      type: "string",
+      description:
+        "SHA-256 of what the receipt is for, instead of `log`. For a JSON log, hash the UTF-8 of `JSON.stringify(log)`.",
+      example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      pattern: /^[0-9a-f]{64}$/,
+    },
+    note: {
+      type: "string",
+      description: "Note on the `content_hash`, such as the name of a file. No hash covers it.",
+      example: "contract-7.pdf",
+      minLength: 1,
+      maxLength: 200,
+    },
+    salt: {
+      type: "boolean",
+      description:
+        "Adds the member `$salt` with 22 random characters to the log, so that a deleted log cannot be guessed from its hash.",
+    },
+  },
+  "witness.receipts.redact": {
+    reason: {
+      type: "string",
       required: true,
-      description: "Entry to log. Send numbers that JSON parsers cannot represent exactly as strings.",
+      description: "Why the text is deleted. It is logged in the chain, so do not name a person.",
+      example: "erasure request 2026-117",
+      minLength: 1,
+      maxLength: 200,
     },
   },
   "witness.tlog.set": {
@@ -3020,6 +3062,7 @@ export const BODIES = {
   },
   "witness.verify": {
     receipt: { type: "any", required: true, description: "Receipt as the server returned it." },
+    log: { type: "any", description: "Log of a receipt without one, to compare it with the hash." },
   },
   "witness.witnesses.set": {
     witnesses: { type: "array", required: true, description: "At most 8; an empty list removes all." },

@@ -45,7 +45,9 @@ import type {
   PortalTestBody,
   ProjectCreateBody,
   ProjectUpdateBody,
+  ReceiptIndexBody,
   ReceiptVerifyBody,
+  RedactBody,
   RelayBody,
   RelayEndpointBody,
   RelayEndpointPatch,
@@ -1318,6 +1320,9 @@ export class NotaryMethods extends Methods {
   /** The storage that receipts are copied to. */
   readonly storage = new Storage(this.api);
 
+  /** Methods of `nf.notary.index`. */
+  readonly index = new NotaryIndex(this.api);
+
   /**
    * Continue a chain although others have seen a longer history. When the storage or a witness has more
    * receipts than the server, as after a restore, nothing is signed. This accepts that their positions are
@@ -1354,12 +1359,13 @@ export class NotaryMethods extends Methods {
 
   /**
    * Log an entry and append its signed receipt to the chain. The content hash is computed over
-   * `JSON.stringify(log)`, the text that the response contains as `log`. A number that JSON parsers cannot
-   * represent exactly and a duplicate name in an object are rejected with 400. With a storage configured,
-   * 200 means that the copy has been delivered; 202 with the header `X-Witness-Status: buffered` means that
-   * its delivery is pending. Costs 1 credit.
+   * `JSON.stringify(log)`, the text that the response contains as `log`. With `content_hash` instead of
+   * `log`, the server never receives the text. A number that JSON parsers cannot represent exactly and a
+   * duplicate name in an object are rejected with 400. With a storage configured, 200 means that the copy
+   * has been delivered; 202 with the header `X-Witness-Status: buffered` means that its delivery is pending.
+   * Costs 1 credit.
    */
-  log(log: LogBody["log"], options?: ChangeOptions): Answers<"witness.log"> {
+  log(log: NonNullable<LogBody["log"]>, options?: ChangeOptions): Answers<"witness.log"> {
     return this.api.call("witness.log", { body: { log } }, options);
   }
 
@@ -1393,9 +1399,34 @@ export class ReceiptsMethods extends Methods {
     return this.api.call("witness.receipts.read", { params: { sequence_id: String(sequenceId) } }, options);
   }
 
-  /** List the project's receipts, newest first. A page also ends when its logs exceed 256 KiB. */
-  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"witness.receipts.list", "receipts"> {
+  /**
+   * List the project's receipts, newest first. With `field` and `value`, only receipts whose log has this
+   * value: the field must have been indexed when they were logged. A page also ends when its logs exceed 256
+   * KiB.
+   */
+  list(
+    query: QueryOf<"witness.receipts.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"witness.receipts.list", "receipts"> {
     return this.api.list("witness.receipts.list", "receipts", { query }, options);
+  }
+
+  /**
+   * Delete the text of a receipt's log. Deletes the log, or the note of a receipt with only a hash, and its
+   * indexed values. Hashes, signature and checkpoints stay, and the chain is verified as before. A receipt
+   * `{"ninefold":"redacted","sequence_id":…,"reason":…}` logs it. The copy in the configured storage is
+   * replaced; backups keep the text. Costs 1 credit.
+   */
+  redact(
+    sequenceId: string | number,
+    body: RedactBody,
+    options?: ChangeOptions,
+  ): Answers<"witness.receipts.redact"> {
+    return this.api.call(
+      "witness.receipts.redact",
+      { params: { sequence_id: String(sequenceId) }, body },
+      options,
+    );
   }
 }
 
@@ -1593,5 +1624,22 @@ export class AdminBackups extends Methods {
   /** List backups, newest first. */
   list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.backups.list", "backups"> {
     return this.api.list("admin.backups.list", "backups", { query }, options);
+  }
+}
+
+/** Methods of `nf.notary.index`. */
+export class NotaryIndex extends Methods {
+  /** Get the indexed fields and the retention of logs. */
+  get(options?: RequestOptions): Answers<"witness.index.read"> {
+    return this.api.call("witness.index.read", {}, options);
+  }
+
+  /**
+   * Set which values of logs are indexed, and how long logs are stored. Fields that are omitted stay as they
+   * are. An index covers receipts that are logged from then on. `retain_days` deletes the texts of older
+   * logs, like a redaction, but without a receipt for each.
+   */
+  set(body: ReceiptIndexBody, options?: ChangeOptions): Answers<"witness.index.set"> {
+    return this.api.call("witness.index.set", { body }, options);
   }
 }

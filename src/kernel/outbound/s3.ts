@@ -41,6 +41,14 @@ export type PutOutcome =
   | { readonly kind: "conflict"; readonly problem: string }
   | { readonly kind: "unavailable"; readonly problem: string };
 
+/** Which existing object a PUT may replace. */
+export interface Replaceable {
+  /** Bytes that the existing object begins with. */
+  readonly start: Uint8Array;
+  /** Most bytes of it that are read. */
+  readonly bytesMax: number;
+}
+
 /** Bytes of an error document that are read. The code is near its beginning. */
 const ERROR_BYTES_MAX = 4_096;
 
@@ -55,7 +63,8 @@ export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "buc
 
 /**
  * Stores an object with AWS Signature V4 through the guarded client, unless the object exists. An existing object with
- * the same bytes counts as stored: an earlier attempt succeeded and its response was lost.
+ * the same bytes counts as stored: an earlier attempt succeeded and its response was lost. One that `replaceable` describes is
+ * replaced.
  */
 export async function putOnce(
   client: S3Client,
@@ -64,8 +73,10 @@ export async function putOnce(
   body: Uint8Array,
   timeoutMs: number,
   type = "application/json",
+  replaceable: Replaceable | null = null,
 ): Promise<PutOutcome> {
   const startedAt = monotonicMs();
+  const remainingMs = () => Math.max(1, timeoutMs - (monotonicMs() - startedAt));
   const headers = { "content-type": type, "if-none-match": "*" };
   const outcome = await sendToBucket(client, bucket, { method: "PUT", key, headers, body, timeoutMs });
   if (outcome.answered && isSuccess(WEBHOOK_RULE, outcome.status)) return { kind: "stored" };
@@ -74,15 +85,33 @@ export async function putOnce(
   const existing = await sendToBucket(client, bucket, {
     method: "GET",
     key,
-    timeoutMs: Math.max(1, timeoutMs - (monotonicMs() - startedAt)),
-    bodyBytesMax: Math.max(body.length + 1, ERROR_BYTES_MAX),
+    timeoutMs: remainingMs(),
+    bodyBytesMax: Math.max(body.length + 1, ERROR_BYTES_MAX, replaceable?.bytesMax ?? 0),
   });
   if (!existing.answered || existing.status !== 200) {
     const problem = `${key} already exists and could not be read for comparison: ${storageProblem(existing)}`;
     return { kind: "conflict", problem };
   }
   if (Buffer.compare(existing.body, body) === 0) return { kind: "stored" };
-  return { kind: "conflict", problem: `${key} already exists with different content` };
+  if (replaceable === null || !startsWith(existing.body, replaceable.start))
+    return {
+      kind: "conflict",
+      problem: `${key} already exists with different content`,
+    };
+  const replaced = await sendToBucket(client, bucket, {
+    method: "PUT",
+    key,
+    headers: { "content-type": type },
+    body,
+    timeoutMs: remainingMs(),
+  });
+  return replaced.answered && isSuccess(WEBHOOK_RULE, replaced.status)
+    ? { kind: "stored" }
+    : { kind: "unavailable", problem: storageProblem(replaced) };
+}
+
+function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
+  return Buffer.compare(bytes.subarray(0, start.length), start) === 0;
 }
 
 /**

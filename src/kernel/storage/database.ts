@@ -126,6 +126,23 @@ export class Database {
     };
   }
 
+  /**
+   * A change whose removed bytes are overwritten with zeros. Without this, SQLite leaves them in free pages of the file until they
+   * are used again.
+   */
+  erasure<Params extends SqlParams = []>(sql: string): Change<Params> {
+    const change = this.change<Params>(sql);
+    return (tx, ...params) => {
+      // The setting is read when a page is freed: it need not be on for other removals, which would write every freed page.
+      this.connection.run("PRAGMA secure_delete = ON");
+      try {
+        return change(tx, ...params);
+      } finally {
+        this.connection.run("PRAGMA secure_delete = OFF");
+      }
+    };
+  }
+
   /** Runs statements without results outside units of work: for the start, migrations and the writer. */
   execute(sql: string): void {
     this.endLooking();

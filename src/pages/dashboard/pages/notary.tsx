@@ -1,16 +1,19 @@
-import type { Receipt } from "../../../client/generated/api.ts";
+import type { Receipt, ReceiptIndex } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { download } from "../core/download.ts";
 import { count } from "../core/format.ts";
-import { useList } from "../core/lists.ts";
+import { type List, useList } from "../core/lists.ts";
 import { useCall } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import { Code, pretty } from "../ui/code.tsx";
+import { openDialog } from "../ui/dialog.tsx";
 import { Empty, Loaded } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
-import { ListView } from "../ui/list.tsx";
+import { DataForm } from "../ui/form.tsx";
+import { LINES } from "../ui/kinds.ts";
+import { type Filter, Filters, filterValue, ListView } from "../ui/list.tsx";
 import { Facts, longFact, Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
 import type { Column } from "../ui/table.tsx";
@@ -59,15 +62,78 @@ function NoReceipts() {
 
 function Receipts() {
   const [sequence] = place.value.rest;
+  const settings = useCall("witness.index.read", {}, ["witness"]);
+  const fields = settings.data?.fields ?? [];
+  const filters: readonly Filter[] = [
+    {
+      name: "field",
+      label: "Field",
+      asSelect: true,
+      options: fields.map((field) => [field, field] as const),
+    },
+    { name: "value", label: "Value" },
+  ];
+  const [field, value] = filters.map(filterValue);
+  const search = fields.length > 0 && value ? { field, value } : null;
   const list = useList("witness.receipts.list", "receipts", ["witness"], {
     keyOf: ({ sequence_id }) => sequence_id,
+    query: search ?? {},
   });
   return (
-    <Loaded of={list} missing={<NoReceipts />}>
+    <>
+      {settings.data === null ? null : (
+        <Filters of={fields.length > 0 ? filters : []}>
+          <Button scope="witness:write" onClick={() => openIndex(settings.data, settings.reload)}>
+            Index and retention…
+          </Button>
+        </Filters>
+      )}
+      <ReceiptList list={list} sequence={sequence} isSearch={search !== null} />
+    </>
+  );
+}
+
+function openIndex(settings: ReceiptIndex | null, onDone: () => void): void {
+  openDialog((close) => (
+    <DataForm
+      title="Index and retention"
+      submit="Save"
+      operation="witness.index.set"
+      of={settings}
+      fields={[
+        {
+          name: "fields",
+          label: "Indexed fields",
+          kind: LINES,
+          hint: "JSON Pointers, such as /invoice, one per line. Receipts logged from now on can be found by them.",
+        },
+        {
+          name: "retain_days",
+          label: "Delete the texts of logs after (days)",
+          hint: "0: never. Hashes and checkpoints are always kept.",
+        },
+      ]}
+      done="Index and retention saved"
+      onDone={onDone}
+      onClose={close}
+    />
+  ));
+}
+
+interface ReceiptListProps {
+  readonly list: List<Receipt>;
+  readonly sequence: string | undefined;
+  readonly isSearch: boolean;
+}
+
+function ReceiptList({ list, sequence, isSearch }: ReceiptListProps) {
+  const none = isSearch ? <Empty icon="notary" title="No receipt has this value" /> : <NoReceipts />;
+  return (
+    <Loaded of={list} missing={none}>
       {(receipts) => {
         const selected = receipts.find(({ sequence_id }) => sequence_id === sequence);
         const [head] = receipts;
-        if (head === undefined) return <NoReceipts />;
+        if (head === undefined) return none;
         return (
           <div class="stack">
             <Panel>
@@ -94,7 +160,9 @@ function Receipts() {
               href={({ sequence_id }) => href(["notary", sequence_id])}
               columns={COLUMNS}
               selected={selected?.sequence_id}
-              detail={() => (selected === undefined ? null : <ReceiptView of={selected} />)}
+              detail={() =>
+                selected === undefined ? null : <ReceiptView of={selected} onRedacted={list.reload} />
+              }
             />
           </div>
         );
@@ -107,7 +175,7 @@ const COLUMNS: readonly Column<Receipt>[] = [
   {
     head: "Receipt",
     cell: ({ sequence_id }) => sequence_id,
-    sub: ({ log }) => <code>{shortened(JSON.stringify(log))}</code>,
+    sub: (receipt) => <code>{shortened(contentOf(receipt))}</code>,
   },
   { head: "Signed", cell: ({ timestamp }) => <Ago at={timestamp} />, layout: "fit wide" },
   {
@@ -167,6 +235,37 @@ function Storage() {
 
 const SHOWN_LOG = 120;
 
+/** The log of a receipt, or what stands for it. */
+function contentOf({ log, note, redacted_at }: Receipt): string {
+  if (log !== undefined) return JSON.stringify(log);
+  if (redacted_at !== undefined) return "Text deleted";
+  return note === undefined ? "Hash only" : `Hash only: ${note}`;
+}
+
+function openRedaction({ sequence_id }: Receipt, onDone: () => void): void {
+  openDialog((close) => (
+    <DataForm
+      title={`Delete the text of receipt ${sequence_id}?`}
+      submit="Delete text"
+      operation="witness.receipts.redact"
+      params={{ sequence_id }}
+      fields={[
+        <p key="about">
+          This cannot be undone. The hashes stay, so the chain remains valid. The reason is logged in the
+          chain. Backups made before still contain the text.
+        </p>,
+        { name: "reason", label: "Reason" },
+      ]}
+      done={`Text of receipt ${sequence_id} deleted`}
+      onDone={() => {
+        close();
+        onDone();
+      }}
+      onClose={close}
+    />
+  ));
+}
+
 function shortened(text: string): string {
   return text.length > SHOWN_LOG ? `${text.slice(0, SHOWN_LOG)}…` : text;
 }
@@ -175,7 +274,7 @@ function downloadBundle({ sequence_id }: Receipt): Promise<void> {
   return download(`/v1/witness/receipts/${sequence_id}/bundle`, `receipt-${sequence_id}.bundle.json`);
 }
 
-function ReceiptView({ of: receipt }: { of: Receipt }) {
+function ReceiptView({ of: receipt, onRedacted }: { of: Receipt; onRedacted: () => void }) {
   return (
     <div class="inspector stack">
       <Panel
@@ -184,6 +283,15 @@ function ReceiptView({ of: receipt }: { of: Receipt }) {
           <>
             <DateTime at={receipt.timestamp} />
             <Button onClick={() => downloadBundle(receipt)}>Download bundle</Button>
+            {receipt.redacted_at === undefined ? (
+              <Button scope="witness:write" onClick={() => openRedaction(receipt, onRedacted)}>
+                Redact…
+              </Button>
+            ) : (
+              <span>
+                Text deleted <Ago at={receipt.redacted_at} />
+              </span>
+            )}
           </>
         }
       >
