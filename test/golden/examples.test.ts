@@ -12,6 +12,8 @@ const operations = readOperations();
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
   "meter.alert.project.read": ["meter.alert.project.set"],
   "witness.checkpoint": ["witness.init"],
+  "witness.index.read": ["witness.init"],
+  "witness.index.set": ["witness.init"],
   "witness.log": ["witness.init"],
   "witness.proofs.consistency": ["witness.init", "witness.log"],
   "witness.proofs.inclusion": ["witness.init", "witness.log"],

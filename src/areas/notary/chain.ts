@@ -96,7 +96,7 @@ export interface LogEntry {
 const SALT_BYTES = 16;
 
 /** Member of a log that makes its hash unpredictable. */
-export const SALT = "$salt";
+const SALT = "$salt";
 
 /** What a request logs. */
 interface LogRequest {

@@ -18,8 +18,6 @@ export interface RetentionRow {
   readonly retained_after: number;
 }
 
-export type RedactionStore = ReturnType<typeof redactionStore>;
-
 /** All SQL of receipts without a log, and of the deletion of logs. */
 export function redactionStore(db: Database) {
   return {

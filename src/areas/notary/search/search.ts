@@ -109,7 +109,7 @@ export class Search {
 }
 
 /** The text form of the scalar at a JSON Pointer (RFC 6901); null for anything else, and for long texts. */
-export function valueAt(log: Readonly<Record<string, unknown>>, pointer: string): string | null {
+function valueAt(log: Readonly<Record<string, unknown>>, pointer: string): string | null {
   let value: unknown = log;
   for (const part of pointer.slice(1).split("/")) {
     const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
