@@ -238,11 +238,13 @@ describe("owners", () => {
     for (let host = 0; host < 50; host += 1) await enqueue(laneName(1, `host ${host}`), 1, -2_000);
     for (let host = 0; host < 3; host += 1) await enqueue(laneName(2, `host ${host}`), 1, -1_000);
     await scheduler.start();
-    await turns();
+    await untilStarted(jobs, 4);
     expect(jobs.started).toEqual(["1/host 0/0", "2/host 0/0", "1/host 1/0", "2/host 1/0"]);
     await jobs.end("1/host 1/0");
+    await untilStarted(jobs, 5);
     expect(jobs.started.slice(4)).toEqual(["1/host 10/0"]);
     await jobs.end("2/host 1/0");
+    await untilStarted(jobs, 6);
     expect(jobs.started.slice(5)).toEqual(["2/host 2/0"]);
   });
 
