@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { errorText, StartupError } from "../kernel/errors.ts";
@@ -247,6 +247,16 @@ export function readText(path: string, what: string, bytesMax: number = TEXT_BYT
   }
   if (bytes.length <= bytesMax) return bytes.toString("utf8");
   throw new StartupError(`${what}: ${path} is larger than ${bytesMax} bytes: that is another file.`);
+}
+
+/**
+ * Reads a file that another file names. What is no regular file, such as a pipe, could keep the reader waiting for ever.
+ * @throws StartupError as {@link readText}, and for what is no regular file.
+ */
+export function readRegularText(path: string, what: string): string {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    throw new StartupError(`${what}: ${path} is not a regular file.`);
+  return readText(path, what);
 }
 
 /** Asks for pieces until there is none: the size that a device or a pipe tells is not its own. */

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { readText, variableNamed } from "../config/sources.ts";
+import { readRegularText, readText, variableNamed } from "../config/sources.ts";
 import type { Kind } from "./kinds.ts";
 import { type FileProject, readConfiguration } from "./read.ts";
 
@@ -8,6 +8,6 @@ export function readFile(path: string, kinds: readonly Kind[]): FileProject[] {
   const text = readText(path === "-" ? "/dev/stdin" : path, "configuration");
   return readConfiguration(path, text, kinds, {
     variable: variableNamed,
-    file: (name) => readText(resolve(path === "-" ? "." : dirname(path), name), "file"),
+    file: (name) => readRegularText(resolve(path === "-" ? "." : dirname(path), name), "file"),
   });
 }

@@ -207,22 +207,39 @@ function ordered({ kinds }: Planning, { resources }: FileProject): readonly File
   return kinds.flatMap((kind) => {
     const own = resources.filter((one) => one.kind === kind);
     const byName = new Map(own.map((one) => [one.name, one]));
-    const done = new Set<FileResource>();
-    const add = (one: FileResource): void => {
-      if (done.has(one)) return;
-      done.add(one);
-      for (const { name, schema } of kind.fields.values())
-        replaced(schema, one.values[name], (section, text) => {
-          const other = section === kind.section ? byName.get(text) : undefined;
-          if (other !== undefined) add(other);
-          return text;
-        });
-      sorted.push(one);
-    };
-    const sorted: FileResource[] = [];
-    for (const one of own) add(one);
-    return sorted;
+    const begun = new Set<FileResource>();
+    const sorted = new Set<FileResource>();
+    for (const first of own) {
+      // A list of our own: a chain can be as long as a file, and the stack of calls cannot.
+      const open = [first];
+      for (let one = open.at(-1); one !== undefined; one = open.at(-1)) {
+        const needed = begun.has(one) ? [] : referredIn(kind, one, byName);
+        begun.add(one);
+        const missing = needed.filter((other) => !begun.has(other));
+        for (const other of missing.reverse()) open.push(other);
+        if (missing.length > 0) continue;
+        sorted.add(one);
+        open.pop();
+      }
+    }
+    return [...sorted];
   });
+}
+
+/** What a resource refers to in its own section. */
+function referredIn(
+  kind: Kind,
+  one: FileResource,
+  byName: ReadonlyMap<string, FileResource>,
+): readonly FileResource[] {
+  const found: FileResource[] = [];
+  for (const { name, schema } of kind.fields.values())
+    replaced(schema, one.values[name], (section, text) => {
+      const other = section === kind.section ? byName.get(text) : undefined;
+      if (other !== undefined) found.push(other);
+      return text;
+    });
+  return found;
 }
 
 function creationOf(wanted: FileResource): Step {

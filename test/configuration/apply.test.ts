@@ -302,6 +302,46 @@ test("10,000 resources are read in two seconds: a schema is compiled once", () =
   expect((user + system) / 1_000).toBeLessThan(2_000);
 });
 
+test("a chain of 10,000 monitors is planned from its end", async () => {
+  const length = 10_000;
+  const monitors = Array.from({ length }, (_, at) => {
+    const next = at + 1 < length ? `, depends_on: m${at + 1}` : "";
+    return `  m${at}: { url: https://a.example/, interval: 60000${next} }\n`;
+  });
+  const steps = await configured.plan(`ninefold: 1\nmonitors:\n${monitors.join("")}`);
+  expect(steps).toHaveLength(length);
+  expect([steps[0]?.name, steps.at(-1)?.name]).toEqual([`m${length - 1}`, "m0"]);
+});
+
+test("a mapping of 100,000 keys is read in time that grows with its length", () => {
+  const keys = Array.from({ length: 100_000 }, (_, at) => `k${at}: 1`);
+  const before = process.cpuUsage();
+  expect(() => configured.read(`ninefold: 1\n${keys.join("\n")}\n`)).toThrow(
+    "f.yaml:2:1: there is no section k0",
+  );
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(5_000);
+});
+
+test("a key of another account neither changes nor prunes the project of the same slug", async () => {
+  const text = "ninefold: 1\nflags: { shared: { enabled: true } }\n";
+  await configured.apply(text);
+  const stranger = await server.account({ tier: "unlimited" });
+  const other = new Configured(server, stranger.key ?? "");
+  expect(await other.lines("ninefold: 1\n", true)).toEqual([]);
+  expect(await other.lines(text)).toEqual(["create flags.shared"]);
+  expect(await configured.lines(text)).toEqual([]);
+});
+
+test("--prune deletes in the projects of its file only", async () => {
+  const text = (project: string) => `ninefold: 1\nproject: ${project}\nflags: { own: { enabled: true } }\n`;
+  await configured.apply(text("one"));
+  await configured.apply(text("two"));
+  await configured.apply("ninefold: 1\nproject: two\n", true);
+  expect(await configured.lines(text("one"), true)).toEqual([]);
+  expect(await configured.lines(text("two"))).toEqual(["create flags.own"]);
+});
+
 test("a file with a byte order mark, CRLF and names of any script", async () => {
   const text =
     "\uFEFFninefold: 1\r\nmonitors:\r\n  Büro 東京:\r\n    url: https://example.com/\r\n    interval: 60000\r\n";
