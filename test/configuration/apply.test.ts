@@ -91,6 +91,24 @@ test("a changed line is one change; secrets are compared by their digests", asyn
   expect(await configured.lines(moved)).toEqual([]);
 });
 
+test("a split without a hash has the default one", async () => {
+  const text = `ninefold: 1
+flags:
+  rollout:
+    enabled: true
+    type: boolean
+    rules:
+      - when: [{ attribute: country, op: in, values: [DE] }]
+        serve: { split: [{ variant: "on", weight: 1 }, { variant: "off", weight: 1 }] }
+    default: { split: [{ variant: "on", weight: 1 }, { variant: "off", weight: 9 }] }
+`;
+  await configured.apply(text);
+  expect(await configured.lines(text)).toEqual([]);
+  expect(await configured.lines(text.replace("weight: 9", "weight: 8"))).toEqual([
+    "change flags.rollout default",
+  ]);
+});
+
 test("what exists is adopted: changed, and never pruned; what apply has created is", async () => {
   await account.post("/v1/gate", { flag_key: "by-hand", enabled: false });
   await account.post("/v1/gate", { flag_key: "unnamed-in-the-file", enabled: false });

@@ -122,6 +122,7 @@ const Serve = named(
     hash: Type.Optional(
       Type.Literal("m3", {
         errorMessage: "must be m3",
+        default: "m3",
         description: "Hash algorithm: MurmurHash3 x86 32 over UTF-8.",
       }),
     ),
