@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { verifyBundle } from "../../src/verify/index.ts";
+import { witnessOf } from "../support/checkpoints.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeChain } from "../support/receipts.ts";
 import { TIMEOUT_MS } from "./browser.ts";
@@ -194,6 +195,17 @@ test(
     ]);
     expect(file.suggestedFilename()).toBe("receipt-1.bundle.json");
     expect(verifyBundle(await Bun.file(await file.path()).text()).valid).toBe(true);
+    const witnesses = page.locator(".panel", { has: page.getByRole("heading", { name: "Witnesses" }) });
+    await witnesses.getByRole("button", { name: "Edit…" }).click();
+    const field = page.getByRole("textbox", { name: "Witnesses" });
+    await field.fill(`https://127.0.0.1:9/w ${witnessOf(8).vkey} A friend`);
+    await page.getByRole("button", { name: "Save witnesses" }).click();
+    await witnesses.getByText("A friend").waitFor();
+    await witnesses.getByText("Nothing cosigned yet").waitFor();
+    await witnesses.getByRole("button", { name: "Edit…" }).click();
+    await field.fill("");
+    await page.getByRole("button", { name: "Save witnesses" }).click();
+    await witnesses.getByText("A witness confirms").waitFor();
     await visit.expectClean();
   },
   TIMEOUT_MS,

@@ -19,6 +19,7 @@ import { Status } from "../ui/status.tsx";
 import type { Column } from "../ui/table.tsx";
 import { Ago, DateTime } from "../ui/time.tsx";
 import { VerifyPanel } from "./keys/verify.tsx";
+import { Witnesses } from "./notary-witnesses.tsx";
 
 const VIEWS = [
   ["receipts", "Receipts"],
@@ -152,6 +153,7 @@ function ReceiptList({ list, sequence, isSearch }: ReceiptListProps) {
               />
             </Panel>
             <Checkpoint />
+            <Witnesses />
             {/* Without storage there is no state to read. */}
             {head.storage_status === undefined ? null : <Storage />}
             <ListView
