@@ -128,6 +128,7 @@ export function resolveConfig(flags: Given, environment: Environment = process.e
   const optionsSet = OPTIONS.filter(({ name }) => options.get(name)?.source !== "default");
   const names = optionsSet.map(({ fileName }) => fileName);
   const settings = settingsOf(options, tiers, tierTable, path);
+  assertPeerWitness(values.witness_name, values.witnessed);
   return checked({ ...assemble(values, tiers), optionsSet: names, settings }, options);
 }
 
@@ -322,24 +323,23 @@ function checked(config: Config, options: Resolved): Config {
     );
   }
   assertObserverTargets(config.observerTargets);
-  assertPeerWitness(config.peerWitness, options);
   assertOrigins("cors_origins", config.corsOrigins, ORIGIN);
   assertOrigins("portal_origins", config.portalOrigins, FRAMING_ORIGIN);
   return config;
 }
 
 /** @throws StartupError for a name that no key can have, and for what is not the verifier key of a log. */
-function assertPeerWitness(witness: Config["peerWitness"], options: Resolved): void {
-  if (witness === null) {
-    if (options.get("witnessed")?.source === "default") return;
+function assertPeerWitness(name: string | null, witnessed: readonly string[]): void {
+  if (name === null) {
+    if (witnessed.length === 0) return;
     throw new StartupError("notary.witnessed needs notary.witness_name: the name in the cosignatures.");
   }
-  if (!isKeyName(witness.name))
+  if (!isKeyName(name))
     throw new StartupError(
-      `notary.witness_name: "${witness.name}" must have at most ${KEY_NAME_LENGTH_MAX} characters, without spaces and +.`,
+      `notary.witness_name: "${name}" must have at most ${KEY_NAME_LENGTH_MAX} characters, without spaces and +.`,
     );
   const crypto = createNativeCrypto();
-  const wrong = witness.logs.find((vkey) => parseVkey(crypto, vkey)?.type !== ED25519);
+  const wrong = witnessed.find((vkey) => parseVkey(crypto, vkey)?.type !== ED25519);
   if (wrong !== undefined)
     throw new StartupError(
       `notary.witnessed: "${wrong}" is not the vkey of a chain, as GET /v1/witness/checkpoint?format=json shows it.`,

@@ -171,7 +171,7 @@ const DECLARED = {
     noFlag: true,
   },
   witness_name: {
-    ...optional("NAME", "Name under which this server cosigns checkpoints of other servers, as a witness"),
+    ...optional("NAME", "Name under which this server cosigns checkpoints of other servers"),
     section: "notary",
     noFlag: true,
   },

@@ -342,6 +342,13 @@ test("the notary", async () => {
   };
   expect(await nf.notary.storage.configure(storage)).toEqual({ success: true, configured: true });
   expect((await nf.notary.storage.get()).bucket).toBe("receipts");
+  expect(await nf.notary.index.set({ fields: ["/event"] })).toMatchObject({
+    fields: ["/event"],
+    retain_days: 0,
+  });
+  expect(await nf.notary.index.get()).toMatchObject({ fields: ["/event"] });
+  const redacted = await nf.notary.receipts.redact(1, { reason: "asked by the customer" });
+  expect(redacted.receipt).toMatchObject({ sequence_id: "1", content_hash: receipt.content_hash });
 });
 
 test("request sends any request and returns the complete response", async () => {
