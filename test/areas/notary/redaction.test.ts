@@ -523,7 +523,10 @@ const TURN_RUNS = 10;
 
 describe("the event loop", () => {
   const largest = [
-    ["as many members as a log can have", Object.fromEntries(Array.from({ length: 45_000 }, (_, at) => [`n${at}`, 0]))],
+    [
+      "as many members as a log can have",
+      Object.fromEntries(Array.from({ length: 45_000 }, (_, at) => [`n${at}`, 0])),
+    ],
     ["as many bytes as a log can have", { text: "a".repeat(1024 * 1024 - 100) }],
   ] as const;
   test.each(largest)("%s do not block it, with salt and when they are redacted", async (_, log) => {
