@@ -1,4 +1,4 @@
-import { ChainVerifier } from "../../src/verify/chain.ts";
+import { ChainVerifier, verifyReceiptText } from "../../src/verify/chain.ts";
 import { type CheckpointHead, checkCheckpoint, checkConsistency } from "../../src/verify/checkpoint.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import type { Answer } from "../processes/connection.ts";
@@ -19,6 +19,10 @@ const READERS = 4;
 const CREDITS = 1_000_000_000;
 /** Share of the steps that request a checkpoint. */
 const CHECKPOINT_CHANCE = 0.1;
+/** Share of the steps that redact a receipt. */
+const REDACTION_CHANCE = 0.1;
+/** Redactions of each chain that are verified again after every crash; the oldest are dropped. */
+const REDACTIONS_MAX = 20;
 /** Maximum of random additional bytes of a log, so that some rows use overflow pages. */
 const PADDING_MAX = 3_000;
 
@@ -30,6 +34,17 @@ interface Sent {
   receipt: string | null;
 }
 
+/** A log of the workload, or one that declares a redaction. */
+type LoggedLog =
+  | { readonly number: number }
+  | { readonly ninefold: "redacted"; readonly sequence_id: string };
+
+/** A redaction that was requested. */
+interface Redaction {
+  readonly sequence: string;
+  isAcknowledged: boolean;
+}
+
 /** One account's chain, as issued and as last read. */
 class Chain {
   readonly name: string;
@@ -39,6 +54,11 @@ class Chain {
   readonly numbers = new Set<number>();
   /** Checkpoints that were returned and are not verified yet; the last verified one first. */
   checkpoints: CheckpointHead[] = [];
+  /** Positions of verified receipts with a log. */
+  redactable: string[] = [];
+  redactions: Redaction[] = [];
+  /** Positions whose redaction the chain declares. */
+  readonly declared = new Set<string>();
 
   constructor(name: string) {
     this.name = name;
@@ -46,8 +66,8 @@ class Chain {
 }
 
 /**
- * Logs to several chains, and requests checkpoints: after every crash each chain has no gap or fork, contains every issued
- * receipt, and continues every checkpoint that was returned.
+ * Logs to several chains, redacts receipts, and requests checkpoints: after every crash each chain has no gap or fork, contains
+ * every issued receipt, continues every checkpoint that was returned, and has no text whose redaction was acknowledged.
  */
 export class ChainWorkload extends Recorded implements Workload {
   readonly name = "chains";
@@ -65,6 +85,8 @@ export class ChainWorkload extends Recorded implements Workload {
   async act(target: Target, random: Random): Promise<void> {
     const chain = random.pick(this.chains);
     if (random.chance(CHECKPOINT_CHANCE)) return this.takeCheckpoint(target, chain);
+    if (chain.redactable.length > 0 && random.chance(REDACTION_CHANCE))
+      return this.redact(target, chain, random.pick(chain.redactable));
     this.sent += 1;
     const number = this.sent;
     const log = { number, padding: "x".repeat(random.below(PADDING_MAX)) };
@@ -109,7 +131,39 @@ export class ChainWorkload extends Recorded implements Workload {
     for (const number of [...before.keys(), ...after.keys()])
       this.problem(chain, `log ${number} is there for no reason`);
     chain.open = [];
+    await this.verifyRedactions(target, chain);
     await this.verifyCheckpoints(target, chain);
+  }
+
+  private async redact(target: Target, chain: Chain, sequence: string): Promise<void> {
+    chain.redactable = chain.redactable.filter((one) => one !== sequence);
+    const redaction: Redaction = { sequence, isAcknowledged: false };
+    chain.redactions.push(redaction);
+    const path = `/v1/witness/receipts/${sequence}/redact`;
+    const answer = await target.send({ method: "POST", path, key: chain.key, body: { reason: "crash" } });
+    if (answer === null) this.counts.inDoubt += 1;
+    else if (answer.status === 200) {
+      this.counts.acknowledged += 1;
+      redaction.isAcknowledged = true;
+    } else if (answer.status !== UNAVAILABLE)
+      this.problem(chain, `unexpected answer ${answer.status} ${answer.text}`);
+  }
+
+  /** A text and the receipt that declares its redaction change together. */
+  private async verifyRedactions(target: Target, chain: Chain): Promise<void> {
+    for (const { sequence, isAcknowledged } of chain.redactions) {
+      const path = `/v1/witness/receipts/${sequence}`;
+      const { text } = await target.ask({ method: "GET", path, key: chain.key });
+      const { log, redacted_at } = JSON.parse(text);
+      const isRedacted = log === undefined && redacted_at !== undefined;
+      if (isAcknowledged && !isRedacted)
+        this.problem(chain, `the redaction of receipt ${sequence} is undone`);
+      if (isRedacted !== chain.declared.has(sequence))
+        this.problem(chain, `receipt ${sequence}: its redaction and the chain differ`);
+      const { errors = [] } = verifyReceiptText(text, createNativeCrypto()).verdict;
+      for (const error of errors) this.problem(chain, `receipt ${sequence}: ${error}`);
+    }
+    chain.redactions = chain.redactions.filter((one) => one.isAcknowledged).slice(-REDACTIONS_MAX);
   }
 
   private async takeCheckpoint(target: Target, chain: Chain): Promise<void> {
@@ -143,24 +197,37 @@ export class ChainWorkload extends Recorded implements Workload {
 
   /** Receipts since the last verification, by the number of their log; each is verified as the chain's next one. */
   private async takeNew(target: Target, chain: Chain): Promise<Map<number, string>> {
-    const found: { number: number; text: string }[] = [];
+    const found: { log: LoggedLog; sequence: string; text: string }[] = [];
     for (let cursor = ""; ; ) {
       const path = `/v1/witness/receipts?limit=100${cursor}`;
       const page = bodyOf(await target.ask({ method: "GET", path, key: chain.key }));
-      const receipts = page.receipts as { sequence_id: string; log: { number: number } }[];
+      const receipts = page.receipts as { sequence_id: string; log: LoggedLog }[];
       const fresh = receipts.filter(
         ({ sequence_id }) => Number(sequence_id) > Number(chain.verifier.last ?? 0),
       );
-      found.push(...fresh.map((receipt) => ({ number: receipt.log.number, text: JSON.stringify(receipt) })));
+      found.push(
+        ...fresh.map((receipt) => ({
+          log: receipt.log,
+          sequence: receipt.sequence_id,
+          text: JSON.stringify(receipt),
+        })),
+      );
       if (fresh.length < receipts.length || page.cursor === undefined) break;
       cursor = `&cursor=${encodeURIComponent(String(page.cursor))}`;
     }
-    for (const { number, text } of found.reverse()) {
+    const logged = new Map<number, string>();
+    for (const { log, sequence, text } of found.reverse()) {
       for (const problem of chain.verifier.add(text).problems) this.problem(chain, problem);
-      if (chain.numbers.has(number)) this.problem(chain, `log ${number} is there twice`);
-      chain.numbers.add(number);
+      if ("ninefold" in log) {
+        chain.declared.add(log.sequence_id);
+        continue;
+      }
+      if (chain.numbers.has(log.number)) this.problem(chain, `log ${log.number} is there twice`);
+      chain.numbers.add(log.number);
+      chain.redactable.push(sequence);
+      logged.set(log.number, text);
     }
-    return new Map(found.map(({ number, text }) => [number, text]));
+    return logged;
   }
 
   private acknowledge(chain: Chain, sent: Sent, answer: Answer, counts = true): void {
