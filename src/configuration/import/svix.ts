@@ -97,11 +97,18 @@ function endpointOf(draft: Draft, value: unknown, owner: string | null): void {
     // Svix sends the payload alone.
     format: "raw",
     headers: headersOf(endpoint),
-    secret: new Secret(endpoint.text("secret") ?? SECRET_FORM),
+    secret: new Secret(secretOf(endpoint) ?? SECRET_FORM),
   };
   endpoint.ignore(...STATE, "rateLimit");
   endpoint.rest();
   draft.add({ section: "endpoints", name, label: endpoint.label, values });
+}
+
+/** A text, or `{key}` as the API returns it. */
+function secretOf(endpoint: SourceObject): string | null {
+  const given = endpoint.any("secret");
+  if (!isObject(given)) return endpoint.text("secret");
+  return new SourceObject(endpoint.draft, `${endpoint.label}: secret`, given).text("key");
 }
 
 /** `{"X-Name": "value"}`, or `{headers, sensitive}` as the API returns them, where sensitive values are missing. */

@@ -1,4 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { StoredDefinition } from "../../../src/areas/flags/definitions/schema.ts";
+import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation/evaluation.ts";
 import { STEPS_MAX } from "../../../src/configuration/import/flagd/conditions.ts";
 import { importFlagd, parseFlagd } from "../../../src/configuration/import/flagd/flagd.ts";
 import { losses, useImports } from "./support.ts";
@@ -115,6 +117,69 @@ test("flags with targeting become rules; what has no counterpart is noted", asyn
   const [before, after] = await imports.apply(imported.text);
   expect(before).toHaveLength(5);
   expect(after).toEqual([]);
+});
+
+describe("assignments are those of flagd", () => {
+  const COLORS = ["red", "blue", "green", "yellow"];
+  const variants = Object.fromEntries(COLORS.map((color) => [color, color]));
+  const email = { var: "email" };
+  // Expected variants of flagd's own tests.
+  test.each([
+    ["headerColor", { cat: [{ var: "$flagd.flagKey" }, email] }, ["blue", "yellow", "red", "blue"]],
+    ["customSeededHeaderColor", { cat: ["my-seed", email] }, ["green", "red", "blue", "green"]],
+    ["footerColor", email, [null, null, null, "red"]],
+  ])("%s", (key, bucket, expected) => {
+    const targeting = {
+      if: [
+        { in: ["@faas.com", email] },
+        { fractional: [bucket, ...COLORS.map((color) => [color, 25])] },
+        null,
+      ],
+    };
+    const flag = { state: "ENABLED", variants, defaultVariant: "red", targeting };
+    const imported = imports.run((draft) => importFlagd(draft, { flags: { [key]: flag } }));
+    const { flags } = Bun.YAML.parse(imported.text) as { flags: Record<string, StoredDefinition> };
+    const compiled = compileFlag(key.toLowerCase(), true, flags[key.toLowerCase()] ?? null);
+    for (const [index, name] of ["rachel", "monica", "joey", "ross"].entries()) {
+      const variant = expected[index];
+      if (typeof variant !== "string") continue;
+      expect(evaluate(compiled, { email: `${name}@faas.com` }, 0).variant).toBe(variant);
+    }
+  });
+});
+
+test("null in a split is the default variant", () => {
+  const flag = {
+    state: "ENABLED",
+    variants: { true: true, false: false },
+    defaultVariant: "false",
+    targeting: {
+      fractional: [
+        [true, 1],
+        [null, 9],
+      ],
+    },
+  };
+  const { text } = imports.run((draft) => importFlagd(draft, { flags: { a: flag } }));
+  expect(Bun.YAML.parse(text)).toMatchObject({
+    flags: {
+      a: {
+        default: {
+          split: [
+            { variant: "true", weight: 1 },
+            { variant: "false", weight: 9 },
+          ],
+        },
+      },
+    },
+  });
+});
+
+test("null in a condition has no counterpart without a default variant", () => {
+  const targeting = { if: [{ "==": [{ var: "x" }, 1] }, null, "on"] };
+  const flag = { state: "ENABLED", variants: { on: true }, defaultVariant: null, targeting };
+  const imported = imports.run((draft) => importFlagd(draft, { flags: { a: flag } }));
+  expect(losses(imported)[0]).toStartWith("flag a: targeting: has the result null in a condition");
 });
 
 test("YAML is accepted", () => {

@@ -12,12 +12,10 @@ const BILLING = {
   id: "ep_2bVjVcYcPZpZbQmDq0zUqGdQyXk",
   uid: "billing",
   url: "https://billing.example.com/hooks",
-  version: 1,
   description: "Billing",
   filterTypes: ["invoice.paid", "invoice.failed"],
   channels: ["eu"],
   disabled: true,
-  rateLimit: 10,
   throttleRate: 10,
   metadata: { team: "billing" },
   headers: { headers: { "X-Source": "svix" }, sensitive: ["Authorization"] },
@@ -96,6 +94,17 @@ test("a secret in the file is not printed, and further pages are noted", () => {
   const imported = imports.run((draft) => importSvix(draft, { ...page([own]), done: false }, null));
   expect(imported.text + imported.notes.join()).not.toContain("MfKQ9r8");
   expect(losses(imported)[0]).toContain("there are further pages");
+});
+
+test("the members that other requests return; the rate of earlier versions", () => {
+  const key = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+  const transformation = { code: "function handler() {}", enabled: true };
+  const imported = imports.run((draft) =>
+    importSvix(draft, page([{ ...PLAIN, rateLimit: 7, secret: { key }, transformation }]), null),
+  );
+  expect(imported.text).toContain("max_per_second: 7");
+  expect(imported.text + imported.notes.join()).not.toContain(key);
+  expect(losses(imported)).toEqual([`endpoint ${PLAIN.id}: transformation: not carried over`]);
 });
 
 test.each([

@@ -42,6 +42,9 @@ class Conversion {
     const fallback = this.rules[end]?.serve ?? this.flag.fallback;
     const rules = end < 0 ? this.rules : this.rules.slice(0, end);
     if (rules.length > RULES_MAX) throw new NotConvertible(`has more than ${RULES_MAX} rules`);
+    // Null ends targeting in flagd, but continues with the next rule here.
+    if (rules.some(({ serve }) => serve.split?.some(({ variant }) => variant === null)))
+      throw new NotConvertible("has the result null in a condition, and the flag has no default variant");
     return { rules, fallback };
   }
 
@@ -78,11 +81,11 @@ class Conversion {
 
   private variant(result: unknown): Serve {
     if (result === null) return this.flag.fallback;
-    const name = typeof result === "boolean" ? String(result) : result;
-    return { variant: this.nameOf(name) };
+    return { variant: this.nameOf(result) };
   }
 
-  private nameOf(name: unknown): string {
+  private nameOf(result: unknown): string {
+    const name = typeof result === "boolean" ? String(result) : result;
     const own = typeof name === "string" ? this.flag.variants.get(name) : undefined;
     if (own === undefined)
       throw new NotConvertible(`has the result ${shown(JSON.stringify(name))}, which is no variant`);
@@ -98,7 +101,8 @@ class Conversion {
       const [name, weight = 1] = Array.isArray(entry) ? entry : [entry];
       if (typeof weight !== "number" || !Number.isInteger(weight))
         throw new NotConvertible("has a computed weight");
-      return { variant: name === null ? null : this.nameOf(name), weight };
+      const variant = name === null ? (this.flag.fallback.variant ?? null) : this.nameOf(name);
+      return { variant, weight };
     });
     return { split, ...bucket, hash: "m3" };
   }
