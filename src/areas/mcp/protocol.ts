@@ -54,8 +54,9 @@ export function readMessage(text: string): Message {
   if (!isObject(value) || value["jsonrpc"] !== "2.0" || typeof value["method"] !== "string")
     throw invalid('The body is not a JSON-RPC 2.0 request: "jsonrpc" or "method" is missing or wrong.');
   const { id = null, method, params = {} } = value;
-  if (Object.hasOwn(value, "id") && typeof id !== "string" && typeof id !== "number")
-    throw invalid('"id" must be a string or a number.');
+  // Any other number would come back as another one, or as null.
+  if (Object.hasOwn(value, "id") && typeof id !== "string" && !Number.isSafeInteger(id))
+    throw invalid('"id" must be a string or an integer from -(2^53 - 1) to 2^53 - 1.');
   if (!isObject(params)) throw invalid('"params" must be an object.');
   return {
     id: id as MessageId | null,

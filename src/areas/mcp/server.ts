@@ -168,9 +168,11 @@ export class McpServer {
 
   private async callTool(call: Call, { params, json }: Message): Promise<ToolResult> {
     const { name, arguments: args = {} } = params;
-    const tool = typeof name === "string" ? this.tools.get(name) : undefined;
+    if (typeof name !== "string")
+      throw new ProtocolError(200, CODES.invalidParams, '"name" must be a string.');
+    const tool = this.tools.get(name);
     if (tool === undefined)
-      throw new ProtocolError(200, CODES.invalidParams, `Unknown tool: ${echoed(String(name))}`);
+      throw new ProtocolError(200, CODES.invalidParams, `Unknown tool: ${echoed(name)}`);
     if (!isObject(args)) throw new ProtocolError(200, CODES.invalidParams, '"arguments" must be an object.');
     if (slices.isOver) await slices.next();
     const inexact = findInexactness(json.text, json.value, "params");

@@ -154,7 +154,7 @@ export function inputOf({ writes, route }: Tool, args: Readonly<Record<string, u
   const body: Record<string, unknown> = {};
   let idempotencyKey: string | null = null;
   for (const [name, value] of Object.entries(args)) {
-    if (has(route.params, name)) params[name] = typeof value === "string" ? value : JSON.stringify(value);
+    if (has(route.params, name)) addPathParameter(params, name, value);
     else if (has(route.query, name)) addParameter(query, name, value);
     else if (has(route.body, name)) body[name] = value;
     else if (writes && name === IDEMPOTENCY_KEY) idempotencyKey = headerValue(value);
@@ -175,8 +175,14 @@ export class UnknownArgument extends Error {
   }
 }
 
+// Models send null for what they leave out, in the path and in the query.
+
+function addPathParameter(params: Record<string, string>, name: string, value: unknown): void {
+  if (value === null) return;
+  params[name] = typeof value === "string" ? value : JSON.stringify(value);
+}
+
 function addParameter(query: URLSearchParams, name: string, value: unknown): void {
-  // Models send null for what they leave out.
   if (value === null) return;
   for (const one of Array.isArray(value) ? value : [value])
     query.append(name, typeof one === "string" ? one : JSON.stringify(one));

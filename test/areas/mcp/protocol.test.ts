@@ -82,6 +82,8 @@ describe("400 and the error of the protocol for", () => {
     ["another version of JSON-RPC", { ...FLAGS, jsonrpc: "1.0" }, {}, -32600],
     ["an id that is null", { ...FLAGS, id: null }, {}, -32600],
     ["an id that is an object", { ...FLAGS, id: {} }, {}, -32600],
+    ["an id past the exact integers", { ...FLAGS, id: 2 ** 53 }, {}, -32600],
+    ["an id with a fraction", { ...FLAGS, id: 1.5 }, {}, -32600],
     ["params that are a list", { ...FLAGS, params: [] }, {}, -32600],
     ["a call without an id", { ...FLAGS, id: undefined }, {}, -32600],
     ["no version", FLAGS, { "mcp-protocol-version": null }, -32020],
@@ -214,4 +216,25 @@ test("429 beyond the rate limit of the key: a call takes one token", async () =>
   for (let at = 0; at < 61; at += 1) statuses.push((await post(server, key, FLAGS)).status);
   expect(statuses.filter((status) => status === 200)).toHaveLength(60);
   expect(statuses.at(-1)).toBe(429);
+});
+
+test("a tool's name that is no text is invalid, also if it cannot become one", async () => {
+  const earlier = { "mcp-protocol-version": "2025-11-25", "mcp-name": null };
+  for (const name of [{ toString: 1, valueOf: 1 }, [{ toString: 1 }], 1, null]) {
+    const { status, body } = await post(
+      server,
+      await agent(),
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name } },
+      earlier,
+    );
+    expect(status).toBe(200);
+    expect(body.error).toEqual({ code: -32602, message: '"name" must be a string.' });
+  }
+});
+
+test("null for a path parameter is a missing one, not the name null", async () => {
+  const message = messageOf("tools/call", { name: "flags_get", arguments: { flagKey: null } });
+  const { body } = await post(server, await agent(), message);
+  expect(body.result.isError).toBe(true);
+  expect(body.result.content[0].text).toContain("flagKey is required");
 });
