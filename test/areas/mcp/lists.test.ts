@@ -23,7 +23,7 @@ const EXCLUDED: Readonly<Record<string, readonly RegExp[]>> = {
     /^meter\.(plan|alert|alert\.project)\.set$/,
     /^latch\.(acquire|release|force)$/,
     /^check$/,
-    /^witness\.(init|log|accept_fork|config\.(set|read)|witnesses\.(set|read)|tlog\.set)$/,
+    /^witness\.(init|log|accept_fork|receipts\.redact|(config|index)\.(set|read)|witnesses\.(set|read)|tlog\.set)$/,
     /^catch\.events\.ack$/,
     /^relay\.messages\.(send|batch)$/,
   ],
