@@ -1,5 +1,6 @@
-// Kills an archiving server at random times while clients write and the object store fails now and then, and compares what the
-// archive restores with the file, table by table. The object store is that of the tests, on loopback.
+// Kills an archiving server at random times while clients write and the object store fails now and then, and at each step of
+// an upload, of a base and of a start; each request of such a step fails once, too. Compares what the archive restores with the
+// file, table by table, and restores the time of each object. The object store is that of the tests, on loopback.
 //   scripts/archive-crashes              50 kills
 //   scripts/archive-crashes --rounds N   number of kills
 //   scripts/archive-crashes --seed N     repeats the choices of an earlier run, not its timing
@@ -22,10 +23,10 @@ try {
   const seed = Number(values.seed);
   const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
   const outcome = await runArchiveRounds(s3.disturbed(), { command, rounds: Number(values.rounds), seed });
-  const { kills, acknowledged, objects, bases, problems } = outcome;
+  const { kills, failures, restores, lagSeconds, acknowledged, objects, bases, problems } = outcome;
   for (const problem of problems) console.log(problem);
   console.log(
-    `${kills} kills, ${acknowledged} acknowledged changes, ${objects} objects, ${bases} bases, seed ${seed}: ` +
+    `${kills} kills, ${failures} failed steps, ${restores} restores, lag up to ${lagSeconds} s, ${acknowledged} acknowledged changes, ${objects} objects, ${bases} bases, seed ${seed}: ` +
       `${problems.length === 0 ? "nothing lost" : `${problems.length} problems`}`,
   );
   process.exitCode = problems.length === 0 ? 0 : 1;

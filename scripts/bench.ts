@@ -16,6 +16,7 @@
 import { parseArgs } from "node:util";
 import { BACKUP, measureBackup } from "./benchmarks/backup.ts";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
+import { ARCHIVE, COMMIT_LOG, measureArchive, measureCommitLog } from "./benchmarks/beyond-one-machine.ts";
 import { CHECK_BY_NGINX, measureByNginx } from "./benchmarks/checks.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
@@ -88,10 +89,11 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
     (stage, say) =>
       measureSlowDisk(stage, say, {
         fsyncMs: wholeNumber("fsync-ms", values["fsync-ms"], 1),
-        rounds: wholeNumber("rounds", values.rounds, 1),
-        seconds: wholeNumber("seconds", values.seconds, 1),
+        ...series(),
       }),
   ],
+  [COMMIT_LOG, (stage, say) => measureCommitLog(stage, say, series())],
+  [ARCHIVE, (stage, say) => measureArchive(stage, say, series())],
   [START_UP, measureStartUp],
   [CHECK_BY_NGINX, measureByNginx],
 ];
@@ -107,6 +109,13 @@ function wholeNumber(name: string, text: string, least: number): number {
     throw new Error(`--${name} must be a whole number from ${least}, not "${text}"`);
   }
   return number;
+}
+
+function series() {
+  return {
+    rounds: wholeNumber("rounds", values.rounds, 1),
+    seconds: wholeNumber("seconds", values.seconds, 1),
+  };
 }
 
 function chosen(name: string): boolean {

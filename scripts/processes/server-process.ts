@@ -15,6 +15,8 @@ export interface Launch {
   readonly environment?: Readonly<Record<string, string>>;
   /** Waiting for the ready line ends here; generous, since machines can be busy. */
   readonly readyTimeoutMs?: number;
+  /** Called with the process id before it is ready. */
+  readonly onSpawn?: (pid: number) => void;
 }
 
 const READY_TIMEOUT_MS = 30_000;
@@ -80,6 +82,7 @@ export class ServerProcess {
   static async start(launch: Launch): Promise<ServerProcess> {
     const begun = performance.now();
     const child = spawnServer(launch);
+    launch.onSpawn?.(child.process.pid);
     const line = await firstLine(child, launch.readyTimeoutMs ?? READY_TIMEOUT_MS);
     const readyMs = performance.now() - begun;
     return new ServerProcess(child, JSON.parse(line) as ReadyLine, readyMs);

@@ -88,15 +88,32 @@ export class S3Server {
     return `http://127.0.0.1:${this.front?.port}`;
   }
 
-  /** The same server for the rounds of scripts/archive-crashes: in every other round it is down, or fails after its work. */
+  /**
+   * The same server for the rounds of scripts/archive-crashes: in every other round it is down, or fails after its work.
+   * `atStep` calls back once, at the next request that is a step, before or after it was carried out; its response is lost.
+   */
   disturbed() {
     const { endpoint, bucket, region, accessKeyId, secretAccessKey } = this;
     const disturb = (fraction: number): void => {
       this.mode = fraction > 0.8 ? "down" : "up";
       let count = 0;
+      this.before = () => null;
       this.after = () => (fraction > 0.5 && ++count % 3 === 0 ? 500 : null);
     };
-    return { endpoint, bucket, region, accessKeyId, secretAccessKey, disturb };
+    const atStep = (
+      isStep: (request: S3Request) => boolean,
+      when: "before" | "after",
+      call: () => void,
+    ): void => {
+      disturb(0);
+      this[when] = (request) => {
+        if (!isStep(request)) return null;
+        this[when] = () => null;
+        call();
+        return 500;
+      };
+    };
+    return { endpoint, bucket, region, accessKeyId, secretAccessKey, disturb, atStep };
   }
 
   /** A configuration that works. */
