@@ -17,6 +17,8 @@ export const COSIGNATURE = 0x04;
 const KEY_ID_BYTES = 4;
 const SIGNATURE_BYTES = 64;
 const TIME_BYTES = 8;
+/** Latest time of a cosignature in epoch seconds: the last one that has an ISO 8601 text with a year of four digits. */
+export const COSIGNATURE_TIME_MAX = 253_402_300_799;
 const PUBLIC_KEY_BYTES = 32;
 const UTF8 = new TextEncoder();
 /** Spaces of Unicode, and the plus sign, which separates the fields of a verifier key. */
@@ -150,6 +152,7 @@ export function verifySignature(
   }
   if (signature.length !== TIME_BYTES + SIGNATURE_BYTES) return null;
   const time = Number(new DataView(signature.buffer, signature.byteOffset).getBigUint64(0));
+  if (time > COSIGNATURE_TIME_MAX) return null;
   const message = UTF8.encode(cosignedText(text, time));
   return crypto.verifyEd25519(signature.slice(TIME_BYTES), message, key.publicKey) ? time : null;
 }

@@ -51,12 +51,16 @@ export function witnessOf(byte: number) {
   return { byte, key, vkey: vkeyOf(key) };
 }
 
-/** A checkpoint with the cosignatures of witnesses. */
-export function cosignedBy(note: string, witnesses: readonly ReturnType<typeof witnessOf>[]): string {
+/** A checkpoint with the cosignatures of witnesses. `time` is in epoch seconds. */
+export function cosignedBy(
+  note: string,
+  witnesses: readonly ReturnType<typeof witnessOf>[],
+  time = SIGNED_AT,
+): string {
   const text = note.slice(0, note.lastIndexOf("\n\n") + 1);
   const lines = witnesses.map(({ byte, key }) => {
-    const signature = sign(Buffer.from(cosignedText(text, SIGNED_AT)), seedOf(byte));
-    return `${signatureLine(key, cosignatureBytes(SIGNED_AT, signature))}\n`;
+    const signature = sign(Buffer.from(cosignedText(text, time)), seedOf(byte));
+    return `${signatureLine(key, cosignatureBytes(time, signature))}\n`;
   });
   return note + lines.join("");
 }

@@ -5,6 +5,7 @@ import { parseSubmission, SIZE_TYPE } from "../../../src/areas/notary/witnesses/
 import { SUBMISSION_INTERVAL_MS } from "../../../src/areas/notary/witnesses/witnesses.ts";
 import { checkBundle, checkCheckpoint } from "../../../src/verify/checkpoint.ts";
 import { createNativeCrypto } from "../../../src/verify/native.ts";
+import { COSIGNATURE_TIME_MAX } from "../../../src/verify/note.ts";
 import { cosignedBy, witnessOf } from "../../support/checkpoints.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
@@ -321,6 +322,50 @@ describe("a submission", () => {
     await log(account, 4);
     await server.clock.advance(SUBMISSION_INTERVAL_MS);
     expect((await stateOf(account))["last_error"]).toContain("no valid cosignature");
+  });
+
+  test.each([
+    ["one second too late for a date of four digits", COSIGNATURE_TIME_MAX + 1],
+    ["too late for a date", 9e12],
+    ["too large for the database", 2 ** 63],
+  ])("rejects a time that is %s, and keeps what others said", async (_, time) => {
+    sink.answersBy(({ path, body }) => {
+      const note = body.slice(body.indexOf("\n\n") + 2);
+      const [byte, signedAt] = path.startsWith("/w/") ? [8, COSIGNATURE_TIME_MAX] : [9, time];
+      return new Response(cosignedBy(note, [witnessOf(byte)], signedAt).slice(note.length));
+    });
+    const account = await server.account();
+    await chainOf(account, 3);
+    await account.put(WITNESSES, { witnesses: [SINK(), { ...SINK(9), url: sink.url("/late") }] });
+    await server.clock.advance(SECOND_MS);
+    expect(await stateOf(account)).toMatchObject({ cosigned_size: 3, last_error: null });
+    expect((await stateOf(account, 1))["last_error"]).toContain("no valid cosignature");
+    expect((await checkpointOf(account))["cosignatures"]).toEqual([
+      { name: "witness.example/8", signed_at: "9999-12-31T23:59:59.000Z" },
+    ]);
+  });
+
+  test("rejects the cosignature of a text that the response makes longer", async () => {
+    sink.answersBy(({ body }) => {
+      const longer = `${body.slice(body.indexOf("\n\n") + 2)}x\n\n`;
+      return new Response(`x\n\n${cosignedBy(longer, [KEY]).slice(longer.length)}`);
+    });
+    const { account, error } = await submitted();
+    expect(error).toContain("no valid cosignature");
+    expect((await checkpointOf(account))["cosignatures"]).toEqual([]);
+  });
+
+  test("to a witness that is removed before it responds changes nothing", async () => {
+    const account = await server.account();
+    await chainOf(account, 3);
+    sink.answersBy(async () => {
+      await account.put(WITNESSES, { witnesses: [] });
+      return conflict(`${Number.MAX_SAFE_INTEGER}\n`);
+    });
+    await account.put(WITNESSES, { witnesses: [SINK()] });
+    await server.clock.advance(SECOND_MS);
+    expect(sink.received).toHaveLength(1);
+    expect((await log(account, 4)).status).toBe(200);
   });
 
   test("survives a restart and a witness that is down", async () => {

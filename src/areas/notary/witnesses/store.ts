@@ -32,7 +32,7 @@ export function witnessStore(db: Database) {
       `INSERT INTO notary_witnesses (chain_ref, position, ${columns})
        VALUES ($chain_ref, $position, $name, $url, $vkey, $epoch, $size, $cosigned_at, $last_error)`,
     ),
-    /** Records a cosignature. Changes no row if the witness was removed meanwhile. */
+    /** Records a cosignature. */
     setCosigned: db.change<
       [{ chain_ref: number; vkey: string; epoch: number; size: number; cosigned_at: number }]
     >(

@@ -43,8 +43,8 @@ export function registerSubmissionJob(
         for (const [at, row] of rows.entries()) {
           const one = said[at];
           if (one === undefined) continue;
-          witnesses.record(tx, current, row, checkpoint, one);
-          if (one.kind === "larger")
+          const isKnown = witnesses.record(tx, current, row, checkpoint, one);
+          if (isKnown && one.kind === "larger")
             restores.detect(tx, current, checkpoint.epoch, { by: `the witness ${row.name}`, seen: one.size });
         }
       };

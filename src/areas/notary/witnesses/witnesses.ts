@@ -149,27 +149,29 @@ export class Witnesses {
     return this.read(await this.post(chain, row, checkpoint, size), row, checkpoint);
   }
 
-  /** Records what a witness said, unless it was removed meanwhile. */
+  /** Records what a witness said. Returns false, and changes nothing, if it was removed or got another URL meanwhile. */
   record(
     tx: Tx,
     chain: ChainActor,
-    { vkey }: WitnessRow,
+    { vkey, url }: WitnessRow,
     { epoch, size }: SubmittedCheckpoint,
     said: Submitted,
-  ): void {
+  ): boolean {
     const { store, kernel } = this.deps;
+    if (!store.witnesses(chain.ref).some((row) => row.vkey === vkey && row.url === url)) return false;
     kernel.changes.inProject(tx, chain.projectRef, "witness", "witnesses");
     if (said.kind === "cosigned") {
       const { line, signedAt } = said;
-      if (store.setCosigned(tx, { chain_ref: chain.ref, vkey, epoch, size, cosigned_at: tx.now }) > 0)
-        store.addCosignature(tx, { chain_ref: chain.ref, epoch, size, vkey, line, signed_at: signedAt });
-      return;
+      store.setCosigned(tx, { chain_ref: chain.ref, vkey, epoch, size, cosigned_at: tx.now });
+      store.addCosignature(tx, { chain_ref: chain.ref, epoch, size, vkey, line, signed_at: signedAt });
+      return true;
     }
     const problem =
       said.kind === "larger"
         ? `the witness has cosigned ${said.size} receipts, more than the chain has: see accept-fork`
         : said.problem;
     store.setError(tx, problem.slice(0, ERROR_LENGTH_MAX), chain.ref, vkey);
+    return true;
   }
 
   /**
@@ -235,7 +237,9 @@ export class Witnesses {
     const parsed = parseNote(note + Buffer.from(body).toString("utf8"));
     const own = key && parsed && signatureBy(this.crypto, parsed, key);
     const time = key && parsed && own && verifySignature(this.crypto, parsed.text, own, key);
-    if (own === null || time === null)
+    // A response with an empty line would move the end of the text, so that something else is signed.
+    const isOfCheckpoint = parsed?.text === parseNote(note)?.text;
+    if (own === null || time === null || !isOfCheckpoint)
       return { kind: "rejected", problem: "the response has no valid cosignature of the key in vkey" };
     return { kind: "cosigned", line: own.line, signedAt: time * 1_000 };
   }
