@@ -461,6 +461,7 @@ const DECLARED = [
         ...option("--checkpoint", "FILE", "File with a checkpoint of the chain; repeatable"),
         repeatable: true,
       },
+      option("--log", "FILE", "File with the log (JSON) of the one receipt, which may be issued without it"),
       option("--bundle", "FILE", "File with a bundle to verify"),
       option("--public-key", "X", "Expected public key of the chain"),
       option("--vkey", "VKEY", "Expected verifier key of the checkpoints: origin and public key"),

@@ -20,7 +20,7 @@ const NEWLINE = 0x0a;
 
 /**
  * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, and compares it with checkpoints,
- * without a server. With `--bundle`, checks a bundle. Resolves to the exit code: 0 when everything holds, 1 when not.
+ * without a server. With `--log`, compares the log of one receipt. With `--bundle`, checks a bundle. Resolves to the exit code: 0 when everything holds, 1 when not.
  */
 export function verify(given: Given, printResult: (text: string) => void = print): number {
   const keys: CheckpointKeys = {
@@ -33,6 +33,8 @@ export function verify(given: Given, printResult: (text: string) => void = print
   const [file] = given.words;
   if (bundle !== null) return verifyBundle(bundle, keys, printResult);
   if (file === undefined) throw new UsageError("verify needs FILE or --bundle. Try ninefold verify --help.");
+  const log = given.text("--log");
+  const logText = log === null ? null : smallText(log);
   const native = createNativeCrypto();
   const chain = new ChainVerifier(native, keys.publicKey);
   const notes = given.texts("--checkpoint").map((path) => smallText(path));
@@ -49,7 +51,11 @@ export function verify(given: Given, printResult: (text: string) => void = print
         end.addCheckpoint(note);
         continue;
       }
-      const verdict = chain.add(text);
+      const verdict = chain.add(text, logText);
+      if (logText !== null && chain.count > 1)
+        throw new UsageError(
+          "--log is for a file with one receipt. Write that receipt into a file of its own.",
+        );
       end.add(verdict.problems.length === 0 ? verdict.receipt : null);
       const place =
         verdict.sequence === null ? `line ${line}` : `line ${line}, sequence_id ${verdict.sequence}`;

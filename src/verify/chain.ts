@@ -116,9 +116,9 @@ export class ChainVerifier {
     public publicKey: string | null = null,
   ) {}
 
-  /** Checks the next receipt and returns its problems. */
-  add(text: string): ChainProblem & { readonly receipt: unknown } {
-    const { receipt, verdict } = verifyReceiptText(text, this.crypto);
+  /** Checks the next receipt and returns its problems. `logText`: the log of a receipt without one. */
+  add(text: string, logText: string | null = null): ChainProblem & { readonly receipt: unknown } {
+    const { receipt, verdict } = verifyReceiptText(text, this.crypto, logText);
     const fields: Record<string, unknown> = isObject(receipt) ? receipt : {};
     const sequence = typeof fields.sequence_id === "string" ? fields.sequence_id : null;
     const inChain = [this.keyProblem(fields), this.orderProblem(fields, sequence)];

@@ -42,7 +42,7 @@ const LINES: readonly (readonly [line: string, words: readonly string[]])[] = [
   ["ninefold verify ", ["data", "receipts.jsonl"]],
   [
     "ninefold verify --",
-    ["--bundle", "--checkpoint", "--help", "--public-key", "--quorum", "--vkey", "--witness"],
+    ["--bundle", "--checkpoint", "--help", "--log", "--public-key", "--quorum", "--vkey", "--witness"],
   ],
   ["ninefold key create --scope meter:read --sc", ["--scope"]],
   ["ninefold completions ", ["bash", "fish", "zsh"]],

@@ -56,6 +56,33 @@ describe("ninefold verify", () => {
     expect(run(write(text))).toEqual({ code: 0, text: `valid: ${found}\npublic key: ${key}\n${end}` });
   });
 
+  describe("with the log of a receipt without one", () => {
+    const { log, ...withoutLog } = chain[4] ?? {};
+    const receipt = write(JSON.stringify(withoutLog));
+
+    test("verifies the log, too", () => {
+      expect(run(receipt, "--log", write(`${JSON.stringify(log)}\n`))).toEqual({
+        code: 0,
+        text: `valid: receipt 5\npublic key: ${key}\n`,
+      });
+    });
+
+    test.each([
+      ["another log", '{"entry":5}', "content_hash is not the hash of log"],
+      ["no JSON", "hello", "the log is not JSON"],
+    ])("%s is not valid", (_, text, problem) => {
+      const { code, text: printed } = run(receipt, "--log", write(text));
+      expect(code).toBe(1);
+      expect(printed).toContain(problem);
+    });
+
+    test("a file with more than one receipt is an error", () => {
+      expect(() => run(write(lines(chain)), "--log", write("{}"))).toThrow(
+        "--log is for a file with one receipt",
+      );
+    });
+  });
+
   describe("with a checkpoint", () => {
     const all = write(lines(chain));
     const sixty = write(checkpointOf(chain, 60));
