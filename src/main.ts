@@ -44,6 +44,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "archive verify": async () => (await import("./cli/archive.ts")).archiveVerify,
 
   "cluster status": async () => (await import("./cli/cluster.ts")).clusterStatus,
+  "cluster forget": async () => (await import("./cli/cluster.ts")).clusterForget,
   "cluster hand-over": async () => (await import("./cli/cluster.ts")).clusterHandOver,
   "cluster reset-log": async () => (await import("./cli/cluster.ts")).clusterResetLog,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,

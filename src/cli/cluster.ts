@@ -25,7 +25,7 @@ export async function clusterStatus(given: Given): Promise<number> {
     const nodes = reports.map(({ id, advertise, applied, synced, at }) => ({
       id,
       advertise,
-      role: id === leader?.id ? "leader" : now - at < REPORT_AGE_MS_MAX ? "follower" : "absent",
+      role: id === leader?.id ? "leader" : isRunning(at, now) ? "follower" : "absent",
       applied,
       synced,
       lag: Math.max(0, (range?.last ?? 0) - applied),
@@ -50,6 +50,22 @@ export async function clusterStatus(given: Given): Promise<number> {
       ]);
     }
     return leader === null ? 1 : 0;
+  });
+}
+
+/** `ninefold cluster forget NODE`: the log is no longer kept for a node that is not running. */
+export async function clusterForget(given: Given): Promise<number> {
+  const { cluster } = resolveClusterConfig(flagsGiven(given.line));
+  const [name = ""] = given.words;
+  return withLog(openCommitLog(cluster), async (log) => {
+    const found = (await log.nodes()).filter(({ id, advertise }) => name === id || name === advertise);
+    if (found.length === 0) throw new StartupError(`No node ${name}. ninefold cluster status lists them.`);
+    const now = createSystemClock().now();
+    if (found.some(({ at }) => isRunning(at, now)))
+      throw new StartupError(`${name} is running: stop it first.`);
+    for (const { id } of found) await log.forget(id);
+    print(`Forgot ${name}. If it starts again, it copies what it lacks.\n`);
+    return 0;
   });
 }
 
@@ -86,6 +102,10 @@ export async function clusterResetLog(given: Given): Promise<number> {
   } finally {
     release();
   }
+}
+
+function isRunning(reportedAt: number, now: number): boolean {
+  return now - reportedAt < REPORT_AGE_MS_MAX;
 }
 
 async function withLog(log: CommitLog, work: (log: CommitLog) => Promise<number>): Promise<number> {

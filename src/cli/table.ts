@@ -528,6 +528,15 @@ const DECLARED = [
     example: "ninefold cluster status --commit-log etcd://127.0.0.1:2379",
   },
   {
+    name: "cluster forget",
+    summary: "Remove a node that does not run any more",
+    details:
+      "Otherwise the log is kept for a node that never returns, when only one other is left. Stop the node first.",
+    arguments: [{ name: "NODE", help: "URL or id of the node, as cluster status prints it" }],
+    options: CLUSTER_OPTIONS,
+    example: "ninefold cluster forget http://10.0.0.3:9909 --commit-log etcd://127.0.0.1:2379",
+  },
+  {
     name: "cluster hand-over",
     summary: "Let another node lead",
     details:

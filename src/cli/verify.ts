@@ -20,7 +20,8 @@ const NEWLINE = 0x0a;
 
 /**
  * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, and compares it with checkpoints,
- * without a server. With `--log`, compares the log of one receipt. With `--bundle`, checks a bundle. Resolves to the exit code: 0 when everything holds, 1 when not.
+ * without a server. With `--log`, compares the log of one receipt. With `--bundle`, checks a bundle. Returns the exit code:
+ * 0 when everything holds, 1 when not.
  */
 export function verify(given: Given, printResult: (text: string) => void = print): number {
   const keys: CheckpointKeys = {
@@ -33,6 +34,15 @@ export function verify(given: Given, printResult: (text: string) => void = print
   const [file] = given.words;
   if (bundle !== null) return verifyBundle(bundle, keys, printResult);
   if (file === undefined) throw new UsageError("verify needs FILE or --bundle. Try ninefold verify --help.");
+  return verifyFile(file, given, keys, printResult);
+}
+
+function verifyFile(
+  file: string,
+  given: Given,
+  keys: CheckpointKeys,
+  printResult: (text: string) => void,
+): number {
   const log = given.text("--log");
   const logText = log === null ? null : smallText(log);
   const native = createNativeCrypto();

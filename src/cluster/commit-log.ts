@@ -83,6 +83,8 @@ export interface CommitLog {
   trim(through: number): Promise<void>;
   report(node: NodeReport): Promise<void>;
   nodes(): Promise<NodeReport[]>;
+  /** Deletes the report of a node that was removed for good. A node that still runs reports again. */
+  forget(id: string): Promise<void>;
   /** Asks the leader of an epoch to let another node lead. */
   askToHandOver(epoch: number): Promise<void>;
   isAskedToHandOver(epoch: number): Promise<boolean>;

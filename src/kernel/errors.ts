@@ -16,6 +16,7 @@ const COMMON_CODES = {
   insufficient_balance: [402, "Not enough credits."],
   forbidden: [403, "The key may not do this; the message says why."],
   not_found: [404, "The resource does not exist, or it is not yours."],
+  method_not_allowed: [405, "The path does not accept this method."],
   timeout: [408, "The wait ended without a response."],
   conflict: [409, "The request conflicts with the current state; the message says how."],
   request_too_large: [

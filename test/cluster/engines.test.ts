@@ -11,6 +11,7 @@ import {
   PlaceTaken,
 } from "../../src/cluster/commit-log.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
+import { ninefold } from "../cli/run.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 
 const A: ClusterNode = { id: "node-a", advertise: "http://127.0.0.1:1" };
@@ -69,6 +70,7 @@ function patient(log: CommitLog): CommitLog {
     trim: (through) => confirmed(() => log.trim(through)),
     report: (node) => confirmed(() => log.report(node)),
     nodes: () => confirmed(() => log.nodes()),
+    forget: (id) => confirmed(() => log.forget(id)),
     askToHandOver: (epoch) => confirmed(() => log.askToHandOver(epoch)),
     isAskedToHandOver: (epoch) => confirmed(() => log.isAskedToHandOver(epoch)),
     reset: () => confirmed(() => log.reset()),
@@ -285,6 +287,24 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
       { ...A, ...report },
       { ...B, ...report },
     ]);
+  });
+
+  test("forgets a node that does not run any more", async () => {
+    const cell = nextCell();
+    const log = patient(openLog(running.url, cell));
+    await log.prepare();
+    const report = { applied: 7, synced: 5, schema: 48 };
+    await log.report({ ...A, ...report, at: 1_700_000_000_000 });
+    await log.report({ ...B, ...report, at: Date.now() });
+    const forget = (name: string) =>
+      ninefold(["cluster", "forget", name, "--commit-log", running.url, "--cell", cell]);
+    expect(await forget(B.id)).toMatchObject({ code: 1, error: expect.stringContaining("is running") });
+    expect(await forget("nobody")).toMatchObject({
+      code: 1,
+      error: expect.stringContaining("No node nobody"),
+    });
+    expect(await forget(A.id)).toMatchObject({ code: 0, out: expect.stringContaining("Forgot") });
+    expect((await log.nodes()).map(({ id }) => id)).toEqual([B.id]);
   });
 
   test("begins a new log when it is reset, with higher epochs", async () => {

@@ -163,6 +163,7 @@ export class FakeLog implements CommitLog {
   async nodes(): Promise<NodeReport[]> {
     return [];
   }
+  async forget(): Promise<void> {}
   async askToHandOver(): Promise<void> {}
   async isAskedToHandOver(): Promise<boolean> {
     return false;

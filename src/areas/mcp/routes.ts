@@ -1,18 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { named } from "../../kernel/data/schema.ts";
-import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import type { McpServer } from "./server.ts";
-
-const codes = registerErrors({
-  method_not_allowed: [405, "The path does not accept this method."],
-});
-declare module "../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
 
 /** Levels of a message around the arguments of a tool: message, `params`, `arguments`. */
 const LEVELS_AROUND = 3;

@@ -340,19 +340,14 @@ function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
         response: IndexSettings,
       },
     )
-    .get(
-      "/v1/witness/index",
-      ({ call }) => notary.search.settings(notary.chainToUse(call.caller.project.ref)),
-      {
-        op: {
-          name: "witness.index.read",
-          access: "witness:read",
-          summary: "Get the indexed fields and the retention of logs",
-          errors: ["conflict"],
-        },
-        response: IndexSettings,
+    .get("/v1/witness/index", ({ call }) => notary.search.settings(notary.chain(call.caller.project.ref)), {
+      op: {
+        name: "witness.index.read",
+        access: "witness:read",
+        summary: "Get the indexed fields and the retention of logs",
       },
-    );
+      response: IndexSettings,
+    });
 }
 
 function storageRoutes(api: Api, uploads: Uploads) {

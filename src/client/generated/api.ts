@@ -3935,6 +3935,7 @@ export type ErrorCode =
   | "ip_not_allowed"
   | "key_limit_exceeded"
   | "maintenance_limit_exceeded"
+  | "method_not_allowed"
   | "monitor_limit_exceeded"
   | "monitor_name_taken"
   | "monitor_slug_taken"

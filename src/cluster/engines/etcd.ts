@@ -248,6 +248,10 @@ export class EtcdLog implements CommitLog {
     return kvs.map((one) => JSON.parse(bytesOf(one).toString("utf8")) as NodeReport);
   }
 
+  async forget(id: string): Promise<void> {
+    await this.remove(this.key(`node/${id}`));
+  }
+
   async askToHandOver(epoch: number): Promise<void> {
     await this.call("/v3/kv/put", { key: this.key("asked"), value: base64(JSON.stringify(epoch)) });
   }

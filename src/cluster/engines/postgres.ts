@@ -201,6 +201,13 @@ export class PostgresLog implements CommitLog {
     });
   }
 
+  async forget(id: string): Promise<void> {
+    await this.run(
+      (sql) => sql`DELETE FROM nf_node WHERE cell = ${this.cell} AND node = ${id}`,
+      APPEND_MS_MAX,
+    );
+  }
+
   async askToHandOver(epoch: number): Promise<void> {
     await this.run(
       (sql) => sql`UPDATE nf_lease SET asked = ${epoch} WHERE cell = ${this.cell} AND epoch = ${epoch}`,

@@ -52,6 +52,8 @@ const NOT_EXPORTED: Readonly<Record<string, string>> = {
   notary_witnessed: "of the server",
   open_claims: "only between the two units of work of a request",
   receipt_leaves: "hashes of the receipts",
+  receipt_values: "an index of the receipts",
+  receipts_without_log: "in the receipts",
   relay_fan_outs: "only while the deliveries of a message are being stored",
   relay_parked: "deliveries that are exported",
   relay_stopped_projects: "only while a project is being removed",

@@ -17,8 +17,8 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
   ...["meter.holds.create", "meter.holds.capture", "meter.holds.release", "meter.holds.extend"],
   ...["meter.deduct", "meter.refill", "latch.acquire", "latch.release", "relay.schedule", "witness.log"],
   ...["relay.messages.send", "relay.messages.batch", "relay.endpoints.test"],
-  // By visitors, who are no callers.
-  ...["status.subscribe", "status.subscription_change"],
+  // By visitors and other servers, who are no callers.
+  ...["status.subscribe", "status.subscription_change", "witness.peer.add"],
   ...[
     "monitors.check",
     "monitors.channels.test",
@@ -122,6 +122,8 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
     },
     // Without a key of the owner there is no change.
     "witness.tlog.set": (client) => client.post("/v1/witness/sys/init"),
+    "witness.witnesses.set": (client) => client.post("/v1/witness/sys/init"),
+    "witness.index.set": (client) => client.post("/v1/witness/sys/init"),
     "keys.revoke_owned": (client) =>
       client.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"], owner_id: "acme" }),
     "relay.portal.revoke": (client) => client.post("/v1/relay/portal", { owner_id: OWNER }),

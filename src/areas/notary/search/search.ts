@@ -30,9 +30,9 @@ export interface Matches {
 export class Search {
   constructor(private readonly store: SearchStore) {}
 
-  /** Settings of a chain. */
-  settings({ indexed: fields, retainDays: retain_days }: ChainActor): IndexSettings {
-    return { fields: [...fields], retain_days };
+  /** Settings of a chain; the defaults without one. */
+  settings(chain: ChainActor | undefined): IndexSettings {
+    return { fields: [...(chain?.indexed ?? [])], retain_days: chain?.retainDays ?? 0 };
   }
 
   /** Changes settings of a chain; those that are omitted stay. */
