@@ -4,7 +4,6 @@ import { importFlagd, parseFlagd } from "../configuration/import/flagd/flagd.ts"
 import { importHealthchecks } from "../configuration/import/healthchecks.ts";
 import { readKumaDatabase } from "../configuration/import/kuma/database.ts";
 import { importKuma } from "../configuration/import/kuma/kuma.ts";
-
 import { INPUT_BYTES_MAX, parseJson } from "../configuration/import/source.ts";
 import { importSvix } from "../configuration/import/svix.ts";
 import { StartupError } from "../kernel/errors.ts";

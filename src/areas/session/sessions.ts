@@ -8,6 +8,7 @@ import type {
   CallerSession,
   SessionAuthenticator,
 } from "../../kernel/http/access/caller.ts";
+import { CallerOfKey } from "../../kernel/http/access/caller-of-key.ts";
 import type { PageRequest } from "../../kernel/http/access/peers.ts";
 import { chosenProject } from "../../kernel/http/access/project-choice.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -43,31 +44,24 @@ interface ActiveSession extends Actor, Omit<CallerSession, "credential"> {
 }
 
 /** The caller of a session: that of its key, in the project that the request selects. */
-class SessionCaller implements Caller {
+class SessionCaller extends CallerOfKey implements Caller {
   readonly credential: string;
   readonly session: CallerSession;
 
   constructor(
     private readonly active: ActiveSession,
-    private readonly key: Caller,
+    key: Caller,
     private readonly namedProject: CallerProject | null,
     private readonly isDeleted: (project: CallerProject) => boolean,
   ) {
+    super(key);
     this.credential = `session:${active.id}`;
     const { id, digest, endsAt } = active;
     this.session = { id, digest, endsAt, credential: key.credential };
   }
 
-  get account() {
-    return this.key.account;
-  }
-
   get project(): CallerProject {
     return this.namedProject ?? this.key.project;
-  }
-
-  get scopes() {
-    return this.key.scopes;
   }
 
   get projectBound() {
@@ -78,20 +72,8 @@ class SessionCaller implements Caller {
     return this.key.projectDeleted || (this.namedProject !== null && this.isDeleted(this.namedProject));
   }
 
-  get revoked() {
+  override get revoked() {
     return this.active.isEnded || this.key.revoked;
-  }
-
-  get endsAt() {
-    return this.key.endsAt;
-  }
-
-  get superseded() {
-    return this.key.superseded;
-  }
-
-  get allowedIps() {
-    return this.key.allowedIps ?? null;
   }
 }
 

@@ -29,7 +29,8 @@ export interface NewResource {
 /** What an import produces: a configuration file and notes of what could not be carried over. */
 export class Draft {
   private readonly sections = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
-  private readonly named = new Map<string, number>();
+  /** By section. */
+  private readonly named = new Map<string, Map<string, number>>();
   private readonly variables = new Map<string, number>();
   private readonly lines: string[] = [];
   private omitted = 0;
@@ -50,17 +51,10 @@ export class Draft {
 
   /** A name that is valid in a section and that no other resource has. */
   nameFor(section: string, wanted: string): string {
-    const base = validName(section, wanted);
     const joint = section === "flags" || section === "status_pages" ? "-" : " ";
-    for (;;) {
-      const number = (this.named.get(`${section}/${base}`) ?? 0) + 1;
-      this.named.set(`${section}/${base}`, number);
-      const name = number === 1 ? base : `${base}${joint}${number}`;
-      if (number === 1) return name;
-      if (this.named.has(`${section}/${name}`)) continue;
-      this.named.set(`${section}/${name}`, 1);
-      return name;
-    }
+    const taken = this.named.get(section) ?? new Map<string, number>();
+    this.named.set(section, taken);
+    return numbered(taken, validName(section, wanted), joint);
   }
 
   /**
@@ -144,15 +138,20 @@ export class Draft {
       .join("_")
       .toUpperCase()
       .replaceAll(/[^A-Z0-9]+/g, "_");
-    for (;;) {
-      const number = (this.variables.get(base) ?? 0) + 1;
-      this.variables.set(base, number);
-      const name = number === 1 ? base : `${base}_${number}`;
-      if (number === 1) return name;
-      if (this.variables.has(name)) continue;
-      this.variables.set(name, 1);
-      return name;
-    }
+    return numbered(this.variables, base, "_");
+  }
+}
+
+/** A name that is not taken: `base`, or `base` with the next free number behind it. `taken` has the last number of each name. */
+function numbered(taken: Map<string, number>, base: string, joint: string): string {
+  for (;;) {
+    const number = (taken.get(base) ?? 0) + 1;
+    taken.set(base, number);
+    if (number === 1) return base;
+    const name = `${base}${joint}${number}`;
+    if (taken.has(name)) continue;
+    taken.set(name, 1);
+    return name;
   }
 }
 

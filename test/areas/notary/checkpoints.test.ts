@@ -220,15 +220,18 @@ describe("origin", () => {
   });
 });
 
+/** Cases of queries that a path rejects. */
+const rejectedOn = (path: string) => (name: string, query: string) => ({
+  name,
+  before: three,
+  request: ["GET", `${path}?${query}`] as const,
+  status: 400,
+  code: "validation_error",
+});
+
 describe("GET /v1/witness/proofs/inclusion", () => {
   const path = "/v1/witness/proofs/inclusion";
-  const bad = (name: string, query: string) => ({
-    name,
-    before: three,
-    request: ["GET", `${path}?${query}`] as const,
-    status: 400,
-    code: "validation_error",
-  });
+  const bad = rejectedOn(path);
   endpoint(() => server, `GET ${path}`, [
     {
       name: "for the newest checkpoint",
@@ -290,13 +293,7 @@ describe("GET /v1/witness/proofs/inclusion", () => {
 
 describe("GET /v1/witness/proofs/consistency", () => {
   const path = "/v1/witness/proofs/consistency";
-  const bad = (name: string, query: string) => ({
-    name,
-    before: three,
-    request: ["GET", `${path}?${query}`] as const,
-    status: 400,
-    code: "validation_error",
-  });
+  const bad = rejectedOn(path);
   endpoint(() => server, `GET ${path}`, [
     {
       name: "from nothing",

@@ -1,5 +1,6 @@
 import { ApiError } from "../../errors.ts";
 import type { Caller, CallerProject } from "./caller.ts";
+import { CallerOfKey } from "./caller-of-key.ts";
 
 /** Selects the project of a request, by its id. */
 export const PROJECT_HEADER = "x-ninefold-project";
@@ -33,44 +34,22 @@ export function chosenProject(
 }
 
 /** A key of the account in a project that the request names. */
-export class CallerInProject implements Caller {
+export class CallerInProject extends CallerOfKey implements Caller {
   readonly projectBound = false;
 
   constructor(
-    private readonly key: Caller,
+    key: Caller,
     readonly project: CallerProject,
     private readonly projects: ProjectFinder,
-  ) {}
-
-  get account() {
-    return this.key.account;
+  ) {
+    super(key);
   }
 
   get credential() {
     return this.key.credential;
   }
 
-  get scopes() {
-    return this.key.scopes;
-  }
-
   get projectDeleted() {
     return this.projects.find(this.key.account.ref, this.project.id) === null;
-  }
-
-  get revoked() {
-    return this.key.revoked;
-  }
-
-  get endsAt() {
-    return this.key.endsAt;
-  }
-
-  get superseded() {
-    return this.key.superseded;
-  }
-
-  get allowedIps() {
-    return this.key.allowedIps ?? null;
   }
 }
