@@ -2,7 +2,6 @@ import { useState } from "preact/hooks";
 import type {
   CaughtEvent,
   EventAttempt,
-  EventDelivery,
   EventReplayed,
   EventReplayQueued,
 } from "../../../../client/generated/api.ts";
@@ -10,7 +9,6 @@ import { BASE_URL, call } from "../../core/api.ts";
 import { copyText } from "../../core/copy.ts";
 import { bytes, count } from "../../core/format.ts";
 import { useCall } from "../../core/resource.ts";
-import { href } from "../../core/route.ts";
 import { curlTo } from "../../core/shell.ts";
 import { toast } from "../../core/toasts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -19,8 +17,8 @@ import { Body, Inspector, Parts, Timeline } from "../../ui/exchange.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Facts } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
+import { EndpointDeliveries } from "../relay/endpoint-deliveries.tsx";
 
 /** An event: its attempts with their responses, its body as JSON and as bytes, and its headers. */
 export function EventView({
@@ -91,7 +89,7 @@ export function EventView({
                   end={endOf(one)}
                 />
               )}
-              {one.deliveries.length === 0 ? null : <Deliveries of={one.deliveries} />}
+              {one.deliveries.length === 0 ? null : <EndpointDeliveries of={one.deliveries.toReversed()} />}
               <Parts
                 of={[
                   ["response", "Response"],
@@ -122,23 +120,6 @@ function endOf({ status, verification, next_attempt_at, attempt_log, error }: Ca
   const last = attempt_log.findLast(({ kind }) => kind === "forward");
   const isFinal = last?.response_status === 410 || /^(blocked|invalid):/.test(error ?? "");
   return isFinal ? "no more attempts: the target rejected the event for good" : "no more attempts";
-}
-
-/** The deliveries to endpoints, newest first. */
-function Deliveries({ of: deliveries }: { of: readonly EventDelivery[] }) {
-  return (
-    <Table
-      label="Deliveries"
-      rows={deliveries.toReversed()}
-      keyOf={({ relay_id }) => relay_id}
-      href={({ relay_id }) => href(["relay", relay_id])}
-      columns={[
-        { head: "Endpoint", cell: ({ endpoint_id }) => <code>{endpoint_id}</code> },
-        { head: "Attempts", cell: ({ attempts }) => attempts, layout: "end" },
-        { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
-      ]}
-    />
-  );
 }
 
 function replayedText(replay: EventReplayed | EventReplayQueued): string {

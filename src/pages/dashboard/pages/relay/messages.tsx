@@ -9,9 +9,9 @@ import { Button, CurlButton } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { ListPage } from "../../ui/list.tsx";
 import { Facts, Panel } from "../../ui/page.tsx";
-import { Status } from "../../ui/status.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { Ago, DateTime } from "../../ui/time.tsx";
+import { EndpointDeliveries } from "./endpoint-deliveries.tsx";
 
 const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042" } };
 
@@ -110,17 +110,7 @@ function Deliveries({ of: { deliveries } }: { of: RelayMessage }) {
       {deliveries.length === 0 ? (
         <p class="more quiet">No endpoint subscribes to this message.</p>
       ) : (
-        <Table
-          label="Deliveries"
-          rows={deliveries}
-          keyOf={({ relay_id }) => relay_id}
-          href={({ relay_id }) => href(["relay", relay_id])}
-          columns={[
-            { head: "Endpoint", cell: ({ endpoint_id }) => <code>{endpoint_id}</code> },
-            { head: "Attempts", cell: ({ attempts }) => attempts, layout: "end" },
-            { head: "State", cell: ({ status }) => <Status state={status} />, layout: "fit" },
-          ]}
-        />
+        <EndpointDeliveries of={deliveries} />
       )}
     </Panel>
   );
