@@ -1,5 +1,5 @@
 import { StartupError } from "../../kernel/errors.ts";
-import { CronTimes, isTimeZone } from "../../kernel/scheduler/calendar.ts";
+import { isCron, isTimeZone } from "../../kernel/scheduler/calendar.ts";
 import { type Draft, Secret } from "./draft.ts";
 import { isObject, SourceObject, shown } from "./source.ts";
 
@@ -98,18 +98,13 @@ function timesOf(check: SourceObject): Readonly<Record<string, unknown>> | null 
   const schedule = check.text("schedule");
   const tz = check.text("tz");
   if (schedule === null) return { period_ms: milliseconds(check, "timeout") };
-  try {
-    new CronTimes(schedule, tz ?? "UTC");
-    if (tz !== null && !isTimeZone(tz)) throw new RangeError("no time zone");
-  } catch {
-    const zone = tz === null ? "" : ` in ${shown(tz)}`;
-    check.note(
-      "schedule",
-      `${shown(schedule)}${zone} is no cron expression of five fields: the check is not carried over`,
-    );
-    return null;
-  }
-  return { schedule, tz };
+  if (isCron(schedule, tz ?? "UTC") && (tz === null || isTimeZone(tz))) return { schedule, tz };
+  const zone = tz === null ? "" : ` in ${shown(tz)}`;
+  check.note(
+    "schedule",
+    `${shown(schedule)}${zone} is no cron expression of five fields: the check is not carried over`,
+  );
+  return null;
 }
 
 function milliseconds(check: SourceObject, name: string): number | null {

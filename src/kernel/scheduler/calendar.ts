@@ -1,4 +1,5 @@
 import { Cron, type CronOptions } from "croner";
+import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
 
 /**
@@ -91,6 +92,39 @@ export class CronTimes {
     READ.set(key, cron);
     return cron;
   }
+}
+
+/** Whether a text is a cron expression that {@link CronTimes} reads, in a time zone that this machine knows. */
+export function isCron(expression: string, timeZone: string): boolean {
+  try {
+    new CronTimes(expression, timeZone);
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+/** Names of the fields of a request that have an expression and its time zone. */
+interface CronFields {
+  readonly expression: string;
+  readonly timeZone: string;
+}
+
+/**
+ * The times of an expression that a request sets.
+ *
+ * @throws ApiError `validation_error` naming the field without a cron expression or a known time zone.
+ */
+export function requestedTimes(expression: string, timeZone: string, fields: CronFields): CronTimes {
+  // First: an unknown time zone causes an error only when a time is calculated.
+  if (!isTimeZone(timeZone))
+    throw invalidField(fields.timeZone, "must be a time zone such as Europe/Berlin or UTC");
+  if (isCron(expression, timeZone)) return new CronTimes(expression, timeZone);
+  throw invalidField(
+    fields.expression,
+    "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @weekly, @monthly and @yearly",
+  );
 }
 
 /** An offset for UTC: see {@link nextOccurrence}. */

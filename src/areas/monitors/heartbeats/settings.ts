@@ -1,5 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
-import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import { requestedTimes } from "../../../kernel/scheduler/calendar.ts";
 import type { GivenTiming } from "../type-fields.ts";
 import { GRACE_MS, PERIOD_MS } from "./schema.ts";
 import { nextExpected } from "./state.ts";
@@ -31,20 +31,7 @@ export function mergedTiming(
   return merged;
 }
 
-/** An unknown time zone causes an error only when a time is calculated. */
 function assertSchedule(timing: HeartbeatSettings & { schedule: string; tz: string }, now: number): void {
-  if (!isTimeZone(timing.tz)) throw invalidField("tz", "must be a time zone such as Europe/Berlin or UTC");
-  if (!isCron(timing.schedule, timing.tz))
-    throw invalidField("schedule", "must be five fields such as 30 2 * * *");
+  requestedTimes(timing.schedule, timing.tz, { expression: "schedule", timeZone: "tz" });
   if (nextExpected(timing, now) === null) throw invalidField("schedule", "never occurs");
-}
-
-function isCron(schedule: string, tz: string): boolean {
-  try {
-    new CronTimes(schedule, tz);
-    return true;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
 }

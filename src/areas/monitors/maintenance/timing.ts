@@ -1,5 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
-import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
 import { timestampOf } from "../../../kernel/time/date-time.ts";
 import { type Maintenance, type MaintenanceUpdateBody, TIME_ZONE } from "./schema.ts";
 import type { MaintenanceRow } from "./store.ts";
@@ -54,24 +54,11 @@ function recurring(given: Given, before: Timing | null, now: number): Timing {
   const tz = given.tz ?? before?.tz ?? TIME_ZONE;
   const duration_ms = given.duration_ms ?? before?.duration_ms ?? null;
   if (duration_ms === null) throw invalidField("duration_ms", "is required with schedule");
-  if (!isTimeZone(tz)) throw invalidField("tz", "must be a time zone such as Europe/Berlin or UTC");
+  const times = requestedTimes(schedule, tz, { expression: "schedule", timeZone: "tz" });
   const timing = { schedule, tz, duration_ms };
   const isSame = schedule === before?.schedule && tz === before.tz && duration_ms === before.duration_ms;
   if (isSame) return { ...timing, starts_at: before.starts_at, ends_at: before.ends_at };
-  const times = timesOf(schedule, tz);
   const starts_at = times.after(now - duration_ms);
   if (starts_at === null) throw invalidField("schedule", "must match a time in the future");
   return { ...timing, starts_at, ends_at: starts_at + duration_ms };
-}
-
-function timesOf(schedule: string, tz: string): CronTimes {
-  try {
-    return new CronTimes(schedule, tz);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw invalidField(
-      "schedule",
-      "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @weekly, @monthly and @yearly",
-    );
-  }
 }

@@ -2,7 +2,7 @@ import { invalidField } from "../../../kernel/errors.ts";
 import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
 import { readWaits } from "../../../kernel/outbound/retries.ts";
 import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
-import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import { CronTimes, requestedTimes } from "../../../kernel/scheduler/calendar.ts";
 import { withoutReservedHeaders } from "../deliveries/reserved-headers.ts";
 import { assertNotReservedType } from "../messages/messages.ts";
 import { payloadText } from "../payload.ts";
@@ -73,15 +73,8 @@ export function nextRun(timing: Timing, time: number): number | null {
 
 /** The first run of new settings. @throws ApiError `validation_error` naming the field that prevents every run. */
 export function firstRun(timing: Timing, now: number): number {
-  const { time_zone, ends_at, starts_at } = timing;
-  if (!isTimeZone(time_zone))
-    throw invalidField("time_zone", "must be a time zone such as Europe/Berlin or UTC");
-  if (!isCron(timing.cron, time_zone)) {
-    throw invalidField(
-      "cron",
-      "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @weekly, @monthly and @yearly",
-    );
-  }
+  const { cron, time_zone, ends_at, starts_at } = timing;
+  requestedTimes(cron, time_zone, { expression: "cron", timeZone: "time_zone" });
   if (ends_at !== null && ends_at < (starts_at ?? 0))
     throw invalidField("ends_at", "must not be before starts_at");
   const first = nextRun(timing, now);
@@ -89,14 +82,4 @@ export function firstRun(timing: Timing, now: number): number {
   const isOver = ends_at !== null && nextRun({ ...timing, ends_at: null }, now) !== null;
   if (isOver) throw invalidField("ends_at", "must be after the next time of cron: there would be no run");
   throw invalidField("cron", "matches no date (as February 30 would)");
-}
-
-function isCron(cron: string, timeZone: string): boolean {
-  try {
-    new CronTimes(cron, timeZone);
-    return true;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
 }

@@ -1,5 +1,5 @@
 import { StartupError } from "../../../kernel/errors.ts";
-import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import { isCron, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
 import type { Draft } from "../draft.ts";
 import { isObject, SourceObject, shown } from "../source.ts";
 import { monitorOf, normalized } from "./monitors.ts";
@@ -108,15 +108,6 @@ function timeZoneOf(maintenance: SourceObject): string {
   if (name !== null && isTimeZone(name)) return name;
   maintenance.note("timezone", "is the one of the server of Uptime Kuma, which is unknown: UTC is used");
   return "UTC";
-}
-
-function isCron(cron: string, tz: string): boolean {
-  try {
-    new CronTimes(cron, tz);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function windowOf(maintenance: SourceObject, tz: string): Readonly<Record<string, unknown>> | null {
