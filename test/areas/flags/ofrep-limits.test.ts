@@ -97,13 +97,17 @@ describe("the version known to a client that opens a stream", () => {
     expect(versions.known("p", 6)).toBe(6);
   });
 
-  test(`of ${VERSIONS_MAX} projects; then the first is removed`, () => {
-    const versions = world();
-    for (let project = 0; project < VERSIONS_MAX; project += 1) versions.note(`p${project}`, 5);
-    expect(versions.known("p0", 6)).toBe(5);
-    versions.note("another", 5);
-    expect(versions.known("p0", 6)).toBe(6);
-    expect(versions.known("p1", 6)).toBe(5);
+  test(`of ${VERSIONS_MAX} projects; with one more, those that were evaluated longest ago are removed`, () => {
+    const full = (): RecentVersions => {
+      const versions = world();
+      for (let project = 0; project < VERSIONS_MAX; project += 1) versions.note(`p${project}`, 5);
+      return versions;
+    };
+    expect(full().known("p0", 6)).toBe(5);
+    const beyond = full();
+    beyond.note("another", 5);
+    expect(beyond.known(`p${VERSIONS_MAX - 1}`, 6)).toBe(5);
+    expect(beyond.known("p0", 6)).toBe(6);
   });
 });
 

@@ -1,3 +1,4 @@
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import type { BucketActor, CatchPorts } from "../buckets/buckets.ts";
 import { eventIdOf } from "../ids.ts";
@@ -5,13 +6,13 @@ import type { EventRow } from "../store.ts";
 
 /** Minimum time between two notices of a bucket: a target that is down fails every event. */
 export const FAILURE_NOTICE_MS = 15 * 60_000;
-/** Buckets in memory before those that may send a notice are removed. */
-const BUCKETS_SWEPT_AT = 1_000;
+/** Buckets in memory, about 1 MB. One beyond it may send a notice early. */
+const BUCKETS_REMEMBERED_MAX = 10_000;
 
 /** Notifies of events whose retries ended, in the unit of work that fails the event. */
 export class FailureNotices {
   /** Times of the last notices, by bucket, epoch milliseconds. A restart forgets them. */
-  private readonly last = new Map<number, number>();
+  private readonly last = new LruMap<number, number>(BUCKETS_REMEMBERED_MAX);
 
   constructor(private readonly notices: CatchPorts["notices"]) {}
 
@@ -20,8 +21,6 @@ export class FailureNotices {
     const before = this.last.get(bucket.ref);
     // One in the future: the clock was set back.
     if (before !== undefined && tx.now >= before && tx.now - before < FAILURE_NOTICE_MS) return;
-    if (this.last.size >= BUCKETS_SWEPT_AT)
-      for (const [ref, at] of this.last) if (tx.now - at >= FAILURE_NOTICE_MS) this.last.delete(ref);
     this.last.set(bucket.ref, tx.now);
     tx.onRollback(() => {
       if (before === undefined) this.last.delete(bucket.ref);

@@ -1,3 +1,5 @@
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
+
 /** Longest time between an evaluation and the opening of its stream, in milliseconds. */
 export const OPEN_WITHIN_MS = 10_000;
 /** Projects with a stored version: those with recent evaluations. */
@@ -17,7 +19,7 @@ interface RecentVersion {
  * it would miss changes between the evaluation and the stream.
  */
 export class RecentVersions {
-  private readonly projects = new Map<string, RecentVersion>();
+  private readonly projects = new LruMap<string, RecentVersion>(VERSIONS_MAX);
 
   constructor(private readonly now: () => number) {}
 
@@ -25,11 +27,9 @@ export class RecentVersions {
   note(name: string, version: number): void {
     const now = this.now();
     const known = this.projects.get(name);
-    if (known === undefined) {
-      const [oldest] = this.projects.keys();
-      if (oldest !== undefined && this.projects.size >= VERSIONS_MAX) this.projects.delete(oldest);
+    if (known === undefined)
       this.projects.set(name, { version, seenAt: now, before: version, beforeUntil: now });
-    } else if (known.version === version) known.seenAt = now;
+    else if (known.version === version) known.seenAt = now;
     else {
       const { version: before, seenAt } = known;
       Object.assign(known, { version, seenAt: now, before, beforeUntil: seenAt + OPEN_WITHIN_MS });

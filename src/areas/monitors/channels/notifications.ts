@@ -1,3 +1,4 @@
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import type { MailTrial } from "../../../kernel/mail/outbox.ts";
 import type { Notification } from "../../../kernel/outbound/notification.ts";
@@ -97,7 +98,7 @@ export class Notifications {
   /** Projects with channels, so that other projects cost no time. */
   private readonly projects: Set<number>;
   /** By channel and monitor. */
-  private readonly pending = new Map<string, PendingAlert>();
+  private readonly pending = new LruMap<string, PendingAlert>(PENDING_MAX);
 
   constructor(private readonly parts: NoticeParts) {
     this.projects = new Set(parts.channels.projects().map(({ projectRef }) => projectRef));
@@ -224,9 +225,8 @@ export class Notifications {
     const before = this.pending.get(key);
     const since = before?.withdraw(tx) === true ? before.at : null;
     const withdraw = send(event === "monitor.up" ? since : null);
-    this.pending.delete(key);
     if (event === "monitor.down") this.pending.set(key, { withdraw, at: since ?? tx.now });
-    if (this.pending.size > PENDING_MAX) this.pending.delete(this.pending.keys().next().value ?? "");
+    else this.pending.delete(key);
     tx.onRollback(() => {
       if (before === undefined) this.pending.delete(key);
       else this.pending.set(key, before);

@@ -1,4 +1,5 @@
 import { invalidField } from "../../../kernel/errors.ts";
+import { LruMap } from "../../../kernel/limits/lru-map.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { NOTICE_PREFIX } from "./registry.ts";
 
@@ -8,8 +9,8 @@ export const NOTICE_SUBSCRIBERS_MAX = 10;
 export const NOTICE_INTERVAL_MS = 60_000;
 /** Delayed notices of a project; further ones are dropped, because endpoints show their state anyway. */
 export const NOTICES_DELAYED_MAX = 10;
-/** Projects in memory before those that may send a notice immediately are removed. */
-const PROJECTS_SWEPT_AT = 1_000;
+/** Projects in memory, about 1 MB. One beyond it may send a notice early. */
+const PROJECTS_REMEMBERED_MAX = 10_000;
 
 /** Whether an endpoint with these types receives notices. */
 export function subscribesToNotices(eventTypes: readonly string[]): boolean {
@@ -32,7 +33,7 @@ export function isNotice(eventType: string | null): boolean {
 
 /** When projects may send their next notices. */
 export class NoticePace {
-  private readonly next = new Map<number, number>();
+  private readonly next = new LruMap<number, number>(PROJECTS_REMEMBERED_MAX);
 
   /** When a notice of a project can be sent, epoch milliseconds; null where too many are delayed. */
   slot(projectRef: number, now: number): number | null {
@@ -46,8 +47,6 @@ export class NoticePace {
   /** Uses a slot; a rollback of the unit of work releases it. */
   take(tx: Tx, projectRef: number, slot: number): void {
     const before = this.next.get(projectRef);
-    if (this.next.size >= PROJECTS_SWEPT_AT)
-      for (const [ref, at] of this.next) if (at <= tx.now) this.next.delete(ref);
     this.next.set(projectRef, slot + NOTICE_INTERVAL_MS);
     tx.onRollback(() => {
       if (before === undefined) this.next.delete(projectRef);
