@@ -1,18 +1,21 @@
-// Measures Ninefold against what it is compared with, all in one run: rounds in which everything has its turn, on servers
-// that have just started and, after some load, on warm ones, medians over the rounds, and ratios of figures that were taken within seconds of each other.
-// Each row is compared with a bare server that answers the same requests with the same bodies and keeps nothing, and a
-// durable one with its ceiling, too: a server that judges a key, makes an id, and writes the same rows.
+// Measures the throughput and latency of Ninefold and of comparable servers, all in one run. A row is one kind of
+// request. Each round measures every row once on a server that has just started ("cold") and, after some load, once on
+// a "warm" one. The results are medians over the rounds, and ratios of measurements that were taken within seconds of
+// each other. Each row is compared with "bare", a server that sends the same responses and stores nothing. A row that
+// writes to the disk is also compared with its "ceiling", a minimal server that verifies the key, creates an id and
+// writes the same rows.
 //   scripts/bench                   5 rounds of 3 s each, from source
 //   scripts/bench --only PATTERN    only the rows whose name matches, with what they are compared with
-//   scripts/bench --rounds N        so many rounds
-//   scripts/bench --seconds N       so many seconds (whole ones) per measurement
-//   scripts/bench --warm-seconds N  a server is warm after so many seconds of load (10; 0: only cold servers are measured)
-//   scripts/bench --fsync-ms N      how long an fsync takes in the row of a slow disk (10)
-//   scripts/bench --wal-minutes N   afterwards deducts at 32 connections for N minutes, for the size of the WAL
-//   scripts/bench --binary          the executable dist/ninefold instead of the source
-//   scripts/bench --json            the results as one JSON object on standard output
-// Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
-// Needs wrk; PostgreSQL (also with pg-boss on it), Redis (also with BullMQ) and etcd are measured where they are installed.
+//   scripts/bench --rounds N        number of rounds (5)
+//   scripts/bench --seconds N       whole seconds per measurement (3)
+//   scripts/bench --warm-seconds N  seconds of load before a server counts as warm (10; 0: only cold servers are measured)
+//   scripts/bench --fsync-ms N      duration of an fsync in the row of a slow disk (10)
+//   scripts/bench --wal-minutes N   afterwards sends deducts over 32 connections for N minutes and measures the size of the WAL
+//   scripts/bench --binary          runs the executable dist/ninefold instead of the source
+//   scripts/bench --json            prints the results as one JSON object on standard output
+// Exits with 1 if a requirement is missed. The rows are in scripts/benchmarks/rows.ts.
+// Needs wrk. PostgreSQL (alone and with pg-boss), Redis (alone and with BullMQ) and etcd are measured if they are
+// installed.
 import { parseArgs } from "node:util";
 import { BACKUP, measureBackup } from "./benchmarks/backup.ts";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
@@ -70,7 +73,7 @@ const { values } = parseArgs({
 
 const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
 
-/** Measurements that are no rows: each on servers of its own, after the rounds. */
+/** Measurements other than rows. Each runs on servers of its own, after the rounds. */
 const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion])[] = [
   [MILLION_METERS, measureMillion],
   [LOCK_HAND_OVER, measureHandOver],
@@ -98,7 +101,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [CHECK_BY_NGINX, measureByNginx],
 ];
 
-/** Progress goes to standard error: standard output carries the results alone. */
+/** Progress goes to standard error, so that standard output has only the results. */
 function say(text: string): void {
   console.error(`· ${text}`);
 }
@@ -122,7 +125,7 @@ function chosen(name: string): boolean {
   return new RegExp(values.only, "i").test(name);
 }
 
-/** The competitors that chosen rows are compared with and that are installed. */
+/** The installed competitors that the selected rows are compared with. */
 async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
   const wanted = BENCHMARKS.filter(({ name }) => chosen(name)).flatMap(({ requires }) =>
     requires.flatMap((one) => (one.kind === "ratio" ? [one.to] : [])),
@@ -136,7 +139,7 @@ async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
     if (!wanted.includes(competitor.name)) continue;
     const missing = competitor.missing();
     if (missing !== null) {
-      say(`${competitor.name} is left out. ${missing}`);
+      say(`${competitor.name} is omitted: ${missing}`);
       continue;
     }
     say(`preparing ${competitor.name}`);
@@ -164,7 +167,7 @@ async function measureRows(stage: Stage): Promise<{ rounds: RoundsResult; findin
   });
   const findings = benchmarks.flatMap((benchmark) => findingsOf(benchmark, rounds.results));
   await loadForWal(stage, wholeNumber("wal-minutes", values["wal-minutes"], 0));
-  // Reads alone write nothing that could be judged.
+  // Reads alone write nothing to measure.
   if (stage.walMiB > 0)
     findings.push({
       what: "size of the write-ahead log under all of this",

@@ -1,11 +1,11 @@
-// Kills the server under load, again and again, and looks whether anything was lost or doubled.
+// Kills the server under load, repeatedly, and checks that nothing was lost or doubled.
 //   scripts/crash                   20 rounds from source, killed after 0.1 to 1 s under load
-//   scripts/crash --rounds N        so many rounds
-//   scripts/crash --seconds N       killed after N seconds at the latest
-//   scripts/crash --connections N   so many requests under way at once (16)
+//   scripts/crash --rounds N        number of rounds (20)
+//   scripts/crash --seconds N       longest time under load before a kill (1)
+//   scripts/crash --connections N   number of concurrent requests (16)
 //   scripts/crash --seed N          repeats the choices of an earlier run (not its timing)
-//   scripts/crash --apply           kills `ninefold apply` and the server under it, twice a round
-//   scripts/crash --binary          the executable dist/ninefold instead of the source
+//   scripts/crash --apply           instead: kills `ninefold apply` and the server under it, twice a round
+//   scripts/crash --binary          runs the executable dist/ninefold instead of the source
 import { parseArgs } from "node:util";
 import { type ApplyKill, describeKill, runApplyRounds } from "./crashes/applies.ts";
 import { describeRound, runCrashRounds } from "./crashes/rounds.ts";
@@ -36,7 +36,7 @@ const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
 async function failsUnderLoad(folder: string, rounds: number, seed: number): Promise<boolean> {
   const secondsMax = positive("seconds", values.seconds);
   const connections = positive("connections", values.connections);
-  console.log(`${rounds} rounds, ${connections} requests under way, seed ${seed}`);
+  console.log(`${rounds} rounds, ${connections} concurrent requests, seed ${seed}`);
   const results = await runCrashRounds({
     command,
     folder,

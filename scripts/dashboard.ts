@@ -1,4 +1,5 @@
-// Builds the console and the portal into build/dashboard/ and build/portal/, unless they are there already from the same files:
+// Builds the console and the portal into build/dashboard/ and build/portal/, unless they were already built from the
+// same files:
 // scripts/dashboard.ts
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dir, "..");
 /** The programs for browsers, each a folder of src/pages. */
 const PROGRAMS = ["dashboard", "portal"];
-/** What the built files depend on; of packages the versions, which package.json pins. */
+/** What the built files depend on; the versions of packages are in package.json. */
 const INPUTS = [
   ...PROGRAMS.map((program) => `src/pages/${program}/**/*`),
   "src/verify/*.ts",
@@ -15,10 +16,10 @@ const INPUTS = [
   "scripts/dashboard.ts",
   "package.json",
 ];
-/** Holds what {@link stampOf} gave for the files that were built last. */
+/** Contains the result of {@link stampOf} for the files that were built last. */
 const STAMP = "stamp";
 
-/** Name, size and time of every input: a file that is deleted or goes back to an older state counts too. */
+/** Name, size and time of every input, so that a deleted or older file changes it too. */
 function stampOf(): string {
   const files = INPUTS.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(ROOT)]).sort();
   const lines = files.map((file) => {
@@ -37,7 +38,7 @@ function isBuilt(program: string, stamp: string): boolean {
   return existsSync(kept) && readFileSync(kept, "utf8") === stamp;
 }
 
-/** A module that names every file, which a compiled program then carries. */
+/** A module that names every file, so that a compiled program includes them. */
 function listing(names: readonly string[]): string {
   const imports = names.map((name, at) => `import f${at} from "./${name}" with { type: "file" };`);
   const entries = names.map((name, at) => `  { name: ${JSON.stringify(name)}, path: f${at} },`);
@@ -46,7 +47,7 @@ function listing(names: readonly string[]): string {
 
 async function build(program: string, stamp: string): Promise<void> {
   const out = folderOf(program);
-  // Beside its place, then moved there whole: tests that run at the same time may build it too.
+  // Built in a temporary folder and then renamed, because concurrent tests may build it too.
   const part = `${out}.${process.pid}`;
   rmSync(part, { recursive: true, force: true });
   mkdirSync(part, { recursive: true });
@@ -68,7 +69,7 @@ async function build(program: string, stamp: string): Promise<void> {
   try {
     renameSync(part, out);
   } catch (error) {
-    // Another process was a moment faster with the same.
+    // Another process has built the same in the meantime.
     rmSync(part, { recursive: true, force: true });
     if (!isBuilt(program, stamp)) throw error;
   }

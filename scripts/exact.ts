@@ -1,5 +1,5 @@
-// Proves that deductions are exact: many clients deduct 1 from one meter, each deduction under an Idempotency-Key,
-// over connections that break, against a server process of its own. Prints what came of it; exit code 1 if it is not exact.
+// Proves that deductions are exact: many clients deduct 1 from one meter, each deduction under an Idempotency-Key, over
+// connections that break, against a separate server process. Prints the result; exit code 1 if it is not exact.
 //   scripts/exact [--clients 64] [--deducts 100000] [--balance 50000]
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

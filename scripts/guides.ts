@@ -1,4 +1,4 @@
-// Renders the guides into build/guides/, unless they are there already from the same files: scripts/guides.ts
+// Renders the guides into build/guides/, unless they were already rendered from the same files: scripts/guides.ts
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { guideFiles, renderGuides } from "./guides/render.ts";
@@ -6,7 +6,7 @@ import { guideFiles, renderGuides } from "./guides/render.ts";
 const ROOT = join(import.meta.dir, "..");
 const OUT = join(ROOT, "build/guides");
 const FILE = join(OUT, "guides.txt");
-/** Holds the hash of the files that the guides were rendered from. */
+/** Contains the hash of the files that the guides were rendered from. */
 const STAMP = join(OUT, "stamp");
 
 const inputs = [...guideFiles(ROOT), "scripts/guides/render.ts"];
@@ -15,7 +15,7 @@ const stamp = Bun.hash(
 ).toString(16);
 if (!existsSync(STAMP) || readFileSync(STAMP, "utf8") !== stamp) {
   mkdirSync(OUT, { recursive: true });
-  // Tests that run at the same time may render them too: each file is replaced whole, the stamp last.
+  // Concurrent tests may render them too: each file is replaced atomically, the stamp last.
   for (const [path, text] of [
     [FILE, JSON.stringify(renderGuides(ROOT))],
     [STAMP, stamp],

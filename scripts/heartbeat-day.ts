@@ -1,8 +1,8 @@
-// Lets thousands of monitors live through a day of a test clock, half of them heartbeats whose pings come on time, late, or
-// not at all: every ping that is missing must be found at its moment, and no other.
+// Simulates a day on a test clock for thousands of monitors. Half of them are heartbeats whose pings come on time,
+// late, or not at all. Every missing ping must be detected on time, and no other.
 //   scripts/heartbeat-day                10,000 monitors, 24 hours
-//   scripts/heartbeat-day --monitors N   so many
-//   scripts/heartbeat-day --hours N      for so long
+//   scripts/heartbeat-day --monitors N   number of monitors (10,000)
+//   scripts/heartbeat-day --hours N      duration in hours (24)
 //   scripts/heartbeat-day --seed N       repeats the choices of an earlier run
 import { parseArgs } from "node:util";
 import { simulateDay } from "./heartbeats/day.ts";
@@ -16,7 +16,7 @@ const { values } = parseArgs({
   },
 });
 
-/** What memory may have grown by since it was warm. */
+/** Maximum growth of memory after the warm-up. */
 const GROWTH_MAX = 1.2;
 const PROBLEMS_SHOWN = 20;
 

@@ -1,4 +1,5 @@
-// Collects the licences of everything in the executable into build/licenses/, unless they are there already from the same files.
+// Collects the licences of everything in the executable into build/licenses/, unless they were already collected from
+// the same files.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { embeddedParts } from "./embedded/parts.ts";
@@ -6,7 +7,7 @@ import { embeddedParts } from "./embedded/parts.ts";
 const ROOT = join(import.meta.dir, "..");
 const OUT = join(ROOT, "build/licenses");
 const FILE = join(OUT, "licenses.txt");
-/** Holds the hash of the files that the licences were collected by. */
+/** Contains the hash of the files that the licences were collected from. */
 const STAMP = join(OUT, "stamp");
 const INPUTS = [
   "bun.lock",
@@ -25,7 +26,7 @@ if (!existsSync(STAMP) || readFileSync(STAMP, "utf8") !== stamp) {
     license,
     text,
   }));
-  // Tests that run at the same time may collect them too: each file is replaced whole, the stamp last.
+  // Concurrent tests may collect them too: each file is replaced atomically, the stamp last.
   for (const [path, text] of [
     [FILE, JSON.stringify(parts)],
     [STAMP, stamp],

@@ -1,4 +1,4 @@
-// Builds and packs the npm packages of this machine: scripts/package [FOLDER], dist/package unless given.
+// Builds and packs the npm packages for this machine: scripts/package [FOLDER] (default dist/package)
 import { join, resolve } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { buildPackage } from "./packages/build.ts";

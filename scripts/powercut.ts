@@ -1,16 +1,16 @@
-// Cuts the power of a simulated machine: notes what a server under load writes, syncs and answers, rebuilds disks as they may
-// stand after a power cut, starts a server on each, and looks whether anything was lost, doubled, or done though it was refused.
-// Also lets syncs and writes fail, and the disk be full or read-only. Needs Linux on x86-64 and gcc.
+// Cuts the power of a simulated machine: records what a server under load writes, syncs and returns, rebuilds disks as
+// they can be after a power cut, starts a server on each, and checks that nothing was lost, doubled, or done although
+// it was rejected. Also lets syncs and writes fail, and the disk be full or read-only. Needs Linux on x86-64 and gcc.
 //   scripts/powercut                300 images, with the server from source
-//   scripts/powercut --images N     so many images
-//   scripts/powercut --only KIND    images of one kind: dropped, kept, torn-512, torn-4096, reordered, names (folders that
+//   scripts/powercut --images N     number of images (300)
+//   scripts/powercut --only KIND    only images of one kind: dropped, kept, torn-512, torn-4096, reordered, names (folders that
 //                                   were not synced), first (cuts during the first start), second (a kill, a start that
-//                                   answers, then the cut), fault (cuts after something failed), room (cuts while room is
-//                                   laid out in the log, or soon after)
-//   scripts/powercut --steps N      so many steps of load in each recorded life (400)
+//                                   responds, then the cut), fault (cuts after something failed), room (cuts while space is
+//                                   preallocated in the log, or soon after)
+//   scripts/powercut --steps N      steps of load between a start and the next end of the server (400)
 //   scripts/powercut --seed N       repeats the choices of an earlier run (not its timing)
-//   scripts/powercut --binary       the executable dist/ninefold instead of the source
-// Disks on which something was wrong are kept, and their folder is printed.
+//   scripts/powercut --binary       runs the executable dist/ninefold instead of the source
+// Disks with a problem are stored, and their folder is printed.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -69,7 +69,7 @@ try {
   });
   const { line, isGood } = summaryOf(results);
   if (isGood) rmSync(failedFolder, { recursive: true });
-  else console.log(`seed ${seed}; the disks are kept in ${failedFolder}`);
+  else console.log(`seed ${seed}; the disks are in ${failedFolder}`);
   console.log(line);
   process.exitCode = isGood ? 0 : 1;
 } catch (error) {

@@ -12,7 +12,7 @@ import { billOfMaterials } from "./releases/sbom.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
-/** Stands in a release that is only tried. */
+/** Placeholder in a release that is a dry run. */
 const TRIED_URL = "https://example.com/ninefold";
 
 async function main(): Promise<void> {

@@ -1,4 +1,4 @@
-// Makes the executables of a release, npm packages, checksums, changes; scripts/build --all [PLATFORM…] comes here.
+// Builds the executables of a release, npm packages, checksums and release notes, for scripts/build --all [PLATFORM…].
 import { join } from "node:path";
 import { buildExecutables, readManifest, runner } from "./releases/executables.ts";
 import { finishRelease, writeSums } from "./releases/finish.ts";

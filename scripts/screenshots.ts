@@ -1,6 +1,6 @@
-// Pictures of every page of the console, wide and narrow, light and dark, empty and full:
-//   scripts/screenshots [FOLDER] [PAGE…]    build/screenshots unless given; all pages unless named
-//   scripts/screenshots --readme            the three of README, into docs/pictures
+// Takes pictures of every page of the console, wide and narrow, light and dark, empty and full:
+//   scripts/screenshots [FOLDER] [PAGE…]   default: all pages, into build/screenshots
+//   scripts/screenshots --readme           the three of README, into docs/pictures
 import { resolve } from "node:path";
 import { fillConsole } from "./console/filling.ts";
 import { takePictures } from "./console/pictures.ts";

@@ -1,4 +1,5 @@
-// Makes the template of a new database, build/template/ninefold.db, unless it is there already from the same migrations.
+// Creates the template of a new database, build/template/ninefold.db, unless it was already created from the same
+// migrations.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MIGRATIONS } from "../migrations/index.ts";
@@ -6,7 +7,7 @@ import { makeTemplate } from "../src/kernel/storage/template.ts";
 
 const OUT = join(import.meta.dir, "../build/template");
 const FILE = "ninefold.db";
-/** Holds the hash of the migrations that the template was made from. */
+/** Contains the hash of the migrations that the template was created from. */
 const STAMP = "stamp";
 
 function isMade(stamp: string): boolean {
@@ -15,7 +16,7 @@ function isMade(stamp: string): boolean {
 }
 
 function make(stamp: string): void {
-  // Next to its place, then moved there whole: tests that run at the same time may make it too.
+  // Created in a temporary folder and then renamed, because concurrent tests may create it too.
   const part = `${OUT}.${process.pid}`;
   rmSync(part, { recursive: true, force: true });
   mkdirSync(part, { recursive: true });
@@ -25,7 +26,7 @@ function make(stamp: string): void {
   try {
     renameSync(part, OUT);
   } catch (error) {
-    // Another process was faster with the same.
+    // Another process has created the same in the meantime.
     rmSync(part, { recursive: true, force: true });
     if (!isMade(stamp)) throw error;
   }

@@ -6,7 +6,7 @@ import { anyJson } from "./support/receipts.ts";
 const arrays = (levels: number, inner = ""): string => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`;
 const objects = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
-/** Levels of a value, the plain way. */
+/** Levels of a value, calculated recursively. */
 function levelsOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(levelsOf));
@@ -16,7 +16,7 @@ describe("levels of a text", () => {
   test.each([
     ["arrays", arrays],
     ["objects", objects],
-  ])("%s: to the bound and past it", (_, nested) => {
+  ])("%s: up to the limit and above it", (_, nested) => {
     for (const levels of [1, 10, 500]) {
       expect(isNestedDeeper(nested(levels), levels)).toBe(false);
       expect(isNestedDeeper(nested(levels + 1), levels)).toBe(true);
@@ -55,7 +55,7 @@ describe("levels of a text", () => {
     );
   });
 
-  test("whatever a megabyte holds is looked at once", () => {
+  test("any megabyte is read only once", () => {
     const size = 1024 * 1024;
     for (const unit of ["[", "{}", '"[",', String.raw`"\"",`, "\\", '"', "[]", " "]) {
       const text = unit.repeat(size / unit.length);
@@ -68,7 +68,7 @@ describe("levels of a text", () => {
   });
 });
 
-/** Values of a value, itself included, the plain way. */
+/** Number of values in a value, including itself, calculated recursively. */
 function valuesOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;
   return Object.values(value).reduce((sum: number, member) => sum + valuesOf(member), 1);
@@ -111,7 +111,7 @@ describe("values of a text", () => {
   });
 });
 
-test("a value that holds itself is deeper than any bound", () => {
+test("a value that contains itself is deeper than any limit", () => {
   const value: Record<string, unknown> = {};
   value.self = value;
   expect(isValueDeeper(value, 500)).toBe(true);

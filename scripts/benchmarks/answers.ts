@@ -1,20 +1,19 @@
-// What the servers that rows are compared with answer: the same fields as Ninefold, of the same length.
+// Response bodies of the servers that rows are compared with: the same fields as Ninefold's, of the same length.
 
 import type { Receipt } from "../../src/verify/receipt.ts";
 
-/** Servers of our own that a row's requests are sent to as well. */
+/** Comparison servers in this repository, which receive the same requests as Ninefold. */
 export const RIVALS = ["bare", "ceiling"] as const;
-/** See {@link RIVALS}. */
 export type Rival = (typeof RIVALS)[number];
 
-/** What every answer of theirs has. */
+/** Headers of every response. */
 export const JSON_HEADERS = { "content-type": "application/json" };
 
 const UUID = "01a200d9-e0b8-726c-b54a-4de8ca260c91";
 const AT = 1_760_000_000_000;
 const MOMENT = new Date(AT).toISOString();
 
-/** Bodies of answers, by what was asked for. */
+/** Response bodies by what was requested. */
 export const ANSWERS = {
   flag: { enabled: true, flag_key: "flag-42" },
   evaluation,
@@ -99,7 +98,7 @@ export const ANSWERS = {
 
 const EVENTS = `/ofrep/v1/events?token=${"A".repeat(22)}.${"A".repeat(43)}`;
 
-/** Of ten flags, how many are a switch and nothing else: the others have a rule and a split. */
+/** Out of ten flags, how many are plain switches. The others have a rule and a split. */
 export const PLAIN_OF_TEN = 5;
 
 function evaluation(key: string, number: number) {

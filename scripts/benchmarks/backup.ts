@@ -12,14 +12,14 @@ const METERS = 100_000;
 const PER_SECOND = 1_000;
 const ROUNDS = 3;
 const WARM_UP_MS = 3_000;
-/** Length of a measurement without a backup. One with it lasts as long as the backup does. */
+/** Length of a measurement without a backup. With one, it lasts as long as the backup. */
 const WITHOUT_MS = 10_000;
 const RATIO_MAX = 2;
 
-/** The name under which it is chosen. */
+/** Name that selects this measurement. */
 export const BACKUP = "backup of 1 GB under 1,000 writes/s";
 
-/** Backs a large database up while it is written to at a steady rate: how much slower the slowest writes get. */
+/** Backs up a large database during a steady load of writes, and measures how much slower the slowest writes get. */
 export async function measureBackup(
   stage: Stage,
   command: Command,
@@ -42,7 +42,7 @@ export async function measureBackup(
       say(`${BACKUP}, round ${round} of ${ROUNDS}`);
       const without = whole(await load.run(PER_SECOND, METERS, (elapsed) => elapsed > WITHOUT_MS));
       const begun = performance.now();
-      // From the second round on the file is there, and is replaced.
+      // From the second round on the file exists and is replaced.
       const args = ["backup", file, "--data", data, "--force", "--verify"];
       const child = Bun.spawn([...command, ...args], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
       endsWithUs(child);

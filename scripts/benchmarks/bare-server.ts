@@ -1,5 +1,5 @@
-// The baseline: Bun.serve with nothing around it. It reads what the rows send and answers the same JSON as Ninefold, in
-// the quickest way there is, and keeps nothing.
+// The baseline: Bun.serve without any framework. It parses what the rows send, returns the same JSON as Ninefold in the
+// fastest way possible, and stores nothing.
 import { ANSWERS, JSON_HEADERS, partsOf } from "./answers.ts";
 
 function answerToGet([, area, name = ""]: readonly string[]): object {
@@ -7,7 +7,7 @@ function answerToGet([, area, name = ""]: readonly string[]): object {
   return name === "balance" ? ANSWERS.ownBalance : ANSWERS.meterState(name, 1_000_000_000);
 }
 
-/** As far as the answers need them. */
+/** The fields of a request's body that responses need. */
 interface Sent {
   readonly amount: number;
   readonly hold_id: string;
@@ -15,7 +15,7 @@ interface Sent {
   readonly log: object;
 }
 
-/** Where all are asked for, the query says how many there are. */
+/** The query of an evaluation of all flags contains their number. */
 function evaluated(asked: string, query: string): object {
   return query === "" ? ANSWERS.evaluation(asked, FLAG_WITH_RULE) : ANSWERS.evaluations(Number(query));
 }

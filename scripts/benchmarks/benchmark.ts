@@ -1,18 +1,18 @@
 import type { Stage } from "./stage.ts";
 
-/** What one measurement came to. */
+/** The result of one measurement. */
 export interface Measurement {
   readonly perSecond: number;
-  /** Null where the tool does not tell. */
+  /** Null if the tool does not report it. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
 }
 
-/** The request that wrk sends over and over. */
+/** The request that wrk sends repeatedly. */
 export interface WrkRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /**
-   * Path, body and headers may hold `{random}`, a number of six digits below `below`, and `{unique}`, a number that
+   * Path, body and headers may contain `{random}`, a number of six digits below `below`, and `{unique}`, a number that
    * no other request of the same measurement has.
    */
   readonly path: string;
@@ -21,35 +21,35 @@ export interface WrkRequest {
   readonly below?: number;
 }
 
-/** Lua for wrk, for what {@link WrkRequest} cannot say; `thread_index` and `threads` are set before its `init`. */
+/** Lua for wrk, for what {@link WrkRequest} cannot express; `thread_index` and `threads` are set before its `init`. */
 export interface WrkScript {
   readonly lua: string;
 }
 
-/** A figure that has to be reached. */
+/** A limit for the result of a row. */
 export type Requirement =
   | {
       readonly kind: "ratio";
       /**
-       * `bare`: a server that answers the row's requests and keeps nothing. `ceiling`: one that judges the key, makes an id
-       * and writes the same rows, with one commit per batch. Or the name of a competitor.
+       * `bare`: a server that sends the same responses and stores nothing. `ceiling`: one that verifies the key,
+       * creates an id and writes the same rows, with one commit per batch. Or the name of a competitor.
        */
       readonly to: string;
-      /** 0: shown, and not required. */
+      /** 0: the ratio is shown, but not required. */
       readonly atLeast: number;
       readonly connections: readonly number[];
     }
   | { readonly kind: "p99"; readonly atMostMs: number; readonly connections: readonly number[] };
 
-/** One row of the benchmark: a request, and what it must reach. To add one, add an entry to rows.ts. */
+/** One row of the benchmark: a request, and the results that it requires. To add one, add an entry to rows.ts. */
 export interface Benchmark {
   readonly name: string;
   readonly connections: readonly number[];
-  /** Makes what the request works on; once, before the rounds. */
+  /** Creates what the request works on. Called once, before the rounds. */
   prepare?(stage: Stage): Promise<void>;
-  /** Asked for at the beginning of every measurement. */
+  /** Called at the beginning of every measurement. */
   request(stage: Stage): WrkRequest | WrkScript;
-  /** Whether answers of other statuses than 2xx and 3xx belong to it; otherwise one of them fails the run. */
+  /** Whether responses with other statuses than 2xx and 3xx are expected. If not, such a response fails the run. */
   readonly otherStatusesExpected?: boolean;
   readonly requires: readonly Requirement[];
 }
@@ -63,7 +63,7 @@ export interface Competitor {
   measure(seconds: number): Promise<Measurement>;
 }
 
-/** A line of the verdict. */
+/** One line of the results. */
 export interface Finding {
   readonly what: string;
   readonly measured: string;

@@ -1,5 +1,5 @@
-// What can be reached at most: Bun.serve that judges a key, makes an id, writes the rows that Ninefold writes for the
-// request, and commits once per batch, gathered as Ninefold gathers it: bun ceiling-server.ts FOLDER KEY
+// The highest throughput to expect: Bun.serve that verifies a key, creates an id, writes the rows that Ninefold writes
+// for the request, and commits once per batch, gathered as Ninefold gathers it: bun ceiling-server.ts FOLDER KEY
 import { mkdirSync } from "node:fs";
 import { openDataFolder } from "../../src/data-folder.ts";
 import { createLogger } from "../../src/kernel/log.ts";
@@ -23,7 +23,7 @@ const delay = new CommitDelay();
 const keys = new Map([[keyDigestHex(key), true]]);
 
 let committed = (): void => undefined;
-// Its log is kept small as Ninefold's is.
+// Keeps the write-ahead log as small as Ninefold's.
 new Checkpointer(db, { onCommitted: (observer) => (committed = observer) }, log);
 
 interface Waiting {
@@ -64,7 +64,7 @@ function isKnown(request: Request): boolean {
 
 async function answer(request: Request): Promise<Response> {
   const parts = partsOf(request.url);
-  // Providers have no key.
+  // Providers that send webhooks have no key.
   if (parts[1] !== "catch" && !isKnown(request)) return new Response("no", { status: 401 });
   const body = Buffer.from(await request.bytes());
   const asked: Asked = { parts, headers: request.headers, body, id: Bun.randomUUIDv7() };

@@ -8,28 +8,27 @@ import { createNativeCrypto } from "../../src/verify/native.ts";
 import { chainHashOf } from "../../src/verify/receipt.ts";
 import { ANSWERS } from "./answers.ts";
 
-/** A request whose key was judged. */
+/** A request whose key was verified. */
 export interface Asked {
   readonly parts: readonly string[];
   readonly headers: Headers;
   readonly body: Buffer;
-  /** A UUID of its own. */
   readonly id: string;
 }
 
-/** Writes what a request changes and returns its answer: one row, or as many as Ninefold writes for it. */
+/** Writes the rows of a request, one or as many as Ninefold writes for it, and returns the response body. */
 export type Work = (tx: Tx, asked: Asked) => object;
 
 type Value = string | number | null | Uint8Array;
 type Db = Kernel["db"];
 
-/** One account, one project, one bucket, one chain. */
+/** References of the only account, project, bucket and chain. */
 const REF = 1;
 const METER_BALANCE = 1_000_000_000;
 const LOCK_TTL_MS = 30_000;
 const HOUR_MS = 3_600_000;
 
-/** What is done for the requests of each row, by the part of the path that names the area. */
+/** What the requests of each row do, by the part of the path that names the area. */
 export function ceilingWork(db: Db): Readonly<Record<string, Work>> {
   return { meter: meter(db), latch: lock(db), relay: relay(db), catch: ingest(db), witness: receipt(db) };
 }
@@ -174,7 +173,7 @@ function ingest(db: Db): Work {
   };
 }
 
-/** Hashed and signed, as a receipt must be. */
+/** The receipt is hashed and signed. */
 function receipt(db: Db): Work {
   const insert = insertion(db, "receipts", "chain_ref,sequence,at,chain_hash,signature,log");
   const { privateKey } = generateKeyPairSync("ed25519");

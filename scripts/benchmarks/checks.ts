@@ -9,37 +9,37 @@ import { runWrk } from "./wrk.ts";
 
 /** Customers, each with a key and one of the meters, spread over the whole file. */
 const CUSTOMERS = 2_000;
-/** Requests under way while they are made. */
+/** Concurrent requests that create them. */
 const MAKERS = 32;
 const FLAGS = ["check-1", "check-2", "check-3", "check-4", "check-5"];
 /** Limits that no benchmark reaches. */
 const LIMITS = ["requests", "exports"].map((name) => ({ name, limit: 1_000_000, duration_ms: 1_000 }));
 
 const CALLS = 4;
-/** How much quicker one call is than four that find out the same, and take the same. */
+/** How much faster one call must be than the four calls that check and deduct the same. */
 const QUICKER = 2.5;
 
-/** Connections and pairs of measurements through nginx: so few that nobody waits for a processor. */
+/** Connections and pairs of measurements through nginx. There are few, so that no request waits for a processor. */
 const CONNECTIONS = 2;
 const PAIRS = 5;
 const ADDED_MS_MAX = 1;
-/** A worker of nginx starts in a moment. */
+/** Timeout for the start of a worker of nginx. */
 const START_MS = 300;
 
-/** The name under which the measurement through nginx is chosen. */
+/** Name that selects the measurement through nginx. */
 export const CHECK_BY_NGINX = "check by nginx's auth_request";
 
-/** A key for verify alone. */
+/** A key that can only verify. */
 function termsOf(meter: string) {
   return { prefix: "bench", name: meter, scopes: ["bench:*"], meter_id: meter, ratelimits: LIMITS };
 }
 
-/** The body of a check of everything. */
+/** The body of a check that includes everything. */
 export function checkBodyOf(secret: string) {
   return { secret, require: ["bench:read"], deduct: { amount: 1 }, flags: FLAGS };
 }
 
-/** Makes the flags of the checks. */
+/** Creates the flags of the checks. */
 export async function makeFlags(stage: Pick<Stage, "post">): Promise<void> {
   const split = [
     { variant: "on", weight: 25 },
@@ -48,7 +48,7 @@ export async function makeFlags(stage: Pick<Stage, "post">): Promise<void> {
   for (const flag_key of FLAGS) await stage.post("/v1/gate", { flag_key, enabled: true, default: { split } });
 }
 
-/** Makes a customer, and returns its secret. */
+/** Creates a customer and returns its secret. */
 export async function makeCustomer(stage: Pick<Stage, "post">, meter: string): Promise<string> {
   return String((await stage.post("/v1/keys", termsOf(meter)))["secret"]);
 }
@@ -71,7 +71,7 @@ async function makeCustomers(stage: Stage): Promise<void> {
   secrets = made;
 }
 
-/** Requests by turns, customer after customer: `requests` has each with `%s` for the secret and `%m` for the meter. */
+/** Sends the requests in turn, for one customer after another. In each, `%s` is the secret and `%m` the meter. */
 function inTurn(stage: Stage, requests: readonly (readonly [line: string, body: string])[]): WrkScript {
   const head = ` HTTP/1.1\\r\\nHost: ${new URL(stage.url).host}\\r\\nAuthorization: Bearer ${stage.key}\\r\\nContent-Type: application/json\\r\\n`;
   return {
@@ -107,7 +107,10 @@ const BY_CALLS: Benchmark = {
   requires: [{ kind: "ratio", to: "bare", atLeast: 0, connections: [32] }],
 };
 
-/** A check of everything, and four calls that find out less. A call of theirs is a fourth of a check. */
+/**
+ * A check that includes everything, and four calls that check the same separately. One of them counts as a fourth of a
+ * check.
+ */
 export const CHECKS: readonly Benchmark[] = [
   {
     name: "check: verify, 2 limits, 5 flags, deduct",
@@ -122,13 +125,16 @@ export const CHECKS: readonly Benchmark[] = [
   BY_CALLS,
 ];
 
-/** A file from nginx with and without a check before it, in turn: what that adds to the half of all requests. */
+/**
+ * Requests a file from nginx with and without a check before it, in turn, and returns what the check adds to the median
+ * latency.
+ */
 export async function measureByNginx(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   const what = `${CHECK_BY_NGINX}: added at p50, ${CONNECTIONS} connections`;
   const required = `≤ ${ADDED_MS_MAX} ms`;
   const program = findProgram("nginx");
   if (program === null) {
-    say("nginx is left out: apt-get install nginx");
+    say("nginx is omitted because it is not installed: apt-get install nginx");
     return [{ what, measured: "–", required, ok: null }];
   }
   say("nginx before a file");
@@ -148,7 +154,8 @@ export async function measureByNginx(stage: Stage, say: (text: string) => void):
       const p50 = async (path: string): Promise<number> => {
         const request: WrkRequest = { method: "GET", path, headers: { Authorization: `Bearer ${secret}` } };
         const found = await runWrk({ url, connections: CONNECTIONS, seconds: 2, request, folder });
-        if (found.otherStatuses + found.broken > 0) throw new Error(`nginx answered ${path} otherwise`);
+        if (found.otherStatuses + found.broken > 0)
+          throw new Error(`nginx returned an unexpected status for ${path}`);
         return found.p50Ms ?? Number.NaN;
       };
       added.push(-(await p50("/plain")) + (await p50("/checked")));
@@ -162,7 +169,7 @@ export async function measureByNginx(stage: Stage, say: (text: string) => void):
   }
 }
 
-/** Writes what nginx reads, and returns the port. */
+/** Writes the configuration of nginx and its file. Returns the port. */
 function writeConfiguration(folder: string, ninefold: string, key: string): number {
   const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const { port = 0 } = taken;

@@ -11,8 +11,8 @@ const READY_TRIES = 400;
 const READY_PAUSE_MS = 25;
 
 /**
- * Lock and unlock in etcd through its HTTP gateway, every change synced, each client with a lock of its own. The
- * leases are made beforehand. Requests are counted, two for each cycle, as they are on our side.
+ * Lock and unlock in etcd through its HTTP gateway, with every change synced and one lock per client. The leases are
+ * created beforehand. Each cycle counts as two requests, like Ninefold's.
  */
 export class EtcdLock implements Competitor {
   readonly name = "etcd lock";

@@ -1,7 +1,7 @@
 import { RIVALS } from "./answers.ts";
 import type { Benchmark, Finding, Measurement, Requirement } from "./benchmark.ts";
 
-/** Measurements of one thing, a round each. */
+/** Measurements of one row, one per round. */
 export interface Series {
   readonly name: string;
   readonly connections: number;
@@ -11,10 +11,13 @@ export interface Series {
 /** All series, by {@link seriesKey}. */
 export type Results = ReadonlyMap<string, Series>;
 
-/** Part of a warm server's throughput that one which has just started must reach. */
+/** Minimum throughput of a server that has just started, relative to a warm one. */
 const COLD_PART_MIN = 0.7;
 
-/** The name of what a row is compared with: a rival is measured for each row by itself. */
+/**
+ * The name of the series that a row is compared with. The servers of this repository are measured for each row
+ * separately.
+ */
 export function rivalName(to: string, row: string): string {
   return RIVALS.some((rival) => rival === to) ? `${row}, ${to}` : to;
 }
@@ -24,12 +27,12 @@ export function coldName(row: string): string {
   return `${row}, cold`;
 }
 
-/** What a series is filed under. */
+/** The key of a series in {@link Results}. */
 export function seriesKey(name: string, connections: number): string {
   return `${name} @ ${connections}`;
 }
 
-/** The middle value; the mean of the two middle ones of an even number. */
+/** The middle value, or the mean of the two middle ones if their number is even. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = sorted[sorted.length >> 1] ?? Number.NaN;
@@ -37,7 +40,6 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
-/** Medians of a series. */
 export function mediansOf(series: Series): Measurement {
   const middle = (pick: (one: Measurement) => number | null): number | null => {
     const values = series.rounds.map(pick).filter((value) => value !== null);
@@ -50,7 +52,7 @@ export function mediansOf(series: Series): Measurement {
   };
 }
 
-/** Compares a row's numbers on a warm server with what it must reach, and those on a cold one with the warm ones. */
+/** Compares a row's results on a warm server with its requirements, and those on a cold server with the warm ones. */
 export function findingsOf({ name, connections, requires }: Benchmark, results: Results): Finding[] {
   return [
     ...requires.flatMap((requirement) =>
@@ -97,10 +99,10 @@ function findingOf(name: string, requirement: Requirement, connections: number, 
   };
 }
 
-/** The median of the rounds' ratios: both sides of each were measured within seconds of each other. */
+/** The median of the ratios of the rounds. Both sides of a ratio were measured within seconds of each other. */
 function pairedRatio(own: Series | undefined, other: Series | undefined): number | null {
   if (own === undefined || other === undefined || other.rounds.length === 0) return null;
-  // Nothing is a multiple of a server that has answered nothing.
+  // There is no ratio to a server that has not responded.
   if (other.rounds.some(({ perSecond }) => perSecond === 0)) return null;
   return median(
     own.rounds.map((one, round) => one.perSecond / (other.rounds[round]?.perSecond ?? Number.NaN)),
@@ -124,7 +126,7 @@ export function seriesTable(results: Results): string {
   return table(["", "connections", "per second", "lowest – highest", "p50 ms", "p99 ms"], rows);
 }
 
-/** The verdict as a table. */
+/** The results and their requirements as a table. */
 export function findingsTable(findings: readonly Finding[]): string {
   const verdict = (ok: boolean | null): string => (ok === null ? "" : ok ? "ok" : "MISSED");
   const rows = findings.map(({ what, measured, required, ok }) => [what, measured, required, verdict(ok)]);

@@ -1,12 +1,12 @@
 // Fills a data folder with managed keys: bun fill-keys.ts FOLDER EMAIL COUNT
-// Their secrets are made from their numbers (key-secrets.ts), so that whoever measures knows them.
+// Their secrets are derived from their numbers (key-secrets.ts), so that the load generator knows them.
 import { keyStore } from "../../src/areas/keys/store.ts";
 import { keyDigest } from "../../src/kernel/secrets/key-format.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 import { FIRST_CREATED_AT, PREFIX, secretOf } from "./key-secrets.ts";
 
-/** Keys made in one unit of work. */
+/** Keys created in one unit of work. */
 const SLICE = 5_000;
 
 const [folder = "", email = "", count = "0"] = process.argv.slice(2);
@@ -47,7 +47,7 @@ function fill(tx: Tx, from: number, end: number, accountRef: number): void {
 const total = Number(count);
 for (let from = 0; from < total; from += SLICE) {
   await writer.submit((tx) => fill(tx, from, Math.min(total, from + SLICE), account.accountRef));
-  // A turn of the event loop: checkpoints go on beside.
+  // Yields to the event loop, so that checkpoints continue.
   await Bun.sleep(0);
 }
 endFilling(kernel);

@@ -1,11 +1,11 @@
 // Fills a data folder to a size in bytes, through the service itself: bun fill-large.ts FOLDER EMAIL BYTES
-// What makes it large are receipts with large logs, in the default project of the account with that e-mail address.
+// Receipts with large logs, in the default project of the account with that e-mail address, make up the size.
 import { readLogEntry } from "../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
 import { notaryStore } from "../../src/areas/notary/store.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
-/** Receipts made in one unit of work. */
+/** Receipts created in one unit of work. */
 const SLICE = 100;
 /** A log of 20 KB: two receipts take eleven pages. */
 const NOTE = "n".repeat(20_000);
@@ -26,7 +26,7 @@ for (let number = 0; pages() < pagesWanted; ) {
       notary.append(tx, project.ref, readLogEntry(body, JSON.stringify(body)));
     }
   });
-  // A turn of the event loop: checkpoints go on beside.
+  // Yields to the event loop, so that checkpoints continue.
   await Bun.sleep(0);
 }
 endFilling(kernel);

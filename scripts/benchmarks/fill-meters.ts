@@ -7,7 +7,7 @@ import { usageStore } from "../../src/areas/meter/usage/store.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
-/** Meters made in one unit of work. */
+/** Meters created in one unit of work. */
 const SLICE = 2_000;
 const BALANCE = 1_000_000_000;
 const REQUEST_ID = "00000000-0000-7000-8000-000000000000";
@@ -28,10 +28,10 @@ function fill(tx: Tx, from: number, end: number, projectRef: number): void {
 const total = Number(count);
 for (let from = 0; from < total; from += SLICE) {
   await writer.submit((tx) => fill(tx, from, Math.min(total, from + SLICE), project.ref));
-  // A turn of the event loop: settlement and checkpoints go on beside.
+  // Yields to the event loop, so that settlement and checkpoints continue.
   await Bun.sleep(0);
 }
 await meters.finish();
-// A server in service has added up what is there: left to those under measurement, each of them would begin it anew.
+// A server in service already has the totals. Otherwise each measured server would begin to calculate them again.
 await new UsageReader(usageStore(db), kernel).catchUp();
 endFilling(kernel);

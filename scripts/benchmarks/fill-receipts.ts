@@ -1,6 +1,6 @@
 // Fills a data folder with receipts, through the service itself: bun fill-receipts.ts FOLDER EMAIL COUNT LINES
-// The receipts belong to the default project of the account with that e-mail address, and are written to the file
-// LINES as JSON lines, too.
+// The receipts belong to the default project of the account with that e-mail address, and are also written to the file
+// LINES as JSON lines.
 import { readLogEntry } from "../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
 import { notaryStore } from "../../src/areas/notary/store.ts";
@@ -8,7 +8,7 @@ import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 import { logBody } from "./rows.ts";
 
-/** Receipts made in one unit of work. */
+/** Receipts created in one unit of work. */
 const SLICE = 1_000;
 
 const [folder = "", email = "", count = "0", lines = ""] = process.argv.slice(2);
@@ -31,7 +31,7 @@ const total = Number(count);
 for (let from = 0; from < total; from += SLICE) {
   await writer.submit((tx) => fill(tx, from, Math.min(total, from + SLICE)));
   await file.flush();
-  // A turn of the event loop: checkpoints go on beside.
+  // Yields to the event loop, so that checkpoints continue.
   await Bun.sleep(0);
 }
 await file.end();

@@ -1,12 +1,13 @@
 // Fills a data folder with schedules: bun fill-schedules.ts FOLDER EMAIL COUNT DUE SECONDS PORT
-// They fall due one after another from the moment DUE (epoch milliseconds) on, all within so many seconds, once each, and are sent to the receiver at a port.
+// Each is due once and sends a request to the receiver at PORT. The first is due at DUE (epoch milliseconds), the
+// others follow within SECONDS.
 import { scheduleStore } from "../../src/areas/relay/schedules/store.ts";
 import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 import { hostUrl } from "./schedule.ts";
 
-/** Schedules made in one unit of work. */
+/** Schedules created in one unit of work. */
 const SLICE = 5_000;
 
 const [folder = "", email = "", ...figures] = process.argv.slice(2);
@@ -58,7 +59,7 @@ function fill(tx: Tx, from: number, end: number): void {
 
 for (let from = 0; from < count; from += SLICE) {
   await writer.submit((tx) => fill(tx, from, Math.min(count, from + SLICE)));
-  // A turn of the event loop: checkpoints go on beside.
+  // Yields to the event loop, so that checkpoints continue.
   await Bun.sleep(0);
 }
 endFilling(kernel);

@@ -3,7 +3,7 @@ import { closeKernel, type Kernel } from "../../src/kernel/kernel.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { createSystemClock } from "../../src/kernel/time/clock.ts";
 
-/** Where things of an account go that name no project. */
+/** Reference of an account's default project. */
 export interface DefaultProject {
   readonly userId: string;
   readonly accountRef: number;
@@ -11,10 +11,10 @@ export interface DefaultProject {
   readonly id: string;
 }
 
-/** Opens a data folder in order to fill it. */
+/** Opens a data folder to fill it. */
 export function openForFilling(folder: string): Kernel {
   const clock = createSystemClock();
-  // Nobody reads the file before it is whole.
+  // No other process reads the file before it is complete.
   return openDataFolder(folder, {
     masterKey: null,
     durability: "normal",
@@ -32,7 +32,7 @@ export function defaultProjectOf({ db }: Kernel, email: string): DefaultProject 
   return row;
 }
 
-/** The folder is full: writes everything down, and ends the process. */
+/** Writes everything to the disk and ends the process. */
 export function endFilling(kernel: Kernel): never {
   closeKernel(kernel);
   process.exit();

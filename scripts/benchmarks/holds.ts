@@ -1,10 +1,16 @@
 import type { WrkScript } from "./benchmark.ts";
 import { METERS, type Stage } from "./stage.ts";
 
-/** Requests by which a capture follows its hold: more than are ever under way, so the hold is there by then. */
+/**
+ * Number of requests between a hold and its capture. It exceeds the requests in flight, so that the hold exists by
+ * then.
+ */
 const CAPTURE_LAG = 128;
 
-/** Hold and capture in turn, of meters from all over the file. The caller's own id joins the two requests of a cycle. */
+/**
+ * Hold and capture in turn, of meters spread over the whole file. The caller's own id connects the two requests of a
+ * cycle.
+ */
 export function holdCycle(stage: Stage): WrkScript {
   return {
     lua: `
@@ -13,7 +19,7 @@ local capture = '{"amount":1}'
 local tail = head .. "Content-Length: " .. #capture .. "\\r\\n\\r\\n" .. capture
 function init(args)
   held = ${Date.now() % 1_000_000_000} * 1000000
-  -- wrk asks for one request beforehand that it never sends.
+  -- wrk calls request() once beforehand and does not send the result.
   captured = held + 1
   number = 0
 end

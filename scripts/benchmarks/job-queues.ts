@@ -4,7 +4,7 @@ import { PostgresCluster } from "./postgres-cluster.ts";
 import { startRedis } from "./redis.ts";
 import type { Stage } from "./stage.ts";
 
-/** Adding a delayed job with BullMQ, every write synced: a Redis of its own on a Unix socket. */
+/** Adds delayed jobs with BullMQ, with every write synced, to a separate Redis on a Unix socket. */
 export class BullMqDelayed implements Competitor {
   readonly name = "BullMQ delayed add";
   private socket = "";
@@ -22,7 +22,7 @@ export class BullMqDelayed implements Competitor {
   }
 }
 
-/** Sending a delayed job with pg-boss, every commit synced: a PostgreSQL cluster of its own on a Unix socket. */
+/** Sends delayed jobs with pg-boss, with every commit synced, to a separate PostgreSQL cluster on a Unix socket. */
 export class PgBossDelayed implements Competitor {
   readonly name = "pg-boss delayed send";
   private folder = "";

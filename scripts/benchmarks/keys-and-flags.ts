@@ -3,11 +3,11 @@ import { median } from "./figures.ts";
 import { FIRST_CREATED_AT, PREFIX, secretOf } from "./key-secrets.ts";
 import { KEYS, type Stage } from "./stage.ts";
 
-/** Flags in the project whose one is evaluated. */
+/** Flags in the project, of which one is evaluated. */
 const FLAGS = 10_000;
-/** Requests under way while the flags are made. */
+/** Concurrent requests that create the flags. */
 const MAKERS = 32;
-/** Of them, how many are verified in turn, spread over the whole file. */
+/** Number of keys that are verified in turn, spread over the whole file. */
 const VERIFIED_KEYS = 2_000;
 /** Keys with uses and a limit. */
 const LIMITED_KEYS = 1_000;
@@ -15,7 +15,7 @@ const LIMITED_KEYS = 1_000;
 const PAGES = 60;
 const PAGE_MS_MAX = 5;
 
-/** The name under which the list's measurement is chosen. */
+/** Name that selects the measurement of the list. */
 export const KEY_LIST = "list of 1,000,000 keys";
 
 async function makeMany(count: number, make: (number: number) => Promise<unknown>): Promise<void> {
@@ -64,7 +64,7 @@ end
   };
 }
 
-/** Evaluating one of {@link FLAGS} flags. */
+/** Evaluates one of {@link FLAGS} flags. */
 export const FLAG_EVALUATE: Omit<Benchmark, "requires"> = {
   name: "flag evaluate",
   connections: [32],
@@ -76,7 +76,7 @@ export const FLAG_EVALUATE: Omit<Benchmark, "requires"> = {
   }),
 };
 
-/** Verifying keys of all over the file. */
+/** Verifies keys spread over the whole file. */
 export const KEY_VERIFY: Benchmark = {
   name: "key verify",
   connections: [32],
@@ -92,7 +92,7 @@ function spreadSecrets(): string[] {
   return Array.from({ length: VERIFIED_KEYS }, (_, index) => secretOf(index * step));
 }
 
-/** Verifying keys that have a scope to show, a token and a use to lose: a change, which waits for the disk. */
+/** Verifies keys with a scope, a token and a use to deduct: a change, which waits for the disk. */
 export const LIMITED_KEY_VERIFY: Benchmark = {
   name: "key verify with uses and a limit",
   connections: [32],
@@ -104,7 +104,7 @@ export const LIMITED_KEY_VERIFY: Benchmark = {
   ],
 };
 
-/** How long a page of the list takes, from the first to the last, the HTTP request included. */
+/** Latency of a page of the list, from the first to the last page, including the HTTP request. */
 export async function measureKeyList(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say("making 1,000,000 keys");
   const data = stage.subfolder("keys");

@@ -6,7 +6,7 @@ import type { Measurement } from "./benchmark.ts";
 /** Clients of a load script. */
 const CLIENTS = 32;
 
-/** What a load schedules, as our own row does: a delivery in an hour. */
+/** The payload that a load script schedules, as Ninefold's own row does: a delivery in an hour. */
 export const DELAY_SECONDS = 3_600;
 /** See {@link DELAY_SECONDS}. */
 export const DATA = {
@@ -15,7 +15,7 @@ export const DATA = {
   payload: { id: "evt_1", amount: 4200 },
 };
 
-/** Runs a load script of this folder as a process of its own: `bun SCRIPT PLACE SECONDS`. */
+/** Runs a load script of this folder as a separate process: `bun SCRIPT PLACE SECONDS`. */
 export async function runLoad(script: string, place: string, seconds: number): Promise<Measurement> {
   const command = [process.execPath, "--no-env-file", join(import.meta.dir, script), place, `${seconds}`];
   const child = Bun.spawn(command, {
@@ -30,7 +30,7 @@ export async function runLoad(script: string, place: string, seconds: number): P
   return JSON.parse(out) as Measurement;
 }
 
-/** In a load script: does `work` in a loop, by so many clients at once, and prints what came of it as JSON. */
+/** Used by load scripts: repeats `work` with {@link CLIENTS} concurrent clients, and prints the measurement as JSON. */
 export async function load(seconds: number, work: () => Promise<unknown>): Promise<void> {
   await work();
   const latencies: number[] = [];

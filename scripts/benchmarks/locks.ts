@@ -4,7 +4,10 @@ import type { Finding, WrkScript } from "./benchmark.ts";
 import { median } from "./figures.ts";
 import type { Stage } from "./stage.ts";
 
-/** Requests by which a release follows its acquire: more than are ever under way, so the lock is held by then. */
+/**
+ * Number of requests between an acquire and its release. It exceeds the requests in flight, so that the lock is held by
+ * then.
+ */
 const RELEASE_LAG = 128;
 
 const WAITERS = 1_000;
@@ -19,14 +22,14 @@ const STARTS = 5;
 const ACQUIRERS = 64;
 const LONGEST_MS = 900_000;
 
-/** The names under which they are chosen. */
+/** Names that select these measurements. */
 export const LOCK_HAND_OVER = "lock hand-over";
 export const LOCK_LONG_WAIT = "lock wait of 30 s";
 export const LOCKS_HELD = "100,000 locks held";
 
 /**
- * Acquire and release in turn, each of a lock that nobody else wants. The two requests of a cycle come from different
- * connections, since wrk does not tell them apart; the caller's token joins them.
+ * Acquire and release in turn, each of a lock without contention. wrk cannot distinguish its connections, so the two
+ * requests of a cycle use different ones; the caller's token connects them.
  */
 export function lockCycle(stage: Stage): WrkScript {
   return {
@@ -36,7 +39,7 @@ local body = '{"token":"6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10"}'
 local tail = head .. "Content-Length: " .. #body .. "\\r\\n\\r\\n" .. body
 function init(args)
   acquired = ${Date.now() % 1_000_000_000} * 1000000
-  -- wrk asks for one request beforehand that it never sends.
+  -- wrk calls request() once beforehand and does not send the result.
   released = acquired + 1
   number = 0
 end
@@ -53,7 +56,7 @@ end
   };
 }
 
-/** What a client of the server under measurement does. */
+/** A client of the measured server. */
 class LockClient {
   private readonly connection: Connection;
   private readonly authorization: string;
@@ -80,7 +83,7 @@ class LockClient {
     return Number((JSON.parse(answer.text) as { queue_depth: number }).queue_depth);
   }
 
-  /** Returns when so many wait. */
+  /** Returns when `wanted` clients are waiting. */
   async untilDepth(lock: string, wanted: number): Promise<void> {
     while ((await this.depth(lock)) !== wanted) await Bun.sleep(1);
   }
@@ -100,7 +103,10 @@ class LockClient {
   }
 }
 
-/** A thousand wait for one lock: how long from a release to the next one's answer, and whether all is in order. */
+/**
+ * A thousand clients wait for one lock. Measures the time from a release to the next client's response, and checks
+ * their order.
+ */
 export async function measureHandOver(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say("a thousand waiters");
   return onServer(stage, "hand-over", async (server, key) => {
@@ -120,7 +126,7 @@ export async function measureHandOver(stage: Stage, say: (text: string) => void)
         granted.push(index);
         answered[index] = performance.now();
       });
-      // One after another, so that the order is beyond doubt.
+      // One after another, so that the expected order is known.
       await observer.untilDepth(lock, index + 1);
     }
     const latencies: number[] = [];
@@ -150,7 +156,7 @@ export async function measureHandOver(stage: Stage, say: (text: string) => void)
   });
 }
 
-/** From the end of a waiter's connection until it no longer stands in the queue. */
+/** Time from the end of a waiter's connection until it has left the queue. */
 async function deadWaiters(server: ServerProcess, key: string, observer: LockClient): Promise<Finding> {
   const lock = "bench:dead";
   await observer.acquire(lock, { ttl: LONGEST_MS });
@@ -171,7 +177,7 @@ async function deadWaiters(server: ServerProcess, key: string, observer: LockCli
   );
 }
 
-/** A wait in real time that outlasts usual time-outs, without a byte on the connection. */
+/** A wait in real time that is longer than usual timeouts, without a byte on the connection. */
 export async function measureLongWait(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say("waiting for 30 s");
   return onServer(stage, "long-wait", async (server, key) => {
@@ -194,7 +200,7 @@ export async function measureLongWait(stage: Stage, say: (text: string) => void)
   });
 }
 
-/** A hundred thousand locks held at once: memory beyond an idle server's, and how soon a start is ready with them. */
+/** A hundred thousand held locks: memory compared to an idle server's, and the time of a start until it is ready. */
 export async function measureHeld(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say("holding 100,000 locks");
   const data = stage.subfolder("locks-held");
@@ -245,7 +251,7 @@ async function onServer(
 }
 
 function tokenOf(answer: Answer): string {
-  if (answer.status !== 200) throw new Error(`an acquire was answered ${answer.status} ${answer.text}`);
+  if (answer.status !== 200) throw new Error(`an acquire returned ${answer.status} ${answer.text}`);
   return (JSON.parse(answer.text) as { token: string }).token;
 }
 

@@ -11,14 +11,14 @@ const RECEIPTS = 1_000_000;
 const ROUNDS = 5;
 const SECONDS = 3;
 const CONNECTIONS = 32;
-/** How far the rate on a long chain may be below that on an empty one. */
+/** Minimum rate on a long chain, relative to an empty one. */
 const RATIO_MIN = 0.85;
 const VERIFIED_PER_SECOND_MIN = 5_000;
 
-/** The name under which it is chosen. */
+/** Name that selects this measurement. */
 export const LONG_CHAIN = "chain of 1,000,000 receipts";
 
-/** A chain of a million receipts: how fast it grows as against an empty one, and how fast it is verified. */
+/** A chain of a million receipts: its write rate relative to an empty chain's, and the rate of its verification. */
 export async function measureLongChain(
   stage: Stage,
   command: Command,

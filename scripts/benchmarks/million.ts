@@ -10,10 +10,10 @@ const RSS_MB_MAX = 250;
 const TOUCH_CONNECTIONS = 32;
 const TOUCH_SECONDS = 5;
 
-/** The name under which it is chosen. */
+/** Name that selects this measurement. */
 export const MILLION_METERS = "1,000,000 meters";
 
-/** A file with a million meters: how soon a server on it is ready, and what memory it takes once all were read. */
+/** A file with a million meters: time of a start until it is ready, and memory once all meters were read. */
 export async function measureMillion(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say("making 1,000,000 meters");
   const data = stage.subfolder("million");
@@ -62,7 +62,7 @@ async function touchAll(stage: Stage, url: string, key: string): Promise<void> {
     };
     const { requests, otherStatuses, broken } = await runWrk(run);
     if (otherStatuses + broken > 0) throw new Error(`${otherStatuses + broken} reads failed`);
-    // What was under way when wrk ended is asked for again.
+    // Repeats the requests that were in flight when wrk ended.
     touched += Math.max(1, requests - TOUCH_CONNECTIONS);
   }
 }
@@ -80,7 +80,7 @@ end
 `;
 }
 
-/** Resident memory of a process in MB (10^6 bytes), as `ps` tells it on every system. */
+/** Resident memory of a process in MB (10^6 bytes), from `ps`, which every system has. */
 function rssMB(pid: number): number {
   const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", `${pid}`]);
   return (Number(stdout.toString().trim()) * 1024) / 1_000_000;

@@ -1,4 +1,5 @@
-// Prints how many milliseconds of a start each operation takes, areas included, in a process that has mounted nothing before.
+// Prints for each operation and area how many milliseconds of a start its mounting takes, in a process that has mounted
+// nothing before.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

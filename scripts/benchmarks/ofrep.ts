@@ -2,13 +2,13 @@ import { PLAIN_OF_TEN } from "./answers.ts";
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import type { Stage } from "./stage.ts";
 
-/** Requests under way while the flags are made. */
+/** Concurrent requests that create the flags. */
 const MAKERS = 32;
 const BODY = JSON.stringify({
   context: { targetingKey: "user-2", email: "ada@acme.com", plan: "pro", app: { version: "2.10.1" } },
 });
 
-/** A flag as teams have it. */
+/** A typical flag of a team. */
 export function flagOf(number: number): object {
   const flag = { flag_key: `flag-${number}`, enabled: true };
   if (number % 10 < PLAIN_OF_TEN) return flag;
@@ -26,7 +26,7 @@ export function flagOf(number: number): object {
 /** Keys of projects by the number of their flags. */
 const keys = new Map<number, string>();
 
-/** Makes a project of so many flags. */
+/** Creates a project with `flags` flags. */
 async function prepare(stage: Stage, flags: number): Promise<void> {
   const { id } = await stage.post("/v1/projects", { name: `${flags} flags` });
   const terms = { prefix: "sm", name: "flags", scopes: ["*"] };
@@ -46,7 +46,7 @@ async function prepare(stage: Stage, flags: number): Promise<void> {
   await Promise.all(Array.from({ length: MAKERS }, maker));
 }
 
-/** What the requests of the rows are, by the key of a project. */
+/** The requests of the rows, by the key of a project. */
 export function evaluationRequest(key: string | undefined, path: string): WrkRequest {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
   return { method: "POST", path: `/ofrep/v1/evaluate/flags${path}`, headers, body: BODY };
@@ -57,7 +57,7 @@ function bulkOf(flags: number, connections: number, atMostMs: number): Benchmark
     name: `OFREP bulk of ${flags.toLocaleString("en")}`,
     connections: [connections],
     prepare: (stage) => prepare(stage, flags),
-    // The query means nothing to Ninefold: it tells the bare server how many there are.
+    // Ninefold ignores the query: it gives the bare server the number of flags.
     request: () => evaluationRequest(keys.get(flags), `?flags=${flags}`),
     requires: [
       { kind: "ratio", to: "bare", atLeast: 0, connections: [connections] },
@@ -66,7 +66,7 @@ function bulkOf(flags: number, connections: number, atMostMs: number): Benchmark
   };
 }
 
-/** Evaluations as OpenFeature's providers ask for them: of one flag with a rule and a split, and of all. */
+/** Evaluations as providers of OpenFeature request them: one flag with a rule and a split, and all flags. */
 export const OFREP: readonly Benchmark[] = [
   {
     name: "OFREP evaluate",

@@ -12,7 +12,7 @@ const boss = new PgBoss({
   user: "bench",
   database: "postgres",
   max: CONNECTIONS,
-  // Only what is measured: nothing else of it shall take the database's time.
+  // Disables the rest of pg-boss, which would take time from the database.
   supervise: false,
   schedule: false,
 });

@@ -5,7 +5,7 @@ import type { Stage } from "./stage.ts";
 const CHECKS = 1_000;
 const paths: string[] = [];
 
-/** Pings of one check are bounded by the minute, but for the tier without bounds. */
+/** The tier `unlimited`, because other tiers limit the pings of one check per minute. */
 async function prepare(stage: Stage): Promise<void> {
   const account = { email: "pings@example.com", tier: "unlimited" };
   const { api_key } = await stage.post("/v1/admin/accounts", account, stage.operatorKey);
@@ -17,7 +17,7 @@ async function prepare(stage: Stage): Promise<void> {
   if ((await answer.text()) !== "OK") throw new Error(`no ping: ${answer.status}`);
 }
 
-/** The line of a cron job, each time of another check. */
+/** The request of a cron job, each time for another check. */
 function request(stage: Stage): WrkScript {
   return {
     lua: `
@@ -34,7 +34,7 @@ end
   };
 }
 
-/** Pings: each is durable, counted as a check, and moves its check's deadline before it is answered. */
+/** Pings: each is durable, counted as a check, and moves its check's deadline before the response is sent. */
 export const PINGS: Benchmark = {
   name: "ping of a heartbeat",
   connections: [32],

@@ -6,7 +6,10 @@ import type { Stage } from "./stage.ts";
 const READY_TRIES = 200;
 const READY_PAUSE_MS = 50;
 
-/** As durable as a cluster is by default. Nothing but the deducts shall run: the short run is kept free of checkpoints and vacuum, in PostgreSQL's favour. */
+/**
+ * As durable as a cluster is by default. During the short run no checkpoint or vacuum competes with the deducts, in
+ * PostgreSQL's favour.
+ */
 const SETTINGS = [
   "fsync=on",
   "synchronous_commit=on",
@@ -19,9 +22,8 @@ const SETTINGS = [
   "max_wal_size=8GB",
 ];
 
-/** A PostgreSQL cluster of its own in a temporary folder, reached over a Unix socket there. */
+/** A separate PostgreSQL cluster in a temporary folder, reached over a Unix socket there. */
 export class PostgresCluster {
-  /** Where the socket is. */
   readonly folder: string;
   private readonly bin: string;
 
@@ -39,7 +41,7 @@ export class PostgresCluster {
     return null;
   }
 
-  /** Starts a cluster that ends with the stage. `name` tells it from others. */
+  /** Starts a cluster that ends with the stage. `name` distinguishes it from others. */
   static async start(stage: Stage, name: string): Promise<PostgresCluster> {
     const cluster = new PostgresCluster(stage.separateFolder(name), findBin() ?? "");
     await cluster.run(stage, name);
@@ -64,7 +66,7 @@ export class PostgresCluster {
       stdout: "ignore",
       stderr: Bun.file(join(stage.folder, `${name}.log`)),
     });
-    // Asked by pg_ctl, it ends with all its children, which a signal to runuser would leave behind.
+    // Stopped by pg_ctl, it ends with all its children. A signal to runuser would leave them running.
     stage.atEnd(async () => {
       await run(this.asUser(user, ["pg_ctl", "-D", cluster, "-m", "immediate", "stop"]), this.folder);
       await server.exited;
@@ -88,7 +90,7 @@ export class PostgresCluster {
   }
 }
 
-/** Debian keeps the server's programs out of PATH, one folder per version; the newest is taken. */
+/** Debian installs the server's programs outside of PATH, one folder per version. The newest is used. */
 export function findBin(): string | null {
   const root = "/usr/lib/postgresql";
   try {
@@ -98,20 +100,20 @@ export function findBin(): string | null {
       if (readdirSync(bin).includes("initdb") && readdirSync(bin).includes("pgbench")) return bin;
     }
   } catch {
-    // Not Debian's layout: PATH decides.
+    // Other systems have them in PATH.
   }
   const initdb = Bun.which("initdb");
   return initdb !== null && Bun.which("pgbench") !== null ? join(initdb, "..") : null;
 }
 
-/** PostgreSQL refuses to run as root: then it runs as this user. */
+/** PostgreSQL does not run as root. In that case it runs as this user. */
 export function otherUser(): string | null {
   if (process.getuid?.() !== 0) return null;
   const { success } = Bun.spawnSync(["id", "postgres"], { stdout: "ignore", stderr: "ignore" });
   return success ? "postgres" : "nobody";
 }
 
-/** Runs a program to its end and returns its output. @throws Error with all it printed when it fails. */
+/** Runs a program to its end and returns its output. @throws Error with its whole output if it fails. */
 export async function run(command: readonly string[], cwd?: string): Promise<string> {
   const child = Bun.spawn([...command], {
     stdin: "ignore",

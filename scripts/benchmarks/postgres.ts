@@ -16,7 +16,7 @@ INSERT INTO meters SELECT number, 1000000000 FROM generate_series(0, ${METERS - 
 VACUUM ANALYZE meters;
 `;
 
-/** Balance and ledger in one statement, so in one transaction and one round trip: the quickest form there is. */
+/** Balance and ledger in one statement, so in one transaction and one round trip: the fastest form in PostgreSQL. */
 const DEDUCT = `
 \\set meter random(0, ${METERS - 1})
 WITH changed AS (UPDATE meters SET balance = balance - 1 WHERE id = :meter AND balance >= 1 RETURNING id, balance)

@@ -1,6 +1,6 @@
-// Takes requests on all loopback addresses and answers 200 at once: bun receiver.ts. Prints its port.
-// GET /arrivals answers, and forgets, what came: [key, epoch milliseconds] in order. The key of a delivery is its
-// X-Svc-Delivery-Id, that of anything else its path.
+// Accepts requests on all loopback addresses and returns 200 immediately: bun receiver.ts. Prints its port. GET
+// /arrivals returns and clears the received requests: [key, epoch milliseconds] in order. The key of a delivery is its
+// X-Svc-Delivery-Id, that of any other request is its path.
 
 let arrivals: (readonly [key: string, at: number])[] = [];
 

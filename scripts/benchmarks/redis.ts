@@ -6,7 +6,7 @@ import { METERS, type Stage } from "./stage.ts";
 const CLIENTS = 32;
 const READY_TRIES = 200;
 const READY_PAUSE_MS = 25;
-/** For guessing how many requests fill the time. */
+/** Initial estimate of the rate, to choose the number of requests that fill the time. */
 const PROBE_REQUESTS = 2_000;
 
 const FILL = `for number = 0, ${METERS - 1} do redis.call('SET', string.format('meter:%012d', number), 1000000000) end`;
@@ -17,7 +17,10 @@ local amount = tonumber(ARGV[1])
 if balance < amount then return -1 end
 return redis.call('DECRBY', KEYS[1], amount)`;
 
-/** A deduct in Redis by a Lua script, without a ledger, every write synced: an instance of its own on a Unix socket. */
+/**
+ * A deduct in Redis by a Lua script, without a ledger, with every write synced, on a separate instance on a Unix
+ * socket.
+ */
 export class RedisDeduct implements Competitor {
   readonly name = "Redis deduct";
   private socket = "";
@@ -74,7 +77,7 @@ export class RedisDeduct implements Competitor {
   }
 }
 
-/** Starts a Redis that syncs every write, on a Unix socket in a folder of its own. Returns the socket. */
+/** Starts a Redis that syncs every write, on a Unix socket in its own folder. Returns the socket. */
 export async function startRedis(stage: Stage, name: string): Promise<string> {
   const folder = stage.subfolder(name);
   const socket = join(folder, "socket");

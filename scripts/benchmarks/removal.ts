@@ -7,19 +7,19 @@ import { runWrk } from "./wrk.ts";
 /** Meters in the project, each with one ledger entry: twice as many rows. */
 const METERS = 100_000;
 const CONNECTIONS = 32;
-/** Length of each measurement; they follow one another until nothing is left of the project. */
+/** Length of each measurement. They follow one another until the project is completely removed. */
 const SECONDS = 5;
 const MEASUREMENTS_MAX = 24;
 const P99_MS_MAX = 20;
 const POLL_MS = 100;
 const DONE_MS_MAX = 60_000;
 
-/** The name under which it is chosen. */
+/** Name that selects this measurement. */
 export const PROJECT_REMOVAL = "removal of a project with 200,000 rows";
 
 /**
- * Deletes a project while others change their meters: how long their slowest requests take until every row is
- * gone, and how long it takes with nobody else there.
+ * Deletes a project while other clients change their meters. Measures their slowest requests until every row is
+ * removed, and how long the removal takes without other clients.
  */
 export async function measureRemoval(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   const slowest = await removedWith(stage, "loaded", say, async (run, begin, isDone) => {
@@ -96,7 +96,7 @@ async function removedWith<T>(
   }
 }
 
-/** A deleted project's own row goes last. */
+/** The row of a deleted project is removed last. */
 function isRemoved(file: Database): boolean {
   return file.query("SELECT 1 FROM projects WHERE deleted_at IS NOT NULL").get() === null;
 }

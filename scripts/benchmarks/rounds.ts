@@ -4,12 +4,15 @@ import { coldName, type Results, rivalName, type Series, seriesKey } from "./fig
 import type { Player, Stage } from "./stage.ts";
 import { runWrk, type WrkResult } from "./wrk.ts";
 
-/** Seconds of load before anything counts: what the disk caches is there by then. The servers are started anew each time. */
+/**
+ * Seconds of load before the first round, to fill the caches of the disk. The servers are started again for each
+ * measurement.
+ */
 const WARM_UP_SECONDS = 1;
-/** Connections of the competitors' own load generators; rows are compared with them at this number. */
+/** Connections of the competitors' own load generators. Rows are compared with them at this number. */
 const COMPETITOR_CONNECTIONS = 32;
 
-/** How the rounds are made. */
+/** Settings of the rounds. */
 export interface RoundsPlan {
   readonly stage: Stage;
   readonly benchmarks: readonly Benchmark[];
@@ -21,25 +24,25 @@ export interface RoundsPlan {
   readonly say: (text: string) => void;
 }
 
-/** What the rounds came to. */
+/** Results of the rounds. */
 export interface RoundsResult {
   readonly results: Results;
-  /** Answers that should not have been, a line per series. */
+  /** Unexpected responses, one line per series. */
   readonly faults: readonly string[];
 }
 
 interface Runner {
   readonly warm: Series;
-  /** Null where only the warm server is of interest. */
+  /** Null if only the warm server is measured. */
   readonly cold: Series | null;
-  /** Measures for so many seconds, before and after so many seconds of load in all. */
+  /** Measures for `seconds`, before and after `warmSeconds` of load in total. */
   measure(
     seconds: number,
     warmSeconds: number,
   ): Promise<{ readonly warm: Measurement; readonly cold: Measurement }>;
 }
 
-/** Measures everything once per round, so that a slow moment of the machine meets all of it. */
+/** Measures everything once per round, so that a slow phase of the machine affects all of it. */
 export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
   const faults: string[] = [];
   const runners = [
@@ -50,7 +53,7 @@ export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
   for (const runner of runners) await runner.measure(WARM_UP_SECONDS, 0);
   for (let round = 1; round <= plan.rounds; round += 1) {
     plan.say(`round ${round} of ${plan.rounds}`);
-    // There and back: a machine that gets slower all the time favours neither end of the list.
+    // Every second round is in reverse order: a machine that gets slower favours neither end of the list.
     for (const runner of round % 2 === 1 ? runners : [...runners].reverse()) {
       const { warm, cold } = await runner.measure(plan.seconds, plan.warmSeconds);
       runner.warm.rounds.push(warm);
@@ -61,7 +64,7 @@ export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
   return { results: new Map(series.map((one) => [seriesKey(one.name, one.connections), one])), faults };
 }
 
-/** A row, and the rivals that it is compared with, at the connections at which it is. */
+/** Runners for a row and for the servers that it is compared with, one for each number of connections. */
 function rowRunners(plan: RoundsPlan, benchmark: Benchmark, faults: string[]): Runner[] {
   const { stage } = plan;
   const { name, connections, requires, otherStatusesExpected = false } = benchmark;
@@ -116,5 +119,7 @@ function competitorRunner(competitor: Competitor): Runner {
 function noteFaults(faults: string[], what: string, result: WrkResult, mayRefuse: boolean): void {
   const { requests, otherStatuses, broken } = result;
   if (requests > 0 && broken + (mayRefuse ? 0 : otherStatuses) === 0) return;
-  faults.push(`${what}: of ${requests} requests ${otherStatuses} were refused, ${broken} got no answer`);
+  faults.push(
+    `${what}: of ${requests} requests ${otherStatuses} got an unexpected status, ${broken} no response`,
+  );
 }

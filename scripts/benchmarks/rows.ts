@@ -23,7 +23,6 @@ export function deductRequest(stage: Pick<Stage, "key">): WrkRequest {
   };
 }
 
-/** A read of the own balance. */
 export function ownBalanceRequest(stage: Stage): WrkRequest {
   return {
     method: "GET",
@@ -47,7 +46,7 @@ export function logBody(invoice: string): { log: Record<string, unknown> } {
   return { log: { ...log, note } };
 }
 
-/** A log of 1 KB, each another one. */
+/** A log of 1 KB, different in each request. */
 export function logRequest(key: string): WrkRequest {
   return {
     method: "POST",
@@ -63,13 +62,13 @@ function meterBalanceRequest(stage: Stage): WrkRequest {
   return { method: "GET", path: "/v1/meter/meter-{random}/balance", below: METERS, headers };
 }
 
-/** What a row of reads must reach: it waits for no disk. */
+/** Requirements of reads, which do not wait for the disk. */
 const READ_REQUIRES: Benchmark["requires"] = [
   { kind: "ratio", to: "bare", atLeast: 0.7, connections: [32] },
   { kind: "p99", atMostMs: 1.5, connections: [32] },
 ];
 
-/** What rows of changes must reach that write more than one row, or sign: `atLeast` of their ceiling. */
+/** Requirements of changes that write more than one row, or sign: `atLeast` of their ceiling. */
 function changeRequires(atLeast: number): Benchmark["requires"] {
   return [
     { kind: "ratio", to: "bare", atLeast: 0, connections: [32] },
@@ -77,7 +76,7 @@ function changeRequires(atLeast: number): Benchmark["requires"] {
   ];
 }
 
-/** Every row. What they require of `bare` and `ceiling` is measured at the connections given there. */
+/** Every row. The requirements for `bare` and `ceiling` apply to the connections given there. */
 export const BENCHMARKS: readonly Benchmark[] = [
   {
     name: "tenant deduct",
@@ -116,7 +115,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
     connections: [32],
     prepare: prepareEndpoints,
     request: messageRequest,
-    // Eleven rows and ten jobs in each: shown beside a bare server's single answer. It has no ceiling.
+    // Eleven rows and ten jobs in each: the ratio to a bare server's single response is only shown. It has no ceiling.
     requires: [{ kind: "ratio", to: "bare", atLeast: 0, connections: [32] }],
   },
   {
@@ -129,7 +128,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
     requires: [...changeRequires(0.8), { kind: "p99", atMostMs: 15, connections: [32] }],
   },
   { ...WEBHOOK_IN, requires: changeRequires(0.75) },
-  // Twenty answers in one: shown beside a bare server's single one.
+  // Twenty events in one response: the ratio to a bare server's single one is only shown.
   { ...WEBHOOK_STREAM, requires: [{ kind: "ratio", to: "bare", atLeast: 0, connections: [32] }] },
   { ...FLAG_EVALUATE, requires: READ_REQUIRES },
   ...OFREP,

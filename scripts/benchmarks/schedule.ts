@@ -9,7 +9,7 @@ import type { Stage } from "./stage.ts";
 const DUE = 20_000;
 const DUE_SECONDS = 10;
 const LATENESS_MS_MAX = 250;
-/** Long enough that the last delivery is asked for before the first one falls due. */
+/** Long enough that the last delivery is scheduled before the first one is due. */
 const DELAY_SECONDS = 20;
 const WAITING = 1_000_000;
 const WAITING_MB_MAX = 100;
@@ -21,18 +21,18 @@ const MONITOR_SECONDS = 60;
 const API_MS_MAX = 20;
 const API_PAUSE_MS = 10;
 const CLIENTS = 32;
-/** Loopback addresses that targets are spread over, as deliveries are over hosts. */
+/** Loopback addresses of the targets: deliveries are spread over hosts. */
 const HOSTS = 50;
 
-/** The names under which they are chosen. */
+/** Names that select these measurements. */
 export const RELAYS_DUE = "20,000 relays over 10 s";
 export const RELAYS_WAITING = "1,000,000 relays waiting";
 export const MONITORS_CHECKED = "10,000 monitors at 15 s";
 
-/** Endpoints that a message goes to. */
+/** Endpoints of a message. */
 const ENDPOINTS = 10;
 
-/** Makes the endpoints that messages go to. */
+/** Creates the endpoints of messages. */
 export async function prepareEndpoints(stage: Stage): Promise<void> {
   for (let number = 0; number < ENDPOINTS; number += 1)
     await stage.post("/v1/relay/endpoints", { url: `https://hooks${number}.example.com/in` });
@@ -68,7 +68,7 @@ export function scheduleRequest(stage: Stage): WrkRequest {
   };
 }
 
-/** So many deliveries fall due within seconds: how late they arrive. */
+/** Many deliveries become due within seconds. Measures how late they arrive. */
 export async function measureDue(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say(`scheduling ${DUE} deliveries, waiting until they have arrived`);
   return onServer(stage, "relays-due", async (server, key, receiver) => {
@@ -103,7 +103,7 @@ export async function measureDue(stage: Stage, say: (text: string) => void): Pro
   });
 }
 
-/** A million deliveries wait: memory beyond an idle server's, and how soon a start is ready with them. */
+/** A million pending deliveries: memory compared to an idle server's, and the time of a start until it is ready. */
 export async function measureWaiting(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say(`scheduling ${WAITING} deliveries`);
   const data = stage.subfolder("relays-waiting");
@@ -131,7 +131,7 @@ export async function measureWaiting(stage: Stage, say: (text: string) => void):
   ];
 }
 
-/** Many monitors: whether each is checked once an interval, on time, and how the API does beside. */
+/** Many monitors: each must be checked once per interval and on time, while the API stays fast. */
 export async function measureMonitors(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   say(`making ${MONITORS} monitors, watching them for ${MONITOR_SECONDS} s`);
   return onServer(stage, "monitors", async (server, key, receiver) => {
@@ -141,7 +141,7 @@ export async function measureMonitors(stage: Stage, say: (text: string) => void)
         interval: MONITOR_INTERVAL_MS,
       }),
     );
-    // From the second check on each has its moment of the interval.
+    // From the second check on, each monitor has a fixed time within the interval.
     await Bun.sleep(2 * MONITOR_INTERVAL_MS);
     await receiver.take();
     const api = await readWhile(server, key, MONITOR_SECONDS);
@@ -154,8 +154,8 @@ export async function measureMonitors(stage: Stage, say: (text: string) => void)
     }
     const expected = (MONITOR_SECONDS * 1_000) / MONITOR_INTERVAL_MS - 1;
     return [
-      finding(`${MONITORS_CHECKED}: off their moment, p99`, percentile(late, 0.99), LATENESS_MS_MAX),
-      finding(`${MONITORS_CHECKED}: API beside, p99`, percentile(api, 0.99), API_MS_MAX),
+      finding(`${MONITORS_CHECKED}: off schedule, p99`, percentile(late, 0.99), LATENESS_MS_MAX),
+      finding(`${MONITORS_CHECKED}: API meanwhile, p99`, percentile(api, 0.99), API_MS_MAX),
       {
         what: `${MONITORS_CHECKED}: checked once an interval`,
         measured: `${last.size} monitors, ${(late.length / MONITORS).toFixed(2)} repeats each`,
@@ -166,7 +166,7 @@ export async function measureMonitors(stage: Stage, say: (text: string) => void)
   });
 }
 
-/** Changes a meter now and then. Returns how long each change took. */
+/** Changes a meter repeatedly. Returns the latency of each change. */
 async function readWhile(server: ServerProcess, key: string, seconds: number): Promise<number[]> {
   const latencies: number[] = [];
   const end = performance.now() + seconds * 1_000;
@@ -183,7 +183,7 @@ async function readWhile(server: ServerProcess, key: string, seconds: number): P
 
 type Ask = (method: string, path: string, body: object) => Promise<Answer>;
 
-/** Does something so many times over a few connections. @throws Error for any answer but 2xx. */
+/** Calls `work` `times` times over a few connections. @throws Error for any response but 2xx. */
 async function asClients(
   server: ServerProcess,
   key: string,
@@ -205,12 +205,12 @@ async function asClients(
   await Promise.all(Array.from({ length: Math.min(times, CLIENTS) }, client));
 }
 
-/** A process that takes what the server sends. */
+/** A process that receives the server's requests. */
 interface Receiver {
   readonly port: number;
-  /** One of many hosts that lead to it. */
+  /** URL of one of many hosts that resolve to it. */
   hostUrl(number: number): string;
-  /** What has come since the last call. */
+  /** The requests received since the last call. */
   take(): Promise<[key: string, at: number][]>;
 }
 
@@ -228,15 +228,15 @@ async function onServer(
   }
 }
 
-/** What lets a server send to the receiver. */
+/** Arguments that allow a server to send to the receiver. */
 export const PRIVATE = ["--allow-private-targets", "127.0.0.0/8"] as const;
 
-/** One of many hosts that lead to a receiver's port. */
+/** URL of one of many hosts that resolve to a receiver's port. */
 export function hostUrl(number: number, port: number): string {
   return `http://127.0.0.${1 + (number % HOSTS)}:${port}`;
 }
 
-/** Starts a receiver, which ends with the block that it is for. */
+/** Starts a receiver, which ends with the caller's block. */
 export async function startReceiver(): Promise<Receiver & AsyncDisposable> {
   const script = join(import.meta.dir, "receiver.ts");
   const child = endsWithUs(
@@ -258,13 +258,13 @@ export async function startReceiver(): Promise<Receiver & AsyncDisposable> {
   };
 }
 
-/** The value that a share of all is no greater than. */
+/** The quantile of the values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** A figure beside what it may be at most. */
+/** A measurement and its maximum. */
 export function finding(what: string, value: number, most: number, unit = "ms"): Finding {
   return { what, measured: `${value.toFixed(1)} ${unit}`, required: `≤ ${most} ${unit}`, ok: value <= most };
 }

@@ -10,23 +10,23 @@ const CONNECTIONS = 32;
 const METERS = 1_000;
 /** Reads change nothing, so they wait for no fsync. */
 const READ_P99_MS_MAX = 2;
-/** A change that arrives during an fsync waits for its end, for its own, and for company. */
+/** A change that arrives during an fsync waits for its end, for the next one, and for the batch to gather. */
 const WRITE_FSYNCS_MAX = 2.5;
-/** Of all connections, how many get into a commit at the least, so that there are so many changes in each fsync's time. */
+/** Minimum number of changes per commit, out of all connections, and so of changes per fsync. */
 const WRITES_PER_FSYNC = 20;
 
-/** The name under which it is chosen. */
+/** Name that selects this measurement. */
 export const SLOW_DISK = "slow disk: reads and writes";
 
-/** How it is measured. */
+/** Settings of the measurement. */
 export interface SlowDisk {
-  /** How long each fsync takes. */
+  /** Duration of each fsync. */
   readonly fsyncMs: number;
   readonly rounds: number;
   readonly seconds: number;
 }
 
-/** Reads and writes of a server whose every fsync takes so long. Nothing is synced for real: only the time is right. */
+/** Reads and writes of a server with slow fsyncs. Nothing is really synced: only the duration is simulated. */
 export async function measureSlowDisk(
   stage: Stage,
   say: (text: string) => void,

@@ -5,34 +5,34 @@ import type { Cleanup } from "../processes/cleanup.ts";
 import { type Command, plainEnvironment, ServerProcess } from "../processes/server-process.ts";
 import type { Rival } from "./answers.ts";
 
-/** Managed keys in the file: the verified ones are spread over them. */
+/** Managed keys in the file. The verified ones are spread over them. */
 export const KEYS = 1_000_000;
-/** Meters that the deduct rows are spread over. */
+/** Meters that the deducts are spread over. */
 export const METERS = 100_000;
-/** Figures that no benchmark reaches, but which are counted and checked with every request. */
+/** Limits that no benchmark reaches, but which are counted and checked with every request. */
 const REQUESTS_PER_MINUTE = 1_000_000_000;
 const CREDITS = 1_000_000_000_000_000;
 const EMAIL = "bench@example.com";
 const WAL_POLL_MS = 100;
 
-/** What a measurement is of: Ninefold, or what it is compared with. */
+/** The measured server: Ninefold, or one that it is compared with. */
 export type Player = "ninefold" | Rival;
 
-/** The keys of a data folder that was filled. */
+/** The keys of a filled data folder. */
 interface Filled {
-  /** Of its account. */
+  /** Platform key of its account. */
   readonly key: string;
   readonly operatorKey: string;
 }
 
-/** The servers under measurement, and an account to measure with. */
+/** The measured servers, and an account for the measurements. */
 export class Stage {
-  /** The server under measurement. */
+  /** The measured server. */
   url = "";
   /** Platform key of an account of tier scale: metered and rate-limited like a customer's. */
   key = "";
   operatorKey = "";
-  /** A folder for scripts and the like. */
+  /** A folder for scripts and other temporary files. */
   readonly folder: string;
   private readonly cleanup: Cleanup;
   private readonly command: Command;
@@ -49,7 +49,7 @@ export class Stage {
     cleanup.add(() => this.stop());
   }
 
-  /** Makes a data folder with {@link METERS} meters and so many managed keys. */
+  /** Creates a data folder with {@link METERS} meters and `keys` managed keys. */
   async fillOwn(keys: number): Promise<void> {
     const { key, operatorKey } = await this.fill(this.data, METERS);
     if (keys > 0) await runScript("fill-keys.ts", [this.data, EMAIL, `${keys}`]);
@@ -57,7 +57,7 @@ export class Stage {
     this.operatorKey = operatorKey;
   }
 
-  /** Starts another Ninefold server on a data folder. Whoever starts it stops it. */
+  /** Starts another Ninefold server on a data folder. The caller stops it. */
   startNinefold(
     data: string,
     more: readonly string[] = [],
@@ -70,29 +70,29 @@ export class Stage {
     return ServerProcess.start({ command: this.command, args, environment });
   }
 
-  /** Makes a data folder with an account and its meters `meter-000000`, `meter-000001`, … */
+  /** Creates a data folder with an account and its meters `meter-000000`, `meter-000001`, … */
   fill(data: string, meters: number): Promise<Filled> {
     return this.fillBy("fill-meters.ts", data, [`${meters}`]);
   }
 
-  /** Makes a data folder with an account, its meters as above, and so much more that the file has so many bytes. */
+  /** Creates a data folder with an account, its meters as above, and enough receipts for a file of the given size. */
   async fillLarge(data: string, meters: number, bytes: number): Promise<Filled> {
     const filled = await this.fill(data, meters);
     await runScript("fill-large.ts", [data, EMAIL, `${bytes}`]);
     return filled;
   }
 
-  /** Makes a data folder with an account and its managed keys (see key-secrets.ts). */
+  /** Creates a data folder with an account and its managed keys (see key-secrets.ts). */
   fillKeys(data: string, keys: number): Promise<Filled> {
     return this.fillBy("fill-keys.ts", data, [`${keys}`]);
   }
 
-  /** Makes a data folder with an account and its chain of receipts, and a file with these as JSON lines. */
+  /** Creates a data folder with an account and its chain of receipts, and a file with these as JSON lines. */
   fillReceipts(data: string, receipts: number, lines: string): Promise<Filled> {
     return this.fillBy("fill-receipts.ts", data, [`${receipts}`, lines]);
   }
 
-  /** The same by a script. */
+  /** Creates a data folder with a script. */
   async fillBy(script: string, data: string, args: readonly string[]): Promise<Filled> {
     const server = await this.startNinefold(data);
     const operatorKey = server.key ?? "";
@@ -105,7 +105,7 @@ export class Stage {
     return { key: String(account["api_key"]), operatorKey };
   }
 
-  /** Sends a POST with the account's key, for preparing. @throws Error for any answer but 2xx. */
+  /** Sends a POST with the account's key, for preparation. @throws Error for any response but 2xx. */
   post(
     path: string,
     body: object,
@@ -116,8 +116,8 @@ export class Stage {
   }
 
   /**
-   * Starts a server, lets it be measured, and ends it. Each measurement meets one that has just started, as its clients
-   * do after a deployment; and what a server does in the background is counted against itself.
+   * Starts a server, runs the measurement, and stops the server. Each measurement uses a new server, as clients meet
+   * one after a deployment, and the background work of a server counts against itself.
    */
   async fresh<T>(who: Player, work: () => Promise<T>): Promise<T> {
     this.url = who === "ninefold" ? await this.startOwn() : await this.startOther(who);
@@ -136,7 +136,7 @@ export class Stage {
     return this.walBytes / 1024 / 1024;
   }
 
-  /** Ends the server under measurement: Ninefold in order, so that the next start finds no log to read. */
+  /** Stops the measured server, Ninefold with SIGTERM, so that the next start has no log to read. */
   async stop(): Promise<void> {
     this.rival?.kill("SIGKILL");
     await this.rival?.exited;
@@ -145,19 +145,19 @@ export class Stage {
     this.server = null;
   }
 
-  /** A subfolder of its own. */
+  /** A new subfolder. */
   subfolder(name: string): string {
     const path = join(this.folder, name);
     mkdirSync(path);
     return path;
   }
 
-  /** A temporary folder outside of ours, which nobody else may enter: for a program that runs as another user. */
+  /** A temporary folder outside of this one that only its owner may enter: for a program that runs as another user. */
   separateFolder(name: string): string {
     return this.cleanup.folder(`bench-${name}`);
   }
 
-  /** Notes what has to be done at the end. */
+  /** Registers a task for the end. */
   atEnd(task: () => Promise<unknown> | unknown): void {
     this.cleanup.add(task);
   }
@@ -181,7 +181,7 @@ export class Stage {
   }
 }
 
-/** Starts a server to compare with. `folder`, `key`: where the ceiling writes, and whom it knows. */
+/** Starts a server to compare with. The ceiling writes to `folder` and accepts `key`. */
 export async function startRival(
   who: Rival,
   folder: string,
@@ -198,7 +198,7 @@ export async function startRival(
   return { child: endsWithUs(child), url: new TextDecoder().decode(value).trim() };
 }
 
-/** Runs one of our scripts to its end. @throws Error when it fails. */
+/** Runs a script of this folder to its end. @throws Error when it fails. */
 async function runScript(name: string, args: readonly string[]): Promise<void> {
   const script = join(import.meta.dir, name);
   const child = Bun.spawn([process.execPath, "--no-env-file", script, ...args], {

@@ -1,22 +1,22 @@
 import { Connection } from "../processes/connection.ts";
 import { median } from "./figures.ts";
 
-/** Connections that the requests are spread over: more than are ever under way at once on a healthy server. */
+/** Connections for the requests: more than a healthy server ever has in flight. */
 const CONNECTIONS = 64;
-/** How often what has come due is sent. */
+/** Interval in which due requests are sent. */
 const TICK_MS = 2;
 
-/** What a stretch of steady load came to. Latencies are from the moment at which a request was to be sent. */
+/** Result of a period of steady load. Latencies start at the time at which a request was to be sent. */
 export interface SteadyResult {
   readonly requests: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Requests that were answered otherwise than 200. */
+  /** Requests with another status than 200. */
   readonly failed: number;
 }
 
-/** Sends deducts at a steady rate, each at its time, whether or not earlier ones have been answered. */
+/** Sends deducts at a steady rate, each at its scheduled time, regardless of pending responses. */
 export class SteadyLoad {
   private readonly connections: Connection[] = [];
   private readonly key: string;
@@ -36,7 +36,7 @@ export class SteadyLoad {
     return load;
   }
 
-  /** Sends `perSecond` requests a second until `isOver` says so (asked every few milliseconds). */
+  /** Sends `perSecond` requests a second until `isOver` returns true, which is called every few milliseconds. */
   async run(
     perSecond: number,
     meters: number,

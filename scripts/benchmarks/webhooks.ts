@@ -9,12 +9,12 @@ const BODY = JSON.stringify({ id: "evt_1", object: "event", data: "" }).replace(
   `"${"x".repeat(BODY_BYTES - 41)}"`,
 );
 
-/** Buckets that the measurements take in turn, so that none of them gets full. */
+/** Buckets that the measurements use in turn, so that none of them gets full. */
 const BUCKETS = 20;
 const bucketIds: string[] = [];
 let measurements = 0;
 
-/** A webhook as Stripe sends it, signed now: the signature holds for five minutes. */
+/** A webhook as Stripe sends it, signed now: the signature is valid for five minutes. */
 function stripeWebhook(): WrkRequest {
   const bucketId = bucketIds[measurements % BUCKETS];
   measurements += 1;
@@ -33,7 +33,7 @@ function stripeWebhook(): WrkRequest {
   };
 }
 
-/** Sends one webhook, which must be accepted with a valid signature: wrk only looks at the status. */
+/** Sends one webhook, which must be accepted with a valid signature, because wrk only checks the status. */
 async function check(stage: Stage): Promise<void> {
   const { path, headers = {}, body = "" } = stripeWebhook();
   const response = await fetch(stage.url + path, { method: "POST", headers, body });
@@ -45,7 +45,7 @@ async function check(stage: Stage): Promise<void> {
 const STREAMED = 20;
 let streamedId = "";
 
-/** A stream's page of 20 whole events of 1 KiB: what a listener that has fallen behind fetches. */
+/** A page of a stream with 20 whole events of 1 KiB, as a listener that has fallen behind fetches it. */
 export const WEBHOOK_STREAM: Omit<Benchmark, "requires"> = {
   name: "stream of webhooks, 20 of 1 KiB",
   connections: [32],
@@ -61,7 +61,7 @@ export const WEBHOOK_STREAM: Omit<Benchmark, "requires"> = {
   }),
 };
 
-/** Inbound webhooks of 1 KiB: verified, metered, and durable before they are answered. */
+/** Inbound webhooks of 1 KiB: verified, metered, and durable before the response is sent. */
 export const WEBHOOK_IN: Omit<Benchmark, "requires"> = {
   name: "webhook in, 1 KiB",
   connections: [32],

@@ -5,21 +5,21 @@ import type { Measurement, WrkRequest, WrkScript } from "./benchmark.ts";
 
 /** One thread: on a small machine a second one would only take time from the server. */
 const THREADS = 1;
-/** Largest `{random}` is below this: the numbers have six digits. */
+/** `{random}` is below this: the numbers have six digits. */
 const RANDOM_DIGITS = 6;
-/** The line that the script's `done` prints, for us to find among wrk's own. */
+/** Prefix of the line that the script's `done` prints among wrk's own output. */
 const RESULT_MARK = "ninefold-result";
 
-/** A measurement by wrk, with what went wrong. */
+/** A measurement by wrk, with its errors. */
 export interface WrkResult extends Measurement {
   readonly requests: number;
-  /** Answers of other statuses than 2xx and 3xx. */
+  /** Responses with other statuses than 2xx and 3xx. */
   readonly otherStatuses: number;
-  /** Connections that failed, answers that never came. */
+  /** Failed connections and missing responses. */
   readonly broken: number;
 }
 
-/** How wrk is run. */
+/** Settings of a run of wrk. */
 export interface WrkRun {
   readonly url: string;
   readonly connections: number;

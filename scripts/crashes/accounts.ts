@@ -127,7 +127,7 @@ export class AccountWorkload extends Recorded implements Workload {
 
   private async compareBalance(target: Target, made: Made, key: string, balance: number): Promise<void> {
     const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key });
-    if (answer.status !== 200) this.problem(made, `one of its keys is answered ${answer.status}`);
+    if (answer.status !== 200) this.problem(made, `a request with one of its keys returned ${answer.status}`);
     else if (bodyOf(answer)["balance"] !== balance) {
       this.problem(made, `has balance ${String(bodyOf(answer)["balance"])}, ${balance} would be right`);
     }
@@ -140,7 +140,7 @@ export class AccountWorkload extends Recorded implements Workload {
     for (const email of listed) {
       // Addresses of other forms are the operator's and other workloads'.
       if (email.startsWith("account-") && !this.settled.has(email)) {
-        this.problems.push(`account ${email}: nobody asked for it`);
+        this.problems.push(`account ${email} was not requested`);
       }
     }
   }
@@ -164,7 +164,7 @@ export class AccountWorkload extends Recorded implements Workload {
 
   private takeKey(made: Made, answer: Answer, status: number, member: string): void {
     if (answer.status === status) made.keys.push(String(bodyOf(answer)[member]));
-    else this.problem(made, `unexpected answer ${answer.status} ${answer.text}`);
+    else this.problem(made, `unexpected response ${answer.status} ${answer.text}`);
   }
 
   private count(answer: Answer | null): void {

@@ -11,7 +11,7 @@ import {
 } from "./workload.ts";
 
 const EMAIL = "audit@example.com";
-/** Few flags, so that their changes follow each other quickly. */
+/** Few flags, so that their changes follow each other fast. */
 const PROJECTS = "/v1/projects";
 const DEFAULT_PROJECT = "Default";
 const FLAGS = ["audit-a", "audit-b", "audit-c"];
@@ -152,7 +152,7 @@ export class AuditWorkload extends Recorded implements Workload {
       if (request.path !== PROJECTS || fresh.delete(number) === entries > 0) continue;
       this.problems.push(`${number}: has ${entries} entries, and ${entries > 0 ? "no" : "a"} project`);
     }
-    for (const name of fresh) this.problems.push(`a project ${name} is there that nobody asked for`);
+    for (const name of fresh) this.problems.push(`a project ${name} is there and was not requested`);
   }
 
   private async projectsSince(target: Target): Promise<Set<string>> {

@@ -117,7 +117,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     this.counts.acknowledged += 1;
     const { status, event_id: eventId } = bodyOf(answer);
     if (answer.status === 200 && status === "accepted") inbox.acknowledged.set(String(eventId), text);
-    else this.problem(inbox, `unexpected answer ${answer.status} ${answer.text}`);
+    else this.problem(inbox, `unexpected response ${answer.status} ${answer.text}`);
   }
 
   async verify(target: Target): Promise<string[]> {
@@ -176,7 +176,7 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     const log = event["attempt_log"] as { response_status: number | null }[];
     const isDelivered = log.at(-1)?.response_status === 200;
     if (log.length !== event["attempts"] || isDelivered !== inbox.live)
-      this.problem(inbox, `${id} counts ${event["attempts"]} tries, its log has ${JSON.stringify(log)}`);
+      this.problem(inbox, `${id} counts ${event["attempts"]} attempts, its log has ${JSON.stringify(log)}`);
   }
 
   /** A bucket's counts after it has forwarded everything. */

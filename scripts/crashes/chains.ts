@@ -146,7 +146,7 @@ export class ChainWorkload extends Recorded implements Workload {
       this.counts.acknowledged += 1;
       redaction.isAcknowledged = true;
     } else if (answer.status !== UNAVAILABLE)
-      this.problem(chain, `unexpected answer ${answer.status} ${answer.text}`);
+      this.problem(chain, `unexpected response ${answer.status} ${answer.text}`);
   }
 
   /** A text and the receipt that declares its redaction change together. */
@@ -177,7 +177,7 @@ export class ChainWorkload extends Recorded implements Workload {
       this.counts.acknowledged += 1;
       chain.checkpoints.push(bodyOf(answer) as unknown as CheckpointHead);
     } else if (answer.status !== UNAVAILABLE)
-      this.problem(chain, `unexpected answer ${answer.status} ${answer.text}`);
+      this.problem(chain, `unexpected response ${answer.status} ${answer.text}`);
   }
 
   /** Two signed checkpoints are never inconsistent, whether a crash was between them or not. */
@@ -233,7 +233,7 @@ export class ChainWorkload extends Recorded implements Workload {
   private acknowledge(chain: Chain, sent: Sent, answer: Answer, counts = true): void {
     if (counts) this.counts.acknowledged += 1;
     if (answer.status === 200) sent.receipt = answer.text;
-    else this.problem(chain, `unexpected answer ${answer.status} ${answer.text}`);
+    else this.problem(chain, `unexpected response ${answer.status} ${answer.text}`);
   }
 
   private problem(chain: Chain, what: string): void {

@@ -133,7 +133,7 @@ export class ChangeLog extends Recorded {
       const requestId = replayed ? null : (answer.headers.get("x-request-id") ?? "none");
       return { state: "acknowledged", balance: Number(bodyOf(answer)["balance"]), requestId };
     }
-    this.problems.push(`${this.name}: unexpected answer ${answer.status} ${answer.text}`);
+    this.problems.push(`${this.name}: unexpected response ${answer.status} ${answer.text}`);
     return { state: "in doubt" };
   }
 

@@ -13,7 +13,7 @@ const PATH = "/v1/pulse/channels";
 const CHANNELS = 8;
 const REMIND = ["never", "1h", "6h", "1d"] as const;
 
-/** Channels whose reminders and names change. Each is as its last acknowledged change made it. */
+/** Changes reminders and names of channels. Each must be as its last acknowledged change made it. */
 export class ChannelWorkload extends Recorded implements Workload {
   readonly name = "channels";
   readonly weight = 1;

@@ -6,13 +6,13 @@ const FLAGS = 24;
 const PATH = "/v1/gate";
 /** How often a flag is deleted instead of changed. */
 const DELETE_CHANCE = 0.1;
-/** A definition has about so many bytes more at random, so that some rows spill over to pages of their own. */
+/** Maximum of random additional bytes of a definition, so that some rows use overflow pages. */
 const PADDING_MAX = 6_000;
 
-/** What a flag is after a change: the number that was written into it, and its version; null: it is not there. */
+/** State of a flag after a change: the number written into it, and its version. Null: it does not exist. */
 type State = { readonly number: number; readonly version: number | null } | null;
 
-/** One flag, as it was acknowledged. */
+/** The acknowledged state of a flag. */
 class Flag {
   readonly key: string;
   state: State = null;
@@ -26,12 +26,12 @@ class Flag {
   }
 }
 
-/** Changes definitions of flags: after every crash each is as it was acknowledged, and no version comes back. */
+/** Changes definitions of flags: after every crash each is as acknowledged, and no version is used twice. */
 export class FlagWorkload extends Recorded implements Workload {
   readonly name = "flags";
   readonly weight = 4;
   private readonly flags = Array.from({ length: FLAGS }, (_, index) => new Flag(`flag-${index}`));
-  /** Versions that were answered. */
+  /** Versions in responses. */
   private readonly versions = new Set<number>();
   private highest = 0;
   private sent = 0;
@@ -70,7 +70,7 @@ export class FlagWorkload extends Recorded implements Workload {
 
   async verify(target: Target): Promise<string[]> {
     for (const flag of this.flags) await this.verifyFlag(target, flag);
-    // What comes next has a version that nobody was told.
+    // The next change has a version that no response contained.
     const body = definition("probe", this.sent, 0);
     this.sent += 1;
     this.takeVersion(await target.ask({ method: "POST", path: PATH, key: this.key, body }), true);
@@ -101,7 +101,7 @@ export class FlagWorkload extends Recorded implements Workload {
     flag.state = null;
   }
 
-  /** The version of an answered save. `isAlone`: it must be above all that were seen. */
+  /** Checks the version of an acknowledged change. `isAlone`: it must be above all previous ones. */
   private takeVersion(answer: Answer, isAlone = false): number | null {
     if (answer.status !== 201) {
       this.problems.push(`a save got ${answer.status} ${answer.text}`);

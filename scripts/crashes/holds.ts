@@ -132,7 +132,7 @@ export class HoldWorkload extends Recorded implements Workload {
     if (one.isEndingKnown && ended !== one.ending) problems.push(`the answers said ${one.ending ?? "open"}`);
     if (!one.isEndingKnown) {
       if (ended !== null) this.counts.happened += 1;
-      if (ended !== null && ended !== one.ending) problems.push(`${one.ending} was asked for`);
+      if (ended !== null && ended !== one.ending) problems.push(`${one.ending} was requested`);
     }
     one.ending = ended;
     one.isEndingKnown = true;

@@ -105,7 +105,7 @@ export class IncidentWorkload extends Recorded implements Workload {
     const told = await this.all(target, "/v1/relay?event=monitor.acknowledged", "deliveries");
     const acknowledged = there.filter(({ acknowledged_at }) => acknowledged_at !== null);
     if (told.length !== acknowledged.length)
-      problems.push(`incidents: ${acknowledged.length} are acknowledged, and ${told.length} were told`);
+      problems.push(`incidents: ${acknowledged.length} are acknowledged, and ${told.length} were received`);
     return problems;
   }
 

@@ -83,7 +83,7 @@ export class KeyUsesWorkload extends Recorded implements Workload {
       this.counts.inDoubt += 1;
       of.inDoubt.push({ request, cost });
     } else if (!statuses.every((status) => status === UNAVAILABLE)) {
-      this.problems.push(`${of.id}: unexpected answers ${statuses.join(", ")}`);
+      this.problems.push(`${of.id}: unexpected responses ${statuses.join(", ")}`);
     }
   }
 

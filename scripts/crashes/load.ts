@@ -4,14 +4,14 @@ import type { Command, Launch } from "../processes/server-process.ts";
 import type { Random } from "./random.ts";
 import type { Target, Workload } from "./workload.ts";
 
-/** The load must never meet a limit: what is tested here is what survives. */
+/** The load must stay below every limit: only crashes are tested here. */
 const CONFIG = `
 [tiers.scale]
 requests_per_minute = 1000000000
 catch_per_minute = 1000000000
 `;
 
-/** How a server is started that workloads act on. Its configuration is written into `folder`. */
+/** Options of the server under load. Its configuration is written into `folder`. */
 export function launchUnderLoad(command: Command, folder: string, data: string): Launch {
   const config = join(folder, "ninefold.toml");
   writeFileSync(config, CONFIG);
@@ -19,7 +19,7 @@ export function launchUnderLoad(command: Command, folder: string, data: string):
     command,
     args: [
       ...["--port", "0", "--data", data, "--config", config, "--log-level", "error"],
-      // Where workloads receive what the server delivers.
+      // The address where workloads receive deliveries.
       ...["--allow-private-targets", "127.0.0.1"],
     ],
   };
@@ -30,13 +30,13 @@ export interface Load {
   readonly workloads: readonly Workload[];
   readonly target: Target;
   readonly random: Random;
-  /** Requests in progress at once. */
+  /** Concurrent requests. */
   readonly connections: number;
-  /** Asked before each step. */
+  /** Called before each step. */
   readonly goesOn: () => boolean;
 }
 
-/** Lets the workloads act, each as often as its weight says, until it is enough. */
+/** Runs steps of the workloads according to their weights until `isOver`. */
 export async function runLoad({ workloads, target, random, connections, goesOn }: Load): Promise<void> {
   const lottery = workloads.flatMap((workload) => Array<Workload>(workload.weight).fill(workload));
   const act = async (): Promise<void> => {

@@ -11,12 +11,12 @@ import {
 
 const CREDITS = 1_000_000;
 const PATH = "/v1/pulse/maintenance";
-/** Fewer than a project may have, whatever is in doubt. */
+/** Below the limit of a project, including windows in doubt. */
 const WORKS_MAX = 30;
 const PAGE = 100;
 const DAY_MS = 86_400_000;
 
-/** What is known of a maintenance window after the last acknowledged change. */
+/** The state of a maintenance window after the last acknowledged change. */
 interface Known {
   readonly title: string;
   readonly isOpen: boolean;
@@ -30,7 +30,7 @@ export class MaintenanceWorkload extends Recorded implements Workload {
   readonly name = "maintenance";
   readonly weight = 1;
   private readonly works = new Map<string, Known>();
-  /** What is in progress: two changes of one at once would leave open which came last. */
+  /** Ids with a change in progress: with two concurrent changes of one, the last state would be unknown. */
   private readonly busy = new Set<string>();
   private inDoubt: TargetRequest[] = [];
   private key = "";
@@ -90,7 +90,7 @@ export class MaintenanceWorkload extends Recorded implements Workload {
     return problems;
   }
 
-  /** Days around now, or to come: no window begins or ends by itself meanwhile. */
+  /** Days around now, or in the future: no window begins or ends by itself during the run. */
   private bodyOf(isOpen: boolean): object {
     const from = Date.now() + (isOpen ? -DAY_MS : DAY_MS);
     return {

@@ -11,18 +11,18 @@ import {
 } from "./workload.ts";
 
 const CREDITS = 1_000_000;
-/** Endpoints that each message goes to. */
+/** Endpoints of each message. */
 const ENDPOINTS = 3;
 /** A closed port. */
 const NOBODY = "http://127.0.0.1:9";
 /** Longest wait for due deliveries: those interrupted by a kill are repeated at the start. */
 const DELIVERED_WITHIN_MS = 30_000;
 
-/** A message that was sent. */
+/** A requested message. */
 interface Sent {
   readonly id: string;
   acknowledged: boolean;
-  /** The response was that nothing was changed. */
+  /** The response said that nothing was changed. */
   refused: boolean;
 }
 
@@ -37,7 +37,7 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
   private open: Sent[] = [];
   private made = 0;
 
-  /** `delivers`: whether they are sent and arrive here; otherwise they wait at paused endpoints. */
+  /** `delivers`: whether they are sent and received here; otherwise they are pending at paused endpoints. */
   constructor(private readonly delivers = true) {
     super();
   }
@@ -64,7 +64,8 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
     }
     sent.refused = answer.status === UNAVAILABLE;
     if (sent.refused) return;
-    if (answer.status !== 201) throw new Error(`messages: unexpected answer ${answer.status} ${answer.text}`);
+    if (answer.status !== 201)
+      throw new Error(`messages: unexpected response ${answer.status} ${answer.text}`);
     sent.acknowledged = true;
     this.counts.acknowledged += 1;
   }

@@ -9,12 +9,12 @@ import {
   type Workload,
 } from "./workload.ts";
 
-/** The odd ones are pinged once: they are missed two minutes later. */
+/** Monitors with odd numbers are pinged once and become missed two minutes later. */
 const HEARTBEATS = 12;
-/** Acknowledged pings of each that are looked for: more come in between than a hundred that are stored. */
+/** Number of acknowledged pings of each that are verified: more than the hundred that are stored can follow. */
 const LOOKED_FOR = 40;
 const SHORTEST_MS = 60_000;
-/** Successes twice as often, so that most are up. */
+/** Successes are twice as frequent, so that most are up. */
 const SIGNALS = ["", "", "/start", "/fail", "/log", "/0", "/7"] as const;
 
 interface Heartbeat {
@@ -36,8 +36,8 @@ interface Check {
 }
 
 /**
- * Pings of all kinds. Every acknowledged one is there, what was rejected is not, its check is in the history, and no deadline
- * has passed twice.
+ * Pings of all kinds. Every acknowledged one exists, no rejected one does, its check is in the history, and no deadline
+ * is missed twice.
  */
 export class PingWorkload extends Recorded implements Workload {
   readonly name = "pings";
@@ -94,7 +94,7 @@ export class PingWorkload extends Recorded implements Workload {
     const [end] = pings.filter(({ kind }) => kind === "success" || kind === "fail");
     const [heard] = checks.filter((check) => !isLate(check));
     const endedAt = end === undefined ? undefined : Math.floor(Date.parse(end.at) / 1_000);
-    // An odd one may have been missed since, and all ends may have gone among its last pings.
+    // One with an odd number may have been missed since, and its last pings may all have been ends.
     const agree = end === undefined || heard?.checked_at === endedAt;
     const twice = checks.some((check, at) => isMissed(check) && isMissed(checks[at + 1]));
     return [

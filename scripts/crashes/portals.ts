@@ -16,7 +16,7 @@ const CUSTOMERS = 8;
 const REVOKED_KEPT = 5;
 /** Share of the steps with a link that revoke it. */
 const REVOKED_SHARE = 0.2;
-/** Above the limit of a customer's requests a minute: nothing was done. */
+/** The response above the limit of a customer's requests per minute: nothing was done. */
 const TOO_MANY = 429;
 
 /** A customer with one endpoint. One operation at a time. */
@@ -26,14 +26,14 @@ interface Customer {
   isBusy: boolean;
   /** The token of its link; null without one. */
   token: string | null;
-  /** Whether a revocation of it is in doubt. */
+  /** Whether its revocation is in doubt. */
   isInDoubt: boolean;
   /** Undefined while a change is in doubt. */
   description: string | undefined;
   revoked: string[];
 }
 
-/** Portal links, and changes that customers make with them: acknowledged links work, and revoked ones never again. */
+/** Portal links, and changes that customers make with them: acknowledged links work, and revoked ones stay revoked. */
 export class PortalWorkload extends RecordedOfAccount implements Workload {
   readonly name = "portals";
   readonly weight = 1;
@@ -106,7 +106,7 @@ export class PortalWorkload extends RecordedOfAccount implements Workload {
     if (answer === null) this.counts.inDoubt += 1;
     else if (answer.status < 300) this.counts.acknowledged += 1;
     else if (answer.status !== UNAVAILABLE && answer.status !== TOO_MANY)
-      throw new Error(`portals: unexpected answer ${answer.status} ${answer.text}`);
+      throw new Error(`portals: unexpected response ${answer.status} ${answer.text}`);
     return answer;
   }
 

@@ -12,9 +12,9 @@ import {
 
 const CREDITS = 1_000_000_000;
 const READERS = 8;
-/** Nobody listens there: what is replayed fails, and stays as it is. */
+/** A closed port: a replay fails and leaves the event unchanged. */
 const TARGET_URL = "http://127.0.0.1:9/";
-/** Of the steps so many acknowledge an event, and so many replay a few; the others send one. */
+/** Shares of the steps that acknowledge an event and that replay a few; the others send one. */
 const SHARE_OF_ACKS = 0.4;
 const SHARE_OF_REPLAYS = 0.01;
 const REPLAYED_AT_ONCE = 20;
@@ -23,16 +23,16 @@ const REPLAYED_WITHIN_MS = 60_000;
 
 type Result = "delivered" | "failed";
 
-/** What is known of an event's end. */
+/** The known state of an event's acknowledgement. */
 interface Acknowledged {
   readonly result: Result;
-  /** Whether it was acknowledged: otherwise it may have happened or not. */
+  /** Whether the acknowledgement had a response; otherwise it is in doubt. */
   readonly isSure: boolean;
 }
 
 /**
- * A bucket whose events are fetched. After every crash its stream has each event that was accepted, once and in order, behind the
- * cursor that was read last; what was acknowledged is so; and each replay comes to its end.
+ * A bucket whose events are fetched. After every crash its stream has each accepted event, once and in order, after the
+ * last read cursor; acknowledged events stay acknowledged; and each replay ends.
  */
 export class PullBucketWorkload extends RecordedOfAccount implements Workload {
   readonly name = "pull bucket";
@@ -42,7 +42,7 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
   private sent = 0;
   private accepted = new Set<string>();
   private inDoubt = new Set<number>();
-  /** Events that nobody has acknowledged. */
+  /** Events without an acknowledgement. */
   private readonly open: string[] = [];
   private acknowledged = new Map<string, Acknowledged>();
   private replays: { readonly id: string; readonly matched: number }[] = [];
@@ -90,7 +90,7 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
     const answer = await this.attempt(target, this.path, { number });
     if (answer === null) return;
     this.inDoubt.delete(number);
-    // Or it is over what the bucket may be sent in a minute.
+    // Alternatively, the request exceeded the bucket's limit per minute.
     if (answer === "refused" || answer["status"] !== "accepted") return;
     const id = String(answer["event_id"]);
     this.accepted.add(id);
@@ -113,7 +113,7 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
     this.replays.push({ id: String(answer["replay_id"]), matched: Number(answer["matched"]) });
   }
 
-  /** The response to a change; null when there was none, `rejected` when nothing was changed. */
+  /** The response to a change; null without one, `rejected` when nothing was changed. */
   private async attempt(
     target: Target,
     path: string,
@@ -124,14 +124,14 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
       this.counts.inDoubt += 1;
       return null;
     }
-    // 409: as many replays as may be are running.
+    // 409: the maximum number of replays is running.
     if (answer.status === UNAVAILABLE || answer.status === 409) return "refused";
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
     this.counts.acknowledged += 1;
     return bodyOf(answer);
   }
 
-  /** Reads on from the last cursor, and compares what is there with what was accepted since. */
+  /** Reads on from the last cursor, and compares the events with those accepted since. */
   private async followStream(target: Target): Promise<string[]> {
     const problems: string[] = [];
     for (let last = ""; last !== this.cursor; ) {

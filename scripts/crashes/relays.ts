@@ -85,7 +85,7 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
   }
 
   private acknowledge(asked: Asked, answer: Answer): void {
-    if (answer.status !== 201) throw new Error(`relays: unexpected answer ${answer.status} ${answer.text}`);
+    if (answer.status !== 201) throw new Error(`relays: unexpected response ${answer.status} ${answer.text}`);
     asked.relayId = String(bodyOf(answer)["relay_id"]);
     this.lastAnsweredAt = Date.now();
     this.counts.acknowledged += 1;
@@ -127,7 +127,7 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     const problems: string[] = [];
     const ids = new Set(receipts.map(({ deliveryId }) => deliveryId));
     if (ids.size > 1 || (relayId !== null && receipts.length > 0 && !ids.has(relayId))) {
-      problems.push(`delivery ${number}: came under ${[...ids].join(", ")}, asked for as ${relayId}`);
+      problems.push(`delivery ${number}: came under ${[...ids].join(", ")}, requested as ${relayId}`);
     }
     if (receipts.some(({ isSigned }) => !isSigned)) problems.push(`delivery ${number}: a signature is wrong`);
     for (const receipt of receipts.slice(0, -1)) {

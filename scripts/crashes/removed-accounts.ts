@@ -13,7 +13,7 @@ import {
   type Workload,
 } from "./workload.ts";
 
-/** Time that a removal may take after the restart. */
+/** Longest time of a removal after the restart. */
 const REMOVAL_MS = 60_000;
 /** Flags of each account: a removal takes several slices. */
 const FLAGS = 250;
@@ -55,7 +55,7 @@ export class RemovedAccountWorkload extends Recorded implements Workload {
       if (made.deletion === "in doubt" && again.status === 401) this.counts.happened += 1;
       if (made.deletion === "in doubt" && again.status === 200) made.deletion = "no";
       const expected = made.deletion === "no" ? 200 : 401;
-      if (again.status !== expected) this.problem(made, `its key is answered ${again.status}`);
+      if (again.status !== expected) this.problem(made, `a request with its key returned ${again.status}`);
       const rows = () => Promise.resolve(countFlagsOf(join(target.folder, "ninefold.db"), made.userId));
       if (made.deletion === "no") {
         const flags = await rows();
@@ -99,7 +99,7 @@ export class RemovedAccountWorkload extends Recorded implements Workload {
     }
     this.counts.acknowledged += 1;
     made.deletion = "acknowledged";
-    if (answer.status !== 202) this.problem(made, `unexpected answer ${answer.status} ${answer.text}`);
+    if (answer.status !== 202) this.problem(made, `unexpected response ${answer.status} ${answer.text}`);
   }
 
   private problem({ email }: Made, what: string): void {

@@ -14,21 +14,21 @@ import {
 const CREDITS = 1_000_000;
 /** A closed port: each attempt fails, and with it a delivery without retries. */
 const TARGET_URL = "http://127.0.0.1:9/";
-/** Of the steps so many begin a resend of all that failed; the others schedule, or send one again. */
+/** Share of the steps that begin a resend of all failed deliveries; the others schedule one, or resend one. */
 const SHARE_OF_MANY = 0.04;
 const PER_SECOND = 100;
-/** Longest wait until nothing is left to send. */
+/** Longest wait until no delivery is pending. */
 const QUIET_WITHIN_MS = 60_000;
 
-/** What is sent again, whatever became of it. */
+/** A delivery that is resent. */
 interface Asked {
   readonly request: TargetRequest;
   readonly isMany: boolean;
 }
 
 /**
- * Deliveries that fail, and are sent again: one by one and all at once. Each resend makes just one attempt, also when it was cut off
- * and requested again under its key, and the count of a resend of many is that of what it sent.
+ * Failed deliveries that are resent, one by one and in bulk. Each resend makes exactly one attempt, even if it was
+ * interrupted and requested again under its key, and the count of a bulk resend is the number of its deliveries.
  */
 export class ResendWorkload extends RecordedOfAccount implements Workload {
   readonly name = "resends";
@@ -37,7 +37,7 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
   private readonly many: string[] = [];
   private inDoubt: Asked[] = [];
   private asked = 0;
-  /** Resends of one that were acknowledged. */
+  /** Acknowledged resends of a single delivery. */
   private resent = 0;
 
   async prepare(target: Target): Promise<void> {
@@ -98,15 +98,16 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
   }
 
   private acknowledge({ isMany }: Asked, answer: Answer): void {
-    // It had not ended, or too many were running.
+    // The delivery was still in progress, or too many resends were running.
     if (answer.status === 409) return;
-    if (answer.status !== 202) throw new Error(`resends: unexpected answer ${answer.status} ${answer.text}`);
+    if (answer.status !== 202)
+      throw new Error(`resends: unexpected response ${answer.status} ${answer.text}`);
     this.counts.acknowledged += 1;
     if (isMany) this.many.push(String(bodyOf(answer)["resend_id"]));
     else this.resent += 1;
   }
 
-  /** How many the resends of many have sent, all together, once they have ended. */
+  /** Total number of deliveries that ended bulk resends have sent. */
   private async waitForMany(target: Target): Promise<number> {
     let resent = 0;
     for (const id of this.many) {
@@ -118,7 +119,7 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
     return resent;
   }
 
-  /** All deliveries, once nothing is left to send. */
+  /** All deliveries, once none is pending. */
   private async quiet(target: Target): Promise<readonly Delivery[]> {
     for (const status of ["scheduled", "delivering"]) {
       const look = () => this.page(target, `status=${status}&limit=1`);

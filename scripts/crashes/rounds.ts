@@ -6,33 +6,35 @@ import { ServerTarget } from "./target.ts";
 import { tallyOf, verifyWorkloads } from "./verification.ts";
 import type { Tally, Workload } from "./workload.ts";
 
-/** How a run is made. */
+/** Settings of a run. */
 export interface CrashRun {
   readonly command: Command;
-  /** A folder of its own; the data folder is made in it. */
+  /** An empty folder; the data folder is created in it. */
   readonly folder: string;
   readonly rounds: number;
-  /** Shortest time under load before a kill: {@link LOAD_SECONDS_MIN} unless said otherwise. */
+  /** Shortest time under load before a kill (default {@link LOAD_SECONDS_MIN}). */
   readonly secondsMin?: number;
   /** Longest time under load before a kill. */
   readonly secondsMax: number;
-  /** Requests in progress at once. */
+  /** Concurrent requests. */
   readonly connections: number;
-  /** No kill before so many steps are done: on a slow machine, time alone would hit a server that has seen nothing. */
+  /**
+   * Minimum number of steps before a kill: on a slow machine, time alone would kill a server before its first request.
+   */
   readonly actsMin?: number;
   readonly seed: number;
   readonly workloads: readonly Workload[];
   /** Called after every round. */
   readonly report?: (round: RoundResult) => void;
-  /** Called between the kill and the restart, with the data folder: tests break the file here. */
+  /** Called with the data folder between the kill and the restart: tests damage the file here. */
   readonly tamper?: (folder: string) => void;
 }
 
-/** What a round came to. */
+/** Result of a round. */
 export interface RoundResult extends Tally {
   readonly round: number;
   readonly loadSeconds: number;
-  /** Starts that were killed before they were ready. */
+  /** Starts that were killed before the server was ready. */
   readonly startsKilled: number;
   readonly readyMs: number;
   readonly problems: readonly string[];
@@ -40,10 +42,10 @@ export interface RoundResult extends Tally {
 
 /** Shortest time under load before a kill. */
 const LOAD_SECONDS_MIN = 0.1;
-/** How often a restart is itself killed before it is ready, and when at the latest. */
+/** Share of the restarts that are killed before the server is ready, and the latest time of such a kill. */
 const START_KILL_CHANCE = 0.25;
 const START_KILL_MS_MAX = 250;
-/** Runs the rounds, one after another, on one data folder. Ends early after a round with a problem. */
+/** Runs the rounds one after another on one data folder. Stops after a round with a problem. */
 export async function runCrashRounds(run: CrashRun): Promise<RoundResult[]> {
   const random = createRandom(run.seed);
   const data = join(run.folder, "data");
@@ -90,12 +92,12 @@ async function loadAndKill(
     random,
     goesOn: () => {
       acts += 1;
-      // Each connection asks once before it has done anything.
+      // Each connection calls this once before its first step.
       if (acts >= run.connections + (run.actsMin ?? 0)) enough.resolve();
       return !target.gone;
     },
   });
-  // The load ends by itself when the server is gone, or when a workload has a fault of its own.
+  // The load ends by itself when the server is gone, or when a workload fails because of a bug.
   await Promise.race([Promise.all([Bun.sleep(loadSeconds * 1000), enough.promise]), load]);
   target.expectDeath();
   await server.stop("SIGKILL");
@@ -103,16 +105,16 @@ async function loadAndKill(
   return loadSeconds;
 }
 
-/** A server must live until it is killed, answer everything until then, and have nothing to complain about. */
+/** Until it is killed a server must run, respond to every request, and log no warning or error. */
 function lastWords(server: ServerProcess, target: ServerTarget): string[] {
   const problems: string[] = [];
   if (target.unexplained > 0) problems.push(`${target.unexplained} requests unanswered before the kill`);
-  if (target.refusals > 0) problems.push(`${target.refusals} requests answered 503`);
+  if (target.refusals > 0) problems.push(`${target.refusals} requests got 503`);
   if (server.warnings !== "") problems.push(`the server's log: ${server.warnings.trim()}`);
   return problems;
 }
 
-/** Recovery must bear being killed as well. */
+/** Kills the recovery as well: the next start must succeed. */
 async function killSomeStarts(launch: Launch, random: Random): Promise<number> {
   let killed = 0;
   while (random.chance(START_KILL_CHANCE)) {

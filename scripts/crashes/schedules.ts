@@ -10,9 +10,9 @@ import {
 } from "./workload.ts";
 
 const CREDITS = 1_000_000;
-/** Nobody listens there: what becomes of a delivery is another workload's matter. */
+/** A closed port: the outcome of deliveries is another workload's subject. */
 const TARGET_URL = "http://127.0.0.1:9/";
-/** Each runs at every full minute, and whenever it is told to. */
+/** Each runs every minute, and when it is run manually. */
 const SCHEDULES = 10;
 const PATH = "/v1/relay/schedules";
 
@@ -29,15 +29,15 @@ interface Run {
 }
 
 /**
- * Schedules that run every minute and manually, and are paused and resumed. A run is in its schedule's count just when its delivery is
- * there, each due time has one run at most, and a live schedule has a next one.
+ * Schedules that run every minute and manually, and are paused and resumed. A run is counted exactly if its delivery
+ * exists, each due time has at most one run, and a live schedule has a next run.
  */
 export class ScheduleWorkload extends RecordedOfAccount implements Workload {
   readonly name = "schedules";
   readonly weight = 1;
   private ids: string[] = [];
   private inDoubt: TargetRequest[] = [];
-  /** Deliveries of runs manually that were acknowledged. */
+  /** Deliveries of acknowledged manual runs. */
   private readonly byHand = new Set<string>();
   private asked = 0;
 
@@ -92,7 +92,7 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
     return (await this.ask(target, "GET", `${PATH}/${id}`)) as never;
   }
 
-  /** All runs of a schedule, read once none has come in between. */
+  /** All runs of a schedule, read again until none was added meanwhile. */
   private async runsOf(target: Target, id: string): Promise<readonly Run[]> {
     for (;;) {
       const before = await this.read(target, id);

@@ -209,7 +209,7 @@ export class SessionWorkload extends Recorded implements Workload {
   }
 
   private odd<T>(answer: Answer | null, value: T): T {
-    this.problems.push(`unexpected answer ${answer?.status} ${answer?.text}`);
+    this.problems.push(`unexpected response ${answer?.status} ${answer?.text}`);
     return value;
   }
 }

@@ -102,7 +102,7 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
     if (answer.status === UNAVAILABLE) return;
     const { status, event_id } = bodyOf(answer);
     if (answer.status !== 200 || status !== "accepted")
-      throw new Error(`target buckets: unexpected answer ${answer.status} ${answer.text}`);
+      throw new Error(`target buckets: unexpected response ${answer.status} ${answer.text}`);
     this.acknowledged.set(number, String(event_id));
     this.counts.acknowledged += 1;
   }
@@ -203,7 +203,7 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
     // The bucket is paused.
     if (answer.status === UNAVAILABLE || answer.status === 400) return;
     if (answer.status !== 202)
-      throw new Error(`target buckets: unexpected answer ${answer.status} ${answer.text}`);
+      throw new Error(`target buckets: unexpected response ${answer.status} ${answer.text}`);
     this.replayed.set(id, 1 + (this.replayed.get(id) ?? 0));
     this.counts.acknowledged += 1;
   }

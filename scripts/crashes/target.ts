@@ -59,7 +59,7 @@ export class ServerTarget implements Target {
 
   async ask(request: TargetRequest): Promise<Answer> {
     const answer = await this.send(request);
-    if (answer === null) throw new Error(`no answer to ${request.method} ${request.path}`);
+    if (answer === null) throw new Error(`no response to ${request.method} ${request.path}`);
     return answer;
   }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A package of npm that goes into the executable. */
+/** An npm package in the executable. */
 export interface EmbeddedPackage {
   readonly name: string;
   readonly version: string;
@@ -11,11 +11,11 @@ export interface EmbeddedPackage {
   readonly text: string;
   /** Hash of the package as the registry has it, as in the lockfile: `sha512-…`. */
   readonly integrity: string;
-  /** The packages that it needs in turn, as `name@version`. */
+  /** Its dependencies as `name@version`. */
   readonly needs: readonly string[];
 }
 
-/** A line of `packages` in bun.lock: the name with its version, the registry, what it needs, and its hash. */
+/** A line of `packages` in bun.lock: name and version, registry, dependencies, and hash. */
 type Locked = readonly [
   resolved: string,
   registry: string,
@@ -28,20 +28,20 @@ interface Lockfile {
   readonly packages: Readonly<Record<string, Locked>>;
 }
 
-/** The part of an installed package's manifest that is used. */
+/** The used part of an installed package's manifest. */
 interface Manifest {
   readonly license?: unknown;
   readonly author?: string | { readonly name: string };
 }
 
-/** Licences whose text says who must be named, so that it has to go along. */
+/** Licences that name their authors, so that the text must be included. */
 const TEXT_FILE = /^(licen[sc]e|copying|notice)([.-].*)?$/i;
 
 /**
- * The production dependencies of a repository with all that they need, sorted by name: from its lockfile, with the licences
- * of the installed packages.
+ * The production dependencies of a repository, including indirect ones, sorted by name: from its lockfile, with the
+ * licences of the installed packages.
  *
- * @throws Error for a package without a licence: nothing may be distributed before somebody has looked.
+ * @throws Error for a package without a licence: it must be reviewed before it is distributed.
  */
 export function embeddedPackages(root: string): EmbeddedPackage[] {
   const { workspaces, packages } = Bun.JSONC.parse(readFileSync(join(root, "bun.lock"), "utf8")) as Lockfile;
@@ -61,7 +61,7 @@ export function embeddedPackages(root: string): EmbeddedPackage[] {
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Where the lockfile has a package that another one needs: its own copy, or the common one. @throws Error */
+/** The key in the lockfile of a package's dependency: its own copy, or the common one. @throws Error */
 function placeOf(packages: Lockfile["packages"], from: string, name: string): string {
   const places = from === "" ? [name] : [`${from}/${name}`, name];
   const place = places.find((one) => one in packages);
@@ -70,14 +70,14 @@ function placeOf(packages: Lockfile["packages"], from: string, name: string): st
 }
 
 function licenseOf(root: string, place: string): Pick<EmbeddedPackage, "license" | "text"> {
-  // `a/b` is the copy of b within a; a scope has a slash, too.
+  // `a/b` is a's copy of b. A scope contains a slash, too.
   const nested = place.replaceAll(/(?<=^|\/)(@[^/]+\/)?[^/]+(?=\/|$)/g, (name) => `node_modules/${name}`);
   const folder = join(root, nested);
   const { license, author } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
   if (typeof license !== "string") throw new Error(`${place} names no licence`);
   const files = readdirSync(folder).filter((name) => TEXT_FILE.test(name));
   const texts = files.sort().map((name) => readFileSync(join(folder, name), "utf8").trim());
-  // Without a file of its own, it is known by its name and its author.
+  // A package without a file for its licence: its name and author are used.
   if (texts.length === 0) texts.push(`${license}, ${typeof author === "string" ? author : author?.name}`);
   return { license, text: texts.join("\n\n") };
 }

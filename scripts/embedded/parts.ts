@@ -9,9 +9,9 @@ export interface EmbeddedPart {
   readonly version: string;
   /** SPDX expression. */
   readonly license: string;
-  /** The licence in full, or where it is. */
+  /** The licence's full text, or where it is. */
   readonly text: string;
-  /** The package of npm that it is; absent for Ninefold itself, Bun and SQLite. */
+  /** Its npm package; absent for Ninefold itself, Bun and SQLite. */
   readonly package?: EmbeddedPackage;
 }
 
@@ -25,7 +25,7 @@ export function embeddedParts(root: string): EmbeddedPart[] {
   };
   return [
     { name: "ninefold", version, license, text: text("LICENSE") },
-    // Its own licence; those of the libraries in it are in the text.
+    // The licence of Bun; those of its libraries are in the text.
     { name: "Bun", version: engines.bun, license: "MIT", text: text("scripts/embedded/bun.txt") },
     {
       name: "SQLite",
@@ -43,7 +43,7 @@ export function embeddedParts(root: string): EmbeddedPart[] {
   ];
 }
 
-/** The version of the runtime's own SQLite. */
+/** The version of SQLite in the runtime. */
 function sqliteVersion(): string {
   using db = new Database(":memory:");
   const row = db.query<{ version: string }, []>("SELECT sqlite_version() AS version").get();

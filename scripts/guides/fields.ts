@@ -1,9 +1,9 @@
 import type { Document, Schema } from "../packages/document.ts";
 
-/** Writes the tables anew, from the repository's root. */
+/** Writes the tables again, run from the repository's root. */
 export const FIELDS_COMMAND = "bun scripts/guide-fields.ts";
 
-/** The bounds and examples of a value, which the other generators do not need. */
+/** The limits and examples of a value, which the other generators do not need. */
 interface Value extends Schema {
   readonly title?: string;
   readonly default?: unknown;
@@ -16,18 +16,18 @@ interface Value extends Schema {
   readonly format?: string;
 }
 
-/** Maximum of a time in epoch milliseconds, and above it that of every integer: no limits that anyone meets. */
+/** Maximum of a time in epoch milliseconds, and above it that of every integer: neither is a limit worth showing. */
 const TIME_MAX = 253_402_300_799_999;
 /** Longest pattern that is readable in a table. */
 const PATTERN_LENGTH_MAX = 40;
 
 /**
- * A marked block: `<!-- fields: NAME -->`, where only some fields are wanted followed by `only` or `without` and their names, up
- * to `<!-- /fields -->`.
+ * A marked block from `<!-- fields: NAME -->` to `<!-- /fields -->`. Optionally `only` or `without` and names of fields
+ * follow NAME.
  */
 const BLOCK = /^<!-- fields: ([\w.]+)(?: (only|without) ([\w. ]+?))? -->\n(?:.*?\n)??<!-- \/fields -->$/gms;
 
-/** A page with the tables of its marked blocks as the API's document has them. */
+/** A page whose marked blocks contain the tables from the API's document. */
 export function withFields(page: string, document: Document): string {
   return page.replaceAll(
     BLOCK,
@@ -126,7 +126,7 @@ function isNullType({ type, enum: values }: Value): boolean {
   return type === "null" || (Array.isArray(type) && type.includes("null")) || values?.includes(null) === true;
 }
 
-/** What a value has to be, in words. */
+/** The type and limits of a value, in words. */
 function formOf(schema: Value, document: Document): string {
   if (schema.const !== undefined) return printed(schema.const);
   if (schema.enum !== undefined) return listed(valuesOf(schema));

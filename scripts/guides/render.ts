@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 
-/** The page at the top, to which the others lead. */
+/** The index page, which links to the others. */
 export const INDEX = "docs/README.md";
 
-/** What is rendered: the guides, the pages at the top, and a file that a guide links to. */
+/** Files to render: the guides, the pages at the top level, and a file that a guide links to. */
 export function guideFiles(root: string): string[] {
   const guides = [...new Bun.Glob("docs/**/*.md").scanSync(root)];
   const top = [...new Bun.Glob("*.md").scanSync(root)];
@@ -75,7 +75,7 @@ ${body}</main>
 `;
 }
 
-/** The anchor of a heading, as code hosts make it. */
+/** The anchor of a heading, as code hosts create it. */
 function anchorOf(heading: string): string {
   return textOf(heading)
     .replaceAll(/&\w+;/g, "")

@@ -5,22 +5,22 @@ import { type Command, ServerProcess } from "../processes/server-process.ts";
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-/** Minutes between pings; each heartbeat has one of them, and as much grace as suits it. */
+/** Minutes between pings. Each heartbeat has one of these periods, and a grace that fits. */
 const PERIODS = [30, 60, 120] as const;
 const GRACES = [5, 10, 30] as const;
-/** Share of the runs that do not come, and of those that come late within their grace. */
+/** Share of the runs that are missing, and of those that are late but within the grace. */
 const MISSING = 0.05;
 const LATE = 0.3;
-/** Longest from the moment at which a ping is missing to the check that says so. */
+/** Longest time between a missed ping and the check that reports it. */
 const FOUND_WITHIN_MS = 2 * SECOND;
-/** Requests under way. */
+/** Concurrent requests. */
 const CONNECTIONS = 32;
-/** The interval of the others, which are asked each time. */
+/** The interval of the other monitors, which request a URL. */
 const INTERVAL_MS = 300_000;
-/** Memory is level from here on, as a part of the whole. */
+/** Share of the day after which memory must not grow. */
 const WARM = 1 / 3;
 
-/** What is simulated. */
+/** Settings of a simulation. */
 export interface DayPlan {
   readonly command: Command;
   /** Half of them heartbeats. */
@@ -29,7 +29,7 @@ export interface DayPlan {
   readonly seed: number;
 }
 
-/** What came of it. */
+/** Result of a simulation. */
 export interface DayResult {
   readonly pings: number;
   readonly missed: number;
@@ -43,14 +43,14 @@ interface Heartbeat {
   readonly path: string;
   readonly periodMs: number;
   readonly graceMs: number;
-  /** When it pings next. */
+  /** Time of its next ping. */
   nextAt: number;
   lastAt: number;
-  /** When pings were missing. */
+  /** Times of missed pings. */
   readonly missing: number[];
 }
 
-/** Lets heartbeats ping and fail to, beside monitors that are checked, for so many hours of a test clock. */
+/** Simulates heartbeats with and without pings, and monitors that are checked, for some hours of a test clock. */
 export async function simulateDay(plan: DayPlan): Promise<DayResult> {
   const { command, monitors, hours, seed } = plan;
   using target = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("ok") });
@@ -114,24 +114,24 @@ class Day {
     return { pings: this.pings, missed, problems: this.problems, memory };
   }
 
-  /** Pings, or not, and says when the next run is. */
+  /** Sends a ping or skips it, and sets the time of the next run. */
   private async ping(beat: Heartbeat): Promise<void> {
     const { periodMs, graceMs, path } = beat;
     const comes = beat.lastAt === 0 || !this.random.chance(MISSING);
     if (comes) {
       const missingAt = beat.lastAt + periodMs + graceMs;
-      // What falls due in this minute has been looked at: the clock stands.
+      // Deadlines in this minute were already checked, since the clock is not running.
       if (beat.lastAt > 0 && missingAt <= this.now) beat.missing.push(missingAt);
       beat.lastAt = this.now;
       this.pings += 1;
       const answer = await fetch(this.server.url + path);
-      if ((await answer.text()) !== "OK") this.problems.push(`a ping was answered ${answer.status}`);
+      if ((await answer.text()) !== "OK") this.problems.push(`a ping returned ${answer.status}`);
     }
     const late = this.random.chance(LATE) ? this.random.below(graceMs / MINUTE) * MINUTE : 0;
     beat.nextAt = this.now + periodMs + late;
   }
 
-  /** Compares what was missed with what was found. Returns how often pings were missing. */
+  /** Compares missed pings with reported ones. Returns the number of missed pings. */
   private async judge({ id, missing, lastAt, periodMs, graceMs }: Heartbeat): Promise<number> {
     const deadline = lastAt + periodMs + graceMs;
     const expected = [...missing, ...(deadline <= this.now ? [deadline] : [])];
@@ -148,7 +148,7 @@ class Day {
       const late = (found[number] ?? Number.POSITIVE_INFINITY) - at;
       // The history has whole seconds.
       if (late > FOUND_WITHIN_MS || late <= -SECOND)
-        this.problems.push(`${id}: found ${late} ms after its moment`);
+        this.problems.push(`${id}: found ${late} ms after its time`);
     });
     return expected.length;
   }
@@ -165,7 +165,7 @@ class Day {
     return (await answer.json()) as Record<string, unknown>;
   }
 
-  /** MiB that the server holds. */
+  /** Memory of the server in MiB. */
   private memory(): number {
     const [, kilobytes] =
       /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.server.pid}/status`, "utf8")) ?? [];
@@ -173,7 +173,7 @@ class Day {
   }
 }
 
-/** Does something so many times, {@link CONNECTIONS} at once. */
+/** Calls `work` `times` times, with {@link CONNECTIONS} concurrent calls. */
 async function inTurn(times: number, work: (number: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {

@@ -25,7 +25,7 @@ export interface BodyField {
 export const BODIES = {
 `;
 
-/** Bounds that a form can check. */
+/** Limits that a form can check. */
 const COPIED = ["minimum", "maximum", "minLength", "maxLength", "format"] as const;
 /** Objects within objects of a body. */
 const DEPTH_MAX = 3;
@@ -34,9 +34,9 @@ interface FullSchema extends Schema {
   readonly examples?: readonly unknown[];
 }
 
-/** The pattern of e-mail addresses has it: browsers check these by themselves. */
+/** The pattern of e-mail addresses contains it; browsers check these by themselves. */
 const OF_ADDRESSES = "]+@[";
-/** The pattern of texts on one line has it: fields on one line have no control characters. */
+/** The pattern of single-line texts contains it; single-line inputs have no control characters. */
 const OF_LINES = String.raw`\u001f`;
 
 /** Fields of request bodies as data, from which the console derives its forms. */

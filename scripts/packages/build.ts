@@ -29,7 +29,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   "./verify": { types: [], bundled: true },
 };
 
-/** npm's `ninefold`, and where it goes. */
+/** The npm package `ninefold` and its folder. */
 const LAUNCHER = { source: "./src/testing/launcher.ts", built: "testing/launcher.js" };
 
 /** The package itself exports nothing. CommonJS, because a missing name of an ES module fails before its code runs. */
@@ -127,10 +127,10 @@ async function bundle(root: string, folder: string, source: string): Promise<voi
   writeFileSync(file, readFileSync(file, "utf8").replace(PLACE, "// $1"));
 }
 
-/** A line with the place of a bundled file; the place in the repository is kept. */
+/** A line with the path of a bundled file, of which only the part within the repository remains. */
 const PLACE = /^\/\/ (?:\S*?\/)?((?:src|node_modules)\/\S+)$/gm;
 
-/** Declarations name each other by the names of the sources. */
+/** Declarations import each other by the names of the sources. */
 async function finishDeclarations(folder: string): Promise<void> {
   for await (const path of new Bun.Glob("**/*.d.ts").scan(folder)) {
     const file = join(folder, path);

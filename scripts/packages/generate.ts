@@ -17,7 +17,7 @@ export function generate(document: Document): string {
   return [HEADER, ...types, codes(document), extras(document), table(operations)].join("\n");
 }
 
-/** Where a component stands: whether by itself or in another one, whether in what goes out or comes in, and in words. */
+/** A use of a component: alone or within another one, in requests or responses, and as a description. */
 interface Use {
   readonly isPart: boolean;
   readonly direction: Direction;
@@ -26,7 +26,7 @@ interface Use {
 
 type Uses = ReadonlyMap<string, Use>;
 
-/** The first use of each component; what is sent anywhere is of the form that is sent. */
+/** The first use of each component. One that occurs in requests has the form of requests. */
 function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
   const uses = new Map<string, Use>();
   const visit = (schema: Schema | null, direction: Direction, note: string, isPart: boolean): void => {
@@ -47,7 +47,7 @@ function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
   for (const { method, path, body, answers } of operations) {
     visit(body, "sent", `The body of \`${method} ${path}\`.`, false);
     for (const answer of Object.values(answers)) {
-      // Some are one of several.
+      // A response can be one of several.
       for (const one of answer?.anyOf ?? [answer]) {
         visit(one, "answered", `What \`${method} ${path}\` answers.`, false);
       }
@@ -81,18 +81,18 @@ function declaration(name: string, { direction, note }: Use, document: Document,
     return `${head} interface ${name} extends ${base} {\n${members.join(";\n")}\n}\n`;
   }
   const text = written(schema, direction);
-  // An interface stands on lines of its own; what has no comments may fit on one.
+  // An interface has lines of its own; a short alias without comments fits on one.
   return text.startsWith("{\n") || (text.startsWith("{") && text.length > ONE_LINE_MAX - name.length)
     ? `${head} interface ${name} ${text}\n`
     : `${head} type ${name} = ${text};\n`;
 }
 
-/** What fits on a line beside `export type  = ;`. */
+/** Maximum length of a line, without `export type = ;`. */
 const ONE_LINE_MAX = 110 - 16;
-/** Members that two schemas must share for one to be written as the other and more: fewer may be by chance. */
+/** Members that two schemas must share before one extends the other: fewer can be a coincidence. */
 const SHARED_MIN = 4;
 
-/** The largest part of other answers, or other bodies, that has nothing but members of this component. */
+/** The largest other response or body whose members are all members of this component. */
 function baseOf(
   name: string,
   direction: Direction,
@@ -166,14 +166,14 @@ function generic(name: string, types: readonly string[]): string {
 
 const PAGE_MEMBERS = ["limit", "cursor"];
 
-/** The type of what a list's query has besides the page. */
+/** The type of a list's query without its page parameters. */
 function moreThanPage(query: Schema): string {
   const others = Object.entries(query.properties ?? {}).filter(([name]) => !PAGE_MEMBERS.includes(name));
   if (others.length === 0) return "unknown";
   return written({ ...query, properties: Object.fromEntries(others) }, "sent");
 }
 
-/** The members that say which page is wanted; null when a query has not all of them. */
+/** The page parameters of a query; null if one is missing. */
 function pageQueryIn(query: Schema | null): Schema | null {
   const members = Object.entries(query?.properties ?? {}).filter(([name]) => PAGE_MEMBERS.includes(name));
   if (members.length < PAGE_MEMBERS.length) return null;
@@ -189,7 +189,7 @@ function codes({ components }: Document): string {
   return `/** Every code of the API's errors. */\nexport type ErrorCode = ${all.map((code) => JSON.stringify(code)).join(" | ")};\n`;
 }
 
-/** What some errors say beside what all of them say. */
+/** Additional fields of some errors. */
 function extras({ components }: Document): string {
   const error = components.schemas["Error"];
   const always = new Set([...(error?.required ?? []), "fields"]);

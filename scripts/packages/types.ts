@@ -1,9 +1,9 @@
 import type { Schema } from "./document.ts";
 
-/** Whether a type is of what is sent (which may leave out what is optional by `undefined`) or of what is answered. */
+/** Whether a type occurs in requests (where optional members may be `undefined`) or in responses. */
 export type Direction = "sent" | "answered";
 
-/** The name of a component that a schema refers to; null when it stands for itself. */
+/** The name of a component that a schema refers to; null for a schema without one. */
 export function referenceOf({ $ref }: Schema): string | null {
   return $ref === undefined ? null : ($ref.split("/").at(-1) ?? null);
 }
@@ -18,7 +18,7 @@ export function written(schema: Schema, direction: Direction): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
   if (schema.anyOf !== undefined) {
-    // An alternative that says nothing would make the whole type unknown.
+    // An empty alternative would make the whole type unknown.
     const said = schema.anyOf.filter((one) => Object.keys(one).length > 0);
     return said.map((one) => typeOf(one, direction)).join(" | ");
   }
@@ -55,20 +55,20 @@ function object(schema: Schema, direction: Direction): string {
   const { additionalProperties: others } = schema;
   const values = typeof others === "object" ? others : Object.values(schema.patternProperties ?? {})[0];
   if (values !== undefined) return `Record<string, ${typeOf(values, direction)}>`;
-  // Interfaces have no index signature: whoever sends one could not hand it in as a record.
+  // Interfaces have no index signature, so a request body typed as one would not be assignable to a record.
   const open = schema.additionalProperties === true;
   if (open && Object.keys(schema.properties ?? {}).length === 0)
     return direction === "sent" ? "object" : "Record<string, unknown>";
   return braced([...membersOf(schema, direction), ...(open ? ["[name: string]: unknown"] : [])]);
 }
 
-/** Members in braces. The formatter keeps them on one line where they fit, unless the first begins a line of its own. */
+/** Members in braces. The formatter puts them on one line if they fit, unless the first is on a new line. */
 function braced(members: readonly string[]): string {
   const hasComment = members.some((member) => member.startsWith("/**"));
   return hasComment ? `{\n${members.join(";\n")};\n}` : `{ ${members.join("; ")} }`;
 }
 
-/** The members of an object, each with what is said of it. */
+/** The members of an object, each with its description. */
 export function membersOf({ properties = {}, required = [] }: Schema, direction: Direction): string[] {
   return Object.entries(properties)
     .filter(([, schema]) => schema.not === undefined)

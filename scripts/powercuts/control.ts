@@ -1,21 +1,21 @@
 import { closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 
-/** What fails, or ends the server. The numbers are the shim's. */
+/** The operations that fail, or the end of the server. The numbers are the shim's. */
 export const FAILING = { nothing: 0, sync: 1, write: 2, change: 3, death: 4 } as const;
-/** In which files. The numbers are the shim's. */
+/** The files in which operations fail. The numbers are the shim's. */
 export const IN_FILES = { any: 0, log: 1, database: 2 } as const;
 
-/** What is to go wrong. */
+/** A simulated failure. */
 export interface Fault {
   readonly name: string;
   readonly kind: keyof typeof FAILING;
   readonly error: number;
   readonly files: keyof typeof IN_FILES;
-  /** How many operations fail. */
+  /** Number of operations that fail. */
   readonly times: number;
 }
 
-/** Tells a running server's shim what is to fail. */
+/** Controls the failures of a running server's shim. */
 export class Control {
   readonly path: string;
 
@@ -24,13 +24,13 @@ export class Control {
     writeFileSync(path, Buffer.alloc(16));
   }
 
-  /** From now on, until it has happened as often as it should. */
+  /** Starts the failure, for the configured number of operations. */
   set({ kind, error, files, times }: Omit<Fault, "name">): void {
     const words = Buffer.alloc(16);
     words.writeInt32LE(error, 4);
     words.writeInt32LE(times, 8);
     words.writeInt32LE(IN_FILES[files], 12);
-    // What fails comes last: the shim looks at it first.
+    // The kind is written last, because the shim reads it first.
     const file = openSync(this.path, "r+");
     writeSync(file, words, 0, 16, 0);
     words.writeInt32LE(FAILING[kind], 0);
@@ -38,7 +38,7 @@ export class Control {
     closeSync(file);
   }
 
-  /** Ends the server, as a kill does, after so many further operations. */
+  /** Ends the server like a kill, after a number of further operations. */
   killAfter(operations: number): void {
     this.set({ kind: "death", error: 0, files: "any", times: operations });
   }
@@ -51,10 +51,10 @@ export class Control {
 const EIO = 5;
 const EROFS = 30;
 const ENOSPC = 28;
-/** More than a run has operations: until it is cleared, or for good. */
+/** More than the operations of a run: the failure lasts until it is cleared. */
 const ALWAYS = 1_000_000_000;
 
-/** The faults that are tried, in turn. */
+/** The simulated failures, in turn. */
 export const FAULTS: readonly Fault[] = [
   { name: "one sync of the log fails", kind: "sync", error: EIO, files: "log", times: 1 },
   { name: "some syncs of the log fail", kind: "sync", error: EIO, files: "log", times: 5 },

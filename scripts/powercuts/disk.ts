@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { type Choice, DiskFile, KEPT } from "./file.ts";
 import { NOTE, type Note } from "./trace.ts";
 
-/** What a name stands for. */
+/** What a name refers to. */
 type Node = DiskFile | "folder";
 
-/** A change of names that may not be on the disk yet: from the first to the second, from nothing, or to nothing. */
+/** A change of names that may not be on the disk yet. `from` or `to` is null when a name is created or removed. */
 interface Naming {
   readonly at: number;
   readonly from: string | null;
@@ -14,22 +14,21 @@ interface Naming {
   readonly node: Node;
 }
 
-/** Which of the changes of names that no sync of their folder has followed are on the disk. */
+/** Chooses which changes of names are on the disk although their folder was not synced. */
 export type NameChoice = (naming: number) => boolean;
 
-/** All of them. */
 export const NAMES_KEPT: NameChoice = () => true;
 
 /** Files by their paths below the root. Null: a folder. */
 export type Files = ReadonlyMap<string, Buffer | null>;
 
-/** A disk, and what a running system keeps above it, as a trace shows. */
+/** A disk, and the page cache of a running system above it, according to a trace. */
 export class Disk {
   private readonly nodes = new Map<number, Node>();
   private readonly folders = new Map<number, string>();
-  /** What a process sees. */
+  /** The files that a process sees. */
   private readonly names = new Map<string, Node>();
-  /** What is on the disk for certain. */
+  /** The files that are certainly on the disk. */
   private readonly durable = new Map<string, Node>();
   private pending: Naming[] = [];
   private readonly syncs = new Map<number, number>();
@@ -42,19 +41,19 @@ export class Disk {
     }
   }
 
-  /** Names of files whose content, or whose name, is not certain to be on the disk. */
+  /** Names of files whose content or name is not certainly on the disk. */
   get unsynced(): string[] {
     const files = [...this.names].filter(([, node]) => node !== "folder" && node.isPending);
     return [...files.map(([name]) => name), ...this.pending.map(({ from, to }) => to ?? from ?? "")];
   }
 
-  /** What is there when the power has gone. */
+  /** The files after a power cut. */
   after(choice: Choice, isNamed: NameChoice): Files {
     const names = new Map(this.durable);
     const lost = new Set<string>();
     this.pending.forEach((naming, index) => {
       const touched = [naming.from, naming.to].filter((name) => name !== null);
-      // Changes of one name keep their order, and no name is without its folder.
+      // Changes of one name stay in order, and no name exists without its folder.
       const missing = naming.to !== null && lost.has(dirname(naming.to));
       if (isNamed(index) && !missing && !touched.some((name) => lost.has(name))) rename(names, naming);
       else for (const name of touched) lost.add(name);
@@ -64,12 +63,11 @@ export class Disk {
     return files;
   }
 
-  /** What a process sees. */
   seen(): Files {
     return this.after(KEPT, NAMES_KEPT);
   }
 
-  /** Goes on with a copy of what is seen in another folder, whose files have numbers of their own. */
+  /** Continues with a copy of the visible files in another folder, where files have other inode numbers. */
   moveTo(root: string): void {
     this.nodes.clear();
     this.folders.clear();
@@ -101,7 +99,7 @@ export class Disk {
 
   private create(inode: number, name: string): void {
     const node = this.nodes.get(inode);
-    // What was opened past the C library is told of at each of its syncs.
+    // Files opened without the C library are reported at each of their syncs.
     if (node !== undefined && this.names.get(name) === node) return;
     const file = new DiskFile();
     this.nodes.set(inode, file);
@@ -116,7 +114,7 @@ export class Disk {
 
   private beginSync(inode: number, number: number, name: string): void {
     this.syncs.set(number, this.clock);
-    // A file that is known, or a folder under its name; the root's is empty.
+    // A known file, or a folder under its name; the root has the empty name.
     if (!this.nodes.has(inode)) this.folders.set(inode, name);
   }
 
@@ -155,26 +153,26 @@ function rename(names: Map<string, Node>, { from, to, node }: Naming): void {
   if (to !== null) names.set(to, node);
 }
 
-/** Writes files below a folder. Made for their owner alone, as the server makes them. */
+/** Writes files below a folder. Only their owner can access them, like the server's files. */
 export function writeFiles(root: string, files: Files): void {
   const folders = [...files].filter(([, content]) => content === null).map(([name]) => name);
   for (const name of folders.sort()) mkdirSync(join(root, name), { recursive: true, mode: 0o700 });
   for (const [name, content] of files) {
     if (content === null) continue;
-    // A file whose folder's name is lost is lost as well.
+    // A file is lost if its folder's name is lost.
     if (folderOf(name) !== "" && !folders.includes(folderOf(name))) continue;
     writeFileSync(join(root, name), content, { mode: 0o600 });
   }
 }
 
-/** Compares what a trace shows with the files that are really there: otherwise the trace would prove nothing. */
+/** Compares the files of a trace with the real ones: a difference would invalidate the trace. */
 export function compareWithReal(root: string, files: Files): void {
   for (const [name, content] of files) {
     if (content !== null && !content.equals(readFileSync(join(root, name))))
-      throw new Error(`the trace does not tell what ${name} holds`);
+      throw new Error(`the trace does not show what ${name} holds`);
   }
   for (const entry of readdirSync(root, { recursive: true })) {
     const name = String(entry);
-    if (!name.endsWith("-shm") && !files.has(name)) throw new Error(`the trace does not tell of ${name}`);
+    if (!name.endsWith("-shm") && !files.has(name)) throw new Error(`the trace does not show ${name}`);
   }
 }

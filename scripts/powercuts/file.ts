@@ -1,4 +1,4 @@
-/** The unit in which a system keeps and writes the content of files. */
+/** The unit in which a system caches and writes the content of files. */
 export const PAGE_BYTES = 4_096;
 
 /** A change of a file's content that may not be on the disk yet. */
@@ -6,30 +6,30 @@ type Change =
   | { readonly at: number; readonly offset: number; readonly bytes: Uint8Array }
   | { readonly at: number; readonly size: number };
 
-/** What happened to one page since it was last written to the disk as a whole. */
+/** Changes of one page since it was last written to the disk completely. */
 interface Page {
   changes: Change[];
   /**
-   * Whether the next sync writes it. After a sync that failed the system takes its pages for written: what they hold can be
-   * read until the power goes, and is on the disk only when the page is changed and synced again.
+   * Whether the next sync writes it. After a failed sync the system considers its pages written: their content can be
+   * read until the power cut, and reaches the disk only when the page is changed and synced again.
    */
   dirty: boolean;
 }
 
-/** How it is decided what of the un-synced content is on the disk. */
+/** Chooses which unsynced content is on the disk. */
 export interface Choice {
-  /** In pieces of how many bytes a page reaches the disk. */
+  /** Size in bytes of the pieces in which a page reaches the disk. */
   readonly pieceBytes: number;
   /** One of the states of a piece, from the oldest possible (0) to the newest (`states` - 1). */
   pick(states: number): number;
 }
 
-/** Nothing of what was not synced is there. */
+/** No unsynced content is on the disk. */
 export const DROPPED: Choice = { pieceBytes: PAGE_BYTES, pick: () => 0 };
-/** Everything is there: what a process reads that starts after another one was killed. */
+/** All content is there, as a process reads it after another one was killed. */
 export const KEPT: Choice = { pieceBytes: PAGE_BYTES, pick: (states) => states - 1 };
 
-/** The content of one file, on the disk and above it. Times are numbers of notes. */
+/** The content of one file, on the disk and in the page cache. Times are numbers of notes. */
 export class DiskFile {
   private disk: Buffer = Buffer.alloc(0);
   private diskSize = 0;
@@ -69,19 +69,19 @@ export class DiskFile {
     for (const page of this.pages.values()) page.dirty = page.changes.some(({ at }) => at >= begun);
   }
 
-  /** Whether something is not certain to be on the disk. */
+  /** Whether something is not certainly on the disk. */
   get isPending(): boolean {
     return this.pages.size > 0 || this.sizes.length > 0;
   }
 
-  /** What the file holds when the power has gone, by a choice for all that is not synced. */
+  /** The content of the file after a power cut, with a choice for all unsynced content. */
   contentAfter(choice: Choice): Buffer {
     const cutsDone = choice.pick(this.cuts.length + 1);
     const firstUndone = this.cuts[cutsDone]?.at ?? Number.POSITIVE_INFINITY;
     let size = cutsDone === 0 ? this.diskSize : (this.cuts[cutsDone - 1]?.size ?? 0);
     const pieces: { readonly start: number; readonly bytes: Buffer }[] = [];
     for (const [number, page] of this.pages) {
-      // What was written into space that only a cut has made is nowhere without that cut, and what is cut off is gone.
+      // A write after an extension of the file is lost without the extension, and truncated content is lost.
       const until = page.changes.findIndex((change) => "size" in change && change.at >= firstUndone);
       const newest = until < 0 ? page.changes.length : until;
       const oldest = 1 + page.changes.findLastIndex((change, at) => "size" in change && at < newest);
@@ -139,7 +139,7 @@ function overlay(piece: Buffer, start: number, change: { offset: number; bytes: 
   if (from < to) piece.set(change.bytes.subarray(from, to), change.offset + from - start);
 }
 
-/** How far the writes among these changes make the file reach, within one piece of it. */
+/** Size of the file after the writes among these changes, within one piece of it. */
 function endOf(changes: readonly Change[], start: number, end: number): number {
   let reach = 0;
   for (const change of changes) {

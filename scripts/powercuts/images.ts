@@ -4,28 +4,28 @@ import { type Choice, DROPPED, KEPT, PAGE_BYTES } from "./file.ts";
 import type { Recording } from "./recording.ts";
 import { NOTE } from "./trace.ts";
 
-/** Above all that SQLite writes at a time. */
+/** More than SQLite ever writes in one operation. */
 const ROOM_BYTES_MIN = 65_537;
 /** The unit in which a disk writes. */
 const SECTOR_BYTES = 512;
 
-/** What becomes of content that was not synced. */
+/** Choices for unsynced content. */
 const CONTENTS = {
-  /** Nothing of it is there. */
+  /** All of it is lost. */
   dropped: () => DROPPED,
-  /** All of it is there. */
+  /** All of it is on the disk. */
   kept: () => KEPT,
-  /** Every sector of it is of some time since the last sync. */
+  /** Every sector has its state at some time since the last sync. */
   "torn-512": (random: Random): Choice => ({
     pieceBytes: SECTOR_BYTES,
     pick: (states) => random.below(states),
   }),
-  /** Every page of it is of some time since the last sync. */
+  /** Every page has its state at some time since the last sync. */
   "torn-4096": (random: Random): Choice => ({
     pieceBytes: PAGE_BYTES,
     pick: (states) => random.below(states),
   }),
-  /** Every page of it is there or not, whichever was written first. */
+  /** Every page is on the disk or not, in any order. */
   reordered: (random: Random): Choice => {
     const share = random.below(10) / 10;
     return { pieceBytes: PAGE_BYTES, pick: (states) => (random.chance(share) ? states - 1 : 0) };
@@ -35,28 +35,28 @@ const CONTENTS = {
 const CONTENT_KINDS = Object.keys(CONTENTS) as (keyof typeof CONTENTS)[];
 
 /**
- * What an image shows: a way in which content is left behind; `names`, that a name is not on the disk before its folder was
- * synced; `first`, a cut during the first start; `second`, a cut soon after the start that followed a kill; `fault`, a cut
- * after operations have failed; `space`, a cut while space is laid out in the log, or soon after.
+ * What an image simulates: a choice for unsynced content; `names`, that a name is not on the disk before its folder was
+ * synced; `first`, a cut during the first start; `second`, a cut soon after the start that followed a kill; `fault`, a
+ * cut after operations have failed; `room`, a cut while space is preallocated in the log, or soon after.
  */
 export type Kind = keyof typeof CONTENTS | "names" | "first" | "second" | "fault" | "room";
 
-/** All kinds, in the order in which images take turns. Those that need most luck come more often. */
+/** All kinds, in the order in which images use them. Kinds that rarely find a problem are more frequent. */
 export const TURNS: readonly Kind[] = [
   ...["dropped", "fault", "second", "torn-512", "names"],
   ...["fault", "reordered", "second", "room", "torn-4096", "fault", "kept", "first"],
 ] as Kind[];
 
-/** A disk as it may stand after a power cut. */
+/** A possible disk after a power cut. */
 export interface Image {
-  /** The cut comes after so many notes. */
+  /** Number of notes before the cut. */
   readonly cut: number;
   readonly files: Files;
-  /** How the disk came about, in words. */
+  /** A description of the disk. */
   readonly story: string;
 }
 
-/** Chooses a time of a recording, and what is on the disk then. */
+/** Chooses a time of a recording, and the content of the disk at that time. */
 export function cutImage(kind: Kind, recording: Recording, random: Random): Image {
   const cut = momentFor(kind, recording, random);
   const disk = new Disk();
@@ -64,7 +64,7 @@ export function cutImage(kind: Kind, recording: Recording, random: Random): Imag
   return { cut, ...imageOf(kind, disk, random, cut) };
 }
 
-/** What is on a disk after a cut, chosen for a kind of image. */
+/** Chooses the content of a disk after a cut, for a kind of image. */
 export function imageOf(kind: Kind, disk: Disk, random: Random, cut: number): Omit<Image, "cut"> {
   const content = contentFor(kind, random);
   const isNamed: NameChoice = kind === "names" || kind === "first" ? () => random.chance(0.6) : NAMES_KEPT;
@@ -75,13 +75,14 @@ export function imageOf(kind: Kind, disk: Disk, random: Random, cut: number): Om
 
 function contentFor(kind: Kind, random: Random): keyof typeof CONTENTS {
   if (kind in CONTENTS) return kind as keyof typeof CONTENTS;
-  // After a kill alone everything is there; and what could be read but was never synced is lost best when nothing is stored.
+  // After a kill without a power cut all content is there. Content that was never synced is most likely to be missed
+  // when the cut loses everything.
   if (kind === "fault" && random.chance(0.4)) return "kept";
   if ((kind === "second" || kind === "fault") && random.chance(0.6)) return "dropped";
   return random.pick(CONTENT_KINDS);
 }
 
-/** A time for a kill that a second life follows: a commit stands in the log, and its sync has not ended. */
+/** A time for a kill before a second life: a commit is in the log, and its sync is in progress. */
 export function momentOfKill({ trace, preparedAt }: Recording, random: Random): number {
   return beforeSomeSyncEnd(trace.notes, preparedAt, random);
 }
@@ -106,10 +107,10 @@ function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random)
 
 type Notes = Recording["trace"]["notes"];
 
-/** Within the operations of some commits after a piece of space was appended, synced or not. */
+/** During the operations of some commits after a piece of space was preallocated, synced or not. */
 function momentOfRoom(notes: Notes, random: Random): number {
   const pieces = indicesOf(notes, [NOTE.write], 0).filter((index) => isRoom(notes[index]?.bytes));
-  if (pieces.length === 0) throw new Error("no room was laid out in the log");
+  if (pieces.length === 0) throw new Error("no space was preallocated in the log");
   return Math.min(notes.length, random.pick(pieces) + 1 + random.below(20));
 }
 

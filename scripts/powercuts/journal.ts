@@ -6,27 +6,26 @@ export interface Sent {
   readonly request: TargetRequest;
 }
 
-/** What came back, in the order of handing out. Null: nothing. */
+/** A response, in the order of delivery to the clients. Null: none. */
 export interface Delivery {
-  /** Number of the request. */
   readonly sent: number;
   readonly answer: Answer | null;
 }
 
-/** All that clients sent, and what they were told. */
+/** All requests of the clients and the responses that were delivered to them. */
 export interface Journal {
   readonly sent: readonly Sent[];
   readonly deliveries: readonly Delivery[];
 }
 
 /**
- * Writes down what goes to a server and what comes back. Answers are handed out one at a time, each in a turn of its own:
- * what the clients do next then depends on their order alone, and {@link ReplayTarget} can let them do it again.
+ * Records requests to a server and its responses. Responses are delivered one at a time, each in its own turn of the
+ * event loop: what the clients do next then depends only on their order, and {@link ReplayTarget} can repeat it.
  */
 export class JournalTarget implements Target {
   readonly sent: Sent[] = [];
   readonly deliveries: Delivery[] = [];
-  /** Whether a client has been told that the server is gone. */
+  /** Whether a client has noticed that the server is gone. */
   gone = false;
   readonly isOver = false;
   private readonly inner: Target;
@@ -61,7 +60,7 @@ export class JournalTarget implements Target {
 
   async ask(request: TargetRequest): Promise<Answer> {
     const answer = await this.send(request);
-    if (answer === null) throw new Error(`no answer to ${request.method} ${request.path}`);
+    if (answer === null) throw new Error(`no response to ${request.method} ${request.path}`);
     return answer;
   }
 
@@ -78,12 +77,12 @@ export class JournalTarget implements Target {
   }
 }
 
-/** Lets clients live through the beginning of a journal again, so that their records are what they were then. */
+/** Repeats the beginning of a journal for new clients, so that their records are as they were then. */
 export class ReplayTarget implements Target {
   readonly operatorKey: string;
   readonly folder = "";
   gone = false;
-  /** Whether the replay has ended, wherever its clients are. */
+  /** Whether the replay has ended, regardless of the clients' progress. */
   isOver = false;
   private readonly journal: Journal;
   private readonly waiting = new Map<number, (answer: Answer | null) => void>();
@@ -106,11 +105,11 @@ export class ReplayTarget implements Target {
 
   async ask(request: TargetRequest): Promise<Answer> {
     const answer = await this.send(request);
-    if (answer === null) throw new Error("a question of the preparation has no answer");
+    if (answer === null) throw new Error("a request of the preparation has no response");
     return answer;
   }
 
-  /** Hands out deliveries up to a number of them. */
+  /** Delivers responses up to a number of them. */
   async playTo(deliveries: number): Promise<void> {
     for (; this.handed < deliveries; this.handed += 1) {
       const delivery = this.journal.deliveries[this.handed];
@@ -120,17 +119,17 @@ export class ReplayTarget implements Target {
     }
   }
 
-  /** What has been sent, in order. */
+  /** The sent requests, in order. */
   get sent(): TargetRequest[] {
     return this.journal.sent.slice(0, this.sentSoFar).map(({ request }) => request);
   }
 
-  /** Numbers of the requests that have been sent and have no response. */
+  /** Numbers of the sent requests without a response. */
   get open(): number[] {
     return [...this.waiting.keys()];
   }
 
-  /** Ends the replay: each request without a response gets what `late` has for it, or none. */
+  /** Ends the replay: each request without a response gets the one in `late`, or none. */
   async end(late: ReadonlyMap<number, Answer>): Promise<void> {
     this.gone = true;
     this.isOver = true;
@@ -140,14 +139,15 @@ export class ReplayTarget implements Target {
 
   private hand(number: number, answer: Answer | null): void {
     const resolve = this.waiting.get(number);
-    if (resolve === undefined) throw new Error(`request ${number} is answered before the replay has sent it`);
+    if (resolve === undefined)
+      throw new Error(`request ${number} has a response before the replay has sent it`);
     this.waiting.delete(number);
     if (answer === null) this.gone = true;
     resolve(answer);
   }
 }
 
-/** Until everything that has been set off has come to its next wait. */
+/** Waits until all pending work has reached its next wait. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -28,48 +28,47 @@ import { Trace } from "./trace.ts";
 
 /** The operator's key, the same on every disk. */
 export const OPERATOR_KEY = "sm_0000000000000000000000000000000000000000000_92dff3c0";
-/** Few, so that a disk is read back in a time. */
+/** Few clients, so that reading a disk back stays fast. */
 const METERS = 30;
 const KEYS_WITH_USES = 4;
 const CUSTOMERS = 5;
-/** A server dies within so many operations of its last step, wherever that is in a commit. */
+/** The server dies within this number of operations in its last step, at any point of a commit. */
 const LAST_OPERATIONS = 60;
-/** Longest wait for a death; a server that has nothing left to write is killed. */
+/** Longest wait for this; a server without anything to write is killed. */
 const DEATH_WITHIN_MS = 5_000;
 
-/** How a life ends: told to, or killed under load. */
+/** How a life ends: with a regular stop, or killed under load. */
 export type Ending = "stop" | "death";
 
-/** What is recorded: one data folder, over one life or more. */
+/** Settings of a recording: one data folder, used by one server process after another (its lives). */
 export interface RecordingPlan {
   readonly command: Command;
-  /** The compiled shim. */
   readonly shim: string;
-  /** A folder of its own, which need not exist. */
+  /** A folder that need not exist. */
   readonly folder: string;
   readonly seed: number;
   readonly connections: number;
   /** Steps of each life. */
   readonly acts: number;
   readonly lives: readonly Ending[];
-  /** What goes wrong in the midst of each life. */
+  /** The failure in the middle of each life. */
   readonly fault: Fault | null;
 }
 
-/** What a server wrote, synced and answered, and what its clients were told. */
+/** What a server wrote, synced and returned, and what its clients received. */
 export interface Recording {
   readonly plan: RecordingPlan;
   readonly trace: Trace;
   readonly journal: Journal;
-  /** For each delivery of the journal: after how many notes it was on its way, and all before it. */
+  /** For each response in the journal: the number of notes after which it and all before it were sent. */
   readonly deliveredAt: readonly number[];
-  /** After how many notes the first life was ready, and all was prepared. */
+  /** Number of notes after which the first life was ready and prepared. */
   readonly preparedAt: number;
-  /** What was wrong already before any power cut. */
+  /** Problems before any power cut. */
   readonly problems: readonly string[];
 }
 
-/** The workloads whose records a replay can rebuild: nothing reaches them but answers. */
+/** The workloads whose records a replay can rebuild: they depend only on responses. */
 function createWorkloads(): Workload[] {
   return [
     new MeterWorkload(METERS),
@@ -91,7 +90,7 @@ function createWorkloads(): Workload[] {
   ];
 }
 
-/** Runs a server under load, and writes down all of it. @throws Error when the trace does not tell all. */
+/** Runs a server under load, and records everything. @throws Error when the trace is incomplete. */
 export async function record(plan: RecordingPlan): Promise<Recording> {
   const root = join(plan.folder, "disk");
   mkdirSync(root, { recursive: true });
@@ -135,7 +134,7 @@ export async function record(plan: RecordingPlan): Promise<Recording> {
   return { plan, trace, journal: target, deliveredAt, preparedAt: deliveredAt[prepared - 1] ?? 0, problems };
 }
 
-/** Lets the clients live through a recording up to so many notes. Returns their workloads and what they had open. */
+/** Replays the clients up to a number of notes. Returns their workloads and their open requests. */
 export async function replay(recording: Recording, notes: number): Promise<Replayed> {
   const target = new ReplayTarget(recording.journal, OPERATOR_KEY);
   const workloads = createWorkloads();
@@ -149,17 +148,17 @@ export async function replay(recording: Recording, notes: number): Promise<Repla
 export interface Replayed {
   readonly workloads: readonly Workload[];
   readonly target: ReplayTarget;
-  /** Settles after the replay's end. */
+  /** Resolves after the replay's end. */
   readonly life: Promise<void>;
 }
 
-/** How many requests had been answered with success after so many notes. */
+/** Number of successful responses after a number of notes. */
 export function acknowledgedBy({ journal, deliveredAt }: Recording, notes: number): number {
   const isSuccess = (index: number): boolean => (journal.deliveries[index]?.answer?.status ?? 500) < 300;
   return deliveredAt.filter((at, index) => at <= notes && isSuccess(index)).length;
 }
 
-/** What a shim is told for a launch whose writing is to be noted. */
+/** Environment of a shim that records the writes of a server. */
 export function traced(
   plan: Pick<RecordingPlan, "command" | "folder" | "shim">,
   { root, tracePath, control }: { root: string; tracePath: string; control: Control },
@@ -176,11 +175,11 @@ export function traced(
   };
 }
 
-/** What happens around the clients of a recording; nothing in a replay. */
+/** Called around the clients of a recording; not in a replay. */
 interface Stage {
   prepared(): void;
   step(step: number): void;
-  /** Before the last step of a life that ends in a death. */
+  /** Called before the last step of a life that ends with a kill. */
   lastStep(): void;
   ended(ending: Ending, isLast: boolean): Promise<void>;
 }
@@ -192,10 +191,10 @@ const NO_STAGE: Stage = {
   ended: () => Promise.resolve(),
 };
 
-/** What clients of a recording send to; `isOver` ends their lives. */
+/** The target of the clients of a recording; `isOver` ends their lives. */
 type LivingTarget = Target & { gone: boolean; readonly isOver: boolean };
 
-/** The clients' lives. What they do depends on the seed and on what they are told, and on nothing else. */
+/** The lives of the clients. Their steps depend only on the seed and on the responses. */
 async function live(
   plan: RecordingPlan,
   workloads: readonly Workload[],
@@ -221,7 +220,7 @@ async function live(
   }
 }
 
-/** Arms the fault of a recording when a third of a life is over. */
+/** Starts the failure of a recording after a third of a life. */
 function misfortune({ fault, acts }: RecordingPlan, control: Control, step: number): void {
   if (fault === null || step !== Math.ceil(acts / 3)) return;
   control.set(fault);
@@ -236,7 +235,10 @@ async function end(server: ServerProcess, ending: Ending): Promise<void> {
   await server.stop("SIGKILL");
 }
 
-/** A response counts from when it and all before it, as the clients got them, had left. One that never came is nothing new. */
+/**
+ * A response counts from the time at which it and all before it, in the order of delivery, were sent. A missing one
+ * adds nothing.
+ */
 function positionsOf(trace: Trace, { deliveries }: Journal): number[] {
   let latest = 0;
   return deliveries.map(({ answer }) => {

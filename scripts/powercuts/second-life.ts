@@ -12,18 +12,18 @@ import { OPERATOR_KEY, type Recording, replay, traced } from "./recording.ts";
 import { type Seen, survey } from "./survey.ts";
 import { NOTE, Trace } from "./trace.ts";
 
-/** A cut in the life that follows a kill, and what clients had been told in that life before it. */
+/** A cut in the life that follows a kill, and the responses in that life before it. */
 export interface SecondCut extends Image {
-  /** The kill comes after so many notes of the recording. */
+  /** Number of notes of the recording before the kill. */
   readonly killed: number;
   readonly seen: readonly Seen[];
-  /** Answers to requests that the kill had left open, and that were repeated. */
+  /** Responses to requests that the kill had interrupted, and that were repeated. */
   readonly late: ReadonlyMap<number, Answer>;
 }
 
 /**
- * Kills the server of a recording at some time, which leaves what it wrote to the system; starts another one on that, which
- * answers; and then cuts the power.
+ * Kills the server of a recording at some time, which leaves its writes in the page cache; starts another one on these
+ * files, which sends responses; and then cuts the power.
  */
 export async function cutSecondLife(
   recording: Recording,
@@ -46,7 +46,7 @@ export async function cutSecondLife(
   try {
     const target = new ServerTarget(server.url, OPERATOR_KEY, join(root, "data"));
     const { sent, open } = await sentBefore(recording, killed);
-    // What was in progress at the kill comes first: a little later something is charged for, and that syncs the log.
+    // Interrupted requests come first: a little later a charge is written, and that syncs the log.
     if (random.chance(0.6)) told.seen = await survey(target, [...sent].reverse());
     if (random.chance(0.5)) told.late = await repeatOpen(sent, open, target);
   } finally {
@@ -70,7 +70,7 @@ export async function cutSecondLife(
   };
 }
 
-/** What clients had sent before a kill, and which of it had no response. */
+/** The requests of clients before a kill, and those without a response. */
 async function sentBefore(
   recording: Recording,
   killed: number,
@@ -82,7 +82,7 @@ async function sentBefore(
   return { sent, open };
 }
 
-/** Repeats what the kill has left open, where a key makes that safe. */
+/** Repeats interrupted requests that have an Idempotency-Key. */
 async function repeatOpen(
   sent: readonly TargetRequest[],
   open: readonly number[],
@@ -96,7 +96,7 @@ async function repeatOpen(
   return late;
 }
 
-/** Right after one of the responses: mostly the last one before anything had been synced. */
+/** Immediately after one of the responses: usually the last one before any sync. */
 function momentAfterAnswer(trace: Trace, requestIds: readonly string[], random: Random): number {
   const moments = requestIds.map((id) => trace.answeredAt(id)).sort((one, other) => one - other);
   const firstSync = trace.notes.findIndex(({ type }) => type === NOTE.syncEnd);

@@ -20,43 +20,42 @@ import {
 import { cutSecondLife, type SecondCut } from "./second-life.ts";
 import { compareSeen } from "./survey.ts";
 
-/** Servers in progress at once. */
+/** Concurrent servers. */
 const AT_ONCE = 2;
 
-/** How a simulation is made. */
+/** Settings of a simulation. */
 export interface Simulation {
   readonly command: Command;
-  /** The compiled shim. */
   readonly shim: string;
-  /** A folder of its own. */
+  /** An empty folder. */
   readonly folder: string;
-  /** Where disks are stored on which something was wrong. */
+  /** Folder for disks with a problem. */
   readonly failedFolder: string;
   readonly seed: number;
   readonly images: number;
-  /** Images of this kind alone. */
+  /** Only images of this kind. */
   readonly only?: Kind;
   /** Steps of each recorded life. */
   readonly acts: number;
-  /** How many of the faults are tried. */
+  /** Number of simulated failures. */
   readonly faults?: number;
   readonly report?: (result: ImageResult) => void;
-  /** Called with a disk before a server starts on it: tests break it here. */
+  /** Called with a disk before a server starts on it: tests damage it here. */
   readonly tamper?: (data: string) => void;
 }
 
-/** What one disk came to. */
+/** Result of one disk. */
 export interface ImageResult {
   readonly number: number;
   readonly kind: Kind;
-  /** How the disk came about. */
+  /** A description of the disk. */
   readonly story: string;
-  /** Requests that had been answered with success before the cut. */
+  /** Successful responses before the cut. */
   readonly acknowledged: number;
   readonly problems: readonly string[];
 }
 
-/** Records what servers do, cuts the power in as many ways as there are images, and compares. */
+/** Records servers, cuts the power once per image, and compares the disks with the records of the clients. */
 export async function simulate(simulation: Simulation): Promise<ImageResult[]> {
   const recordings = await recordAll(simulation);
   const numbers = Array.from({ length: simulation.images }, (_, index) => index);
@@ -70,7 +69,7 @@ export async function simulate(simulation: Simulation): Promise<ImageResult[]> {
   });
 }
 
-/** The recordings that the images are cut from: one over several lives, and one for each fault. */
+/** The recordings for the images: one over several lives, and one for each failure. */
 async function recordAll(simulation: Simulation): Promise<Recording[]> {
   const { seed, only } = simulation;
   const base = { ...simulation, connections: 16, fault: null };
@@ -119,12 +118,12 @@ async function tryImage(simulation: Simulation, attempt: Attempt): Promise<Image
   return { number, kind, story, acknowledged: acknowledgedBy(recording, cut), problems };
 }
 
-/** After how many notes of its recording an image's clients heard no more of the server. */
+/** Number of notes of the recording after which the clients of an image received nothing more. */
 function timestampOf(image: Image | SecondCut): number {
   return "killed" in image ? image.killed : image.cut;
 }
 
-/** Starts a server on a disk, and compares what it says with what clients had been told. */
+/** Starts a server on a disk, and compares its responses with those that clients had received. */
 async function judge(
   simulation: Simulation,
   recording: Recording,
@@ -138,7 +137,7 @@ async function judge(
   simulation.tamper?.(data);
   const server = await ServerProcess.start({
     ...launchUnderLoad(simulation.command, folder, data),
-    // Without a place for notes the shim only keeps the server from waiting for the real disk.
+    // Without a file for notes the shim only prevents the server from waiting for the real disk.
     environment: { NINEFOLD_OPERATOR_KEY: OPERATOR_KEY, LD_PRELOAD: simulation.shim },
   });
   try {
@@ -165,10 +164,10 @@ async function compareRecord(
   return verifyWorkloads(replayed.workloads, target);
 }
 
-/** Nothing is promised before the first start has ended but that the next one succeeds. */
+/** Before the end of the first start, only the success of the next one is guaranteed. */
 async function compareFirstStart(target: ServerTarget): Promise<string[]> {
   const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key: target.operatorKey });
-  const problems = answer.status === 200 ? [] : [`the operator is answered ${answer.status}`];
+  const problems = answer.status === 200 ? [] : [`a request of the operator returned ${answer.status}`];
   return [...problems, ...(await verifyWorkloads([], target))];
 }
 

@@ -4,18 +4,18 @@ import { bodyOf, type Target, type TargetRequest } from "../crashes/workload.ts"
 /** Connections used for reading. */
 const READERS = 8;
 
-/** A page of a list, as it was acknowledged. */
+/** A page of a list with acknowledged content. */
 export interface Seen {
   readonly question: TargetRequest;
-  /** The member of the response that has the list. */
+  /** The field of the response that contains the list. */
   readonly member: string;
-  /** Under which id it was acknowledged. */
+  /** Its acknowledged id. */
   readonly requestId: string;
-  /** What stands on it. It never changes, and is never removed. */
+  /** Its acknowledged content, which is never changed or removed. */
   readonly facts: readonly string[];
 }
 
-/** For each way to change something: which list shows it. */
+/** For each kind of change: the list that shows it. */
 const LISTS: readonly (readonly [path: RegExp, list: string, member: string])[] = [
   [/^\/v1\/meter\/([\w-]+)\/(?:deduct|refill|reset)$/, "/v1/meter/$1/history", "entries"],
   [/^\/v1\/meter\/(?:deduct|refill)$/, "/v1/meter/history", "entries"],
@@ -23,7 +23,7 @@ const LISTS: readonly (readonly [path: RegExp, list: string, member: string])[] 
   [/^\/v1\/catch\/(?!buckets$)([\w-]+)$/, "/v1/catch/$1/events", "events"],
 ];
 
-/** Reads the newest of everything that some requests may have changed, in their order. */
+/** Reads the newest items of every list that some requests can have changed, in order. */
 export function survey(target: Target, requests: readonly TargetRequest[]): Promise<Seen[]> {
   const questions = new Map<string, { question: TargetRequest; member: string }>();
   for (const { method, path, key } of requests) {
@@ -39,7 +39,7 @@ export function survey(target: Target, requests: readonly TargetRequest[]): Prom
   );
 }
 
-/** Asks again, of another server. Returns what had been seen and is not there. */
+/** Reads the same from another server. Returns what was there before and is missing now. */
 export async function compareSeen(target: Target, seen: readonly Seen[]): Promise<string[]> {
   const problems = await inParallel(seen, READERS, async ({ question, member, facts }) => {
     const now = new Set((await look(target, question, member)).facts);
@@ -56,7 +56,7 @@ async function look(target: Target, question: TargetRequest, member: string): Pr
   return { question, member, requestId: answer.headers.get("x-request-id") ?? "", facts: items.map(factOf) };
 }
 
-/** What will always be so of an item of a list. An event's way is not ended when it is accepted. */
+/** The part of a list's item that never changes. The processing of an accepted event is still open. */
 function factOf(item: Record<string, unknown>): string {
   return "status" in item ? String(item["id"]) : JSON.stringify(item);
 }

@@ -1,4 +1,4 @@
-/** What a note of the shim shows. The numbers are the shim's. */
+/** The kinds of notes. The numbers are the shim's. */
 export const NOTE = {
   create: 1,
   write: 2,
@@ -14,13 +14,13 @@ export const NOTE = {
   unknown: 12,
 } as const;
 
-/** One operation below the folder, or one answer that left. */
+/** One operation below the folder, or one response that was sent. */
 export interface Note {
   readonly type: number;
   readonly inode: number;
-  /** The offset of a write, the size of a cut, the number of a sync. */
+  /** The offset of a write, the size of a truncation, the number of a sync. */
   readonly a: number;
-  /** The error of a sync's end; 0 when it succeeded. */
+  /** The error of a sync; 0 when it succeeded. */
   readonly b: number;
   readonly bytes: Buffer;
 }
@@ -28,10 +28,10 @@ export interface Note {
 const HEAD_BYTES = 32;
 const REQUEST_ID = /\r\nx-request-id: ([^\r\n]{1,100})\r\n/i;
 
-/** What the server wrote, synced and answered, in the order in which it happened. */
+/** What the server wrote, synced and returned, in order. */
 export class Trace {
   readonly notes: readonly Note[];
-  /** After how many notes the response to each request had left. */
+  /** Number of notes after which the response to each request was sent. */
   private readonly answered = new Map<string, number>();
 
   constructor(file: Buffer) {
@@ -45,15 +45,15 @@ export class Trace {
     });
   }
 
-  /** After how many notes the response with this request id had left. */
+  /** Number of notes after which the response with this request id was sent. */
   answeredAt(requestId: string): number {
     const at = this.answered.get(requestId);
-    if (at === undefined) throw new Error(`the trace does not have the answer to request ${requestId}`);
+    if (at === undefined) throw new Error(`the trace does not have the response to request ${requestId}`);
     return at;
   }
 }
 
-/** The notes of a file. What stands half-written at its end, when the process was killed, is omitted. */
+/** The notes of a file. An incomplete note at its end, of a killed process, is omitted. */
 function parseNotes(file: Buffer): Note[] {
   const notes: Note[] = [];
   for (let at = 0; at + HEAD_BYTES <= file.length; ) {

@@ -1,24 +1,24 @@
 import type { ImageResult } from "./simulation.ts";
 
-/** What a problem comes to for anyone who was acknowledged. */
+/** The consequence of a problem for a client with a response. */
 export type Loss = "lost" | "doubled" | "refused but applied" | "wrong";
 
-/** The words by which the comparisons say it; what says none of them is wrong in another way. */
+/** Text in the descriptions of problems that identifies each kind; a problem without any is of kind `wrong`. */
 const WORDS: readonly (readonly [loss: Loss, words: RegExp])[] = [
   ["lost", /is lost|not there|is gone|did not become ready|instead of being replayed/],
   ["doubled", /has happened \d+ times|is there twice|listed twice/],
-  ["refused but applied", /and has happened|for no reason|nobody asked|no request of its own/],
+  ["refused but applied", /and has happened|for no reason|was not requested|no request of its own/],
 ];
 
-/** Which kind of loss a problem is. */
+/** The kind of a problem. */
 export function lossOf(problem: string): Loss {
   return WORDS.find(([, words]) => words.test(problem))?.[0] ?? "wrong";
 }
 
-/** Problems of one image that are listed; the rest is counted. */
+/** Problems of one image that are listed; the others are only counted. */
 const LISTED_MAX = 5;
 
-/** An image as some lines. */
+/** An image as a few lines. */
 export function describeImage({ number, kind, story, acknowledged, problems }: ImageResult): string {
   const head = `image ${number} (${kind}): ${story}; ${acknowledged} acknowledged`;
   if (problems.length === 0) return `${head}: ok`;
@@ -27,7 +27,7 @@ export function describeImage({ number, kind, story, acknowledged, problems }: I
   return [`${head}: ${problems.length} PROBLEMS`, ...listed, ...more].join("\n");
 }
 
-/** A whole run as one line, and whether nothing was wrong. */
+/** The whole run as one line, and whether there was no problem. */
 export function summaryOf(results: readonly ImageResult[]): { line: string; isGood: boolean } {
   const acknowledged = results.reduce((sum, result) => sum + result.acknowledged, 0);
   const counts = new Map<Loss, number>();

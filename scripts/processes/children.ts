@@ -3,7 +3,7 @@ const running = new Set<Bun.Subprocess>();
 
 process.on("exit", killChildren);
 
-/** Sees to it that a process ends with this one at the latest, whatever way this one ends. Returns it. */
+/** Ensures that a process ends with this one, however this one ends. Returns it. */
 export function endsWithUs<Child extends Bun.Subprocess>(child: Child): Child {
   running.add(child);
   void child.exited.then(() => running.delete(child));

@@ -6,12 +6,12 @@ import { killChildren } from "./children.ts";
 type Task = () => Promise<unknown> | unknown;
 
 /**
- * What has to be taken away at the end: processes, folders. Runs in reverse order, once, also when the script is
- * interrupted.
+ * Tasks for the end, such as stopping processes and removing folders. They run in reverse order, once, also when the
+ * script is interrupted.
  */
 export class Cleanup {
   private tasks: Task[] = [];
-  /** Whether a signal has come: what fails from then on fails for that. */
+  /** Whether a signal was received: later errors are a consequence of it. */
   interrupted = false;
   private ending: Promise<void> | null = null;
 
@@ -20,7 +20,7 @@ export class Cleanup {
       process.on(signal, () => {
         if (this.interrupted) return;
         this.interrupted = true;
-        // First of all, so that nothing writes into the folders that are being removed.
+        // Processes end first, so that none writes into the folders that are being removed.
         killChildren();
         void this.run().finally(() => process.exit(130));
       });
@@ -38,9 +38,9 @@ export class Cleanup {
     return path;
   }
 
-  /** Does what was noted, newest first. A task that fails does not keep the others from running. */
+  /** Runs the registered tasks, newest first. A task that fails does not stop the others. */
   run(): Promise<void> {
-    // An interrupt also ends what the script was doing, which comes here by its own way: both wait for one clean-up.
+    // An interrupt also ends the script's own work, which calls this again: both wait for the same clean-up.
     this.ending ??= this.runTasks();
     return this.ending;
   }

@@ -1,11 +1,11 @@
-/** A response, read whole. Header names are in lower case. */
+/** A complete response. Header names are in lower case. */
 export interface Answer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
 }
 
-/** A request as it goes over the wire. */
+/** A request as it is sent. */
 export interface WireRequest {
   readonly method: string;
   readonly path: string;
@@ -22,9 +22,9 @@ interface Waiting {
 }
 
 /**
- * One keep-alive HTTP/1.1 connection, one request at a time. Unlike fetch it never sends anything twice, so the
- * caller knows exactly which requests were answered and which are in doubt. Reads answers with a Content-Length,
- * which is what Ninefold sends.
+ * One keep-alive HTTP/1.1 connection, one request at a time. Unlike fetch it never sends anything twice, so the caller
+ * knows exactly which requests have a response and which are in doubt. It reads responses with a Content-Length, as
+ * Ninefold sends them.
  */
 export class Connection {
   private readonly host: string;
@@ -38,7 +38,7 @@ export class Connection {
     this.host = host;
   }
 
-  /** Connects. @throws Error when nobody listens. */
+  /** Connects. @throws Error when no server is listening. */
   static async open(url: string): Promise<Connection> {
     const { hostname, port, host } = new URL(url);
     const connection = new Connection(host);
@@ -61,17 +61,17 @@ export class Connection {
     return !this.closed && this.waiting === null;
   }
 
-  /** Sends a request. @throws ConnectionLost when no whole answer came. */
+  /** Sends a request. @throws ConnectionLost without a complete response. */
   request(request: WireRequest): Promise<Answer> {
     if (this.closed || this.socket === null) return Promise.reject(new ConnectionLost("not connected"));
-    if (this.waiting !== null) return Promise.reject(new Error("a request is under way on this connection"));
+    if (this.waiting !== null) return Promise.reject(new Error("a request is in flight on this connection"));
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };
       this.write(this.headOf(request) + (request.body ?? ""));
     });
   }
 
-  /** Sends text as it is: for requests that arrive in pieces. What the socket cannot take yet follows by itself. */
+  /** Sends text unchanged, for requests that arrive in pieces. What the socket cannot accept yet is sent later. */
   write(text: string): void {
     this.unsent = Buffer.concat([this.unsent, Buffer.from(text)]);
     if (this.unsent.length === 0) return;
@@ -129,6 +129,6 @@ export class Connection {
     this.closed = true;
     const waiting = this.waiting;
     this.waiting = null;
-    waiting?.reject(new ConnectionLost("the connection ended before the answer was whole"));
+    waiting?.reject(new ConnectionLost("the connection ended before the response was complete"));
   }
 }

@@ -1,8 +1,8 @@
-/** Streams that are opened at the same time: a server has a queue of its own for so many. */
+/** Streams that are opened concurrently: the accept queue of a server has at least this size. */
 const OPENED_TOGETHER = 50;
 const HEAD_END = "\r\n\r\n";
 
-/** A stream of events on a bare socket: thousands of them take no more than their sockets. */
+/** A stream of events on a bare socket, so that thousands of them need few resources. */
 export class EventSocket {
   private socket: { write(text: string): number; end(): void } | null = null;
   private text = "";
@@ -10,7 +10,7 @@ export class EventSocket {
   private readonly opened = Promise.withResolvers<this>();
   private readonly event = Promise.withResolvers<number>();
 
-  /** Opens a stream, and waits for what it begins with. @throws Error for any other answer. */
+  /** Opens a stream and waits for its first event. @throws Error for any other response. */
   static async open(url: string, path: string): Promise<EventSocket> {
     const { hostname, port, host } = new URL(url);
     const stream = new EventSocket();
@@ -28,7 +28,7 @@ export class EventSocket {
     return stream.opened.promise;
   }
 
-  /** When its first event came, by `performance.now()`. */
+  /** Time of its first event, by `performance.now()`. */
   get heard(): Promise<number> {
     return this.event.promise;
   }
@@ -38,7 +38,7 @@ export class EventSocket {
   }
 
   private take(chunk: Buffer): void {
-    // Nothing of it is stored once it has been understood.
+    // Parsed data is discarded.
     this.text += chunk.toString("latin1");
     if (!this.isOpen) this.begin();
     if (!this.isOpen) return;
@@ -64,7 +64,7 @@ export class EventSocket {
   }
 }
 
-/** Opens many streams, some at a time. */
+/** Opens many streams, a few at a time. */
 export async function openEventSockets(url: string, path: string, count: number): Promise<EventSocket[]> {
   const open: EventSocket[] = [];
   while (open.length < count) {

@@ -1,7 +1,7 @@
-/** Ports of the loopback address that were free a moment ago, all different. */
+/** Different free ports of the loopback address. Another process can take one of them meanwhile. */
 export function freePorts(count: number): number[] {
   const open = () => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
-  // All are held until the last is known: otherwise the system may give one twice.
+  // All stay open until the last is known: otherwise the system may return one twice.
   const listeners = Array.from({ length: count }, open);
   const ports = listeners.map(({ port }) => port);
   for (const listener of listeners) listener.stop(true);

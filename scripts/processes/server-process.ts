@@ -1,4 +1,4 @@
-// Servers from source carry the console and the template of a new database too.
+// Servers from source need the built console and the template of a new database too.
 import "../prepare.ts";
 import { join } from "node:path";
 import { endsWithUs } from "./children.ts";
@@ -6,21 +6,21 @@ import { endsWithUs } from "./children.ts";
 /** How to run Ninefold: the program and its first arguments. */
 export type Command = readonly string[];
 
-/** What a started server is given. */
+/** Options of a started server. */
 export interface Launch {
   readonly command: Command;
   /** Arguments of `serve`, in addition `--json`. */
   readonly args: readonly string[];
   /** Set in addition to the plain environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Waiting for the ready line ends here; generous, since machines can be busy. */
+  /** Timeout for the ready line; generous, since machines can be busy. */
   readonly readyTimeoutMs?: number;
   /** Called with the process id before it is ready. */
   readonly onSpawn?: (pid: number) => void;
 }
 
 const READY_TIMEOUT_MS = 30_000;
-/** Variables that a child is given. Everything else could change what it does. */
+/** Variables that a child inherits. Any other one could change its behaviour. */
 const PASSED_ON = ["PATH", "HOME", "TMPDIR", "LANG", "TZ"];
 
 /** The repository's root. */
@@ -35,10 +35,10 @@ export const SOURCE_COMMAND: Command = [
   join(ROOT, "src", "main.ts"),
 ];
 
-/** The executable that `scripts/build` makes. */
+/** The executable that `scripts/build` creates. */
 export const BINARY_COMMAND: Command = [join(ROOT, "dist", "ninefold")];
 
-/** Ninefold as the tests start it: the executable that `NINEFOLD_BINARY` names, which starts sooner, else the sources. */
+/** Ninefold as the tests start it: the executable in `NINEFOLD_BINARY`, which starts faster, otherwise the sources. */
 export const NINEFOLD_COMMAND: Command =
   process.env["NINEFOLD_BINARY"] === undefined ? SOURCE_COMMAND : [process.env["NINEFOLD_BINARY"]];
 
@@ -60,13 +60,13 @@ interface ReadyLine {
   readonly pid: number;
 }
 
-/** A Ninefold server in a process of its own. Anyone who starts it stops or kills it. */
+/** A Ninefold server in a separate process. The caller stops or kills it. */
 export class ServerProcess {
   readonly url: string;
   readonly pid: number;
-  /** The operator's key, when this start made it. */
+  /** The operator's key, if this start created it. */
   readonly key: string | null;
-  /** From the start of the process to its ready line. */
+  /** Time from the start of the process to its ready line. */
   readonly readyMs: number;
   private readonly child: SpawnedServer;
 
@@ -78,7 +78,7 @@ export class ServerProcess {
     this.readyMs = readyMs;
   }
 
-  /** Starts a server and waits until it is ready. @throws Error with its log when it ends before. */
+  /** Starts a server and waits until it is ready. @throws Error with its log if it ends before. */
   static async start(launch: Launch): Promise<ServerProcess> {
     const begun = performance.now();
     const child = spawnServer(launch);
@@ -142,7 +142,7 @@ export function spawnServer(launch: Launch): SpawnedServer {
   endsWithUs(child);
   let log = "";
   void collect(child.stderr, (text) => {
-    // The end of a log shows more than its beginning; the bound keeps a chatty server from filling memory.
+    // The end of a log is more useful than its beginning; the limit protects the memory from a verbose server.
     log = (log + text).slice(-LOG_CHARACTERS_MAX);
   });
   return { process: child, log: () => log };
@@ -170,7 +170,7 @@ async function firstLine(child: SpawnedServer, timeoutMs: number): Promise<strin
   if (first !== null) return first;
   child.process.kill("SIGKILL");
   await child.process.exited;
-  // The log is read to its end in the turns after the process's own end.
+  // The rest of the log is read shortly after the process has ended.
   await Bun.sleep(10);
   throw new Error(`the server did not become ready:\n${text}${child.log()}`);
 }

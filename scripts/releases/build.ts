@@ -4,11 +4,11 @@ import { describeFormat, readFormat } from "./format.ts";
 import { type Platform, releaseName } from "./platforms.ts";
 import type { Run } from "./runtime.ts";
 
-/** What a release is built with. */
+/** Settings of a build. */
 export interface Workshop {
   /** The repository's root. */
   readonly root: string;
-  /** Where the files go. */
+  /** Folder of the files. */
   readonly folder: string;
   /** Ninefold's own version. */
   readonly version: string;
@@ -20,14 +20,14 @@ export interface Artifact {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** Whether it was run here, or judged by its head alone. */
+  /** Whether it was run here, or only the head of its file was checked. */
   readonly checked: "ran" | "format";
 }
 
 /**
- * Builds the executable of one platform on a runtime, checks it, and writes it with its checksum (`sha256sum -c` reads that).
+ * Builds the executable of one platform on a runtime, checks it, and writes it with its checksum (for `sha256sum -c`).
  *
- * @throws Error when the build fails, or when its result is not what the platform needs.
+ * @throws Error when the build fails, or when its result does not fit the platform.
  */
 export async function buildArtifact(
   shop: Workshop,
@@ -55,7 +55,7 @@ export async function buildArtifact(
 }
 
 async function compile(shop: Workshop, platform: Platform, runtime: string, folder: string): Promise<string> {
-  // The name goes into the bytes: the same one everywhere makes the same bytes everywhere.
+  // The name is part of the bytes: the same name everywhere makes builds reproducible.
   const built = join(folder, platform.os === "win32" ? "ninefold.exe" : "ninefold");
   const command = [
     join(shop.root, "scripts", "build"),
@@ -78,6 +78,6 @@ function checkFormat(bytes: Uint8Array, platform: Platform): void {
 async function checkRun(shop: Workshop, built: string): Promise<void> {
   const { code, output } = await shop.run([built, "version"], shop.root);
   if (code !== 0 || output.split("\n", 1)[0] !== shop.version) {
-    throw new Error(`${built} version answered ${JSON.stringify(output)} with exit code ${code}`);
+    throw new Error(`${built} version printed ${JSON.stringify(output)} with exit code ${code}`);
   }
 }

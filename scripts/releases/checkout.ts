@@ -12,26 +12,26 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { changesOf } from "./finish.ts";
 
-/** What a release is built from. */
+/** The sources of a release. */
 export interface Sources {
   /** The root of a checkout. */
   readonly root: string;
-  /** The full hash of the commit; with `-dirty` where files differ from it. */
+  /** The full hash of the commit; with `-dirty` if files differ from it. */
   readonly commit: string;
-  /** When it was made, ISO 8601 in UTC. */
+  /** Time of the commit, ISO 8601 in UTC. */
   readonly date: string;
-  /** Removes what was made for it. */
+  /** Removes the copy. */
   dispose(): void;
 }
 
-/** The date of a commit as `ninefold version` has it. */
+/** The date of a commit in the format of `ninefold version`. */
 const DATE_FORMAT = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
 
 /**
- * The sources of a version, which are checked out.
+ * The checked-out sources of a version.
  *
- * @throws Error if files differ from the commit, if the tag is missing or elsewhere, or if the version is not in package.json
- * and the changelog.
+ * @throws Error if files differ from the commit, if the tag is missing or on another commit, or if the version is not
+ * in package.json and the changelog.
  */
 export function sourcesOf(root: string, version: string): Sources {
   const changed = git(root, "status", "--porcelain");
@@ -50,7 +50,7 @@ export function sourcesOf(root: string, version: string): Sources {
   return { root, commit, date: dateOf(root), dispose: () => undefined };
 }
 
-/** A copy of a checkout, also of what is not committed yet, that has a version which is still unreleased. @throws Error */
+/** A copy of a checkout, including uncommitted files, with a version that is not released yet. @throws Error */
 export function tryOut(root: string, version: string): Sources {
   const head = git(root, "rev-parse", "HEAD");
   const commit = git(root, "status", "--porcelain") === "" ? head : `${head}-dirty`;
@@ -60,7 +60,7 @@ export function tryOut(root: string, version: string): Sources {
   try {
     const files = git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0");
     for (const file of new Set(files)) {
-      // A file that was removed is still listed.
+      // A removed file is still listed.
       if (file === "" || !existsSync(join(root, file))) continue;
       mkdirSync(dirname(join(copy, file)), { recursive: true });
       cpSync(join(root, file), join(copy, file));
@@ -90,7 +90,7 @@ function dateOf(root: string): string {
   return git(root, "show", "--no-patch", DATE_FORMAT, "--format=%cd", "HEAD");
 }
 
-/** What git prints, without the last line's end. @throws Error */
+/** The output of git, without the last line end. @throws Error */
 function git(root: string, ...args: readonly string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(["git", "-C", root, ...args], {
     env: { ...process.env, TZ: "UTC" },

@@ -14,16 +14,16 @@ import { join } from "node:path";
 import type { Platform } from "./platforms.ts";
 import type { Run } from "./runtime.ts";
 
-/** What a Debian package is made of. */
+/** Input of a Debian package. */
 export interface DebianShop {
   /** The repository's root. */
   readonly root: string;
-  /** Where the package goes. */
+  /** Folder of the package. */
   readonly folder: string;
   readonly version: string;
-  /** Time that all files in the package have, ISO 8601. */
+  /** Time of all files in the package, ISO 8601. */
   readonly date: string;
-  /** `none` where only the content counts. */
+  /** `none` if only the content matters. */
   readonly compression: "gzip" | "none";
   readonly run: Run;
 }
@@ -37,7 +37,7 @@ export function hasDebianPackage({ libc }: Platform): boolean {
 }
 
 /**
- * Makes the Debian package of an executable: the files that `scripts/install --package` lays out, and the scripts of
+ * Creates the Debian package of an executable: the files that `scripts/install --package` installs, and the scripts of
  * `scripts/installation/debian`. The same input gives the same bytes. Returns the name of the file.
  *
  * @throws Error with what failed.

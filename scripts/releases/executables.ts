@@ -6,7 +6,7 @@ import { hasDebianPackage, packDebian } from "./debian.ts";
 import { ownPlatform, type Platform } from "./platforms.ts";
 import { obtainRuntime, type Run } from "./runtime.ts";
 
-/** The parts of package.json that a release uses. */
+/** The used parts of package.json. */
 export interface ReleaseManifest {
   readonly version: string;
   readonly license: string;
@@ -17,7 +17,7 @@ export function readManifest(root: string): ReleaseManifest {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as ReleaseManifest;
 }
 
-/** Runs programs with a few variables of their own, on the Bun that runs this. */
+/** Runs programs with a minimal environment, on the Bun that runs this. */
 export function runner(variables: Readonly<Record<string, string>> = {}): Run {
   return async (command, cwd) => {
     const child = Bun.spawn([...command], {
@@ -32,19 +32,19 @@ export function runner(variables: Readonly<Record<string, string>> = {}): Run {
   };
 }
 
-/** What is built, and of what. */
+/** Settings of a build of several platforms. */
 export interface ExecutablesOptions {
   /** The repository's root. */
   readonly root: string;
-  /** Where the files go. */
+  /** Folder of the files. */
   readonly folder: string;
   readonly platforms: readonly Platform[];
   readonly run: Run;
-  /** Date of the commit; Debian's packages are made with it, and not without. */
+  /** Date of the commit. Debian packages are only built with it. */
   readonly date?: string;
 }
 
-/** Builds the executable of each platform and the packages with it. Prints a line for each. @throws Error */
+/** Builds the executable and the packages of each platform. Prints a line for each. @throws Error */
 export async function buildExecutables({
   root,
   folder,

@@ -5,9 +5,9 @@ import { buildPackage } from "../packages/build.ts";
 import { pack } from "../packages/platform.ts";
 
 /**
- * Adds to the executables in a folder the package `ninefold` and the changes of the version. Returns the names of the files.
+ * Adds the package `ninefold` and the version's changes to the executables in a folder. Returns the names of the files.
  *
- * @throws Error when the changelog has no part of the version.
+ * @throws Error when the changelog has no section for the version.
  */
 export async function finishRelease(root: string, folder: string, version: string): Promise<string[]> {
   const changes = `CHANGES-${version}.md`;
@@ -22,14 +22,14 @@ export async function finishRelease(root: string, folder: string, version: strin
   }
 }
 
-/** The part of a changelog that is a version's. @throws Error when there is none. */
+/** The section of a version in a changelog. @throws Error without one. */
 export function changesOf(changelog: string, version: string): string {
   const part = changelog.split(/^(?=## )/m).find((one) => one.split(/\s/, 2)[1] === version);
   if (part === undefined) throw new Error(`CHANGELOG.md has no part of ${version}`);
   return `${part.trimEnd()}\n`;
 }
 
-/** Writes one file for `sha256sum -c`, of everything that a folder has of a version, and returns its text. */
+/** Writes one file for `sha256sum -c` with all files of a version in a folder, and returns its text. */
 export function writeSums(folder: string, version: string): string {
   const files = readdirSync(folder).filter(
     (file) => ["-", "_"].some((sign) => file.includes(`${sign}${version}`)) && !file.endsWith(".sha256"),

@@ -2,7 +2,7 @@
 export interface ExecutableFormat {
   readonly container: "ELF" | "Mach-O" | "PE";
   readonly cpu: "x64" | "arm64";
-  /** The loader that an ELF file asks for, which tells its C library; null elsewhere. */
+  /** The loader that an ELF file requests, which identifies its C library; null in other files. */
   readonly interpreter: string | null;
 }
 
@@ -14,7 +14,7 @@ const MACH_O_64_MAGIC = 0xfeedfacf;
 const MACH_O_CPUS: Readonly<Record<number, "x64" | "arm64">> = { 16777223: "x64", 16777228: "arm64" };
 const PE_CPUS: Readonly<Record<number, "x64" | "arm64">> = { 34404: "x64", 43620: "arm64" };
 
-/** Reads the head of an executable. @throws Error for what is no 64-bit executable of a known kind. */
+/** Reads the head of an executable. @throws Error if it is not a 64-bit executable of a known format. */
 export function readFormat(bytes: Uint8Array): ExecutableFormat {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {

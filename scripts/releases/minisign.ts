@@ -23,9 +23,9 @@ const CHECKSUM_AT = 126;
 const SECRET_KEY_BYTES = 158;
 
 /**
- * Reads the secret key that `minisign -G -W` makes: its file, or the second line of that.
+ * Reads the secret key that `minisign -G -W` creates: its file, or the second line of that.
  *
- * @throws Error for a key with a password, and for what is no key. The message does not contain the key.
+ * @throws Error for a key with a password, and for an invalid key. The message does not contain the key.
  */
 export function readSecretKey(text: string): ReleaseKey {
   const bytes = Buffer.from(text.trim().split("\n").at(-1) ?? "", "base64");
@@ -43,24 +43,24 @@ export function readSecretKey(text: string): ReleaseKey {
   return key;
 }
 
-/** A key that nobody keeps: for a release that is only tried. */
+/** A temporary key, for a dry run of a release. */
 export function throwAwayKey(): ReleaseKey {
   return { id: randomBytes(8), seed: randomBytes(32) };
 }
 
-/** The public key in base64, as `minisign -P` and `ninefold upgrade --public-key` take it. */
+/** The public key in base64, as `minisign -P` and `ninefold upgrade --public-key` accept it. */
 export function publicKeyText({ id, seed }: ReleaseKey): string {
   return Buffer.concat([Buffer.from(KEY_ALGORITHM), id, getPublicKey(seed)]).toString("base64");
 }
 
-/** The file of a public key, as `minisign -p` takes it. */
+/** The file of a public key, as `minisign -p` reads it. */
 export function publicKeyFile(key: ReleaseKey): string {
   // As minisign prints it: a number without leading zeros.
   const id = Buffer.from(key.id).readBigUInt64LE().toString(16).toUpperCase();
   return `untrusted comment: minisign public key ${id}\n${publicKeyText(key)}\n`;
 }
 
-/** The text of a file's `.minisig`. The trusted comment is signed, too: a line that says what the file is. */
+/** The text of a file's `.minisig`. The trusted comment, a line that describes the file, is signed too. */
 export function signFile(file: Uint8Array, trustedComment: string, { id, seed }: ReleaseKey): string {
   const signature = sign(prehash(file), seed);
   const signed = Buffer.concat([Buffer.from(PREHASHED_ALGORITHM), id, signature]);

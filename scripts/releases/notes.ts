@@ -7,7 +7,7 @@ export function feedText({ version, date }: Release, url: string): string {
   return `${JSON.stringify({ version, date, url })}\n`;
 }
 
-/** What each file is for, by what its name ends with or contains. */
+/** Purpose of each file, by the end or a part of its name. */
 const PURPOSES: readonly (readonly [pattern: RegExp, purpose: string])[] = [
   [/\.deb$/, "Debian and Ubuntu"],
   [/\.cdx\.json$/, "SBOM (CycloneDX 1.6)"],
@@ -16,7 +16,7 @@ const PURPOSES: readonly (readonly [pattern: RegExp, purpose: string])[] = [
   [/^ninefold-.*-(linux|darwin|windows)-/, "executable"],
 ];
 
-/** The notes of a release: how to verify it, its files, and its changes. `folder` has the files. */
+/** The notes of a release: how to verify it, its files in `folder`, and its changes. */
 export function notesOf(folder: string, { version, date }: Release, publicKey: string): string {
   const rows = readdirSync(folder)
     .sort()

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { describeFormat, type ExecutableFormat, readFormat } from "./format.ts";
 
-/** A kind of machine that an executable is built for. */
+/** A platform with an executable. */
 export interface Platform {
-  /** As it stands in the file's name. */
+  /** Name of the platform in the names of files. */
   readonly name: string;
-  /** What `bun build --target` calls it. */
+  /** Its name for `bun build --target`. */
   readonly target: string;
-  /** The package that brings Bun for it, in the version that `package.json` pins. */
+  /** The package with Bun for it, in the version that `package.json` pins. */
   readonly package: string;
-  /** As the package names its system, processor and C library; the installer refuses others. */
+  /** System, processor and C library as the package declares them; the installer rejects other packages. */
   readonly os: "linux" | "darwin" | "win32";
   readonly cpu: "x64" | "arm64";
   readonly libc?: "glibc" | "musl";
-  /** What the built file has to be. */
+  /** Format of the built file. */
   readonly format: ExecutableFormat;
 }
 
@@ -40,7 +40,7 @@ export const PLATFORMS: readonly Platform[] = [
   },
 ];
 
-/** The platforms of these names; all of them when none is named. @throws Error for a name that there is not. */
+/** The platforms with these names; all of them without a name. @throws Error for an unknown name. */
 export function choosePlatforms(names: readonly string[]): readonly Platform[] {
   if (names.length === 0) return PLATFORMS;
   return [...new Set(names)].map((name) => {
@@ -52,7 +52,7 @@ export function choosePlatforms(names: readonly string[]): readonly Platform[] {
   });
 }
 
-/** The platform whose executables this machine surely runs: of the same kind as the one that runs this. @throws Error */
+/** The platform of this machine, which can run its executables. @throws Error */
 export function ownPlatform(): Platform {
   const own = describeFormat(readFormat(readFileSync(process.execPath)));
   const found = PLATFORMS.find(({ format }) => describeFormat(format) === own);

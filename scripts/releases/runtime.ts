@@ -5,13 +5,13 @@ import type { Platform } from "./platforms.ts";
 /** Runs a program to its end. Resolves to its exit code and everything it printed. */
 export type Run = (command: readonly string[], folder: string) => Promise<{ code: number; output: string }>;
 
-/** Where runtimes are kept, and how they come there. */
+/** Where runtimes are stored, and how they are installed. */
 export interface RuntimeStore {
-  /** Folder of its own; made when it is needed. */
+  /** The folder; created when it is needed. */
   readonly folder: string;
   /** The pinned version of Bun. */
   readonly version: string;
-  /** The Bun that installs. */
+  /** The Bun that installs the packages. */
   readonly bun: string;
   /** The text of `scripts/bun.sha256`. */
   readonly knownHashes: string;
@@ -19,10 +19,10 @@ export interface RuntimeStore {
 }
 
 /**
- * The Bun executable of a platform, from its package on the configured registry; checked against the hash that the
- * repository has of it, and kept.
+ * The Bun executable of a platform, from its package on the configured registry, verified against the hash in the
+ * repository and then stored.
  *
- * @throws Error with the installer's output, or when it is another executable than the known one.
+ * @throws Error with the installer's output, or if the executable does not match the hash.
  */
 export async function obtainRuntime(store: RuntimeStore, platform: Platform): Promise<string> {
   const kept = join(store.folder, `bun-${store.version}-${platform.name}`);

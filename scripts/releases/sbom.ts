@@ -1,6 +1,6 @@
 import { type EmbeddedPart, embeddedParts } from "../embedded/parts.ts";
 
-/** A release, as documents about it name it. */
+/** The release that a document describes. */
 export interface Release {
   readonly version: string;
   /** When its sources were committed, ISO 8601 in UTC. */
@@ -11,8 +11,8 @@ export interface Release {
 const EXPRESSION = /\s|\(/;
 
 /**
- * The bill of materials of a release's executables: CycloneDX 1.6 in JSON, with the packages in it, their licences, hashes and
- * what needs what. The same sources give the same text.
+ * The bill of materials of a release's executables: CycloneDX 1.6 in JSON, with packages, licences, hashes and
+ * dependencies. The same sources give the same text.
  */
 export function billOfMaterials(root: string, { version, date }: Release): string {
   const parts = embeddedParts(root);
@@ -62,13 +62,13 @@ function refOf({ name, version }: EmbeddedPart): string {
   return `${name}@${version}`;
 }
 
-/** The hash of a lockfile (`sha512-` and base64) as CycloneDX has it. */
+/** The hash of a lockfile (`sha512-` and base64) in the format of CycloneDX. */
 function hashOf(integrity: string): { alg: string; content: string } {
   const [algorithm = "", digest = ""] = integrity.split("-", 2);
   return { alg: algorithm.replace("sha", "SHA-"), content: Buffer.from(digest, "base64").toString("hex") };
 }
 
-/** A UUID (version 8, RFC 9562) that is made from a text. */
+/** A UUID (version 8, RFC 9562) derived from a text. */
 function uuidOf(text: string): string {
   const bytes = Buffer.from(new Bun.CryptoHasher("sha256").update(text).digest()).subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

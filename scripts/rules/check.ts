@@ -8,7 +8,7 @@ import { checkLiterals, checkShape } from "./shape.ts";
 import { checkSqlText } from "./sql.ts";
 import { checkCitations, checkWords } from "./words.ts";
 
-/** Checks a whole tree, given as texts, against every rule of the house. */
+/** Checks a whole tree, given as texts, against every house rule. */
 export function checkTree(files: readonly SourceText[]): Violation[] {
   const paths = new Set(files.map(({ path }) => path));
   const tree = files.filter(isTypeScript).map((file): Linked => {
@@ -25,7 +25,7 @@ export function checkTree(files: readonly SourceText[]): Violation[] {
   return found.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line);
 }
 
-/** A violation as one line: where, which rule, what to do. */
+/** A violation as one line: the place, the rule, and the fix. */
 export function describeViolation({ path, line, rule, message }: Violation): string {
   return `${path}:${line} ${rule} — ${message}`;
 }
@@ -53,7 +53,7 @@ function isCode({ path }: SourceText): boolean {
   return CODE.test(path) && (/\.(ts|tsx|js|mjs|sql|sh)$/.test(path) || /^scripts\/[^.]+$/.test(path));
 }
 
-/** Ambient declarations are omitted: they describe modules, and are none. */
+/** Ambient declarations are omitted: they describe modules, but are not modules. */
 function isTypeScript({ path }: SourceText): boolean {
   return CODE.test(path) && /\.tsx?$/.test(path) && !path.endsWith(".d.ts");
 }

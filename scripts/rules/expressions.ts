@@ -2,19 +2,21 @@ import type { Node } from "oxc-parser";
 import { isSafePattern } from "redos-detector";
 import { type Module, type SourceText, type Violation, violationAt, walk } from "./model.ts";
 
-/** Ways in which one text may be matched at once: more of them cost a constant factor that is no longer small. */
+/** Maximum number of paths on which one text can match: more of them cost a constant factor that is no longer small. */
 const WAYS_MAX = 20;
-/** Steps of the search for such ways: linear expressions take far fewer, and no other one holds tidy up. */
+/**
+ * Maximum steps of the search for such paths: linear expressions need far fewer, and no other one may slow tidy down.
+ */
 const STEPS_MAX = 5_000;
-/** Where the patterns of all schemas stand, whatever they were put together from. */
+/** The generated file that contains the patterns of all schemas. */
 const API_DOCUMENT = "test/golden/openapi.json";
 
 const RULE = "linear-expression";
 const CURE = "look at the text by index, or anchor the expression with ^ and let no two parts match the same";
 
 /**
- * Every regular expression of the server takes time that grows with the text's length only: texts come from strangers,
- * and a single one of quadratic time stops everybody.
+ * The time of every regular expression in the server grows linearly with the text's length: texts come from untrusted
+ * clients, and a single expression of quadratic time would block all requests.
  */
 export function checkExpressions(module: Module): Violation[] {
   if (!module.path.startsWith("src/")) return [];
@@ -55,7 +57,7 @@ function troubleWith(pattern: string, flags: string): string | null {
 }
 
 function judge(pattern: string, flags: string): string | null {
-  // Nothing is repeated, nothing is optional: each place of the text is looked at a fixed number of times.
+  // Nothing is repeated or optional: each position of the text is visited a fixed number of times.
   if (!/[*+?{]/.test(pattern)) return null;
   if (/\(\?<?[=!]/.test(pattern)) return `looks around, which cannot be shown to be linear; ${CURE}`;
   if (/[mv]/.test(flags)) return `has a flag (m, v) with which it cannot be shown to be linear; ${CURE}`;

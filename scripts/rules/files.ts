@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import type { SourceText } from "./model.ts";
 
-/** Reads every text file of the tree that git tracks or would track; without git, every file that is not built. */
+/** Reads every text file of the tree that git tracks or would track; without git, every file that was not built. */
 export async function readTree(root: string): Promise<SourceText[]> {
   const paths = listedByGit(root) ?? (await listedByWalk(root));
   const files = await Promise.all(paths.map((path) => readText(root, path)));
@@ -38,7 +38,7 @@ async function listedByWalk(root: string, folder = ""): Promise<string[]> {
   return paths;
 }
 
-/** Undefined for what is no text, and for what git still lists but is deleted. */
+/** Undefined for a file that is not text, and for one that git still lists but is deleted. */
 async function readText(root: string, path: string): Promise<SourceText | undefined> {
   const file = Bun.file(`${root}/${path}`);
   if (!(await file.exists())) return undefined;

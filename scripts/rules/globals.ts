@@ -2,7 +2,7 @@ import type { BindingPattern, MemberExpression, Node } from "oxc-parser";
 import { type Module, type Place, type Violation, violationAt, walk } from "./model.ts";
 import { GLOBAL_RULES, inZone } from "./zones.ts";
 
-/** Rules 3 and 4: network, environment, time and randomness only where they belong. */
+/** Rules 3 and 4: network, environment, time and randomness are used only in allowed files. */
 export function checkGlobals(module: Module): Violation[] {
   if (!module.path.startsWith("src/")) return [];
   const found: Violation[] = [];
@@ -62,7 +62,7 @@ function takenOut(pattern: BindingPattern, from: string | undefined): string[] {
   );
 }
 
-/** `a.b.c` as it reads, if it starts at a global; undefined otherwise. */
+/** `a.b.c` as it is written, if it starts at a global; undefined otherwise. */
 function dotted(node: Node, own: ReadonlySet<string>): string | undefined {
   if (node.type === "Identifier") return own.has(node.name) ? undefined : node.name;
   if (node.type === "MetaProperty") return `${node.meta.name}.${node.property.name}`;
@@ -102,7 +102,7 @@ function isReference(node: Node, { parent, key }: Place): boolean {
   return parent.type !== "ExportSpecifier" || parent.local === node;
 }
 
-/** The names that a module declares itself, wherever in it: they hide the globals of the same name. */
+/** All names that a module declares: they hide the globals of the same name. */
 function declaredNames(root: Node): Set<string> {
   const names = new Set<string>();
   walk(root, (node, place) => {

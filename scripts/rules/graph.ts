@@ -10,8 +10,8 @@ export interface Linked {
 }
 
 /**
- * What `src/` exports and no other file imports. A type that its own file uses may stay exported: it belongs to
- * the signatures there. Without the program's entry point nothing can tell what is used.
+ * Exports of `src/` that no other file imports. A type that its own file uses may stay exported: it belongs to the
+ * signatures there. Without the program's entry point it is unknown which exports are used.
  */
 export function checkUnusedExports(tree: readonly Linked[]): Violation[] {
   if (!tree.some(({ module }) => module.path === MAIN)) return [];

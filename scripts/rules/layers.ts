@@ -14,7 +14,7 @@ import {
   STANDS_ALONE,
 } from "./zones.ts";
 
-/** Rules 1 to 3: who may import whom. Types count as well. */
+/** Rules 1 to 3: which modules may import which. Types count as well. */
 export function checkLayers(module: Module, imports: readonly Import[]): Violation[] {
   if (!module.path.startsWith("src/")) return [];
   const found: Violation[] = [];
@@ -78,7 +78,7 @@ function domain(from: string, one: Import): Finding | undefined {
   ];
 }
 
-/** Rules of the kernel that domains build on: none has an effect. */
+/** Modules of the kernel that domains may import: none has side effects. */
 const PURE_KERNEL: ReadonlySet<string> = new Set([
   "src/kernel/errors.ts",
   "src/kernel/outbound/retries.ts",
@@ -107,7 +107,10 @@ function portable(from: string, { target }: Import): Finding | undefined {
   ];
 }
 
-/** Inside the console nothing of the server, and of packages only those that run in browsers; outside nothing of it. */
+/**
+ * The console imports nothing of the server, and only packages that run in browsers; other code imports nothing of the
+ * console.
+ */
 function browser(from: string, { specifier, target }: Import): Finding | undefined {
   if (!inZone(from, BROWSER)) {
     if (!target || !inZone(target, BROWSER)) return undefined;

@@ -6,7 +6,7 @@ export interface SourceText {
   readonly text: string;
 }
 
-/** One broken rule at one place. */
+/** One violation of a rule. */
 export interface Violation {
   readonly path: string;
   readonly line: number;
@@ -22,7 +22,7 @@ export interface Module extends SourceText {
   lineAt(offset: number): number;
 }
 
-/** Where the walk stands: the parent, the parent's key for this node, and whether this is type syntax. */
+/** Context of a visited node: the parent, the parent's key for this node, and whether this is type syntax. */
 export interface Place {
   readonly parent: Node | undefined;
   readonly key: string;
@@ -31,7 +31,7 @@ export interface Place {
 
 export type Visit = (node: Node, place: Place) => void;
 
-/** Parses one file; what the parser could not read is in `syntaxErrors`. */
+/** Parses one file; syntax errors are in `syntaxErrors`. */
 export function parseModule(source: SourceText): Module {
   const parsed = parseSync(source.path, source.text);
   const starts = lineStarts(source.text);
@@ -71,7 +71,7 @@ function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null && "type" in value;
 }
 
-/** TypeScript nodes that hold running code; every other TS node is only types. */
+/** TypeScript nodes that contain executed code; every other TS node has only types. */
 const RUNNING_TS_NODES: ReadonlySet<string> = new Set([
   "TSAsExpression",
   "TSSatisfiesExpression",

@@ -1,7 +1,7 @@
 import type { Node } from "oxc-parser";
 import { type Module, type Violation, violationAt, walk } from "./model.ts";
 
-/** Statements of one function, without those of the functions inside it: more than this does more than one thing. */
+/** Maximum statements of one function, without those of nested functions: a longer one does more than one thing. */
 export const STATEMENTS_MAX = 40;
 
 /** Literals are written in one piece: spreading one inside another only saves lines, which is the formatter's work. */
@@ -49,7 +49,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   "ArrowFunctionExpression",
 ]);
 
-/** A block is the form of a statement, not one itself. */
+/** A block is part of a statement and does not count. */
 function isStatement({ type }: Node): boolean {
   return (type.endsWith("Statement") && type !== "BlockStatement") || type === "VariableDeclaration";
 }

@@ -32,8 +32,8 @@ const NEXT_CLAUSE = String.raw`(as|where|join|left|inner|cross|natural|order|gro
 const TABLE = String.raw`(\(|${NAME}\s*($|[,;()]|\b${NEXT_CLAUSE})|${NAME}\s+\w+\s*(,|\b${NEXT_CLAUSE}))`;
 
 /**
- * The openings of SQL statements, with as much after the keyword as shows them from prose
- * ("Select a plan from the list" is not a query).
+ * The beginnings of SQL statements, with enough after the keyword to distinguish them from prose ("Select a plan from
+ * the list" is not a query).
  */
 const STATEMENTS = [
   String.raw`select\s[\s\S]*?\sfrom\s+${TABLE}`,
@@ -53,7 +53,7 @@ const STATEMENTS = [
 
 const SQL = new RegExp(String.raw`^\s*(${STATEMENTS.join("|")})`, "i");
 
-/** A lone word such as "commit" is also an ordinary string, so single words count only in capitals. */
+/** A single word such as "commit" is also an ordinary string, so single words count only in capitals. */
 function isSql(text: string): boolean {
   if (!SQL.test(text)) return false;
   return /\s/.test(text.trim()) || text === text.toUpperCase();

@@ -1,6 +1,6 @@
 import type { SourceText, Violation } from "./model.ts";
 
-/** A text that no file may hold; in two parts, so that this file does not hold it either. */
+/** A text that no file may contain; in two parts, so that this file does not contain it either. */
 interface ForbiddenText {
   readonly parts: readonly [string, string];
   readonly fix: string;
@@ -23,7 +23,7 @@ const FORBIDDEN: readonly ForbiddenText[] = [
   { parts: [".on", "ly("], fix: PARTIAL_TESTS },
 ];
 
-/** Texts that no file of the tree may hold. */
+/** Texts that no file of the tree may contain. */
 export function checkWords(source: SourceText): Violation[] {
   return FORBIDDEN.flatMap(({ parts, fix }) => {
     const word = parts.join("");
@@ -36,11 +36,11 @@ export function checkWords(source: SourceText): Violation[] {
   });
 }
 
-/** A section by its number: its document has to be named next to it. */
+/** A section by its number: its document must be named next to it. */
 const SECTION = /\bsections? \d/i;
 const DOCUMENT = /\bRFC \d/;
 
-/** A comment cites only what its reader can find: the sections of an RFC, but none of a page without numbers. */
+/** A comment cites only what its reader can find: sections of an RFC, but not of a page without numbers. */
 export function checkCitations({ path, text }: SourceText): Violation[] {
   const message = "a section of no document; say the rule itself, or name a heading of a page in docs";
   return text

@@ -1,4 +1,4 @@
-// The house as data: which paths may do what. Patterns are globs on paths relative to the root.
+// The house rules as data: which paths may do what. Patterns are globs on paths relative to the root.
 
 const STORES = [
   "src/areas/*/**/store.ts",
@@ -12,24 +12,26 @@ const CLOCK = ["src/kernel/time/clock*.ts", "src/kernel/ids.ts"];
 /** Files outside `kernel/storage` that need a database connection of their own, such as offline commands. */
 const SQLITE_ALLOW_LIST: readonly string[] = [];
 
-/** Files outside stores and the kernel that may hold SQL text. */
+/** Files outside stores and the kernel that may contain SQL text. */
 const SQL_TEXT_ALLOW_LIST: readonly string[] = [
   "src/backup/verification.ts",
   "src/cluster/engines/postgres.ts",
 ];
 
-/** Runs inside other people's test suites, not inside the server: it has the runtime's own clock, environment and network. */
+/** Runs inside users' test suites, not inside the server: it uses the runtime's own clock, environment and network. */
 const TESTING = "src/testing/**";
 
 /**
- * The package that other programs use to call a server: it is no part of the server. It sends requests to the address that
- * its user names, which the guarded client would reject, and it lives in its user's time.
+ * The package with which other programs call a server: it is not part of the server. It sends requests to the address
+ * that its user configures, which the guarded client would reject, and it runs in its user's real time.
  */
 const CLIENT = "src/client/**";
 
-/** The console and the portal: they run in browsers, in real time, and ask the server that they came from. */
+/**
+ * The console and the portal: they run in browsers, in real time, and send requests to the server that they came from.
+ */
 export const BROWSER = ["src/pages/dashboard/**", "src/pages/portal/**"];
-/** What else of this tree runs there. */
+/** Other files of this tree that run there. */
 export const BROWSER_IMPORTS = [
   ...BROWSER,
   "src/verify/**",
@@ -37,10 +39,10 @@ export const BROWSER_IMPORTS = [
   "src/client/generated/**",
   "src/client/uuid.ts",
 ];
-/** The packages that run there; no other part of `src/` needs those of the console's drawing. */
+/** The packages that run there; no other part of `src/` needs the packages that render the console. */
 export const BROWSER_PACKAGES = ["preact", "@preact/signals", "lucide", "diff"];
 
-/** Files that measure a real network and so read real time. */
+/** Files that measure a real network and therefore read real time. */
 const REAL_TIME_ALLOW_LIST: readonly string[] = ["src/kernel/outbound/**", CLIENT, ...BROWSER];
 
 export const AREA_INDEX = "src/areas/*/index.ts";
@@ -53,16 +55,16 @@ export const DOMAIN = [
 ];
 export const SQL_TEXT = ["src/kernel/**", ...STORES, ...SQL_TEXT_ALLOW_LIST];
 
-/** What stands above kernel and areas; neither may look up to it. */
+/** Layers above kernel and areas. The kernel and the areas must not import them. */
 export const ABOVE = [COMPOSITION_ROOT, MAIN, "src/cli/**", "src/pages/**"];
 
-/** Exports of these files are used from outside the tree. */
+/** Exports of these files are used outside the tree. */
 export const ENTRY_POINTS = [MAIN, CLIENT, "src/testing/index.ts", "src/verify/index.ts"];
 
-/** Sources that go into other programs as they are, so that they import nothing but each other. */
+/** Sources that are copied into other programs, so that they import only each other. */
 export const STANDS_ALONE = [CLIENT];
 
-/** The receipt verifier, which runs in browsers too: of this tree its sources import nothing but each other. */
+/** The receipt verifier, which also runs in browsers: its sources import only each other. */
 export const PORTABLE = ["src/verify/**", "src/json-text.ts"];
 
 /** A package that only some files may import. */
@@ -96,7 +98,7 @@ export const PACKAGE_RULES: readonly PackageRule[] = [
     rule: "croner-zone",
     packages: ["croner"],
     zone: ["src/kernel/scheduler/**", "src/kernel/scheduler.ts"],
-    fix: "ask the scheduler's calendar for the next time",
+    fix: "get the next time from the scheduler's calendar",
   },
   {
     rule: "outbound-zone",
@@ -124,7 +126,7 @@ export const PACKAGE_RULES: readonly PackageRule[] = [
   },
 ];
 
-/** Globals that only some files may use, written as they read in the code. */
+/** Globals that only some files may use, as they are written in the code. */
 export interface GlobalRule {
   readonly rule: string;
   readonly names: readonly string[];

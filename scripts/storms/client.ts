@@ -160,7 +160,7 @@ export class StormClient {
         if (response.status === 200) witness.released(grant);
         const inDoubt = attempt > 0 || Date.now() >= grant.expiresAt;
         if (response.status === 200 || (inDoubt && [403, 404].includes(response.status))) return;
-        witness.note(`${grant.key}: release within the lease answered ${response.status}`);
+        witness.note(`${grant.key}: release within the lease returned ${response.status}`);
         return;
       } catch (error) {
         this.handleLost(error);

@@ -18,7 +18,7 @@ export interface Neighbours {
 /** What another client saw while one attack was running. */
 export interface NeighbourRow {
   readonly name: string;
-  /** Requests of the attack that were answered. */
+  /** Requests of the attack with a response. */
   readonly requests: number;
   /** Status codes of the responses to the attack. */
   readonly statuses: readonly number[];

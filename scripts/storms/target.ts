@@ -30,7 +30,7 @@ export class Target {
     return this.up.promise;
   }
 
-  /** Opens a connection. @throws ConnectionLost when the connection is refused. */
+  /** Opens a connection. @throws ConnectionLost when the connection fails. */
   async open(url: string = this.url): Promise<Connection> {
     try {
       return await Connection.open(url);

@@ -33,7 +33,7 @@ function preflight(client: Client, origin: string, path = "/v1/meter/m/deduct"):
   return client.send("OPTIONS", path, undefined, from(origin, headers));
 }
 
-/** The CORS headers of an answer. */
+/** The CORS headers of a response. */
 function corsOf({ headers }: Answer): string[] {
   return [...headers.keys()].filter((name) => name.startsWith("access-control-")).sort();
 }

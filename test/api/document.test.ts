@@ -18,10 +18,10 @@ const server = useTestServer({
   args: ["--allow-private-targets", "127.0.0.0/8"],
 });
 
-/** What waits until a lock is free, where its body does not say for how long. */
+/** An operation that blocks until a lock is free, for a default time without `timeout`. */
 const WAITING: ReadonlySet<string> = new Set(["latch.acquire"]);
 
-/** What {@link Client.send} holds every response of every test to. */
+/** Checks that {@link Client.send} applies to every response of every test. */
 describe("the check of responses against the API document", () => {
   const received = (status: number, type: string | null, text: string) => {
     const headers = new Headers(type === null ? {} : { "content-type": type });
@@ -97,7 +97,7 @@ describe("every operation of the document", () => {
     return answers.map(({ status }) => status);
   }
 
-  test("answers as it is described, in every status that its input can lead to", async () => {
+  test("responds as documented, with every status that its input can cause", async () => {
     const { routes } = server.server.app.http;
     const seen = new Set<string>();
     const rich = await server.account({ tier: "unlimited" });

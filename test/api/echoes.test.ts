@@ -28,7 +28,7 @@ function expectNoEcho(what: string, answer: Answer): void {
   });
 }
 
-/** Long texts in each place of a body that a caller fills. */
+/** Long texts in each place of a body that a caller controls. */
 function* hostileBodies(
   { operation, body }: DeclaredRoute,
   exampleBody: Record<string, unknown>,

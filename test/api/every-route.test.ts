@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Routes that need a key; every area's, also those yet to come. */
+/** Routes that need a key, of every area, including future ones. */
 function keyed(): DeclaredRoute[] {
   const found = routes.filter(isForKeys);
   expect(found.length).toBeGreaterThan(10);
@@ -25,7 +25,7 @@ function changing(): DeclaredRoute[] {
   return keyed().filter(({ method, operation }) => method !== "GET" && operation.idempotent);
 }
 
-/** A path that fits the route. What stands in it exists nowhere: the gates come before whoever looks. */
+/** A path that fits the route. Its resources do not exist: the gates run before any lookup. */
 function pathOf({ path }: DeclaredRoute): string {
   return path.replace(/:[A-Za-z_]+/g, "none");
 }

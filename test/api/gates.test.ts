@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Requests that the tier free allows in one go. */
+/** Requests that the tier `free` allows in a burst. */
 const FREE_REQUESTS = 60;
 const DEDUCT = "/v1/meter/customer-1/deduct";
 const TOO_LARGE = "x".repeat(BODY_BYTES_MAX + 1);
@@ -28,7 +28,7 @@ function suspend(userId: string): Promise<unknown> {
 }
 
 describe("the order of the gates", () => {
-  // Each row breaks everything that the gates after its own would refuse as well.
+  // Each row also violates everything that later gates check.
   test.each([
     ["401 before 404", "GET", "/v1/no-such-thing", undefined],
     ["401 before 404: the root of the version", "GET", "/v1", undefined],

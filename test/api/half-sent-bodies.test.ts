@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Opens a connection and sends the beginning of a request; collects what comes back. */
+/** Opens a connection and sends the beginning of a request; collects the response. */
 function begin(head: string, sent: Uint8Array | string): { socket: Socket; response: Promise<string> } {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -42,7 +42,7 @@ describe("half-sent bodies", () => {
     expect(rejected.toLowerCase()).toContain("connection: close");
     expect((await other.post("/v1/gate", { flag_key: "a", enabled: true })).status).toBe(201);
     for (const { socket } of open) socket.destroy();
-    // What they held is free again.
+    // Their memory is released.
     const wait = async (): Promise<number> =>
       (await account.post("/v1/gate", `{"flag_key":"b","enabled":true}${" ".repeat(MIB / 2)}`)).status;
     let status = await wait();

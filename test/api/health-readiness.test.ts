@@ -17,7 +17,7 @@ import { expectError } from "../support/errors.ts";
 import { memoryDisk } from "../support/memory-disk.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** Waits until the outcome of a server's last probe no longer holds. */
+/** Waits until the result of a server's last probe has expired. */
 const outlast = () => Bun.sleep(PROBE_HOLDS_MS + 20);
 
 /** Asserts that a server is not ready, and returns why. */
@@ -30,7 +30,7 @@ async function whyNot(client: Client): Promise<{ reason: unknown; message: strin
 }
 
 describe("readiness", () => {
-  /** As in use, but twenty times quicker. */
+  /** As in production, but twenty times faster. */
   const times = { holds: PROBE_HOLDS_MS / 20, timeout: PROBE_TIMEOUT_MS / 20 };
   const later = () => Bun.sleep(times.holds + 5);
   let probes = 0;
@@ -113,7 +113,7 @@ describe("readiness", () => {
     const waited = performance.now() - begun;
     expect(waited).toBeGreaterThanOrEqual(times.timeout - 2);
     await later();
-    // Known at once: nobody waits for it again.
+    // The state is already known: no request waits for it again.
     expect(await Promise.race([refusal(), Promise.resolve().then(() => Bun.sleep(0))])).toEqual([
       { reason: "unwritable" },
       why,
@@ -204,7 +204,7 @@ describe("a server", () => {
   });
 });
 
-/** What can happen to the files of a running server. */
+/** Possible changes of the files of a running server. */
 const LOSSES: Readonly<Record<string, (folder: string) => void>> = {
   "the database is removed": (folder) => rmSync(join(folder, "ninefold.db")),
   "its log is removed": (folder) => rmSync(join(folder, "ninefold.db-wal")),
@@ -238,18 +238,18 @@ test("is not ready if its files were removed", async () => {
   );
 });
 
-/** Time for the checkpointer to move what it can: that makes room in the log. */
+/** Time for the checkpointer to move pages, which frees space in the log. */
 const CHECKPOINT_MS = 250;
-/** Refusals in a row after which nothing is left to be moved. */
+/** Consecutive rejections after which no more pages can be moved. */
 const REFUSALS = 3;
 
-/** Makes a bucket that takes any bytes, and returns its path. */
+/** Creates a bucket that accepts any bytes, and returns its path. */
 async function bucket(operator: Client): Promise<string> {
   const { body } = await operator.post("/v1/catch/buckets", { target_url: "https://example.com/" });
   return `/v1/catch/${String(body["id"])}`;
 }
 
-/** Sends to a bucket until the database and its log are as large as they can be. */
+/** Sends to a bucket until the database and its log have their maximum size. */
 async function writeUntilRefused(operator: Client, path: string): Promise<void> {
   for (const bytes of [500_000, 20_000]) {
     let refusals = 0;

@@ -9,7 +9,7 @@ const PATHS = ["/healthz", "/readyz", "/metrics"] as const;
 const MODES = ["loopback", "health", "operator", "public"] as const;
 type Mode = (typeof MODES)[number];
 
-/** One server for each mode, behind a trusted proxy that runs elsewhere. */
+/** One server for each mode, behind a trusted proxy on another host. */
 const servers = new Map<Mode, TestServer>();
 const serverOf = (mode: Mode): TestServer => servers.get(mode) as TestServer;
 beforeAll(async () => {
@@ -70,7 +70,7 @@ describe("access to health and metrics", () => {
   const NONE = [404, 404, 404];
   const HEALTH = [200, 200, 404];
 
-  /** Every kind of stranger, and what the modes give to all of them. */
+  /** Every kind of unauthorized caller, and what the modes show to all of them. */
   const strangers: readonly (readonly [name: string, headers: Record<string, string>])[] = [
     ["through a proxy on this machine", { "X-Forwarded-For": "203.0.113.9" }],
     ["through one that claims to be this machine's client", { "X-Forwarded-For": "127.0.0.1" }],

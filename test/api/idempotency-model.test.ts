@@ -8,7 +8,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 let server: TestServer;
 beforeAll(async () => {
-  // Months go by in these runs: without monthly credits they change no balance.
+  // The runs last for months: without monthly credits the balances do not change by themselves.
   const scale = { ...DEFAULT_TIERS.scale, monthlyCredits: 0 };
   server = await startTestServer({
     manualClock: true,
@@ -37,13 +37,13 @@ const sends: fc.Arbitrary<Step> = fc.record({
 });
 const waits: fc.Arbitrary<Step> = fc.record({ waitMs: fc.constantFrom(1, HOUR_MS, DAY_MS - 1, DAY_MS) });
 
-/** What an answer comes to: its status, and the balance or code in its body. */
+/** The outcome of a response: its status, and the balance or code in its body. */
 interface Outcome {
   readonly status: number;
   readonly says: unknown;
 }
 
-/** The rules, in the plainest form: balances, and the first answer of every key with its age. */
+/** The rules in their simplest form: balances, and the first response of every key with its age. */
 class Model {
   own: number;
   readonly meters: Record<string, number> = { a: 0, b: 0 };
@@ -94,7 +94,7 @@ async function play(account: AccountClient, model: Model, step: Step): Promise<v
   );
   const outcomes = answers.map(({ status, body }) => ({ status, says: body.code ?? body.balance }));
   const expected = Array.from({ length: copies }, () => model.send(step));
-  // Copies may be served in any order: which of them answers what is free, what they answer is not.
+  // Copies may be served in any order: the set of responses is determined, their assignment is not.
   const sorted = (list: Outcome[]): string[] => list.map((outcome) => JSON.stringify(outcome)).sort();
   expect(sorted(outcomes)).toEqual(sorted(expected));
 }

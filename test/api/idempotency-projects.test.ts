@@ -90,7 +90,7 @@ describe("an Idempotency-Key belongs to its project", () => {
       balance: 5,
     });
     expect((await refill(staging)).body.balance).toBe(5);
-    // Whoever asked in the earlier one gets that answer again.
+    // The caller of the earlier request gets its response again.
     expect((await refill(account)).body.balance).toBe(105);
   });
 

@@ -27,7 +27,7 @@ async function own(client: Client): Promise<unknown> {
   return (await client.get("/v1/meter/balance")).body.balance;
 }
 
-/** Asserts that an answer is the first one again: same status, same bytes, marked, with a request id of its own. */
+/** Asserts that a response repeats the first one: same status, same bytes, a replay header, and its own request id. */
 function expectReplayOf(first: Answer, again: Answer): void {
   expect({ status: again.status, text: again.text }).toEqual({ status: first.status, text: first.text });
   expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"));

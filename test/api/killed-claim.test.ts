@@ -34,7 +34,7 @@ const WORKS: readonly [name: string, path: (account: Client) => Promise<string>,
     async (account) => {
       const { body: bucket } = await account.post("/v1/catch/buckets", { target_url: sink.url("/hook") });
       const { body: event } = await account.post(`/v1/catch/${bucket.id}`, { n: 1 });
-      // Live for the replay alone: what waits is sent on by itself as well.
+      // Live for the replay only: pending events are also forwarded automatically.
       await account.patch(`/v1/catch/buckets/${bucket.id}`, { state: "live" });
       return `/v1/catch/${bucket.id}/events/${event.event_id}/replay`;
     },

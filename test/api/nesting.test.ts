@@ -8,9 +8,9 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** Some seconds of work for `JSON.stringify`, in a body of 80 KB. */
 const LEVELS = 40_000;
-/** The longest that another client may wait meanwhile. */
+/** Longest time that another client may wait meanwhile. */
 const PING_MS_MAX = 20;
-/** A machine that is busy with other things makes a ping slow as well, but not each time. */
+/** A machine that is busy with other work also delays a ping, but not in each attempt. */
 const TRIES = 20;
 
 let server: TestServer;
@@ -24,14 +24,14 @@ afterAll(() => server.stop());
 
 const nest = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
-/** The working body of a route, with a nest in each place that a member has, and as a member of its own. */
+/** The valid body of a route, with a nested value in place of each member, and as an additional member. */
 function nestedBodies(route: DeclaredRoute, levels: number): string[] {
   const fitting = (bodyOf(route) ?? {}) as Record<string, unknown>;
   const names = [...Object.keys(route.body?.properties ?? {}), "other"];
   return names.map((name) => JSON.stringify({ ...fitting, [name]: "HERE" }).replace('"HERE"', nest(levels)));
 }
 
-/** The slowest of the pings that a client sends, one after another, while `work` goes on: the best of some tries. */
+/** The slowest of the pings that a client sends in sequence while `work` runs; the best of several attempts. */
 async function slowestPing(work: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < TRIES && best > PING_MS_MAX; tries += 1) {
@@ -94,7 +94,7 @@ describe(`${LEVELS} levels`, () => {
         const { length } = bodies[Math.floor(index / 2) % bodies.length] ?? "";
         const name = `${route.method} ${route.path} with ${length} bytes`;
         const code = length > bytesMax ? "request_too_large" : "validation_error";
-        // A public route may count attempts before it looks at the body.
+        // A public route may count attempts before it parses the body.
         expect([name, code, ...(route.path === "/v1/signup" ? ["rate_limit_exceeded"] : [])]).toContain(
           String(answer.body.code),
         );

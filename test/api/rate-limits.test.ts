@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Sends requests until one is refused; returns how many were not, and the refusal. */
+/** Sends requests until one is rejected. Returns the number of allowed ones, and the rejection. */
 async function drain(client: Client, most = 5_000): Promise<{ allowed: number; refusal: Answer }> {
   for (let allowed = 0; allowed <= most; ) {
     const answers = await Promise.all(Array.from({ length: 50 }, () => client.get("/v1/meter/balance")));
@@ -19,7 +19,7 @@ async function drain(client: Client, most = 5_000): Promise<{ allowed: number; r
     const refusal = answers.find(({ status }) => status !== 200);
     if (refusal !== undefined) return { allowed, refusal };
   }
-  throw new Error(`nothing was refused within ${most} requests`);
+  throw new Error(`no request was rejected within ${most} requests`);
 }
 
 function rateHeaders({ headers }: Answer): (string | null)[] {
@@ -46,7 +46,7 @@ describe("the bucket", () => {
     const now = server.clock.now() / 1000;
     expectError(refusal, "rate_limit_exceeded");
     expect(rateHeaders(refusal)).toEqual([String(capacity), "0", String(now + 60)]);
-    // One token takes 60 s / capacity: less than a second from the tier starter on, but at least one is said.
+    // One token takes 60 s / capacity: less than a second from the tier `starter` on, but the header says at least 1.
     expect(refusal.headers.get("retry-after")).toBe("1");
   });
 
@@ -85,7 +85,7 @@ describe("the bucket", () => {
     await server.clock.advance(30_500);
     const half = await drain(account);
     expect(half.allowed).toBe(30);
-    // Half a token is there: 59.5 s until the bucket is full, rounded up to a whole Unix second.
+    // Half a token is available: 59.5 s until the bucket is full, rounded up to a whole Unix second.
     const full = Math.ceil((server.clock.now() + 59_500) / 1000);
     expect(rateHeaders(half.refusal)).toEqual(["60", "0", String(full)]);
     await server.clock.advance(60 * 60 * 1000);
@@ -167,7 +167,7 @@ describe("a change of tier applies immediately", () => {
 });
 
 describe("the bucket of all keys of an account", () => {
-  /** So many clients, each with a key of its own. */
+  /** Clients of `account` with one key each. */
   async function keysOf(account: Client, count: number): Promise<Client[]> {
     const terms = { prefix: "sm", name: "k", scopes: ["*"] };
     const made = await Promise.all(Array.from({ length: count }, () => account.post("/v1/keys", terms)));
@@ -181,14 +181,14 @@ describe("the bucket of all keys of an account", () => {
     const all = await Promise.all(keys.map((key) => drain(key)));
     const allowed = all.reduce((sum, one) => sum + one.allowed, 0);
     expect(allowed).toBe(600);
-    // The platform key has not asked for anything: it is among them nevertheless, as is a monitor's request.
+    // The platform key counts although it has sent no request, as does a monitor's request.
     const refusal = await account.get("/v1/meter/balance");
     const { error } = expectError(refusal, "rate_limit_exceeded");
     expect(error.message).toContain("over all keys of this account");
     expect(rateHeaders(refusal)).toEqual(["600", "0", String(Math.ceil(server.clock.now() / 1000) + 60)]);
     expect(refusal.headers.get("retry-after")).toBe("1");
     expectError(await account.get("/v1/pulse"), "rate_limit_exceeded");
-    // Others are not concerned.
+    // Other accounts are not affected.
     expect((await (await server.account({ tier: "free" })).get("/v1/meter/balance")).status).toBe(200);
   });
 
@@ -201,10 +201,10 @@ describe("the bucket of all keys of an account", () => {
     expect((await drain(last)).allowed).toBe(0);
     await server.clock.advance(100);
     expect((await drain(last)).allowed).toBe(1);
-    // 600 a minute are ten a second; a key of its own would have had its 59 others at once.
+    // 600 a minute are ten a second. A bucket of the key alone would immediately have allowed its 59 others.
     await server.clock.advance(1_000);
     expect((await drain(last)).allowed).toBe(10);
-    // The key has asked for 11 by then, one of which it got back at once.
+    // The key has sent 11 requests by then, and one token was refilled immediately.
     await server.clock.advance(6_000);
     expect((await drain(last)).allowed).toBe(56);
   });
@@ -214,7 +214,7 @@ describe("the bucket of all keys of an account", () => {
     const keys = await keysOf(account, 10);
     await server.clock.advance(60_000);
     const [first, ...others] = keys;
-    // Sixty are allowed; a thousand more are refused.
+    // Sixty are allowed; a thousand more are rejected.
     for (let round = 0; round < 21; round += 1)
       await Promise.all(Array.from({ length: 50 }, () => (first as Client).get("/v1/meter/balance")));
     const rest = await Promise.all(others.map((key) => drain(key)));
@@ -251,7 +251,7 @@ test("the limits come from the configuration file", async () => {
     const { allowed, refusal } = await drain(account);
     expect(allowed).toBe(3);
     expect(rateHeaders(refusal)).toEqual(["3", "0", String(TEST_START_MS / 1000 + 60)]);
-    // Three a minute: the next token is there in 20 s.
+    // Three a minute: the next token is available in 20 s.
     expect(refusal.headers.get("retry-after")).toBe("20");
     await small.clock.advance(19_999);
     expect((await account.get("/v1/meter/balance")).headers.get("retry-after")).toBe("1");

@@ -52,8 +52,8 @@ async function keyWith(
 }
 
 /**
- * A request that ends behind the gate of the scopes, at that of the input: nothing is done by it. Where there is no
- * body to be refused, what it names does not exist.
+ * A request that passes the scopes and is rejected because of its input, so that it has no effect. Without a body to
+ * reject, it refers to resources that do not exist.
  */
 function knock(client: Client, route: DeclaredRoute, headers: Record<string, string> = {}) {
   const params = Object.fromEntries(parametersOf(route).map((name) => [name, "none"]));
@@ -61,12 +61,12 @@ function knock(client: Client, route: DeclaredRoute, headers: Record<string, str
   return client.send(route.method, pathOf(route, params), body, { headers });
 }
 
-/** What hands out all scopes asks for all of them. */
+/** Routes that can grant all scopes require all of them. */
 function grantsEverything(route: DeclaredRoute): boolean {
   return route.operation.grantsEverything;
 }
 
-/** Routes by their scope, each with a key that `scopes` describes. */
+/** Routes by their scope, each with a key as `scopes` describes. */
 async function onEveryRoute(
   credential: Credential,
   scopes: (scope: Scope) => readonly string[],

@@ -4,7 +4,7 @@ import { expectError, UUID_V7 } from "../support/errors.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** What the server's source of randomness throws while it is broken: text that no caller may read. */
+/** The error of the server's failing source of randomness: text that no caller may see. */
 const DEFECT = "the generator in /src/kernel/ids.ts:21 is broken";
 let broken = false;
 let server: TestServer;
@@ -86,7 +86,7 @@ describe("known paths with other methods", () => {
 
 describe("HEAD", () => {
   test.each(["/v1/ping", "/v1/meter/balance", "/v1/meter/history", "/v1/admin/accounts", "/openapi.json"])(
-    "%s answers as GET does, without a body",
+    "%s responds like GET, without a body",
     async (path) => {
       const uncompressed = { headers: { "accept-encoding": "identity" } };
       const got = await server.operator.send("GET", path, undefined, uncompressed);

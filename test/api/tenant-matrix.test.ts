@@ -17,7 +17,7 @@ import {
 } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** The balance that all keys of an account pay with: strangers of the same account do change it. */
+/** The balance from which all keys of an account pay: other keys of the same account change it. */
 const SHARED: ReadonlySet<string> = new Set(["meter.own.balance", "meter.own.history"]);
 
 let server: TestServer;
@@ -43,10 +43,10 @@ type Params = Readonly<Record<string, string>>;
 /** Areas of the account, which its credentials see from every project. */
 const OF_THE_ACCOUNT: ReadonlySet<string> = new Set(["audit", "keys", "projects"]);
 
-/** Reads that are sent as POST, and say all that their area shows. */
+/** Reads that are sent as POST, and show everything of their area. */
 const READS_BY_POST: ReadonlySet<string> = new Set(["ofrep.evaluate", "ofrep.bulk"]);
 
-/** All that the owner can see in an area. */
+/** Everything that the owner can see in an area. */
 async function everythingOf(owner: Client, segment: string, params: Params): Promise<Record<string, string>> {
   const seen: Record<string, string> = {};
   for (const route of routes) {
@@ -55,14 +55,14 @@ async function everythingOf(owner: Client, segment: string, params: Params): Pro
     if (!isRead || segmentOf(route) !== segment || SHARED.has(name)) continue;
     const path = pathOf(route, params) + queryOf(route);
     const { status, text } = await owner.send(route.method, path, bodyOf(route));
-    // Not everything has been set up: then it must not be by anyone else.
+    // A step that is not complete yet must not be completable by anyone else.
     expect([200, 404], `${path}: ${text}`).toContain(status);
     seen[path] = status === 200 ? text : String(status);
   }
   return seen;
 }
 
-/** Has a stranger send every route that names a resource of the owner's, and expects nothing to come of it. */
+/** Sends every route with a resource of the owner as another caller, and expects no effect. */
 async function expectApart(
   owner: Client,
   stranger: Client,
@@ -86,7 +86,7 @@ async function expectApart(
       if (expected === 404) expectError(answer, String(answer.body.code));
       expect(await everythingOf(owner, segment, params)).toEqual(before);
     }
-    // The owner is still let in: the refusals were not for want of the thing.
+    // The owner still has access: the rejections were not caused by a missing resource.
     for (const route of naming.filter((one) => segmentOf(one) === segment && one.method === "GET")) {
       expect((await owner.get(pathOf(route, params) + queryOf(route))).status).toBe(200);
     }

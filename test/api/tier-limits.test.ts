@@ -24,13 +24,13 @@ async function setTier(account: AccountClient, tier: string): Promise<void> {
   expect(answer.status).toBe(200);
 }
 
-/** How one of a kind is made and removed. */
+/** How a resource of a kind is created and removed. */
 interface Kind {
   readonly kind: "projects" | "keys" | "monitors";
   readonly code: string;
   readonly make: (client: Client) => Promise<Answer>;
   readonly remove: (client: Client, made: Answer) => Promise<Answer>;
-  /** What a new account has already. */
+  /** Resources that a new account already has. */
   readonly atFirst: number;
 }
 
@@ -75,7 +75,7 @@ test("the limits are the documented ones, and the tier unlimited has none", () =
 describe.each(KINDS)("$kind", ({ kind, code, make, remove, atFirst }) => {
   const freeMost = DEFAULT_TIERS.free[kind];
 
-  /** An account of the tier free that has all that it may have. */
+  /** An account of the tier `free` at all of its limits. */
   async function full(): Promise<{ account: AccountClient; made: Answer[] }> {
     const account = await server.account({ tier: "unlimited", balance: 1_000 });
     const made: Answer[] = [];
@@ -151,7 +151,7 @@ test("a deleted project frees its place immediately, and its contents' places wh
 });
 
 describe("keys", () => {
-  /** An account of the tier free with all of its keys, which end when they are told to. */
+  /** An account of the tier `free` with the maximum number of keys, which expire at `expires_at`. */
   async function fullOfKeys(
     expires_at: string | null,
   ): Promise<{ account: AccountClient; ids: string[]; secrets: string[] }> {
@@ -167,7 +167,7 @@ describe("keys", () => {
     const { account, secrets } = await fullOfKeys(new Date(ends).toISOString());
     expectError(await account.post("/v1/keys", termsOf()), "key_limit_exceeded");
     await server.clock.advance(HOUR_MS);
-    // All fifty make room at once.
+    // All fifty free their places together.
     for (let count = 0; count < 50; count += 1) await makeKey(account);
     await server.clock.advance(60_000);
     expectError(await account.post("/v1/keys", termsOf()), "key_limit_exceeded");
@@ -188,7 +188,7 @@ describe("keys", () => {
     const again = `/v1/keys/${newest[0]}/rotate`;
     expectError(await account.post(again, {}), "key_limit_exceeded");
     expectError(await account.post("/v1/keys", termsOf()), "key_limit_exceeded");
-    // Past their grace the old ones make room.
+    // After their grace period the old keys free their places.
     await server.clock.advance(DAY_MS);
     expect((await account.post(again, {})).status).toBe(200);
   });

@@ -12,7 +12,7 @@ const request = (line: string, ...headers: string[]): string =>
   [line, "Host: test", ...headers, "", ""].join("\r\n");
 const PING = "GET /v1/ping HTTP/1.1";
 
-/** As docs/api/basics.md has it: the runtime answers these by itself, before the API sees anything of them. */
+/** As docs/api/basics.md describes: the runtime sends these responses itself, before the API sees the request. */
 describe("requests rejected by the transport have no body and no request id", () => {
   test.each<[string, string, number]>([
     ["no request line", "hello\r\n\r\n", 400],
@@ -21,7 +21,7 @@ describe("requests rejected by the transport have no body and no request id", ()
     ["a control character in a header", request(PING, "a: \x01"), 400],
     ["a length that is no number", request(PING, "Content-Length: x"), 400],
     ["a length above 2^64", request(PING, "Content-Length: 99999999999999999999"), 400],
-    ["a length beside chunks", request(PING, "Content-Length: 1", "Transfer-Encoding: chunked"), 400],
+    ["a length together with chunks", request(PING, "Content-Length: 1", "Transfer-Encoding: chunked"), 400],
     ["a header of 16 KiB", request(PING, `a: ${"x".repeat(16 * 1024)}`), 431],
     ["200 headers", request(PING, ...Array.from({ length: 200 }, (_, at) => `a${at}: x`)), 431],
     ["HTTP/2.0", request("GET /v1/ping HTTP/2.0"), 505],

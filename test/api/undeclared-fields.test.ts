@@ -6,7 +6,7 @@ import type { Client } from "../support/client.ts";
 import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** What undeclared fields are sent with, to be searched for in responses and in the database. */
+/** The value of undeclared fields, which responses and the database must not contain. */
 const MARK = "undeclared-5cb1";
 const VALUES: readonly unknown[] = [MARK, "", null, [MARK], { [MARK]: 1 }, 1.5, true];
 let server: TestServer;

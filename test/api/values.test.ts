@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A body of so many values: the object, the list in it, and its numbers. */
+/** A body with `count` values: the object, the list in it, and its numbers. */
 function bodyOfValues(count: number): string {
   return `{"other":[${Array(count - 2)
     .fill(1)

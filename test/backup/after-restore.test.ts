@@ -11,7 +11,7 @@ afterAll(() => stage.close());
 
 const GRANTS = 1_500;
 
-/** Takes and releases a lock so often; returns the last token. */
+/** Acquires and releases a lock `times` times; returns the last token. */
 async function grant(client: Client, times: number): Promise<number> {
   let last = 0;
   for (let time = 0; time < times; time += 1) {
@@ -32,7 +32,7 @@ test(
     let server = await stage.start();
     let highest = await grant(stage.client(server), 3);
     expect((await ninefold(["backup", copy, "--data", stage.path("data")])).code).toBe(0);
-    // More than one range of reserved ones.
+    // More than one range of reserved tokens.
     highest = await grant(stage.client(server), GRANTS);
     for (let restore = 0; restore < 3; restore += 1) {
       await server.stop("SIGKILL");
@@ -44,7 +44,7 @@ test(
       expect(Number.isSafeInteger(first)).toBe(true);
       highest = await grant(client, 20);
     }
-    // As large as they are now, everything else about a lock is as ever.
+    // With tokens as large as they are now, everything else about a lock works as before.
     const client = stage.client(server);
     const held = await client.post("/v1/latch/held/acquire", { ttl: 60_000 });
     await server.stop();
@@ -122,7 +122,7 @@ test(
     }
     await client.post("/v1/relay/messages", { event_type: "silent", payload: {} });
     await server.stop();
-    // What else may be at the moment of a backup, some of it for a moment alone.
+    // Other states at the time of a backup, some of them temporary.
     const db = new Database(join(stage.path("waiting"), "ninefold.db"));
     db.run("UPDATE relay_endpoints SET state = 1, breaker = 1 WHERE name = 'silent'");
     db.run("UPDATE relay_endpoints SET state = 1 WHERE name = 'back'");

@@ -21,7 +21,7 @@ afterAll(() => stage.close());
 const data = stage.path("data");
 const copy = stage.path("copy.db");
 
-/** A small database of a server that has stopped, with something of everything that is verified. */
+/** A small database of a stopped server, with rows of everything that is verified. */
 async function prepare(): Promise<void> {
   const server = await stage.start();
   const client = stage.client(server);
@@ -34,7 +34,7 @@ async function prepare(): Promise<void> {
   await server.stop();
 }
 
-/** Changes the stopped server's database behind its back. */
+/** Changes the stopped server's database directly. */
 function tamper(sql: string): void {
   const db = new Database(join(data, "ninefold.db"));
   db.run(sql);
@@ -262,7 +262,7 @@ describe("a damaged database: an exact message and no file", () => {
       ],
     ],
     [
-      "an own balance",
+      "an account balance",
       "UPDATE accounts SET balance = balance + 1 WHERE email = 'a@example.com'",
       "UPDATE accounts SET balance = balance - 1 WHERE email = 'a@example.com'",
       [

@@ -11,14 +11,14 @@ afterAll(() => stage.close());
 
 const CLIENTS = 8;
 const PAUSE_MS = 20;
-/** Large enough that few requests make the log begin anew, again and again, while the copies are made. */
+/** Large enough that a few requests restart the log, repeatedly, while the copies are made. */
 const NOTE = "n".repeat(200_000);
-/** Written in large notes before each copy, and as much again while it is made. */
+/** Written in large notes before each copy, and as much again during it. */
 const SHARE_BYTES = 0.75 * WAL_RESTART_BYTES;
 const BACKUPS = 2;
 const KILLS = 10;
 
-/** Writes from several clients at once until told to end; knows what has been acknowledged. */
+/** Writes from several concurrent clients until it is stopped; records what was acknowledged. */
 class Load {
   readonly acknowledged = new Set<number>();
   private sent = 0;
@@ -26,14 +26,14 @@ class Load {
   private readonly running: Promise<void>[];
   /** Bytes of large notes so far. */
   written = 0;
-  /** Notes are small from here on: on a slow machine no copy would ever catch up with a load without an end. */
+  /** Notes are small from here on: on a slow machine no copy would finish under an endless load. */
   private until = 0;
 
   constructor(client: Client) {
     this.running = Array.from({ length: CLIENTS }, () => this.run(client));
   }
 
-  /** Writes so many bytes more in large notes. */
+  /** Writes this number of bytes in large notes. */
   async write(bytes: number): Promise<void> {
     this.until = this.written + bytes;
     while (this.written < this.until) await Bun.sleep(5);
@@ -65,7 +65,7 @@ class Load {
   }
 }
 
-/** What a folder holds that is copied again and again: enough for a copy to take longer than its start. */
+/** Content of a folder that is copied repeatedly: enough for a copy to take longer than its start. */
 const SMALL_BYTES = 8 * 1024 * 1024;
 
 /** The numbers that a copy holds. */
@@ -112,7 +112,7 @@ test(
     }
     await load.end();
     expect(nothingBeside()).toEqual([]);
-    // More than the log ever holds was written: it was begun anew in between.
+    // More than the log's size was written: it was restarted in between.
     expect(load.written).toBeGreaterThan(2 * WAL_RESTART_BYTES);
     expect(server.log).not.toContain('"level":"error"');
     expect(server.log).not.toContain('"level":"warn"');
@@ -124,7 +124,7 @@ test(
 test(
   "a backup that is killed at any time leaves the old file or none, and the next one removes its temporary files",
   async () => {
-    // A folder of its own, which is copied a dozen times.
+    // A separate folder, which is copied a dozen times.
     const data = stage.path("small");
     const server = await stage.start("small");
     const client = stage.client(server);

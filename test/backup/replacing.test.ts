@@ -33,7 +33,7 @@ afterAll(async () => {
   await stage.close();
 });
 
-/** More than is given back to the file system at once. */
+/** More than the file system frees in one step. */
 const LARGE_BYTES = 40 * 1024 * 1024;
 
 test("the target of a symbolic link is unchanged when the link is replaced or removed", async () => {
@@ -54,7 +54,7 @@ test("the target of a symbolic link is unchanged when the link is replaced or re
 });
 
 test("a file system that cannot sync folders is accepted; a missing folder is an error", () => {
-  // Linux refuses to sync this one.
+  // Linux cannot sync this one.
   if (process.platform === "linux") {
     expect(thrown(() => syncPath("/proc"))).toMatchObject({ code: "EINVAL" });
     expect(syncFolder("/proc")).toBeUndefined();
@@ -188,7 +188,7 @@ test(
     const [, aside = ""] = /^kept {6}the former database as (.*)$/m.exec(ended.out) ?? [];
     expect(aside).toStartWith(join(realpathSync(disk), "large.db.replaced-"));
     expect(lstatSync(stage.path("data/ninefold.db")).isSymbolicLink()).toBe(true);
-    // A database in WAL mode is not readable without a log to be made beside it: looked at in a copy.
+    // Reading a database in WAL mode creates a log next to it, so a copy is read.
     for (const [path, balance] of [
       [aside, 14],
       [join(disk, "large.db"), 9],

@@ -9,7 +9,7 @@ import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
 const stage = new BackupStage();
 afterAll(() => stage.close());
 
-/** What the server did by itself, oldest first. */
+/** Entries of the server itself, oldest first. */
 async function deeds(client: Client) {
   const entries = entriesIn(await client.get("/v1/admin/audit?action=server.*"));
   return entries.toReversed().map(({ action, summary, actor, after }) => ({

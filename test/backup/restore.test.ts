@@ -43,7 +43,7 @@ function folder(name: string): string {
   return path;
 }
 
-/** What a database holds, log and all, read from copies so that nothing is changed. */
+/** The content of a database with its log, read from copies so that nothing is changed. */
 function balanceIn(path: string): number | null {
   const place = stage.path("look");
   rmSync(place, { recursive: true, force: true });
@@ -127,7 +127,7 @@ describe("restored", () => {
     async () => {
       const place = folder("over-damaged");
       writeFileSync(join(place, "ninefold.db"), "Dear diary, ".repeat(1_000));
-      // A log of which SQLite could still take up pages would make a database of it again.
+      // With a log whose pages SQLite can still recover, it would become a database again.
       const log = "not a log, ".repeat(1_000);
       writeFileSync(join(place, "ninefold.db-wal"), log);
       const ended = await ninefold(["restore", copy, "--data", place, "--force"]);
@@ -236,7 +236,7 @@ describe("rejected without a change", () => {
       const file = stage.path("bad.db");
       writeFileSync(file, bytes());
       await expectRefused(file, ["--force"], message);
-      // Nor is a folder made for what is not restored.
+      // No folder is created for omitted files.
       const fresh = stage.path("refused-fresh");
       expect((await ninefold(["restore", file, "--data", fresh])).error).toMatch(message);
       expect(existsSync(fresh)).toBe(false);
@@ -355,7 +355,7 @@ test(
       const balance = balanceIn(join(place, "ninefold.db"));
       found.add(balance);
       expect([9, 14]).toContain(balance ?? 0);
-      // And what is there can be restored over.
+      // It can be overwritten by another restore.
       if (kill % 4 === 0) {
         expect((await ninefold(["restore", copy, "--data", place, "--force"])).code).toBe(0);
         expect(readdirSync(place).filter((name) => name.includes(".partial"))).toEqual([]);

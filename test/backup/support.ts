@@ -5,12 +5,12 @@ import { type Command, NINEFOLD_COMMAND, ServerProcess } from "../../scripts/pro
 import { Client } from "../support/client.ts";
 import { type Ended, endOf } from "../support/ended.ts";
 
-/** Time for a test that starts a few processes on a machine that is busy with other things. */
+/** Timeout for a test that starts a few processes on a busy machine. */
 export const TIMEOUT_MS = 120_000;
 
 /**
- * Runs `ninefold` from source to its end, in a process of its own: the system takes away a process's locks on a file
- * that the same process closes, so a copy must never be made in the process of the server.
+ * Runs `ninefold` from source to its end, in a separate process: when a process closes a file, the system releases all
+ * locks of that process on it, so a copy must never be made in the process of the server.
  */
 export function ninefold(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
   return runToEnd([...NINEFOLD_COMMAND, ...args], environment);
@@ -32,7 +32,7 @@ export class BackupStage {
     return join(this.folder, name);
   }
 
-  /** Starts a server in a process of its own. */
+  /** Starts a server in a separate process. */
   async start(data = "data", args: readonly string[] = []): Promise<ServerProcess> {
     const server = await ServerProcess.start({
       command: NINEFOLD_COMMAND,

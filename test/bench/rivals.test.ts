@@ -15,7 +15,7 @@ import { ChainVerifier } from "../../src/verify/chain.ts";
 import { createPortableCrypto } from "../../src/verify/noble.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
-// What the rows of scripts/bench are compared with must do the same: answer alike, and write the same rows.
+// The servers that rows of scripts/bench are compared with must send similar responses and write the same rows.
 
 let server: TestServer;
 let account: AccountClient;
@@ -23,7 +23,7 @@ let key: string;
 let folder: string;
 const rivals = {} as Record<Rival, Awaited<ReturnType<typeof startRival>>>;
 const requests: Record<string, WrkRequest> = {};
-/** Ours has one file for all tests: each rival's holds have another id. */
+/** Ninefold uses one file for all tests, so each server's holds have different ids. */
 let unique = 17;
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ async function send(url: string, name: string, more: Record<string, string> = {}
   return { status: response.status, text: await response.text() };
 }
 
-/** How much longer one answer may be than the other: balances and times have other figures. */
+/** Maximum difference in length between two responses: balances and times have different numbers of digits. */
 const LONGER_MAX = 16;
 
 function expectAlike(other: string, own: string): void {
@@ -110,7 +110,7 @@ function expectAlike(other: string, own: string): void {
 
 const DURABLE = ["deduct", "hold", "capture", "acquire", "release", "relay", "webhook", "receipt"];
 
-describe("answers have the same form", () => {
+describe("responses have the same form", () => {
   const reads = ["own balance", "meter balance", "flag", "evaluation", "evaluations", "verify", "check"];
   test.each([...DURABLE, ...reads])("bare: %s", async (name) => {
     const own = await send(server.url, name);
@@ -135,7 +135,7 @@ describe("the ceiling", () => {
     "receipts",
   ];
 
-  /** Of what is written: which columns hold what, and how much of it. */
+  /** Written data: the columns with their types and sizes. */
   function rowsOf(file: string, table: string): unknown[] {
     const db = new Database(file, { readonly: true });
     try {
@@ -152,7 +152,7 @@ describe("the ceiling", () => {
     }
   }
 
-  /** What both write for a request, table by table. */
+  /** What both servers write for a request, by table. */
   async function written(name: string): Promise<Record<"own" | "ceiling", unknown>> {
     const files = {
       own: join(server.folder, "ninefold.db"),
@@ -182,16 +182,16 @@ describe("the ceiling", () => {
     const verifier = new ChainVerifier(createPortableCrypto());
     const { text } = await send(rivals.ceiling.url, "receipt");
     const { problems } = verifier.add(text);
-    // Its answer does not show its key.
+    // The response does not contain the key.
     expect(problems).toEqual(["signature is not a valid signature of chain_hash by public_key"]);
   });
 
-  test("judges keys", async () => {
+  test("verifies keys", async () => {
     const refused = await send(rivals.ceiling.url, "deduct", { Authorization: "Bearer sm_other" });
     expect(refused.status).toBe(401);
   });
 
-  test("keeps what it answers apart when many come at once", async () => {
+  test("returns different responses to concurrent requests", async () => {
     const before = rowsOf(join(folder, "ceiling", "ninefold.db"), "meter_entries").length;
     const answers = await Promise.all(Array.from({ length: 50 }, () => send(rivals.ceiling.url, "deduct")));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(50);

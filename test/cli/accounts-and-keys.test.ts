@@ -17,13 +17,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a command against the server, with the operator's key unless told otherwise. */
+/** Runs a command against the server, by default with the operator's key. */
 function call(line: string, options: RunOptions = {}): Promise<Ended> {
   const environment = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: server.key, ...options.environment };
   return ninefold(line.split(" "), { ...options, environment });
 }
 
-/** As {@link call}, with `--json`; the parsed answer. */
+/** Like {@link call} with `--json`; returns the parsed output. */
 async function json(line: string, options?: RunOptions): Promise<Record<string, unknown>> {
   const { code, out, error } = await call(`${line} --json`, options);
   expect([code, error]).toEqual([0, ""]);
@@ -46,7 +46,7 @@ describe("account", () => {
     const account = fields(out);
     expect(Object.keys(account)).toEqual(["user_id", "email", "tier", "balance", "api_key"]);
     expect(account).toMatchObject({ email: "ada@example.com", tier: "pro", balance: "5" });
-    // All values begin in one column.
+    // All values begin in the same column.
     for (const line of out.trimEnd().split("\n")) expect(line.search(/\S+$/)).toBe("user_id  ".length);
     const balance = await server.client(account["api_key"] ?? "").get("/v1/meter/balance");
     expect(balance.body).toEqual({ balance: 5, user_id: account["user_id"] });
@@ -176,7 +176,7 @@ describe("account", () => {
       400,
       "This is your own account. Suspending it or changing its tier would lock you out. Use the key of another operator.",
     ],
-  ])("%s is refused with the server's words", async (line, status, message) => {
+  ])("%s is rejected with the server's message", async (line, status, message) => {
     const error = `ninefold: The server rejected the request (${status}): ${message}\n`;
     expect(await call(line)).toEqual({ code: 1, out: "", error });
   });
@@ -203,7 +203,7 @@ describe("account", () => {
   });
 });
 
-/** Well-formed, and nobody's. */
+/** A well-formed key that does not exist. */
 const UNKNOWN_KEY = "sm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA_e6bdfcc9";
 
 describe("key", () => {

@@ -76,7 +76,7 @@ describe.each(present)("in %s", (shell) => {
   });
 });
 
-/** What the shells are told for a line, without their own files and what does not begin as the last word does. */
+/** The completions of shells for a line, without their own files and those that do not start with the last word. */
 function told(line: string): string[] {
   const words = line.split(/ +/).slice(1);
   const lines = completionLines(words).split("\n").slice(0, -1);
@@ -98,7 +98,7 @@ describe("queries of the shells", () => {
 
   test.each([
     ["ninefold serve --signup=o", ["--signup=open"]],
-    // As bash divides it.
+    // Split as bash splits it.
     ["ninefold serve --signup =", ["closed", "free", "open"]],
     ["ninefold serve --signup = o", ["open"]],
     ["ninefold serve --data = x --durability = ", ["full", "normal"]],

@@ -66,7 +66,7 @@ test("flags override variables, variables the file, and the file the defaults", 
   expect(of("config")).toEqual([config, "variable", "NINEFOLD_CONFIG"]);
   expect(of("host")).toEqual(["file.example", "file", config]);
   expect(of("keys.rotation_grace_hours")).toEqual([5, "file", config]);
-  // Said by the file, though it is what the default would be.
+  // Set in the file, although it is the default.
   expect(of("tiers.pro.buckets")).toEqual([25, "file", config]);
   expect(of("tiers.pro.catch_per_minute")).toEqual([600, "default", null]);
   expect(of("durability")).toEqual(["full", "default", null]);

@@ -120,7 +120,7 @@ describe("errors", () => {
     expect(past.error).toContain("is larger than 1048576 bytes");
   });
 
-  test("a secret comes from a regular file, also through a link; a pipe, a device and a folder are refused at once", () => {
+  test("a secret comes from a regular file, also through a link; a pipe, a device and a folder are rejected immediately", () => {
     const pipe = join(folder, "pipe");
     expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
     const read = (secret: string) =>

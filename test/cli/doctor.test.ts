@@ -48,7 +48,7 @@ interface Row {
   readonly cure?: string;
 }
 
-/** Every check's outcome by its name, and the exit code. No name is asked for outside this machine. */
+/** Every check's outcome by its name, and the exit code. No DNS request leaves this machine. */
 async function doctor(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -64,7 +64,7 @@ async function doctor(
   return { code, checks: Object.fromEntries(report.checks.map((check) => [check.name, check])) };
 }
 
-/** The checks that failed, each with what it says and what to do. */
+/** The failed checks, each with its message and its advice. */
 async function failures(
   args: readonly string[],
   environment?: Record<string, string>,
@@ -312,7 +312,7 @@ describe("where a server cannot run", () => {
   });
 
   test("warns if names cannot be resolved", async () => {
-    // An empty label: refused before anyone is asked.
+    // An empty label: rejected before any DNS request.
     const { code, checks } = await doctor(["--data", folder(), "--dns-name", "a..b"]);
     expect([code, checks["DNS"]]).toEqual([
       0,
@@ -341,7 +341,7 @@ describe("where a server cannot run", () => {
   });
 });
 
-/** Changes a database as no server would. */
+/** Changes a database in a way that no server does. */
 function change(path: string, sql: string): void {
   const db = new Database(path);
   db.run(sql);

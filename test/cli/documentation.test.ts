@@ -8,7 +8,7 @@ import { ninefold, ROOT } from "./run.ts";
 
 const TEXT = readFileSync(join(ROOT, "docs", "command-line.md"), "utf8");
 
-/** The section of a heading, with those below it. */
+/** The section of a heading, with its subsections. */
 function section(heading: string): string {
   const match = new RegExp(`^(#+) ${heading}$`, "m").exec(TEXT);
   if (match === null) throw new Error(`docs/command-line.md has no section ${heading}`);
@@ -32,7 +32,7 @@ function examples(text: string): string[][] {
     );
 }
 
-/** The commands that call a server share what they have in common in a section, to which the others link. */
+/** Commands that call a server have their common options in one section, to which the others link. */
 function described(name: string): string {
   const own = section(name);
   const isShared = /^(account|key) /.test(name) || own.includes("](#account-and-key)");
@@ -45,7 +45,7 @@ describe("docs/command-line.md", () => {
     const own = examples(section(command.name)).filter((words) => words.join(" ").startsWith(command.name));
     expect(own.length).toBeGreaterThan(0);
     for (const words of own) readArguments(command, words.slice(command.name.split(" ").length));
-    // Those of serve are listed once, and named by what takes them too.
+    // The options of serve are listed once; other commands refer to them.
     const listed =
       command.name === "doctor" || command.name === "config print" ? text + section("serve") : text;
     for (const { flag, placeholder } of command.options) {

@@ -29,7 +29,7 @@ async function json(args: readonly string[], environment = {}): Promise<Record<s
 }
 
 test("key create restores access for an operator who lost the key", async () => {
-  // No key is needed, and none is asked for.
+  // The command needs no key.
   const { secret, key_id: id } = await json(["key", "create", "--data", data, "--name", "way back in"]);
   const server = await start();
   const operator = new Client(server.url, String(secret));
@@ -37,7 +37,7 @@ test("key create restores access for an operator who lost the key", async () => 
   expect((body["accounts"] as readonly { email: string }[]).map(({ email }) => email)).toEqual([
     "operator@localhost",
   ]);
-  // The one that was lost works as well, and from here it can be put an end to.
+  // The lost key still works, and can now be rotated.
   expect((await new Client(server.url, operatorKey).post("/v1/keys/rotate")).status).toBe(200);
   await server.stop();
   const { keys } = (await json(["key", "list", "--data", data])) as {
@@ -54,7 +54,7 @@ test("account reset-key revokes leaked keys without a valid key, the operator's 
   const made = await json(["account", "create", "leaked@example.com", "--data", data]);
   const tenant = await json(["account", "reset-key", "leaked@example.com", "--data", data]);
   const own = await json(["account", "reset-key", "operator@localhost", "--data", data]);
-  // Whose key was ended goes on with the one that was made.
+  // A reset of the operator's account replaces the key of the previous reset.
   const twice = await json(["account", "reset-key", "operator@localhost", "--data", data]);
   const server = await start();
   const status = async (key: unknown) =>

@@ -3,35 +3,35 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NINEFOLD_COMMAND, plainEnvironment } from "../../scripts/processes/server-process.ts";
 
-/** How long a run is. */
+/** Size of a run. */
 export interface ListenSize {
-  /** How often the listener is killed and begun again. */
+  /** Number of kills and restarts of the listener. */
   readonly kills: number;
-  /** Events sent each second, all the time. */
+  /** Events sent per second during the whole run. */
   readonly perSecond: number;
-  /** From a start of the listener to its kill. */
+  /** Time from a start of the listener to its kill. */
   readonly aliveMs: number;
 }
 
-/** What came of it. */
+/** Result of a run. */
 export interface ListenResult {
   readonly sent: number;
-  /** Events handed on, each counted once. */
+  /** Forwarded events, each counted once. */
   readonly handed: number;
-  /** Events that were handed on again, under the id that they had. */
+  /** Events that were forwarded again, under the same id. */
   readonly repeats: number;
-  /** Accepted, and never handed on. */
+  /** Accepted events that were never forwarded. */
   readonly lost: readonly string[];
-  /** Handed on with another body than the one that was accepted under their id. */
+  /** Events that were forwarded with another body than the accepted one. */
   readonly wrong: readonly string[];
-  /** Whether each event came for the first time behind all that were accepted before it. */
+  /** Whether the first deliveries of all events were in the order of acceptance. */
   readonly isInOrder: boolean;
 }
 
-/** Longest wait until everything has been handed on. */
+/** Longest wait until everything has been forwarded. */
 const QUIET_WITHIN_MS = 60_000;
 
-/** Kills `ninefold listen` again and again, without warning, while events come in. */
+/** Kills `ninefold listen` repeatedly with SIGKILL while events arrive. */
 export async function killListeners(url: string, key: string, size: ListenSize): Promise<ListenResult> {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-listen-"));
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };

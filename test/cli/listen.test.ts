@@ -35,7 +35,7 @@ beforeEach(async () => {
 const listen = (...args: string[]) => ninefold(["listen", ...args], { environment });
 const all = ["--after", "beginning"];
 
-/** A listener that goes on until it is ended. */
+/** A listener that runs until it is stopped. */
 function spawned(...args: string[]) {
   return Bun.spawn([process.execPath, "src/main.ts", "listen", ...args], {
     cwd: ROOT,
@@ -45,7 +45,7 @@ function spawned(...args: string[]) {
   });
 }
 
-/** Reads a stream until it has a text. */
+/** Reads a stream until it contains a text. */
 async function until(stream: ReadableStream<Uint8Array>, text: string): Promise<string> {
   const decoder = new TextDecoder();
   let found = "";
@@ -222,7 +222,7 @@ describe("the position", () => {
   }, 20_000);
 
   test("reconnects to a restarted server and prints a line for each", async () => {
-    // The same port again after the restart: one that was free a moment ago.
+    // The same port again after the restart; another process can take it meanwhile.
     const free = Bun.serve({ port: 0, fetch: () => new Response() });
     const { port } = free;
     await free.stop(true);
@@ -251,7 +251,7 @@ describe("the position", () => {
     const result = await killListeners(server.url, server.key, size);
     expect(result.sent).toBeGreaterThan(50);
     expect(result).toMatchObject({ handed: result.sent, lost: [], wrong: [], isInOrder: true });
-    // One under way at each kill.
+    // One event is in flight at each kill.
     expect(result.repeats).toBeLessThanOrEqual(size.kills);
   }, 60_000);
 });

@@ -9,7 +9,7 @@ import {
   TERMINAL_INTERVAL_MS,
 } from "../../src/cli/progress.ts";
 
-/** A progress line with a clock in the test's hand, and all that was written. */
+/** A progress line with a clock that the test controls, and everything that was written. */
 function shown(options: { isTTY: boolean; total: number | null; unit?: "bytes" | "rows"; columns?: number }) {
   const { isTTY, total, unit = "bytes", columns } = options;
   const written: string[] = [];
@@ -37,7 +37,7 @@ describe("on a terminal", () => {
     expect(at(500, 1_000_000)).toEqual(["\rBacking up  10 %  1.0 MB of 10 MB  2.0 MB/s  4.5 s left"]);
     expect(at(500 + TERMINAL_INTERVAL_MS - 1, 2_000_000)).toEqual([]);
     expect(at(1_000, 5_000_000)).toEqual(["\rBacking up  50 %  5.0 MB of 10 MB  5.0 MB/s  1.0 s left"]);
-    // What is left of a longer line is overwritten.
+    // The rest of a longer line is overwritten.
     expect(at(2_000, 10_000_000)).toEqual([`\r${"Backing up  100 %  10 MB of 10 MB  5.0 MB/s".padEnd(55)}`]);
     expect(finish()).toEqual([`\r${" ".repeat(43)}\r`]);
   });

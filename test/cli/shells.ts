@@ -7,13 +7,13 @@ import { runToEnd } from "./run.ts";
 /** A shell whose completions are tested. */
 export type ShellName = "bash" | "zsh" | "fish";
 
-/** Options that leave out what the user has set up. */
+/** Options that ignore the user's settings. */
 const BARE = { bash: ["--norc", "--noprofile"], zsh: ["-f"], fish: ["--no-config"] } as const;
 const END = "<end>";
 
 /**
- * Asks a real shell in `folder` what it offers at the end of each line, once it has read the script with the completions.
- * Resolves to the words for each line, sorted.
+ * Runs a real shell in `folder`, loads the script with the completions, and returns the completions at the end of each
+ * line, sorted.
  */
 export async function complete(
   shell: ShellName,
@@ -36,17 +36,17 @@ export async function complete(
   }
 }
 
-/** Without descriptions, the flag before a value, and the slash after a folder. */
+/** Completions without descriptions, the flag before a value, and the slash after a folder. */
 function wordsIn(text: string): string[] {
   const words = text.split("\n").filter((line) => line !== "");
   const bare = words
     .map((word) => word.replace(/\t.*/, "").replace(/^--[\w-]+=(?=.)/, ""))
     .map((word) => word.replace(/\/$/, "").trim());
-  // zsh tries several ways, and may find a word by more than one.
+  // zsh uses several methods, and may find a word by more than one.
   return [...new Set(bare)].sort();
 }
 
-/** The text of a program that asks. */
+/** The text of a program that prints the completions. */
 type Program = (script: string, lines: readonly string[], innerPath: string) => string;
 
 const PROGRAMS: Readonly<Record<ShellName, Program>> = {
@@ -81,7 +81,7 @@ const PROGRAMS: Readonly<Record<ShellName, Program>> = {
 
 const ZSH_PICK = `-e 's/.*found://p' -e 's/.*${END}.*/${END}/p'`;
 
-/** zsh completes only where someone types: in a terminal of its own, which prints what would have been offered. */
+/** zsh completes only in a terminal: it runs in a separate one, which prints the completions. */
 function zshInner(script: string): string {
   return [
     "PROMPT= RPROMPT= LISTMAX=0; stty -echo",

@@ -9,7 +9,7 @@ const DATE = "2026-11-23T10:00:00Z";
 const RELEASE = "https://example.com/releases/v99.0.0";
 const NEWER = JSON.stringify({ version: "99.0.0", date: DATE, url: RELEASE });
 
-/** What the feed's server has, by path. */
+/** Content of the feed's server, by path. */
 const files = new Map<string, string | URL>();
 const paths: string[] = [];
 const server = Bun.serve({

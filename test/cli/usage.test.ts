@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "ninefold-usage-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const KEY = vectors.keys[0]?.key ?? "";
-/** Nothing listens there: port 1 is nobody's. */
+/** A closed port. */
 const NOWHERE = "http://127.0.0.1:1";
 const withKey = { NINEFOLD_API_KEY: KEY };
 
@@ -96,7 +96,7 @@ const USAGE: readonly Case[] = [
   [["key", "revoke"], "key revoke needs KEY_ID. Try ninefold key revoke --help."],
   [["key", "revoke", ""], "KEY_ID must not be empty. Try ninefold key revoke --help.", withKey],
   [["backup", ""], "FILE must not be empty. Try ninefold backup --help."],
-  // Otherwise the path would be that of another endpoint: one that makes a key of the whole account.
+  // Otherwise the path would be that of another endpoint, which creates a key of the whole account.
   [["key", "create", "--project", ".."], '--project must be an id, not "..".', withKey],
   [["key", "create", "--project", ""], '--project must be an id, not "".', withKey],
   [["key", "revoke", ".."], 'KEY_ID must be an id, not "..".', withKey],
@@ -192,7 +192,7 @@ const FAILURES: readonly Case[] = [
   [["serve"], "--test-clock needs --ephemeral.", { NINEFOLD_TEST_CLOCK: "true" }],
 ];
 
-/** What is left of a command line, as a title. */
+/** The rest of a command line, as a title. */
 function titled(cases: readonly Case[]) {
   return cases.map(
     ([args, error, environment]) => [oneLine(args.join(" ")), args, error, environment] as const,
@@ -206,7 +206,7 @@ describe.each([
   test.concurrent.each(titled(cases))("ninefold %s", async (_title, args, error, environment) => {
     const ended = await ninefold(args, { cwd: folder, environment: environment ?? {} });
     expect(ended).toEqual({ code, out: "", error: `ninefold: ${error}\n` });
-    // Nobody has made the default data folder on the way.
+    // The command has not created the default data folder.
     expect(existsSync(join(folder, "ninefold-data"))).toBe(false);
   });
 });
@@ -262,7 +262,7 @@ test.each(["version", "--version", "-V"])("ninefold %s", async (arg) => {
   const known = JSON.parse(out);
   const parts = { bun: Bun.version, sqlite: sqliteVersion() };
   expect(known).toEqual({ version, commit: known.commit, date: known.date, ...parts });
-  // Only an executable knows what it was built from.
+  // Only an executable contains its commit.
   if (NINEFOLD_COMMAND === SOURCE_COMMAND) expect(known).toMatchObject({ commit: null, date: null });
   const lines = [
     version,
@@ -279,7 +279,7 @@ describe("a reader that closes the output", () => {
     "ends ninefold %s quietly, as SIGPIPE would",
     async (args) => {
       const command = [...NINEFOLD_COMMAND, ...args.split(" ")].map((word) => `'${word}'`).join(" ");
-      // The reader is gone before the first word is written.
+      // The reader has ended before the first word is written.
       const script = `{ sleep 0.05; ${command}; echo "code $?" >&2; } | true`;
       expect((await runToEnd(["bash", "-c", script])).error).toBe("code 141\n");
     },

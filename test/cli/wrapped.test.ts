@@ -21,14 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Nothing of this machine's own settings. */
+/** An environment without this machine's settings. */
 const isolated = () => ({ HOME: folder, XDG_CONFIG_HOME: join(folder, "config") });
 const called = () => ({ ...isolated(), NINEFOLD_URL: server.url, NINEFOLD_API_KEY: account.key ?? "" });
 const until = async (isDone: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await isDone())) await Bun.sleep(20);
 };
 
-/** A command that runs another one, which a test does not wait for. */
+/** A command that runs another one, without waiting for it. */
 function begin(args: readonly string[], environment: Record<string, string> = called()) {
   return Bun.spawn([...NINEFOLD_COMMAND, ...args], {
     env: plainEnvironment(environment),
@@ -241,7 +241,7 @@ describe("login", () => {
     expect(statSync(credentials()).mode & 0o777).toBe(0o600);
     const listed = await ninefold(["key", "list"], { environment });
     expect(listed.code, listed.error).toBe(0);
-    // Another server never gets the key.
+    // Another server never receives the key.
     const other = await ninefold(["key", "list", "--url", "http://127.0.0.1:9"], { environment });
     expect(other.error).toContain("Set NINEFOLD_API_KEY");
     const wrong = { ...environment, NINEFOLD_API_KEY: "sm_x", NINEFOLD_URL: server.url };

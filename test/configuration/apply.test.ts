@@ -14,7 +14,7 @@ beforeEach(async () => {
   configured = new Configured(server, account.key ?? "");
 });
 
-/** One resource of each kind that refers to others, and what they refer to. */
+/** One resource of each kind that refers to others, and the resources that they refer to. */
 const slug = () => `page-${crypto.randomUUID().slice(0, 8)}`;
 const fileWith = (page: string) => `ninefold: 1
 project: default
@@ -45,7 +45,7 @@ test("apply creates what is missing, in order; a second run changes nothing", as
     "create channels",
     "create endpoints",
     "create buckets",
-    // What it depends on comes first.
+    // Its dependencies come first.
     "create monitors",
     "create monitors",
     "create maintenance",

@@ -39,7 +39,7 @@ beforeAll(async () => {
   }
 });
 
-/** What a resource of a kind needs, beside its name. */
+/** Required fields of a resource of a kind, in addition to its name. */
 const BASES: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
   monitors: [
     { type: "tcp", host: "db.example.com", port: 5432, interval: 60_000 },
@@ -117,7 +117,7 @@ test("export, then plan: no changes, over every kind of resource and every field
       const { body, sent } = await createFitting(account, path, base, values as Record<string, unknown>);
       const flattened = sent[facts.flattened ?? ""] as object | undefined;
       for (const name of Object.keys({ ...sent, ...flattened })) seen.add(name);
-      // Fields that only a change has.
+      // Fields that only an update has.
       const later = Object.entries(values as Record<string, unknown>).filter(([name]) =>
         [...fields.values()].some((field) => field.apiName === name && !field.inCreate),
       );

@@ -30,7 +30,7 @@ export const SECRETS: SecretSource = {
   file: () => SECRET_TEXT,
 };
 
-/** What commands do, in this process. */
+/** The commands, run in this process. */
 export class Configured {
   readonly kinds: readonly Kind[];
   private readonly api;
@@ -85,7 +85,7 @@ export class Configured {
   }
 }
 
-/** Values that only a format or other fields tell, by the name of the field. */
+/** Values that depend on a format or on other fields, by the name of the field. */
 const SPECIAL: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   url: fc.constantFrom("https://example.com/", "https://example.com/hooks?x=1"),
   target_url: fc.constantFrom("https://example.com/in"),
@@ -206,7 +206,7 @@ function textOfSchema({ pattern, minLength = 0, maxLength = 20 }: TSchema): fc.A
   );
 }
 
-/** Creates a resource, without the fields that the server rejects beside the others. Returns those it has; null for none. */
+/** Creates a resource without the fields that the server rejects in combination. Returns its fields; null for none. */
 export async function createFitting(
   client: Client,
   path: string,

@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
 
 const VERSION = "9.9.9";
-/** The programs that the script may use, but for those that hash. */
+/** The programs that the script may use, except those that hash. */
 const TOOLS = [
   "awk",
   "cat",
@@ -44,7 +44,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Lets the script find a program of this machine, if there is one. */
+/** Lets the script find a program of this machine, if it exists. */
 function link(tool: string): void {
   const path = Bun.which(tool);
   if (path !== null) symlinkSync(path, join(root, "bin", tool));
@@ -58,7 +58,7 @@ function program(path: string, code: string): string {
   return file;
 }
 
-/** A registry whose `bun` is this program: it notes that it was run. Returns its hash. */
+/** A registry whose `bun` is this program, which records that it ran. Returns its hash. */
 function registryHas(packageName: string): string {
   const file = program("registry/bun", `: >"${root}/ran"\n[ "$1" != --version ] || echo ${VERSION}`);
   program(

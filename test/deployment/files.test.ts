@@ -28,7 +28,7 @@ function settingsOf(unit: string): Map<string, string[]> {
   return settings;
 }
 
-/** The first version of systemd that judges units by their files. */
+/** The first version of systemd that verifies unit files. */
 const OFFLINE_SINCE = 250;
 
 function systemdVersion(analyze: string): number {
@@ -60,7 +60,7 @@ describe("the service", () => {
 
   test("is accepted and found well confined by systemd, where that is there", () => {
     const analyze = Bun.which("systemd-analyze");
-    // The rules that matter most hold in the text anyway.
+    // The most important rules are in the text in any case.
     expect(settings.get("NoNewPrivileges")).toEqual(["yes"]);
     expect(settings.get("ProtectSystem")).toEqual(["strict"]);
     expect(settings.get("CapabilityBoundingSet")).toEqual([""]);
@@ -71,7 +71,7 @@ describe("the service", () => {
     writeFileSync(unit, text.replace("/usr/local/bin/ninefold", "/bin/sh"));
     const verified = Bun.spawnSync([analyze, "verify", unit]);
     expect(verified.exitCode).toBe(0);
-    // What it says of the machine's other units is not ours.
+    // Messages about other units of the machine are ignored.
     expect(`${verified.stdout}${verified.stderr}`).not.toContain("ninefold.service");
     const judged = Bun.spawnSync([analyze, "security", "--offline=true", unit]);
     expect(judged.stdout.toString()).toMatch(/Overall exposure level for ninefold\.service: [01]\.\d OK/);
@@ -95,7 +95,7 @@ describe("the image", () => {
       .filter((line) => line.startsWith(`${instruction} `))
       .map((line) => line.slice(instruction.length + 1));
 
-  test("is built from files that are there and that the context lets in", () => {
+  test("is built from files that exist and are part of the context", () => {
     const admitted = read(".dockerignore")
       .split("\n")
       .filter((line) => line.startsWith("!"))
@@ -148,7 +148,7 @@ describe("the composition", () => {
   const { services, configs, networks } = Bun.YAML.parse(read("compose.yaml")) as Compose;
   const { ninefold, caddy } = services;
 
-  test("believes Caddy alone, which has a fixed address in the network of the two", () => {
+  test("trusts only Caddy, which has a fixed address in their common network", () => {
     const address = caddy.networks.inside.ipv4_address;
     expect(ninefold.environment).toEqual({
       NINEFOLD_PUBLIC_URL: "${PUBLIC_URL:-https://${DOMAIN}}",
@@ -166,7 +166,7 @@ describe("the composition", () => {
     expect(ninefold.ports).toBeUndefined();
     expect(caddy.ports).toEqual(["80:80", "443:443", "443:443/udp"]);
     expect(configs.caddyfile.content).toContain("reverse_proxy ninefold:9909 {");
-    // What Compose would replace, were it not written twice.
+    // Compose would replace it if it were not escaped.
     expect(configs.caddyfile.content).toContain("{$$DOMAIN} {");
     expect(configs.caddyfile.content).not.toMatch(/flush_interval -/);
   });

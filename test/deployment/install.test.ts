@@ -50,7 +50,7 @@ interface Ended {
   readonly lines: readonly string[];
 }
 
-/** Runs scripts/install below the stage, as root or as another user for all it can tell. */
+/** Runs scripts/install below the stage, as root or, according to a fake `id`, as another user. */
 function install(args: readonly string[], as: "root" | "user" = "root"): Ended {
   const command = ["sh", join(ROOT, "scripts", "install"), "--root", stage, ...args];
   const environment = plainEnvironment({ PATH: `${join(folder, "bin", as)}:${process.env["PATH"]}` });
@@ -202,7 +202,7 @@ test.each([
   expect(files()).toEqual([]);
 });
 
-test("refused: an executable that does not run here", () => {
+test("rejected: an executable that does not run here", () => {
   const path = program("broken", "exit 1");
   expect(install(["--executable", path])).toEqual({
     code: 1,

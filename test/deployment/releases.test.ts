@@ -179,7 +179,7 @@ describe("a platform's Bun", () => {
       listed("bun").replaceAll("1.2.3", "1.2.4"),
       "has no hash of bun-linux-x64@1.2.3",
     ],
-  ])("is refused when it is %s, also when it was kept before", async (_, known, message) => {
+  ])("is rejected when it is %s, also after it was stored", async (_, known, message) => {
     await expect(obtainRuntime(store(installs, known), platform("linux-x64"))).rejects.toThrow(message);
     expect(readdirSync(join(folder, "tools"))).toEqual([]);
     await obtainRuntime(store(installs), platform("linux-x64"));
@@ -228,7 +228,7 @@ describe("a platform's Bun", () => {
 
 describe("an artifact", () => {
   const release = join(folder, "release");
-  /** Stands in for `scripts/build`: writes these bytes where it is told to. */
+  /** Replaces `scripts/build`: writes these bytes to the requested file. */
   const builder =
     (bytes: Uint8Array | string, commands: (readonly string[])[] = []): Run =>
     (command) => {
@@ -239,7 +239,7 @@ describe("an artifact", () => {
     };
   const shop = (run: Run) => ({ root: "/checkout", folder: release, version: "1.2.3", run });
 
-  test("is built by the common command on the platform's Bun, and has a checksum beside it", async () => {
+  test("is built by the common command on the platform's Bun, and has a checksum file next to it", async () => {
     const commands: (readonly string[])[] = [];
     const bytes = pe(0x8664);
     const made = await buildArtifact(
@@ -280,17 +280,17 @@ describe("an artifact", () => {
       "is ELF x64 /lib/ld-musl-x86_64.so.1, but has to be ELF x64 /lib64/ld-linux-x86-64.so.2",
     ],
     ["no executable", "#!/bin/sh".padEnd(200), "no 64-bit executable"],
-  ])("is refused when it is %s, and leaves nothing", async (_, bytes, message) => {
+  ])("is rejected when it is %s, and leaves no file", async (_, bytes, message) => {
     const work = buildArtifact(shop(builder(bytes)), platform("linux-x64"), "/bun", false);
     await expect(work).rejects.toThrow(message);
     expect(readdirSync(release)).toEqual([]);
   });
 
-  test("is refused when it says another version, or the build fails", async () => {
+  test("is rejected when it prints another version, or the build fails", async () => {
     const bytes = elf(62, "/lib64/ld-linux-x86-64.so.2");
     const lying: Run = async (command, at) => ({ ...(await builder(bytes)(command, at)), output: "0.0.1\n" });
     await expect(buildArtifact(shop(lying), platform("linux-x64"), "/bun", true)).rejects.toThrow(
-      /ninefold version answered "0\.0\.1\\n" with exit code 0$/,
+      /ninefold version printed "0\.0\.1\\n" with exit code 0$/,
     );
     const failing: Run = () => Promise.resolve({ code: 1, output: "error: oh\n" });
     await expect(buildArtifact(shop(failing), platform("linux-x64"), "/bun", true)).rejects.toThrow(
@@ -300,7 +300,7 @@ describe("an artifact", () => {
   });
 });
 
-test("scripts/build --all refuses a platform that there is not, before it builds anything", async () => {
+test("scripts/build --all rejects an unknown platform before it builds anything", async () => {
   const child = Bun.spawn(["sh", join(import.meta.dir, "..", "..", "scripts", "build"), "--all", "amiga"], {
     env: { ...process.env, NINEFOLD_BUN: process.execPath },
     stdout: "pipe",

@@ -3,10 +3,10 @@ import { ROOT } from "../../scripts/processes/server-process.ts";
 import { patternOf, readPage, type Step, shellBlocks, stepsOf } from "./page.ts";
 import { type Outcome, Reader } from "./reader.ts";
 
-/** A page has some dozens of requests, and commands from source. */
+/** A page has dozens of requests, and commands from source. */
 const TIMEOUT_MS = 60_000;
 
-/** Pages whose commands are not pasted as one, and why. */
+/** Pages whose commands are not pasted as a whole, with the reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "docs/client.md": "test/client installs the package and runs every example",
   "docs/high-availability.md": "test/archive runs its commands against an object store",
@@ -15,13 +15,13 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 const PAGES = ["README.md", ...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
 const GUIDES = PAGES.filter((page) => !(page in ELSEWHERE) && shellBlocks(readPage(page)).length > 0);
 
-/** What a page says of a step: a status, and an answer or the lines that are printed. */
+/** The documented result of a step: a status, and a response body or printed lines. */
 function claimOf({ says }: Step): { status: number | null; text: string } {
   const [, status, text] = /^(?:(\d{3})(?: |$))?(.*)$/s.exec(says.join("\n")) ?? [];
   return { status: status === undefined ? null : Number(status), text: text ?? "" };
 }
 
-/** How a step went otherwise than its page says; null when it went so. */
+/** The difference between a step's result and the documented one; null without a difference. */
 function surprise(step: Step, { code, out, error, statuses, body }: Outcome): string | null {
   const { status, text } = claimOf(step);
   const asked = statuses.length > 0;
@@ -57,7 +57,7 @@ describe("what every page keeps to", () => {
     expect(hidden).toEqual([]);
   });
 
-  // A shell that is typed into, as zsh is by default, takes them for words: it would look up what stands behind the sign.
+  // An interactive shell such as zsh does not treat it as a comment and would run the words after the sign.
   test("no comment stands behind a command", () => {
     const lines = PAGES.flatMap((page) => shellBlocks(readPage(page)).flatMap((block) => block.split("\n")));
     expect(lines.length).toBeGreaterThan(100);
@@ -91,7 +91,7 @@ describe("what a page is read as", () => {
     ['{"a":…', '{"b":1}', false],
   ])("%p of %p: %p", (pattern, text, matches) => expect(patternOf(pattern).test(text)).toBe(matches));
 
-  test("a wrong answer, a wrong status, a failure, a variable that is not set and a word on standard error show", async () => {
+  test("a wrong response, a wrong status, a failure, a variable that is not set and a word on standard error show", async () => {
     const commands = [
       ["curl http://127.0.0.1:9909/v1/ping", '200 {"pong":false}'],
       ["curl http://127.0.0.1:9909/v1/ping", "201"],
@@ -108,7 +108,7 @@ describe("what a page is read as", () => {
     expect(pasted.map(([step, outcome]) => surprise(step, outcome) !== null)).toEqual([
       ...[true, true, true, true, true, true],
       false,
-      // The shell ends there: nothing behind it passes.
+      // The shell ends there: no later step passes.
       ...[true, true],
     ]);
   });

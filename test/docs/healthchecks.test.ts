@@ -35,7 +35,7 @@ async function pingsOf(beat: TestHeartbeat): Promise<unknown[][]> {
   return pings.map((ping) => [ping.kind, ping.exit, ping.body]).reverse();
 }
 
-/** As Healthchecks' pages have them, and what comes of each: kind, exit status and body of its pings. */
+/** Lines from Healthchecks' documentation, and the result of each: kind, exit status and body of its pings. */
 const LINES: readonly (readonly [line: string, pings: readonly unknown[][]])[] = [
   [`curl -m 10 --retry 5 https://hc-ping.com/${UUID}`, [["success", null, null]]],
   [`curl -fsS -m 10 --retry 5 -o /dev/null https://hc-ping.com/${UUID}`, [["success", null, null]]],

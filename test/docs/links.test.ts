@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path";
 const ROOT = join(import.meta.dir, "../..");
 const PAGES = ["README.md", "CHANGELOG.md", ...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort();
 
-/** The anchors of a page, made from its headings as code hosts make them. */
+/** The anchors of a page, derived from its headings as code hosts do. */
 function anchorsOf(text: string): Set<string> {
   const headings = text.replace(/```.*?```/gs, "").matchAll(/^#+ (.*)$/gm);
   return new Set(
@@ -18,7 +18,7 @@ function anchorsOf(text: string): Set<string> {
   );
 }
 
-/** What is wrong with the links of a page. */
+/** Broken links of a page. */
 function brokenLinks(page: string): string[] {
   const text = readFileSync(join(ROOT, page), "utf8").replace(/```.*?```/gs, "");
   const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);

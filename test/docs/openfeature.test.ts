@@ -10,7 +10,7 @@ import { readPage } from "./page.ts";
 
 /** Starting a browser takes seconds on a machine that is busy with other things. */
 const TIMEOUT_MS = 60_000;
-/** From the answer to a change to the page that shows it. */
+/** Maximum time from the response to a change to the page that shows it. */
 const CHANGE_MS_MAX = 1_000;
 
 const [SERVER = "", BROWSER = ""] = [
@@ -62,7 +62,7 @@ async function save(enabled: boolean): Promise<void> {
   expect(status, text).toBe(201);
 }
 
-/** A block as a program, with the address and the key that its reader puts in. */
+/** A block as a program, with the address and the key that the reader inserts. */
 function writeProgram(name: string, block: string): string {
   expect(block).toContain("sm_…");
   const path = join(folder, name);

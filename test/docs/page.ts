@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/processes/server-process.ts";
 
-/** A command that a page has its reader paste, and what the page says of its outcome. */
+/** A command that a reader pastes, and its documented outcome. */
 export interface Step {
   readonly command: string;
-  /** The lines of the comment behind the command. */
+  /** The lines of the comment after the command. */
   readonly says: readonly string[];
 }
 
@@ -14,12 +14,12 @@ export function readPage(page: string): string {
   return readFileSync(join(ROOT, page), "utf8");
 }
 
-/** The blocks of a page that are for a shell, in their order. */
+/** The shell blocks of a page, in order. */
 export function shellBlocks(text: string): string[] {
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
 }
 
-/** What a reader pastes, from top to bottom: each command with all of its lines. */
+/** The pasted commands from top to bottom, each with all of its lines. */
 export function stepsOf(text: string): Step[] {
   const steps: { command: string; says: string[] }[] = [];
   for (const block of shellBlocks(text)) {
@@ -40,12 +40,12 @@ export function stepsOf(text: string): Step[] {
   return steps;
 }
 
-/** Whether a shell would wait for no further line. */
+/** Whether a shell would run it without another line. */
 function isWhole(command: string): boolean {
   return Bun.spawnSync(["sh", "-n", "-c", command], { stderr: "ignore" }).success;
 }
 
-/** A pattern for a text in which `…` stands for anything. */
+/** A pattern for a text in which `…` matches anything. */
 export function patternOf(text: string): RegExp {
   const parts = text.split("…").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join(".*")}$`);

@@ -10,14 +10,14 @@ import { readPage } from "./page.ts";
 
 const PAGE = readPage("docs/guides/protect-an-api.md");
 const START_TRIES = 200;
-/** A proxy starts in a moment, but not on a machine that is busy with other things. */
+/** Timeout for the start of a proxy, long because the machine may be busy. */
 const TIMEOUT_MS = 30_000;
 
 let server: TestServer;
 let account: AccountClient;
 let proxyKey: string;
 let folder: string;
-/** What the proxies stand in front of: it tells which headers it got. */
+/** The server behind the proxies, which responds with the headers that it received. */
 let api: ReturnType<typeof Bun.serve>;
 const running: Bun.Subprocess[] = [];
 beforeAll(async () => {
@@ -48,7 +48,7 @@ afterEach(async () => {
   }
 });
 
-/** The block of the page in a language, led to this test's ports and keys. */
+/** The page's block in a language, with this test's ports and keys. */
 function snippet(language: string, port: number): string {
   const [, block] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "ms").exec(PAGE) ?? [];
   if (block === undefined) throw new Error(`the page has nothing for ${language}`);
@@ -123,7 +123,7 @@ const PROXIES = [
 
 describe.each(PROXIES)("the guide's configuration of %s", (name, start) => {
   test(
-    "lets in, denies with the status of the check, and is open to nothing that a client says",
+    "allows, denies with the status of the check, and ignores headers that a client forges",
     async () => {
       const url = await start();
       await refill(5);
@@ -141,7 +141,7 @@ describe.each(PROXIES)("the guide's configuration of %s", (name, start) => {
       expect((await account.get(`/v1/keys/${id}`)).body.last_used_ip).toBe("127.0.0.1");
       expect(await balance()).toBe(4);
 
-      // Of a key without an owner the header is `-`, and not what the client claims.
+      // For a key without an owner the header is `-`, and not the client's value.
       const nobodys = await makeKey(account, { meter_id: "acme" });
       const plain = await ask(nobodys.secret, { "x-key-owner": "root" });
       expect(((await plain.json()) as Record<string, string>)["x-key-owner"]).toBe("-");
@@ -180,7 +180,7 @@ describe.each(PROXIES)("the guide's configuration of %s", (name, start) => {
 });
 
 test(
-  "the guide's server lets in and denies",
+  "the guide's server allows and denies",
   async () => {
     const port = freePort();
     const client = join(ROOT, "src/client/index.ts");

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 import type { Step } from "./page.ts";
 
-/** What came of a step. */
+/** The result of a step. */
 export interface Outcome {
   /** The exit code of its last command; null when the shell ended before. */
   readonly code: number | null;
@@ -17,12 +17,12 @@ export interface Outcome {
   readonly body: string;
 }
 
-/** Begins a server, and stays in the foreground of a shell of its own: its variables, and its arguments. */
+/** Starts a server in the foreground of a separate shell, with its variables and arguments. */
 const SERVE = /^((?:\w+=\S+ )*)(?:ninefold |scripts\/)serve\b(.*)$/;
-/** The option by which the reader's own endpoint may be reached, and its variable. */
+/** The option that permits the reader's own endpoint, and its variable. */
 const PERMIT = ["--allow-private-targets", "NINEFOLD_ALLOW_PRIVATE_TARGETS"] as const;
 
-/** Notes the status and the body of each request, and hands the body on as it would be. */
+/** Records the status and the body of each request, and passes the body on. */
 const CURL = `
 curl() {
   : >"$OUT/$STEP.body"
@@ -31,8 +31,8 @@ curl() {
 }`;
 
 /**
- * `ninefold` from source. What works on the folder of a stopped server has it stopped before and started after, as pages say.
- * The name that `doctor` looks up is one that needs nobody else. An archive needs an object store: test/archive has one.
+ * `ninefold` from source. Commands for the folder of a stopped server stop it before and start it after, as pages
+ * describe. The name that `doctor` looks up needs no network. An archive needs an object store: test/archive has one.
  */
 const NINEFOLD = `#!/bin/sh
 ninefold() { ${NINEFOLD_COMMAND.map((word) => `'${word}'`).join(" ")} "$@"; }
@@ -50,12 +50,12 @@ case "$*" in
 esac
 `;
 
-/** What pages have a reader make or install, which tests of their own do: test/binary and test/client. */
+/** Things that pages have a reader create or install and that other tests cover: test/binary and test/client. */
 const DONE_ELSEWHERE = ["work/scripts/build", "work/scripts/package", "bin/npm"];
 
 /**
- * A reader who pastes a page into one shell, with a fresh server for each `serve`, or one when there is none. What is filled in is
- * what a page leaves to its reader: the address, the key that the server printed, endpoints and folders of one's own.
+ * A reader who pastes a page into one shell, with a new server for each `serve`, or one without any. Placeholders that
+ * a page leaves to its reader are filled in: the address, the key that the server printed, endpoints and folders.
  */
 export class Reader implements AsyncDisposable {
   private readonly folder = mkdtempSync(join(tmpdir(), "ninefold-reader-"));
@@ -72,7 +72,7 @@ export class Reader implements AsyncDisposable {
     },
   });
 
-  /** Does all steps of a page in their order. Resolves to each with what came of it. */
+  /** Runs all steps of a page in order. Resolves to their results. */
   async paste(steps: readonly Step[]): Promise<[step: Step, outcome: Outcome][]> {
     if (!steps.some(({ command }) => SERVE.test(command))) await this.serve("", "");
     const lines = ["set -u", CURL];
@@ -99,7 +99,7 @@ export class Reader implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Begins a server as a page says, on a port and a folder of its own. */
+  /** Starts a server as a page describes, on its own port and folder. */
   private async serve(variables: string, given: string): Promise<void> {
     const [flag, variable] = PERMIT;
     const environment = Object.fromEntries(wordsOf(variables).map((word) => word.split("=")));
@@ -176,7 +176,7 @@ function wordsOf(text: string): string[] {
   return text.split(" ").filter((word) => word !== "");
 }
 
-/** A port that is free now: a server that is started again has the same one. */
+/** A free port: a server that is restarted uses the same one. */
 function freePort(): number {
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const { port = 0 } = server;

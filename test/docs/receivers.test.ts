@@ -29,7 +29,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Sends one delivery. Returns how its target answered. */
+/** Sends one delivery. Returns the status of its target. */
 async function deliver(target_url: string): Promise<unknown> {
   const order = { target_url, method: "POST", delay: "0s", payload: { n: "☃" } };
   const { relay_id } = (await account.post("/v1/relay", order)).body;
@@ -63,7 +63,7 @@ test("the receiver in JavaScript takes what the server sends, and nothing else",
   expect(await new Response(receiver.stdout).text()).toContain('{"n":"☃"}');
 });
 
-/** The function of a page that verifies by hand. */
+/** The function of a page that verifies without a library. */
 function byHand(page: string): (key: string, headers: object, body: Buffer) => boolean {
   const block = jsBlocks(page).find((one) => one.includes("function isGenuine"));
   const body = block?.replace(/^import .*$/m, "") ?? "";
@@ -71,7 +71,7 @@ function byHand(page: string): (key: string, headers: object, body: Buffer) => b
   return make(createHmac, timingSafeEqual);
 }
 
-test("by hand, in the new form and in the old one", async () => {
+test("without a library, in the new form and in the old one", async () => {
   expect(await deliver(sink.url())).toBe(200);
   const [{ headers, body }] = sink.take() as [Received];
   const given = Object.fromEntries(headers as unknown as Iterable<[string, string]>);

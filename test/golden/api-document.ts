@@ -6,7 +6,7 @@ import { makeResource, queryOf, segmentOf } from "../support/matrix.ts";
 import { customerOf, makeOwned } from "../support/portal.ts";
 import type { TestServer } from "../support/server.ts";
 
-/** A JSON schema, as far as these tests look into it. */
+/** A JSON schema, as far as these tests use it. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly format?: string;
@@ -41,10 +41,10 @@ export interface ApiOperation {
   readonly parameters: readonly Parameter[];
   readonly body: Schema | null;
   readonly example: object | null;
-  /** Documented answers, by status. */
+  /** Documented responses, by status. */
   readonly responses: Readonly<Record<string, Content>>;
   readonly scope: string | null;
-  /** Whether reverse proxies send it for their clients, with a key of their own beside. */
+  /** Whether reverse proxies send it for their clients, with a separate key. */
   readonly forProxies: boolean;
   readonly byPortal: boolean;
 }
@@ -56,7 +56,7 @@ interface Document {
 
 const SCHEMAS = "#/components/schemas/";
 
-/** The document with each named schema in the places that refer to it. */
+/** The document with each reference replaced by its schema. */
 function readDocument(): Document {
   const document: Document = JSON.parse(readFileSync(join(import.meta.dir, "openapi.json"), "utf8"));
   const resolved = (value: unknown): unknown => {
@@ -71,7 +71,7 @@ function readDocument(): Document {
   return resolved(document) as Document;
 }
 
-/** Every operation of the golden document, which another test holds to be the server's. */
+/** Every operation of the golden document, which another test compares with the server's. */
 export function readOperations(): ApiOperation[] {
   return Object.entries(readDocument().paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): ApiOperation => {
@@ -92,14 +92,14 @@ export function readOperations(): ApiOperation[] {
   );
 }
 
-/** Nothing listens there: what an example's URL would be asked for fails at once, and no test leaves this machine. */
+/** A closed port: requests to an example's URL fail immediately, and no test leaves this machine. */
 export const NOBODY_URL = "https://127.0.0.1:9/";
 
 function onLoopback(example: object): object {
   return JSON.parse(JSON.stringify(example).replace(/https?:\/\/[^/"]+\/?/g, NOBODY_URL));
 }
 
-/** The statuses that the document lists for a request: of every operation that its path could mean. */
+/** The documented statuses of a request: of every operation that matches its path. */
 export function documentedStatuses(
   operations: readonly ApiOperation[],
   method: string,
@@ -114,15 +114,15 @@ export function documentedStatuses(
   return new Set(meant.flatMap(({ responses }) => Object.keys(responses).map(Number)));
 }
 
-/** What the endpoints of sessions ask of every request, and all others take no notice of. */
+/** Headers that the endpoints of sessions require in every request, and all others ignore. */
 const OWN_PAGE = { "x-ninefold-session": "1" };
 
-/** Whether an answer does not end by itself. */
+/** Whether a response does not end by itself. */
 export function isEndless({ responses }: ApiOperation): boolean {
   return responses["200"]?.content?.["text/event-stream"] !== undefined;
 }
 
-/** Sends operations with parameters that exist: something is made for them. */
+/** Sends operations with existing parameters: the resources are created for them. */
 export class Explorer {
   private readonly operations: readonly ApiOperation[];
   private readonly server: TestServer;
@@ -134,7 +134,7 @@ export class Explorer {
     this.account = account;
   }
 
-  /** Who may send an operation. */
+  /** The client that may send an operation. */
   clientFor({ scope }: ApiOperation): Client {
     if (scope === null) return this.server.client(null);
     return scope === "operator" ? this.server.operator : this.account;
@@ -158,12 +158,12 @@ export class Explorer {
     return this.server.client(String(made.body["secret"])).send(method, path, undefined, { headers });
   }
 
-  /** The example, with e-mail addresses that nobody has yet: some things can be made with one once only. */
+  /** The example with a new e-mail address: some resources can be created only once per address. */
   private async bodyOf(operation: ApiOperation): Promise<unknown> {
     const { example } = operation;
     if (example === null) return undefined;
     if ("fencing_token" in example) {
-      // Nobody can know it before.
+      // The value cannot be known in advance.
       const path = operation.path.slice(0, operation.path.indexOf("/{"));
       const { body } = await this.clientFor(operation).get(path);
       const [held] = Object.values(body).flat() as { fencing_token?: number }[];
@@ -173,7 +173,7 @@ export class Explorer {
     return JSON.parse(text.replace(/@example\.com/g, `.${crypto.randomUUID()}$&`));
   }
 
-  /** A value for every parameter in the path, of what was made for it. */
+  /** A value for every parameter in the path, from resources created for it. */
   async pathValues({ path, scope, byPortal }: ApiOperation): Promise<Readonly<Record<string, string>>> {
     if (!path.includes("{")) return {};
     if (byPortal) return makeOwned(this.server, this.account, NOBODY_URL);
@@ -182,7 +182,7 @@ export class Explorer {
   }
 }
 
-/** The schema of the first successful answer. */
+/** The schema of the first successful response. */
 export function successOf(responses: ApiOperation["responses"]): Schema | undefined {
   const status = Object.keys(responses).find((text) => text.startsWith("2"));
   return responses[status ?? ""]?.content?.["application/json"]?.schema;

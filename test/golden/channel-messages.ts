@@ -27,7 +27,7 @@ const CHANNELS = [
   { kind: "email", config: { to: ["ada@example.com"] } },
 ];
 
-/** What every kind of channel is sent for every event, as it leaves the server. */
+/** The message of every kind of channel for every event, as the server sends it. */
 export async function renderChannelMessages(): Promise<string> {
   const server = await startTestServer({
     manualClock: true,

@@ -8,7 +8,10 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 
 const operations = readOperations();
 
-/** Operations whose examples come before an operation: what it reads must be there, and stands in no path. */
+/**
+ * Operations whose examples must run before another operation, because it reads their result without naming it in its
+ * path.
+ */
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
   "meter.alert.project.read": ["meter.alert.project.set"],
   "witness.checkpoint": ["witness.init"],
@@ -25,11 +28,11 @@ const BEFORE: Readonly<Record<string, readonly string[]>> = {
 
 /** Operations that need a mail server, which this server does not have. */
 const NEED_MAIL = ["status.subscribe_form", "status.subscription"];
-/** Operations for a chain whose history others have seen to be longer. */
+/** Operations for a chain that is shorter than a known checkpoint. */
 const NEED_A_FORK = ["witness.accept_fork"];
-/** Operations of a server that is a witness for others. */
+/** Operations of a server that is a witness of other chains. */
 const NEED_A_WITNESS = ["witness.peer.read", "witness.peer.checkpoint"];
-/** Operations that name what they return below their path. */
+/** Operations that name their result below their path. */
 const NEED_MORE_PATH = ["witness.tlog.tile"];
 
 let server: TestServer;
@@ -42,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** The answer must be one of the document's, in the form that its route declares. */
+/** The response must be a documented one, in the form that its route declares. */
 function expectDocumented({ operationId, responses }: ApiOperation, answer: Answer): void {
   expect(Object.keys(responses), `${operationId}: ${answer.text}`).toContain(String(answer.status));
   if (answer.status >= 400) {
@@ -85,7 +88,7 @@ describe("every example works as it stands", () => {
   );
 });
 
-describe("every operation answers in its documented form", () => {
+describe("every operation responds in its documented form", () => {
   const ending = operations.filter((operation) => !isEndless(operation));
   test.each(ending.map((operation) => [operation.operationId, operation] as const))(
     "%s",

@@ -10,7 +10,7 @@ import { type AccountClient, startTestServer, type TestServer } from "../support
 
 /** Requests to each operation. */
 const RUNS = repeated(12, 80);
-/** An operation that waits for something else may wait for ever on a clock that stands still. */
+/** A blocking operation may wait forever on a clock that does not advance. */
 const WAIT_MS = 250;
 /** A `.` or `..` segment, or a backslash. */
 const UNRESOLVED = /\/(\.|%2e){1,2}(\/|$)|\\/i;
@@ -22,7 +22,7 @@ const operations = readOperations();
 let server: TestServer;
 let account: AccountClient;
 beforeAll(async () => {
-  // Neither rate limits nor addresses may stand between the requests and the code behind them.
+  // Neither rate limits nor addresses may stop the requests before they reach the code.
   const scale = {
     ...DEFAULT_TIERS.scale,
     requestsPerMinute: 1e9,
@@ -60,15 +60,15 @@ async function fire(operation: ApiOperation, explorer: Explorer, request: Fuzzed
   const waits = "408" in operation.responses || isEndless(operation);
   const answer = await sendRaw(server.url, written(request, key, operation.forProxies), waits ? WAIT_MS : ANSWER_MS);
   if (answer === null && waits) return;
-  if (answer === null) throw new Error("there was no answer");
+  if (answer === null) throw new Error("there was no response");
   expect(answer.headers.get("x-request-id")).toMatch(UUID_V7);
-  // What is no fault of a proxy's client is 503 there, and a replay whose target does not answer is 500.
+  // An error that is not the fault of a proxy's client is 503 there, and a replay whose target does not respond is 500.
   const isTold =
     (operation.forProxies && answer.status === 503) || answer.text.includes('"code":"catch.replay_failed"');
   if (!isTold) expect(answer.status, answer.text).toBeLessThan(500);
   const [path = ""] = request.target.split("?");
   const method = request.method === "HEAD" ? "GET" : request.method;
-  // A path that is not normalized belongs to no operation: without a key it is 401, with one 400.
+  // A path that is not normalized matches no operation: without a key it is 401, with one 400.
   const statuses = UNRESOLVED.test(path) ? [400, 401] : documentedStatuses(operations, method, path);
   expect([...statuses], `${request.method} ${request.target} → ${answer.text}`).toContain(answer.status);
   const isPlain = answer.headers.get("content-type")?.startsWith("text/plain") === true;
@@ -77,9 +77,9 @@ async function fire(operation: ApiOperation, explorer: Explorer, request: Fuzzed
 }
 
 test.each(operations.map((operation) => [operation.operationId, operation] as const))(
-  "whatever is sent to %s, the answer is a documented one and no 5xx",
+  "any request to %s gets a documented response and no 5xx",
   async (_, operation) => {
-    // Its key may not live to see the end.
+    // The test may invalidate its key.
     const own = operation.operationId === "keys.platform.rotate" ? await server.account() : account;
     const explorer = new Explorer(operations, server, own);
     const values = await explorer.pathValues(operation);

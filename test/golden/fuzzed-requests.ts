@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { type ApiOperation, NOBODY_URL, type Schema } from "./api-document.ts";
 
-/** A request that nobody means well with. */
+/** A malformed or hostile request. */
 export interface FuzzedRequest {
   readonly method: string;
-  /** Path and query as they go out. */
+  /** Path and query as they are sent. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
   readonly authorized: boolean;
 }
 
-/** Texts that have broken something somewhere. */
+/** Texts that have caused bugs before. */
 const HOSTILE = [
   " ",
   "null",
@@ -40,7 +40,7 @@ const HOSTILE = [
   "x".repeat(5_000),
 ];
 
-/** Parts of a path that are no encoding of anything. */
+/** Parts of a path with an invalid encoding. */
 const MALFORMED_PARTS = ["%", "%zz", "%ff%fe", "%c0%ae", "%u0041", "%2", "a%", "%2e%2e%2f", ".", ".."];
 
 const hostileText = fc.oneof(
@@ -107,12 +107,12 @@ function queries({ parameters }: ApiOperation): fc.Arbitrary<string> {
   );
 }
 
-/** Header values as the wire allows them; names and line breaks that are not HTTP never reach the server's code. */
+/** Header values that HTTP allows; names and line breaks that are not HTTP never reach the server's code. */
 const headerText = fc
   .oneof(hostileText, fc.constantFrom("application/json", "text/plain", "k", "*/*"))
   .map((text) => text.replace(/[^\t\x20-\x7e\xa0-\xff]/g, "?"));
 
-/** Seldom twice the same: a key that was used, or an address that was seen too often, ends a request early. */
+/** Rarely the same value twice: a used key, or an address with too many requests, would end a request early. */
 const idempotencyKey = fc.oneof({ weight: 8, arbitrary: fc.uuid() }, { weight: 1, arbitrary: headerText });
 const forwardedFor = fc.oneof(
   { weight: 8, arbitrary: fc.ipV4() },
@@ -174,7 +174,7 @@ const numbers = fc.constantFrom<unknown>(
   1e-7,
 );
 
-/** Values that mostly fit a schema, and now and then do not. */
+/** Values that usually fit a schema. */
 function valueFor(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 6, arbitrary: fitting(schema) },
@@ -218,7 +218,7 @@ function objects({ properties = {}, required = [] }: Schema): fc.Arbitrary<unkno
 
 function texts({ pattern, format, examples = [] }: Schema): fc.Arbitrary<unknown> {
   const known = examples.length === 0 ? [] : [fc.constantFrom(...examples)];
-  // Addresses that lead nowhere or are refused: no request of a test leaves this machine.
+  // Addresses that fail or are rejected: no request of a test leaves this machine.
   if (format === "uri")
     return fc.constantFrom(NOBODY_URL, `${NOBODY_URL}a?b#c`, "http://[::1]:9/", "ftp://127.0.0.1/", "x");
   if (pattern !== undefined) return fc.oneof(fc.stringMatching(new RegExp(pattern)), hostileText, ...known);
@@ -229,7 +229,7 @@ function clamped(number: number, { minimum, maximum }: Schema): number {
   return Math.min(maximum ?? number, Math.max(minimum ?? number, number));
 }
 
-/** A hundred years of hourly work take their time: the test clock is moved by moments only. */
+/** A hundred years of hourly work take long: the test clock advances only by short times. */
 function tamed({ operationId }: ApiOperation, body: string | Uint8Array | null): string | Uint8Array | null {
   if (operationId !== "admin.clock.advance" || typeof body !== "string") return body;
   return body.replace(/("advance_ms":)[\d.]{4,}(e\+?\d+)?/, "$17");

@@ -15,7 +15,7 @@ test.each(["routes.txt", "openapi.json", "mistakes.txt", "channel-messages.txt"]
   expect(rendered[name], hint).toBe(readFileSync(path, "utf8"));
 });
 
-test("every mistake is told what to do", () => {
+test("the error of every mistake says what to do", () => {
   const mistakes = rendered["mistakes.txt"].trimEnd().split("\n\n");
   expect(mistakes.length).toBeGreaterThanOrEqual(20);
   for (const mistake of mistakes) {

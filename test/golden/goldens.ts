@@ -4,18 +4,18 @@ import { startTestServer } from "../support/server.ts";
 import { renderChannelMessages } from "./channel-messages.ts";
 import { renderMistakes } from "./mistakes.ts";
 
-/** Updates the golden files and what is generated from them, from the repository's root. */
+/** Updates the golden files and the files generated from them, run from the repository's root. */
 export const UPDATE_COMMAND = "bun test/golden/update.ts";
 
-/** What the API looks like, as files that a change of it shows up in. */
+/** Files that describe the API, so that its changes are visible in them. */
 export interface Goldens {
-  /** Every route: method, path, operation, scope, cost, and what is special about it. */
+  /** Every route: method, path, operation, scope, cost, and special properties. */
   readonly "routes.txt": string;
   /** The OpenAPI document. */
   readonly "openapi.json": string;
-  /** Typical mistakes, each with what it is answered. */
+  /** Typical mistakes with their errors. */
   readonly "mistakes.txt": string;
-  /** What channels of every kind are sent. */
+  /** Messages of channels of every kind. */
   readonly "channel-messages.txt": string;
 }
 
@@ -38,10 +38,10 @@ export async function renderGoldens(): Promise<Goldens> {
   }
 }
 
-/** Longest line of the document, as everywhere in the house. */
+/** Longest line of the document, as in the whole repository. */
 const LINE_LENGTH_MAX = 110;
 
-/** JSON in which whatever fits on a line stands on one: a difference shows what it belongs to. */
+/** JSON in which values that fit on a line are on one line, so that a difference shows its context. */
 function printed(value: unknown, indent = ""): string {
   const whole = JSON.stringify(value);
   if (typeof value !== "object" || value === null || indent.length + whole.length <= LINE_LENGTH_MAX) return whole;

@@ -1,10 +1,10 @@
 import type { Answer, Client } from "../support/client.ts";
 import type { AccountClient, TestServer } from "../support/server.ts";
 
-/** What a mistake is made with. */
+/** Clients and ids for the mistakes. */
 interface Scene {
   readonly server: TestServer;
-  /** Of an account that may do everything. */
+  /** Of an account of tier `unlimited`. */
   readonly owner: AccountClient;
   /** Of an account of tier `free` that has no credits. */
   readonly poor: AccountClient;
@@ -14,14 +14,14 @@ interface Scene {
   readonly reader: Client;
 }
 
-/** A mistake: what was meant, what was sent, and from whom. */
+/** A mistake: its description, the request, and the client. */
 interface Mistake {
   readonly name: string;
   readonly request: readonly [method: string, path: string, body?: unknown];
   /** The owner unless given. */
   readonly by?: (scene: Scene) => Client;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where the mistake shows later: what says so then. */
+  /** Where a later error shows the mistake, if not in the response. */
   readonly later?: (scene: Scene, answer: Answer) => Promise<string>;
 }
 
@@ -129,7 +129,7 @@ const TARGETS: readonly Mistake[] = [
   },
 ];
 
-/** Typical mistakes, and what they are answered with: the file is there to be read. The server knows a host named `app`. */
+/** Typical mistakes and their errors, as a file for readers. The server can resolve a host named `app`. */
 export async function renderMistakes(server: TestServer): Promise<string> {
   const scene = await sceneOf(server);
   const parts: string[] = [];
@@ -147,7 +147,7 @@ export async function renderMistakes(server: TestServer): Promise<string> {
 
 function refusalIn({ status, body, text }: Answer): string {
   const error = body["error"] as { readonly message: string } | undefined;
-  if (status < 400 || error === undefined) throw new Error(`no refusal, but ${status} ${text}`);
+  if (status < 400 || error === undefined) throw new Error(`no error, but ${status} ${text}`);
   return `${status} ${error.message}`;
 }
 

@@ -6,7 +6,7 @@ export function pack(folder: string, archive: string): void {
   writeFileSync(archive, Bun.zstdCompressSync(packed, { level: 19 }));
 }
 
-/** Unpacks a kept folder into one that exists. */
+/** Unpacks a kept folder into an existing one. */
 export function unpack(archive: string, folder: string): void {
   tar(["-x", "-C", folder], Bun.zstdDecompressSync(readFileSync(archive)));
 }

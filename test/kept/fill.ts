@@ -6,13 +6,13 @@ import { type Answered, type Asked, ask, receiverUrl } from "./world.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Secrets that the folder holds sealed. */
+/** Secrets that are sealed in the folder. */
 export const SIGNING_SECRET = "whsec_kept_signing_secret";
 export const STORAGE_SECRET = "kept/storage/secret";
 /** A header that monitors and deliveries send, also sealed. */
 export const SEALED_HEADER = ["x-kept", "sealed header"] as const;
 
-/** Fills a new server through its API, and notes what to ask for later. */
+/** Fills a new server through its API, and records what to read later. */
 export class Filling {
   readonly keys: Record<string, string> = {};
   readonly things: Record<string, string> = {};
@@ -208,7 +208,7 @@ export class Filling {
     await this.done("shop", "POST /v1/witness/log", { log: { event: "of the shop" } });
   }
 
-  /** What a clock that moves on would take away: grace, leases, stored answers, a removal under way. */
+  /** State that a running clock would remove: grace periods, leases, stored responses, a removal in progress. */
   private async last(): Promise<void> {
     const rotated = await this.done("scale", `POST /v1/keys/${this.things["key rotated"]}/rotate`, {
       grace_hours: 48,
@@ -252,7 +252,7 @@ export class Filling {
   }
 }
 
-/** GitHub's signature of a body with the kept secret. */
+/** GitHub's signature of a body with the stored secret. */
 export function githubSignature(body: string): string {
   return `sha256=${createHmac("sha256", SIGNING_SECRET).update(body).digest("hex")}`;
 }

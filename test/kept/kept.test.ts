@@ -15,7 +15,7 @@ const VERSIONS = readdirSync(import.meta.dir, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
-test("there are kept folders", () => {
+test("kept folders exist", () => {
   expect(VERSIONS).toContain("0.1.0");
 });
 
@@ -41,8 +41,8 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
       await receiver.stop();
     });
 
-    // The tests build upon one another: first what is there, then what can be done with it.
-    test("answers as it did", async () => {
+    // The tests depend on each other: first reads, then changes.
+    test("responds as before", async () => {
       for (const asked of recorded.reads) {
         const { status, answer } = await answerTo(server.url, keys, asked);
         const what = `${asked.method} ${asked.path} by ${asked.as}`;
@@ -54,7 +54,7 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
       }
     });
 
-    test("gives stored answers again, and charges nothing", async () => {
+    test("replays stored responses free of charge", async () => {
       const before = await balanceOf(by("scale"));
       for (const asked of recorded.stored) {
         const { status, body, headers } = await ask(server.url, keys, asked);
@@ -76,9 +76,9 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
 
     test("takes changes of meters, projects, keys and flags", () => changeRecords(by, things, keys));
 
-    test("locks go on where they were", () => changeLocks(by("scale"), things));
+    test("locks continue in their previous state", () => changeLocks(by("scale"), things));
 
-    test("receipts are verified, and the chain goes on", () =>
+    test("receipts are verified, and the chain continues", () =>
       extendChain(server.time, by("scale"), receiver));
 
     test("buckets verify and forward", () => forward(server, by("scale"), things, receiver));
@@ -115,7 +115,7 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
   },
 );
 
-/** Cursors are opaque: one has to be there, whatever it says. */
+/** Cursors are opaque: one must exist, with any value. */
 function withAnyCursor(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withAnyCursor);
   if (typeof value !== "object" || value === null) return value;
@@ -184,7 +184,7 @@ async function extendChain(time: ManualClock, scale: Client, receiver: Receiver)
     prev_hash: String(last?.["chain_hash"]),
     public_key: last?.["public_key"] as object,
   });
-  // What was buffered goes to a storage that works; there is none of it twice.
+  // Buffered receipts go to the new storage, without duplicates.
   const storage = { bucket: "mended", region: "eu-kept-1", accessKeyId: "AKIAKEPTKEPTKEPTKEPT" };
   const config = { endpoint: receiverUrl(""), ...storage, secretAccessKey: STORAGE_SECRET };
   expect((await scale.post("/v1/witness/config", config)).status).toBe(200);
@@ -207,7 +207,7 @@ async function forward(
   expect(taken).toMatchObject({ status: "accepted", verification: "valid" });
   expect((await scale.patch(`/v1/catch/buckets/${bucketId}`, { state: "live" })).status).toBe(200);
   await server.time.advance(1_000);
-  // The one that waited comes first, and the unsigned ones not at all.
+  // The pending one comes first; unsigned events are not forwarded.
   expect(receiver.at("/hooks/later").map((hit) => hit.body)).toEqual(['{"event":"paused"}', body]);
   const replay = `/v1/catch/${things["bucket live"]}/events/${things["event live"]}/replay`;
   expect((await scale.post(replay)).body).toMatchObject({ status: "replayed", response_status: 200 });

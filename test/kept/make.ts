@@ -1,6 +1,6 @@
-// Makes the kept data folders of this version: test/kept/<version>/{stopped,killed}.tar.zst, and beside each a JSON
-// with its keys and what it answers. Run it once, with the code of a release, and then scripts/lint --write; the test starts
-// the server on the folders of all releases.
+// Creates the data folders of this version for later tests: test/kept/<version>/{stopped,killed}.tar.zst, and next to
+// each a JSON file with its keys and its responses. Run it once, with the code of a release, and then scripts/lint
+// --write. The test starts the server on the folders of all releases.
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TEST_START_MS } from "../support/server.ts";
@@ -11,7 +11,7 @@ import { type Answered, FORMS, type Form, Receiver, type Recorded, serverAt } fr
 
 type Filled = Omit<Recorded, "version" | "reads">;
 
-/** In a process of its own: fills a folder, says what is in it, and ends as the form wants it. */
+/** Runs in a separate process: fills a folder, prints its content, and ends as `form` says. */
 async function fill(form: Form): Promise<void> {
   const receiver = new Receiver();
   const server = serverAt(TEST_START_MS, receiver);
@@ -39,7 +39,7 @@ async function make(form: Form, version: string): Promise<void> {
   await Bun.write(archive.replace(/\.tar\.zst$/, ".json"), `${JSON.stringify(recorded, null, 1)}\n`);
 }
 
-/** What a server of this version answers from a copy of the folder. */
+/** Responses of a server of this version on a copy of the folder. */
 async function read(archive: string, filled: Filled): Promise<Answered[]> {
   const receiver = new Receiver();
   const server = serverAt(filled.at, receiver);

@@ -1,6 +1,6 @@
 import { type Asked, ask, type Keys, type Recorded } from "./world.ts";
 
-/** Everything that a filled folder can be asked for, in the order in which it is asked. */
+/** All requests for the content of a filled folder, in order. */
 export function readsOf({ keys, things }: Pick<Recorded, "keys" | "things">): Asked[] {
   const get = (as: string, ...paths: readonly string[]): Asked[] =>
     paths.map((path) => ({ as, method: "GET", path }));
@@ -55,7 +55,7 @@ export function readsOf({ keys, things }: Pick<Recorded, "keys" | "things">): As
   ];
 }
 
-/** An answer as it is written down and compared: of an error its code, since its text may change. */
+/** A response as it is recorded and compared: of an error only its code, since its text may change. */
 export async function answerTo(
   url: string,
   keys: Keys,

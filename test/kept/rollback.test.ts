@@ -15,7 +15,7 @@ const VERSIONS = readdirSync(import.meta.dir, { withFileTypes: true })
 const stage = new BackupStage();
 afterAll(() => stage.close());
 
-/** What an executable of some version finds in a database: the number of its schema, its tables, and their rows. */
+/** Content of a database that an executable of some version reads: its schema version, its tables, and their rows. */
 interface Contents {
   readonly schema: unknown;
   readonly tables: readonly unknown[];
@@ -41,7 +41,7 @@ function contentsOf(folder: string, name: string): Contents {
   };
 }
 
-/** The path for old data: upgrade, check, and roll back by the backup that was made before. */
+/** The documented path for old data: upgrade, check, and roll back with a backup from before. */
 describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] as const)))(
   "data of %s, %s,",
   (version, form) => {
@@ -70,7 +70,7 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
           expect(await server.stop()).toBe(0);
         };
 
-        // Before the upgrade: the backup has what was there, and no migration.
+        // Before the upgrade: the backup has the old content, and no migration.
         expect(await doctor()).toContain(`schema ${old.schema}; the next start applies`);
         const before = stage.path(`${name}.db`);
         const made = await ninefold(["backup", before, "--verify", ...data]);
@@ -84,10 +84,10 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
         const restored = await ninefold(["restore", before, "--force", ...data]);
         expect([restored.error, restored.code]).toEqual(["", 0]);
         expect(restored.out).toContain("the master key fits");
-        // A restore notes itself as a setting; versions read the settings that they know.
+        // A restore records itself as a setting; versions read only known settings.
         const settings = Number(old.rows["settings"]) + 1;
         expect(contentsOf(folder, `${name}-restored`)).toEqual({ ...old, rows: { ...old.rows, settings } });
-        // Nothing is lost by the way back and forth.
+        // Nothing is lost by the upgrade and the rollback.
         await start();
       },
       TIMEOUT_MS,

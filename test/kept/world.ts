@@ -3,7 +3,7 @@ import { ManualClock } from "../../src/kernel/time/clock.ts";
 import { type Answer, Client } from "../support/client.ts";
 import { TestServer } from "../support/server.ts";
 
-/** What the requests of a kept folder go by: a credential of the folder, or none. */
+/** Credentials of requests to a kept folder: one of the folder, or none. */
 export type Keys = Readonly<Record<string, string>>;
 
 /** A request by one of the kept credentials. */
@@ -16,42 +16,42 @@ export interface Asked {
   readonly idempotencyKey?: string;
 }
 
-/** A request and what it was answered. */
+/** A request and its response. */
 export interface Answered extends Asked {
   readonly status: number;
   readonly answer: unknown;
 }
 
-/** What is written down beside a kept folder. */
+/** The file next to a kept folder. */
 export interface Recorded {
   /** The version of the code that made the folder. */
   readonly version: string;
-  /** Where the clock stood at the end, epoch milliseconds. */
+  /** The time of the clock at the end, epoch milliseconds. */
   readonly at: number;
   readonly keys: Keys;
   /** Ids of what is in the folder, by name. */
   readonly things: Readonly<Record<string, string>>;
-  /** Requests that change nothing but the price of reading, in the order in which they were made. */
+  /** Requests that change nothing except for the charge of a read, in order. */
   readonly reads: readonly Answered[];
-  /** Requests under an `Idempotency-Key` whose answers are stored in the folder. */
+  /** Requests under an `Idempotency-Key` whose responses are stored in the folder. */
   readonly stored: readonly Answered[];
 }
 
-/** How a kept folder was left: stopped in order, or killed with its log. */
+/** How the server of a kept folder ended: stopped regularly, or killed with its log. */
 export const FORMS = ["stopped", "killed"] as const;
 export type Form = (typeof FORMS)[number];
 
-/** Where everything in a kept folder points to: a name, so that each run can say which loopback address it stands for. */
+/** Host of all targets in a kept folder: a name, so that each run can resolve it to its own loopback address. */
 const RECEIVER_NAME = "receiver.test";
-/** The port is in the folder, too. It lies below those that systems give to clients. */
+/** The port is stored in the folder, too. It is below the range that systems give to clients. */
 const RECEIVER_PORT = 18_309;
 
-/** A URL in the folder that leads to the {@link Receiver} of the run. */
+/** A URL in the folder that resolves to the {@link Receiver} of the run. */
 export function receiverUrl(path: string): string {
   return `http://${RECEIVER_NAME}:${RECEIVER_PORT}${path}`;
 }
 
-/** A request that has come out of the server. */
+/** A request that the server has sent. */
 export interface Hit {
   readonly method: string;
   readonly path: string;
@@ -59,7 +59,7 @@ export interface Hit {
   readonly body: string;
 }
 
-/** Target, webhook endpoint and storage in one. It answers 200, and 503 below `/broken`. */
+/** Target, webhook endpoint and storage in one. It responds with 200, and with 503 below `/broken`. */
 export class Receiver {
   readonly hits: Hit[] = [];
   readonly address: string;
@@ -91,7 +91,10 @@ export class Receiver {
   }
 }
 
-/** A server on a folder of its own, at a moment, whose targets are the receiver. Not started: the folder may be filled first. */
+/**
+ * A server on a separate folder, at a given time, whose targets are the receiver. It is not started: the folder may be
+ * filled first.
+ */
 export function serverAt(at: number, receiver: Receiver): TestServer & { readonly time: ManualClock } {
   const time = new ManualClock(at);
   const server = new TestServer({

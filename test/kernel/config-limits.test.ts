@@ -136,7 +136,7 @@ describe("tiers", () => {
     expect(tiers.free).toEqual({
       ...DEFAULT_TIERS.free,
       requestsPerMinute: 5,
-      // Ten times the figure of a key, unless it is given itself.
+      // Ten times the limit of a key, unless it is set itself.
       accountRequestsPerMinute: 50,
       monthlyCredits: 0,
     });
@@ -157,7 +157,7 @@ describe("tiers", () => {
 
   test.each([
     ["[tiers.gold]\nbuckets = 1", 'there is no tier "gold": free, starter, pro, scale, unlimited.'],
-    // Names that every object has are no tiers and no figures.
+    // Names of properties that every object has are neither tiers nor limits.
     ["[tiers.constructor]\nbuckets = 1", 'there is no tier "constructor"'],
     ["[tiers.free]\ntoString = 1", 'tiers.free: there is no figure "toString".'],
     ["[tiers.free]\nbukets = 1", 'tiers.free: there is no figure "bukets".'],

@@ -28,19 +28,19 @@ function refusal(run: () => unknown): string {
 const HOUR_MS = 60 * 60 * 1000;
 const KEY = vectors.keys[0]?.key ?? "";
 
-/** A value of an option as text and as TOML, and what of the configuration shows it. */
+/** A value of an option as text and as TOML, and the part of the configuration that shows it. */
 interface Sample {
   readonly text: string;
   readonly toml: string;
   readonly shown: Partial<Config>;
-  /** Further environment that the option needs. */
+  /** Other variables that the option needs. */
   readonly beside?: Readonly<Record<string, string>>;
 }
 
 const quoted = (text: string) => JSON.stringify(text);
 const textSample = (text: string, shown: Partial<Config>): Sample => ({ text, toml: quoted(text), shown });
 
-/** Options that have another place than a flag. */
+/** Options that are not set by a flag. */
 type PlacedOption = Exclude<OptionName, "config" | "accept_damaged_log">;
 
 const CLUSTER = {

@@ -10,11 +10,11 @@ import { bodyOf } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 /**
- * What holds for every declared resource, also those to come. Scopes, foreign ids, and one audit entry for each change
+ * Rules for every declared resource, including future ones. Scopes, foreign ids, and one audit entry for each change
  * hold for every route: see the matrices in `test/api`, and `test/areas/audit/operations.test.ts`.
  */
 
-/** A limit of tiers, as the tests lower it. */
+/** The lowered limit of a tier. */
 const LOW = 3;
 
 /** A resource, and the routes of its verbs. */
@@ -35,7 +35,7 @@ function declaredBy(routes: readonly DeclaredRoute[]): Declared[] {
   });
 }
 
-// The tests are made before any of them runs.
+// The tests are defined before any of them runs.
 const looked = await startTestServer({ manualClock: true });
 const DECLARED = declaredBy(looked.server.app.http.routes);
 await looked.stop();

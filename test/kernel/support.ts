@@ -9,7 +9,7 @@ import { Writer } from "../../src/kernel/storage/writer.ts";
 import { ManualClock } from "../../src/kernel/time/clock.ts";
 import { TEST_START_MS } from "../support/server.ts";
 
-/** A folder of its own, removed by {@link Scratch.remove}. */
+/** A temporary folder, removed by {@link Scratch.remove}. */
 export class Scratch {
   readonly folder = mkdtempSync(join(tmpdir(), "ninefold-kernel-"));
 
@@ -22,7 +22,7 @@ export class Scratch {
   }
 }
 
-/** A logger that keeps its lines. */
+/** A logger that records its lines. */
 export class KeptLog implements Logger {
   readonly lines: { level: string; message: string; fields: LogFields }[] = [];
   debug = this.at("debug");
@@ -44,7 +44,7 @@ export class KeptLog implements Logger {
 
 let knownFailure: unknown;
 
-/** A real SQLITE_FULL, made by a table that may not grow. */
+/** A real SQLITE_FULL, caused by a table that may not grow. */
 export function storageFailure(): unknown {
   knownFailure ??= makeFailure();
   return knownFailure;
@@ -67,7 +67,7 @@ function makeFailure(): unknown {
   throw new Error("the table grew past its limit");
 }
 
-/** How a COMMIT goes wrong. */
+/** How a COMMIT fails. */
 export type CommitFault = "none" | "stays-open" | "rolled-back";
 
 /** A database whose COMMIT or reading can be made to fail, as with a full disk or an I/O error. */
@@ -120,12 +120,12 @@ export class TestStorage {
 
   private open(): FaultyDatabase {
     const db = new FaultyDatabase(this.scratch.path("test.db"), "normal");
-    // No power is cut here: what a test does not look at is not waited for.
+    // This test does not cut the power, so nothing waits for the disk.
     db.execute("PRAGMA synchronous = OFF");
     return db;
   }
 
-  /** Closes the file and opens it anew, with a new writer. */
+  /** Closes the file and opens it again, with a new writer. */
   reopen(): void {
     this.writer.close();
     this.db.close();
@@ -145,7 +145,7 @@ export class TestStorage {
   }
 }
 
-/** What a promise was rejected with; fails when it was not. */
+/** The error of a rejected promise; fails if it was not rejected. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -155,7 +155,7 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   throw new Error("expected a rejection");
 }
 
-/** What a call threw; fails when it did not. */
+/** The error that a call threw; fails if it did not throw. */
 export function thrown(run: () => unknown): unknown {
   try {
     run();

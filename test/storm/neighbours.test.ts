@@ -18,7 +18,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  "a ping is answered while another tenant sends expensive requests",
+  "a ping gets a response while another tenant sends expensive requests",
   async () => {
     const rows = await runNeighbours({ command: NINEFOLD_COMMAND, folder, seconds: 0.2, scale: 0.01 });
     for (const { name, clients, statuses } of ATTACKS) {

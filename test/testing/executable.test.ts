@@ -103,7 +103,7 @@ describe("the executable that is started", () => {
     expect(found({ hasGlibc: false })).toEqual(bin("linux-x64-musl/bin/ninefold"));
     expect(found({ os: "darwin", cpu: "arm64" })).toEqual(bin("darwin-arm64/bin/ninefold"));
     expect(found({ os: "win32" })).toEqual(bin("windows-x64/bin/ninefold.exe"));
-    // An installer that knows C libraries has left the other one out, whatever loaders there are.
+    // An installer that knows C libraries has omitted the other package, with any loader.
     expect(found({ cpu: "arm64" })).toEqual(bin("linux-arm64-musl/bin/ninefold"));
     expect(found({ cpu: "riscv64" })).toEqual([at("path/ninefold")]);
     const environment = { NINEFOLD_BINARY: at("path/ninefold") };

@@ -31,7 +31,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   } catch (error) {
     return (error as Error).message;
   }
-  throw new Error("it was not refused");
+  throw new Error("it was not rejected");
 }
 
 describe("an instance", () => {
@@ -71,7 +71,7 @@ describe("an instance", () => {
     const resetMs = Number(headers.get("x-ratelimit-reset")) * 1_000 - start;
     expect(resetMs).toBeGreaterThan(58_000);
     expect(resetMs).toBeLessThanOrEqual(61_000);
-    // The client waits as it was told, in real time, which fills one a second in.
+    // The client waits for the `Retry-After` of the server in real time, in which one token is refilled.
     const { balance } = await nf.client.withKey(apiKey).account.balance({ retries: 2 });
     expect([balance > 0, await nf.now()]).toEqual([true, start]);
     await empty();
@@ -97,7 +97,7 @@ describe("an instance", () => {
     expect(await refusal(verifyDelivery(headers, body, nf.apiKey))).toContain("it was signed");
   });
 
-  test("tells its time to a webhook receiver while the clock is advanced", async () => {
+  test("a webhook receiver sees the server's time while the clock is advanced", async () => {
     const times: number[] = [];
     using receiver = Bun.serve({
       port: 0,
@@ -286,7 +286,7 @@ test(
   "times out for a program that hangs behind a script",
   async () => {
     const pidFile = join(temporary, "hanging");
-    // The shell waits for it, and it holds what the shell writes to.
+    // The shell waits for it, and it has the shell's output open.
     const command = ["/bin/sh", "-c", `sleep 600 & echo $! > ${pidFile}; wait`] as const;
     const startedAt = performance.now();
     expect(await refusal(startNinefold({ command, startTimeoutMs: 300 }))).toBe(
@@ -338,7 +338,7 @@ describe("the end", () => {
     TIMEOUT_MS,
   );
 
-  test("responds to a request that waits for a lock before it stops", async () => {
+  test("responds to a pending request for a lock before it stops", async () => {
     const other = await startNinefold();
     const client = new Client(other.url, other.apiKey);
     await client.post("/v1/latch/a/acquire", {});
@@ -360,7 +360,7 @@ test(
       took.push(performance.now() - begun);
       await other.stop();
     }
-    // The quickest of five: the others may have met a busy moment of the machine. On a quiet one it is 0.2 s.
+    // The fastest of five: the others may have run while the machine was busy. On an idle one it is 0.2 s.
     expect(Math.min(...took)).toBeLessThan(1_000);
   },
   TIMEOUT_MS,

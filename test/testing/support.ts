@@ -12,15 +12,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NINEFOLD_COMMAND, plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
 
-/** Time for a test that runs a test runner, which runs servers, on a busy machine. */
+/** Timeout for a test that runs a test runner, which runs servers, on a busy machine. */
 export const TIMEOUT_MS = 60_000;
 
-/** The programs that JavaScript runs in here: Bun, and Node.js where it is installed. */
+/** The programs that run JavaScript in these tests: Bun, and Node.js if it is installed. */
 export const RUNTIMES: readonly string[] = [process.execPath, Bun.which("node")].filter(
   (path) => path !== null,
 );
 
-/** What a program that ends by itself has left. */
+/** The result of a program that ends by itself. */
 export interface Ended {
   /** Null when a signal ended it. */
   readonly code: number | null;
@@ -28,8 +28,8 @@ export interface Ended {
 }
 
 /**
- * A project as a user has it: a folder with `node_modules/ninefold` (this entry, built) beside `node_modules/vitest`, and a
- * temporary folder of its own, so that a test sees what was left behind.
+ * A project of a user: a folder with `node_modules/ninefold` (this entry, built) next to `node_modules/vitest`, and a
+ * separate temporary folder, so that a test sees leftover files.
  */
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
@@ -84,7 +84,7 @@ export class Project {
     return { code: child.exitCode, output: out + error };
   }
 
-  /** Temporary folders of servers that are there now. */
+  /** Existing temporary folders of servers. */
   leftFolders(): string[] {
     return readdirSync(this.temporary).filter((name) => name.startsWith("ninefold-"));
   }
@@ -94,7 +94,7 @@ export class Project {
   }
 }
 
-/** Whether a process runs. One that has ended counts as ended, even while nobody has asked for its exit code. */
+/** Whether a process runs. One that has ended counts as ended, even before its exit code was read. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -105,7 +105,7 @@ export function isRunning(pid: number): boolean {
   return !existsSync(state) || !/\) Z /.test(readFileSync(state, "utf8"));
 }
 
-/** Waits until something holds. @throws Error when it does not within the time of a test. */
+/** Waits until a condition holds. @throws Error after the time of a test. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS / 3;
   while (!holds()) {

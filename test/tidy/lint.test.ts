@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { ROOT } from "../../scripts/processes/server-process.ts";
 import { endOf } from "../support/ended.ts";
 
-/** What `scripts/lint` finds, with the repository's own configuration: `rule path` for each. */
+/** The findings of `scripts/lint` with the repository's configuration: `rule path` for each. */
 async function found(files: Readonly<Record<string, string>>): Promise<string[]> {
   const root = mkdtempSync(join(folder, "tree-"));
   for (const [path, text] of Object.entries({ ...files, ".gitignore": "node_modules\n" })) {

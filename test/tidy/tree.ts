@@ -1,6 +1,6 @@
 import { checkTree } from "../../scripts/rules/check.ts";
 
-/** Checks a tree given as path → text; answers `rule path:line` for each violation. */
+/** Checks a tree given as path → text; returns `rule path:line` for each violation. */
 export function violationsIn(tree: Readonly<Record<string, string>>): string[] {
   const files = Object.entries(tree).map(([path, text]) => ({ path, text }));
   return checkTree(files).map(({ rule, path, line }) => `${rule} ${path}:${line}`);

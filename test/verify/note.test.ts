@@ -133,7 +133,7 @@ test("a note with an invalid signature of a known key is rejected, even if anoth
   const invalid = signatureLine(key, new Uint8Array(64));
   const note = parseNote(`${TEXT}\n${SIGNATURE}\n${invalid}\n`);
   expect(note && signatureBy(crypto, note, key)).toBeNull();
-  // Of an unknown key with the same name it is ignored.
+  // A signature of an unknown key with the same name is ignored.
   const other = signatureLine({ name: ORIGIN, keyId: new Uint8Array(4) }, new Uint8Array(64));
   const ignoring = parseNote(`${TEXT}\n${other}\n${SIGNATURE}\n`);
   expect(ignoring && signatureBy(crypto, ignoring, key)?.line).toBe(SIGNATURE);
@@ -151,7 +151,7 @@ describe("a malformed verifier key is not parsed", () => {
     expect(parseVkey(crypto, vkey)).toBeNull();
   });
 
-  test("the types are told apart by the id", () => {
+  test("the types have different ids", () => {
     expect(noteKey(crypto, ORIGIN, KEY, ED25519).keyId).not.toEqual(
       noteKey(crypto, ORIGIN, KEY, COSIGNATURE).keyId,
     );

@@ -58,17 +58,17 @@ async function removed(): Promise<void> {
   await server.clock.advance(LAST_PASS_MS);
 }
 
-/** Tables that other than the account's rows change meanwhile. */
+/** Tables that others than the account change meanwhile. */
 const OF_THE_SERVER: Readonly<Record<string, string>> = {
   audit_log: "the operator's own entries, and the one of the removal",
   audit_bytes: "the operator's",
   jobs: "recurring jobs of the server, and one of all meters",
-  monitor_checks: "sequences continue from the newest check, which is kept without its content",
+  monitor_checks: "sequences continue from the newest check, which is stored without its content",
   settings: "highest references, so that none is used again",
   sqlite_sequence: "the same",
 };
 
-/** Tables that the account of the test has no rows in. */
+/** Tables in which the account of the test has no rows. */
 const NOT_FILLED: Readonly<Record<string, string>> = {
   login_links: "the operator's, for half an hour",
   meter_stopped_projects: "only while a project is being removed",

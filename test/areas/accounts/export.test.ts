@@ -222,7 +222,7 @@ test("an account that is deleted during its export has no end marker", async () 
   expect(kernel.db.number("SELECT count(*) AS n FROM accounts")()).toBe(2);
 });
 
-/** Appends entries to the ledger of an account's own balance. */
+/** Appends entries to the ledger of an account balance. */
 async function fillLedger({ userId }: AccountClient, count: number): Promise<void> {
   const { db, writer } = server.server.kernel;
   const ref = db.number<[string]>("SELECT ref AS n FROM accounts WHERE user_id = ?")(userId);

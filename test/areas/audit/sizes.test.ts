@@ -10,7 +10,7 @@ import { type Entry, newestOf, switchFlag } from "./support.ts";
 let server: TestServer;
 let account: AccountClient;
 let accountRef = 0;
-/** Entries with the largest sides that there are. */
+/** Entries with the largest possible sides. */
 const LARGE_ENTRIES = 40;
 const ENTRY_BYTES = 2 * DEFINITION_SIDE.bytesMax;
 

@@ -85,7 +85,7 @@ describe("the attempts of an event", () => {
 
   test.each([
     ["none", "", ""],
-    ["as much as is kept", "x".repeat(RESPONSE_BYTES_STORED_MAX), "x".repeat(RESPONSE_BYTES_STORED_MAX)],
+    ["as much as is stored", "x".repeat(RESPONSE_BYTES_STORED_MAX), "x".repeat(RESPONSE_BYTES_STORED_MAX)],
     ["a byte more", "x".repeat(RESPONSE_BYTES_STORED_MAX + 1), "x".repeat(RESPONSE_BYTES_STORED_MAX)],
     [
       "a character at the edge",

@@ -275,7 +275,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
       { signing_secret: "s" },
     ),
     changed(
-      "what is left out stays",
+      "omitted fields stay unchanged",
       { state: "live" },
       { target_url: TARGET, provider: "github", has_signing_secret: true },
       { provider: "github", signing_secret: "s" },

@@ -46,7 +46,7 @@ describe("an attempt to deliver", () => {
     } as unknown as OutboundClient;
     const accounts = {
       account: () => {
-        throw new Error("not asked for");
+        throw new Error("not needed here");
       },
       signingKey: () => "sm_key",
     };

@@ -76,7 +76,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
       status: 200,
       body: () => ({ matched: 1 }),
     }),
-    refused("a moment that is none", { since: "yesterday" }),
+    refused("a start that is no time", { since: "yesterday" }),
     refused("an end that is none", { until: "tomorrow" }),
     refused("a status that there is not", { status: "lost" }),
     refused("ids and a filter", { event_ids: ["evt_00000000001"], status: "failed" }),

@@ -380,7 +380,7 @@ describe("an update of the targets", () => {
     await send("three");
     await advance(0);
     expect(at("a")).toEqual(["one", "two", "three"]);
-    // An event that waits for its retry comes at that time.
+    // An event that is pending for its retry is sent at that time.
     await advance(2 * HOUR_MS);
     expect(stage.receiver.hits.map(({ path }) => path)).toEqual(Array(4).fill("/a"));
     expect(await event(retried)).toMatchObject({ status: "delivered", attempts: 2 });

@@ -131,7 +131,7 @@ describe("a secret", () => {
     const unlimited = server.operator;
     const own = (await makeKey(unlimited)).secret;
     const characters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_- ";
-    // Every position once; the property below tries more characters.
+    // Every position once; the property below tests more characters.
     for (let at = 0; at < own.length; at += 1) {
       const changed = own.slice(0, at) + (own[at] === "a" ? "b" : "a") + own.slice(at + 1);
       expect(await verdictOf(unlimited, changed)).toEqual(INVALID);

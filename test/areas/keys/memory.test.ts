@@ -124,7 +124,7 @@ describe("keys in memory", () => {
         store.setRevoked(tx, tx.now, 5, ref);
         registry.change(tx, keyDigest(`secret-${ref}`), { revoked_at: tx.now, purge_at: 5 });
         expect(keyIn(registry, ref).revoked_at).toBe(tx.now);
-        throw new ApiError("conflict", "Refused by this test, after the change.");
+        throw new ApiError("conflict", "Rejected by this test, after the change.");
       });
       expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
       expect(keyIn(registry, ref)).toMatchObject({ revoked_at: null, purge_at: null });

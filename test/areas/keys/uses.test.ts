@@ -121,7 +121,7 @@ describe("a unit of work that is rolled back", () => {
       const done = submit(work);
       const failing = submit((tx) => {
         clear(tx);
-        throw new ApiError("conflict", "Refused by this test, after the change.");
+        throw new ApiError("conflict", "Rejected by this test, after the change.");
       });
       refused.push(failing.catch((error: ApiError) => error.code));
       return done;

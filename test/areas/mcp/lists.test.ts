@@ -5,7 +5,7 @@ import { publicSchema } from "../../../src/kernel/http/document/openapi.ts";
 import { isForKeys } from "../../support/matrix.ts";
 import { useTestServer } from "../../support/server.ts";
 
-/** Operations for keys that are no tools on purpose: a new operation belongs here or into the lists of tools. */
+/** Operations for keys that are deliberately not tools: a new operation belongs here or into the lists of tools. */
 const EXCLUDED: Readonly<Record<string, readonly RegExp[]>> = {
   "keys and secrets": [
     /^keys\./,
@@ -116,7 +116,7 @@ describe("no tool", () => {
 
 /** Names of fields that could hold a secret. */
 const SECRET = /secret|token|password|credential|_key$|ping_url/;
-/** Names of facts about secrets, of fields that are left out of results, and of what is public. */
+/** Names of fields about secrets, of fields that results omit, and of public fields. */
 const HARMLESS = new Set([
   "has_signing_secret",
   "has_token",

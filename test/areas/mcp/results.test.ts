@@ -45,7 +45,7 @@ test("fields with secrets are omitted, but not from payloads", () => {
   });
 });
 
-test("a response of the most bytes is a result, a larger one asks for less", () => {
+test("a response of the most bytes is a result, a larger one is an error that requests a smaller page", () => {
   const filled = (bytes: number) => JSON.stringify({ n: "x".repeat(bytes - '{"n":""}'.length) });
   expect(dataResult(filled(RESPONSE_BYTES_MAX)).isError).toBe(false);
   const { content, isError } = dataResult(filled(RESPONSE_BYTES_MAX + 1));

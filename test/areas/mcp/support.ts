@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { Client as ApiClient } from "../../support/client.ts";
 import type { TestServer } from "../../support/server.ts";
 
-/** The revision of the protocol that the tests speak by hand. */
+/** The revision of the protocol that the tests send without a client library. */
 export const REVISION = "2026-07-28";
 
 /** The secret of a new managed key with these scopes. */
@@ -16,7 +16,7 @@ export async function managedKey(account: ApiClient, scopes: readonly string[], 
   return String(body["secret"]);
 }
 
-/** The official client, connected. `pin`: only the current revision; `legacy`: by `initialize`. */
+/** The official client, connected. `pin`: only the current revision; `legacy`: with `initialize`. */
 export async function connected(
   server: TestServer,
   key: string,

@@ -12,7 +12,7 @@ const server = useTestServer({
 });
 const readOnly = useTestServer({ args: ["--mcp"], manualClock: true });
 
-/** An account with one thing of each kind, and the arguments with which tools read them. */
+/** An account with one resource of each kind, and the arguments with which tools read them. */
 async function filled(on: TestServer): Promise<{ account: Client; args: Record<string, object> }> {
   const account = await on.account();
   const made = async (path: string, body: object): Promise<Record<string, unknown>> => {
@@ -98,7 +98,7 @@ async function filled(on: TestServer): Promise<{ account: Client; args: Record<s
   return { account, args };
 }
 
-/** Errors of tools here: what is resent is not delivered yet, and what is replayed finds nobody. */
+/** Errors of tools here: the resent delivery is not finished, and the replay has no receiver. */
 const REJECTED: Readonly<Record<string, string>> = {
   deliveries_resend: "conflict",
   messages_resend: "conflict",

@@ -27,7 +27,7 @@ afterEach(async () => {
   site.stop();
 });
 
-/** A port of this machine that nobody listens on. */
+/** A closed port of this machine. */
 async function closedPort(): Promise<number> {
   const sink = new WebhookSink();
   const { port } = sink;

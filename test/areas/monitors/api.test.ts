@@ -109,7 +109,7 @@ describe("POST /v1/pulse", () => {
       },
     ),
     created(
-      "the lowest figures",
+      "the lowest values",
       { timeout: 1_000, consecutive_threshold: 1, cooldown_ms: 60_000 },
       { timeout: 1_000, consecutive_threshold: 1, cooldown_ms: 60_000 },
     ),
@@ -300,7 +300,7 @@ test("the list filters by active and status; a page scans a limited number of mo
     ids: [oldest] as string[],
     cursor: undefined,
   });
-  // The oldest one is the last that a page looks at, and then lies beyond it.
+  // The oldest one is the last that a page scans, and then lies beyond it.
   while (ids.length < WALKED_MONITORS_MAX) await Promise.all(Array.from({ length: 4 }, make));
   expect((await list("active=false")).ids).toEqual([second, oldest] as string[]);
   await make();
@@ -322,7 +322,7 @@ test("requests take tokens from the bucket of monitors, which every response sho
   const refused = await account.get("/v1/pulse");
   expectError(refused, "rate_limit_exceeded");
   expect(refused.headers.get("retry-after")).toBe("6");
-  // The general bucket is another one.
+  // The general bucket is a different one.
   expect((await account.get("/v1/meter/balance")).status).toBe(200);
 });
 

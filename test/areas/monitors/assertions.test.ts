@@ -21,7 +21,7 @@ beforeEach(async () => {
   account = await server.account({ tier: "unlimited" });
 });
 
-/** What one check of a monitor with these assertions finds. */
+/** The result of one check of a monitor with these assertions. */
 async function checked(assertions: object, answer: SinkAnswer): Promise<readonly unknown[]> {
   site.answers(answer);
   const made = await account.post("/v1/pulse", { url: site.url(), interval: 300_000, ...assertions });

@@ -15,7 +15,7 @@ const EVENT = "monitor.certificate";
 describe("when a certificate is reported", () => {
   const NOW = Date.UTC(2026, 0, 1);
 
-  /** The days left at which something is told, of checks that meet certificates with so many days left. */
+  /** The days left at which an alert is sent, for daily checks of certificates with these days left. */
   function toldAt(lefts: readonly number[], expiryDays: number, manual = false): number[] {
     let met: StoredCertificate | null = null;
     const told: number[] = [];
@@ -41,7 +41,7 @@ describe("when a certificate is reported", () => {
     ["at a day that is one of the others", down(20), 7, [7, 3, 1]],
     ["never", down(20), 0, []],
     ["at the first check of one that ends soon, once", [2, 1, 0], 14, [2, 1]],
-    ["anew after a renewal", [14, 13, 60, ...down(14)], 14, [14, 14, 7, 3, 1]],
+    ["again after a renewal", [14, 13, 60, ...down(14)], 14, [14, 14, 7, 3, 1]],
     ["not at every check of two servers with two certificates", [5, 60, 3 + 0, 58, 1, 56], 14, [5, 3, 1]],
   ] as const) {
     test(name, () => expect(toldAt(lefts, expiryDays)).toEqual([...told]));
@@ -108,7 +108,7 @@ describe("over real connections", () => {
     hooks.stop();
   });
 
-  /** An HTTPS server at one and the same port, which answers what its path says. */
+  /** An HTTPS server with a fixed port, which sends the response that the path describes. */
   async function serve(files: Files): Promise<void> {
     await new Promise<void>((resolve) => (site === null ? resolve() : site.close(() => resolve())));
     const next = createServer(files, (socket) => {
@@ -182,7 +182,7 @@ describe("over real connections", () => {
       status: "up",
       consecutive_failures: 0,
     });
-    // Renewed: told of when that one ends.
+    // Renewed: the alerts depend on the new expiry.
     await serve(later);
     await server.clock.advance(600_000);
     expect(told()).toEqual([]);
@@ -204,7 +204,7 @@ describe("over real connections", () => {
     expect(await certificateOf(plain)).toBe(null);
     await account.put(`/v1/pulse/${silent}`, { url: hooks.url("/moved") });
     expect(await certificateOf(silent)).toBe(null);
-    // What a check finds that was under way is of the other URL.
+    // The result of a check that was in progress belongs to the other URL.
     await server.clock.advance(5_000);
     expect(await certificateOf(silent)).toBe(null);
   });

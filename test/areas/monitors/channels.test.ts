@@ -7,7 +7,7 @@ import { type Received, WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
 const CHANNELS = "/v1/pulse/channels";
-/** Stands in every secret of these tests, so that it can be looked for. */
+/** Part of every secret in these tests, so that they can be searched for it. */
 const NEEDLE = "N33DLE";
 
 let server: TestServer;
@@ -35,7 +35,7 @@ afterEach(async () => {
   sink.stop();
 });
 
-/** Every kind, leading to the sink. */
+/** Every kind, each with the sink as its target. */
 const KINDS = () => [
   { kind: "webhook", config: { url: sink.url("/webhook") } },
   { kind: "slack", config: { url: sink.url(`/slack/${NEEDLE}`) } },
@@ -138,7 +138,7 @@ test("each kind gets its own request: down immediately, and up regardless of not
 test("no secret appears in any view, log, audit entry or response", async () => {
   const ids: string[] = [];
   for (const channel of KINDS()) ids.push(await made(channel));
-  // Some arrive, some are refused by an answer that repeats the path, some are tried again.
+  // Some are delivered, some are rejected with a response that repeats the path, some are retried.
   sink.answersBy(({ path }) => {
     if (path.startsWith("/slack")) return 200;
     const status = path.startsWith("/tg") ? 404 : 500;

@@ -220,7 +220,7 @@ describe("notifications", () => {
     expect(told()).toEqual([]);
     await server.clock.advance(15 * SECOND);
     const [received, ...more] = hooks.take();
-    if (received === undefined) throw new Error("nothing was told");
+    if (received === undefined) throw new Error("no alert was sent");
     expect(more).toEqual([]);
     const seconds = Math.floor(server.clock.now() / 1_000);
     const body = JSON.parse(received.body);
@@ -327,7 +327,7 @@ describe("notifications", () => {
     expect(await round()).toEqual(["up", 0, ""]);
     site.answers(500);
     expect(await round()).toEqual(["up", 1, ""]);
-    // A manual check reaches the threshold: the status changes, and nobody is told.
+    // A manual check reaches the threshold: the status changes, and no alert is sent.
     expect(await check()).toMatchObject({ status: "down", consecutive_failures: 2 });
     expect(told()).toEqual([]);
     await restart();

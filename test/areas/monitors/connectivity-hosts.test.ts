@@ -47,7 +47,7 @@ test("a host's network is its /24 or IPv6 /48, or without an address the end of 
   expect(network("c.example", "2620:fe:1::1")).toBe(network("d.example", "2620:fe:1:2::1") ?? "");
   expect(network("c.example", "2620:fe:1::1")).not.toBe(network("d.example", "2620:fe:2::1") ?? "");
   expect(network("x1.some.example", null)).toBe(network("x2.some.example", null) ?? "");
-  // Its last known one, while its name cannot be resolved.
+  // The last known address, while the name cannot be resolved.
   expect(network("a.example", null)).toBe(network("a.example", "9.9.9.1") ?? "");
 });
 

@@ -60,7 +60,7 @@ async function historyOf(id: string) {
   };
 }
 
-/** What webhooks were told since the last call, in order. */
+/** The alerts that webhooks have received since the last call, in order. */
 const told = (): string[] => hooks.take().map(({ path, body }) => `${path} ${JSON.parse(body).event}`);
 
 const online = async (): Promise<number | null> =>
@@ -95,7 +95,7 @@ describe("without observer targets", () => {
       expect(during.length).toBeGreaterThanOrEqual(19);
       expect(during.every((check) => check.observer_offline && check.status === "down")).toBe(true);
     }
-    // What lies inside neither proves the line nor suffers from it.
+    // Results of the private network neither prove nor disprove connectivity.
     expect((await historyOf(inside)).checks.every((check) => !check.observer_offline)).toBe(true);
     const byHand = await account.post(`/v1/pulse/${ids[0]}/check`);
     expect(byHand.body).toMatchObject({ status: "up", consecutive_failures: 0 });
@@ -133,7 +133,7 @@ describe("without observer targets", () => {
     expect(told()).toEqual(["/b.example monitor.down"]);
     expect(await Promise.all(ids.map(statusOf))).toEqual(["up", "down", "up"]);
     expect(await online()).toBe(1);
-    // The line is cut with it, and nothing more is told.
+    // The server goes offline as well, and no further alert is sent.
     line.isUp = false;
     await server.clock.advance(10 * MINUTE);
     expect(told()).toEqual([]);
@@ -235,7 +235,7 @@ describe("without observer targets", () => {
 describe("with several accounts", () => {
   const DEAD = ["v.example", "w.example", "x.example", "y.example", "z.example"];
 
-  /** Another account that watches hosts, each in a network of its own. */
+  /** Another account that monitors hosts, each in a different network. */
   async function others(hosts: readonly string[]): Promise<AccountClient> {
     const other = await server.account();
     for (const [index, host] of hosts.entries()) {
@@ -322,7 +322,7 @@ describe("with observer targets", () => {
     line.gone.add("one.example");
     line.gone.add("a.example");
     await server.clock.advance(MINUTE);
-    // The other target is reached: the host itself is gone.
+    // The other target responds: only this host is down.
     expect(told()).toEqual(["/a.example monitor.down"]);
     line.gone.clear();
     await server.clock.advance(MINUTE);

@@ -12,7 +12,7 @@ let account: AccountClient;
 let site: WebhookSink;
 let hooks: WebhookSink;
 let channel: AllEvents;
-/** Paths that answer 500. */
+/** Paths with the response 500. */
 let broken: Set<string>;
 beforeEach(async () => {
   [site, hooks, channel, broken] = [new WebhookSink(), new WebhookSink(), new AllEvents(), new Set()];
@@ -39,7 +39,7 @@ async function watch(path: string, change: object = {}): Promise<string> {
 const told = (): string[] => hooks.take().map(({ path, body }) => `${path} ${JSON.parse(body).event}`);
 const monitor = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body;
 
-/** The incident of a monitor that lasts. */
+/** The open incident of a monitor. */
 async function incidentOf(id: string) {
   const { body } = await account.get(`/v1/pulse/incidents?status=open&monitor_id=${id}`);
   return (body["incidents"] as { id: string; suppressed_by: string | null }[])[0];
@@ -64,7 +64,7 @@ describe("a monitor whose parent has failed", () => {
     expect(told()).toEqual(["/router monitor.up"]);
     expect(channel.take()).toEqual(["/router monitor.up"]);
     expect(await monitor(child)).toMatchObject({ status: "up" });
-    // What it has by itself is told of again.
+    // An outage of its own is alerted again.
     broken.add("/shop");
     await server.clock.advance(MINUTE);
     expect(told()).toEqual(["/shop monitor.down"]);
@@ -109,9 +109,9 @@ describe("a monitor whose parent has failed", () => {
       expect((await account.put(`/v1/pulse/${id}`, { depends_on })).status).toBe(200);
     const turns = [
       async () => {},
-      // The other one is being checked for the first, and comes to depend on it.
+      // The other monitor is being checked for the first one, and now depends on it.
       () => depends(one, null).then(() => depends(other, one)),
-      // Now the first is being checked for the other one, and depends on it again.
+      // The first monitor is being checked for the other one, and depends on it again.
       () => depends(other, null).then(() => depends(one, other)),
     ];
     site.answersBy(async () => {
@@ -120,7 +120,7 @@ describe("a monitor whose parent has failed", () => {
     });
     await server.clock.advance(15 * SECOND);
     expect(site.take().map(({ path }) => path)).toEqual(["/one", "/other", "/one"]);
-    // What was changed during a check is checked anew.
+    // A monitor that was changed during a check is checked again.
     await server.clock.advance(15 * SECOND);
     expect([await monitor(one), await monitor(other)]).toMatchObject([
       { status: "down" },

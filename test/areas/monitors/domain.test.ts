@@ -33,10 +33,7 @@ const RULES: AlertRules = {
 };
 const NOW = Date.UTC(2026, 2, 10, 12);
 
-/**
- * A step: what the check found, and what must be so after it: the status, the failures in a row, and what was told.
- * Checks are 15 s apart.
- */
+/** A step: the result of a check, and the expected status, consecutive failures and alert. Checks are 15 s apart. */
 type Step = readonly [
   check: "ok" | "fails" | "manual ok" | "manual fails",
   status: string,
@@ -50,14 +47,14 @@ const SEQUENCES: readonly {
   steps: readonly Step[];
 }[] = [
   {
-    name: "the first success makes it up and tells nobody",
+    name: "the first success makes it up and sends no alert",
     steps: [
       ["ok", "up", 0, ""],
       ["ok", "up", 0, ""],
     ],
   },
   {
-    name: "the first failure makes it down at once with a threshold of 1",
+    name: "the first failure makes it down immediately with a threshold of 1",
     steps: [["fails", "down", 1, "down"]],
   },
   {
@@ -70,7 +67,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "recovery is told only if wanted",
+    name: "recovery is alerted only if configured",
     rules: { notifyRecovery: false },
     steps: [
       ["fails", "down", 1, "down"],
@@ -91,7 +88,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "a success in between starts the count anew",
+    name: "a success in between restarts the count",
     rules: { threshold: 3 },
     steps: [
       ["fails", "unknown", 1, ""],
@@ -111,7 +108,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "down to down is told again when the cooldown of 60 s has passed, and not before",
+    name: "a lasting outage is alerted again when the cooldown of 60 s has passed, and not before",
     steps: [
       ["fails", "down", 1, "down"],
       ["fails", "down", 2, ""],
@@ -134,7 +131,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "manual checks tell nobody, whatever they find",
+    name: "manual checks send no alert, with any result",
     steps: [
       ["manual ok", "up", 0, ""],
       ["manual fails", "down", 1, ""],
@@ -151,7 +148,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "a down that only a manual check has found is told by the next scheduled failure",
+    name: "an outage that only a manual check has found is alerted by the next scheduled failure",
     steps: [
       ["ok", "up", 0, ""],
       ["manual fails", "down", 1, ""],
@@ -170,7 +167,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "a recovery that a manual check has found is not told afterwards",
+    name: "a recovery that a manual check has found is not alerted afterwards",
     steps: [
       ["fails", "down", 1, "down"],
       ["manual ok", "up", 0, ""],
@@ -186,7 +183,7 @@ const SEQUENCES: readonly {
     ],
   },
   {
-    name: "nothing is told where nobody listens",
+    name: "no alert is sent without a recipient",
     rules: { hasListeners: false },
     steps: [
       ["fails", "down", 1, ""],
@@ -197,7 +194,10 @@ const SEQUENCES: readonly {
 ];
 
 describe("recovery and slowness", () => {
-  /** What each check finds: its latency, or -1 for a failure; and the state after it, with `slow` while it is degraded. */
+  /**
+   * The result of each check: its latency, or -1 for a failure; and the state after it, with `slow` while it is
+   * degraded.
+   */
   const walk = (rules: Partial<AlertRules>, latencies: readonly number[]): string[] => {
     let state: MonitorState = UNCHECKED;
     return latencies.map((latencyMs, number) => {
@@ -310,7 +310,7 @@ describe("sequences of checks", () => {
     const at = NOW - OUTDATED_MS_MAX - 1;
     const down = failsAt(up, at);
     expect(down.state).toMatchObject({ status: "down", lastCheckedAt: at, alertedAt: at });
-    // Of what lasts, alerts are sent as if the clock had not been set.
+    // For a lasting outage, alerts are sent as if the clock had not been set.
     const set = failsAt(down.state, at - OUTDATED_MS_MAX - 1);
     expect(set.event).toBe("monitor.down");
     expect(failsAt(set.state, set.state.lastCheckedAt ?? 0).event).toBeNull();

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const flaps = async () => (await account.get(`/v1/pulse/${id}`)).body["flapping"];
 
-/** Goes down, up, down …, each for so many minutes. */
+/** Alternates between down and up, each for this number of minutes. */
 async function change(times: number, everyMinutes: number): Promise<void> {
   for (let made = 0; made < times; made += 1) {
     isUp = !isUp;
@@ -60,10 +60,10 @@ test("the fifth change in 30 minutes is reported as flapping; no further alerts 
   const { incident_id } = (await account.get(`/v1/pulse/${id}`)).body;
   expect(settled).toMatchObject({ event: "monitor.down", name: "Shop", incident_id, status: "down" });
   expect(await flaps()).toBe(false);
-  // It begins anew.
+  // The detection starts again.
   await change(1, 5);
   expect(channel.take()).toEqual([UP]);
-  // The monitor's own webhook was told of every change, as ever.
+  // The monitor's own webhook received every change, as without flapping.
   const events = hooks.take().map(({ body }) => JSON.parse(body).event);
   const changes = events.filter((event, index) => event !== events[index - 1]);
   expect(changes.length).toBe(12);

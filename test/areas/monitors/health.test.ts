@@ -3,7 +3,7 @@ import { type AccountClient, startTestServer, type TestServer } from "../../supp
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const SECOND = 1_000;
-/** What is slow here, and an answer that is: a busy machine takes less for a quick one. */
+/** The threshold of slow responses, and the duration of one: a busy machine must not reach the threshold without it. */
 const SLOW_MS = 400;
 const PAUSE_MS = 450;
 
@@ -111,7 +111,7 @@ describe("a target that becomes slow", () => {
 });
 
 describe("a target that fails", () => {
-  /** Seconds between the requests that it gets. */
+  /** Seconds between its received requests. */
   async function gaps(change: object, seconds: number): Promise<{ id: string; gaps: number[] }> {
     const at: number[] = [];
     const id = await create({ interval: 60_000, ...change });

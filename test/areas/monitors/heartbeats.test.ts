@@ -29,7 +29,7 @@ async function statusOf(beat: TestHeartbeat): Promise<unknown> {
   return (await beat.view())["status"];
 }
 
-/** The events that were told, oldest first, with why. */
+/** The events in alerts with their causes, oldest first. */
 const CAUSES: Readonly<Record<string, string>> = { "No ping": "missed", "The run": "overran" };
 function told(): string[] {
   const rows = server.server.kernel.db.all<{ body: string }>(
@@ -109,7 +109,7 @@ describe("a heartbeat", () => {
     await beat.ping("/3");
     expect(await statusOf(beat)).toBe("down");
     expect(told()).toEqual(["monitor.down exit status 3"]);
-    // It has said what it had to say: nothing more is expected of it until it succeeds.
+    // The failure was alerted: no further alert is expected until it succeeds.
     await server.clock.advance(24 * HOUR);
     expect(told().length).toBe(1);
     expect(jobs()).toBe(0);
@@ -161,7 +161,7 @@ describe("a heartbeat", () => {
     await beat.ping("/start");
     await server.clock.advance(MINUTE);
     expect(await statusOf(beat)).toBe("down");
-    // The run goes on, and may overrun as well.
+    // The run continues, and can exceed its maximum duration as well.
     await server.clock.advance(4 * MINUTE);
     expect((await errorsOf(beat)).map((error) => CAUSES[String(error).slice(0, 7)] ?? error)).toEqual([
       "overran",
@@ -321,7 +321,7 @@ describe("a server that was down while deadlines passed", () => {
 });
 
 describe("a schedule", () => {
-  /** What is expected after a success at a moment, without year and seconds. */
+  /** The expected time of the next ping after a success at `at`, without year and seconds. */
   function expectedAfter(schedule: string, tz: string, at: string): string {
     const next = nextExpected({ schedule, tz, period_ms: null, grace_ms: HOUR }, Date.parse(at));
     return new Date(next ?? 0).toISOString().slice(5, 16);

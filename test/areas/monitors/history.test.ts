@@ -51,7 +51,7 @@ describe("a process that stalled", () => {
       const { body: created } = await user.post("/v1/pulse", body);
       const path = `/v1/pulse/${created["id"]}`;
       await held.clock.advance(5 * SECOND);
-      // Stalled once: the first try fails, the second one counts.
+      // Stalled once: the first attempt fails, the second one counts.
       site.answersBy(() => {
         answers += 1;
         stalledMs = answers === 1 ? STALL_MS_MAX + 1 : 0;
@@ -60,7 +60,7 @@ describe("a process that stalled", () => {
       await held.clock.advance(23 * SECOND);
       expect((await user.get(path)).body).toMatchObject({ status: "up", consecutive_failures: 0 });
       expect(answers).toBeGreaterThanOrEqual(2);
-      // Stalled every time: nothing is known, so nothing is said.
+      // Stalled every time: the cause is unknown, so nothing is reported.
       const before = (await user.get(path)).body;
       site.take();
       site.answersBy(() => {
@@ -118,7 +118,7 @@ describe("history", () => {
       cursor: undefined,
     });
     expect((await read("?limit=4")).cursor).toBe(undefined);
-    // A day later the 24 hours hold only what was found since.
+    // A day later the 24 hours contain only later results.
     await server.clock.advance(25 * 3_600 * SECOND);
     const later = await read("?limit=1");
     expect(later.uptime).toMatchObject({ "24h": 100 });
@@ -157,7 +157,7 @@ describe("history", () => {
     };
     expect([await remove(5), await count()]).toEqual([0, 5]);
     expect([await remove(4), await count()]).toEqual([1, 4]);
-    // However few are to be kept, the newest stays: sequences go on from it.
+    // The newest one is always stored, because sequences continue from it.
     expect([await remove(0), await count()]).toEqual([3, 1]);
     await server.restart();
     const after = server.client(account.key);
@@ -172,7 +172,7 @@ test("results share a commit only when many arrive", async () => {
   const began = performance.now();
   await Promise.all([window.join(), window.join()]);
   expect(performance.now() - began).toBeLessThan(1_000);
-  // As busy as the window before is what this one is taken to be.
+  // The expected load of a window is that of the window before.
   const next = window.join();
   expect(next).toBeInstanceOf(Promise);
   await next;

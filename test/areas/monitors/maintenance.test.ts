@@ -192,11 +192,11 @@ describe("during maintenance", () => {
 describe("maintenance", () => {
   test("recurs by its schedule in its time zone", async () => {
     await server.stop();
-    // The clocks of Berlin go forward on 29 March 2026, at 2:00: 2:30 comes when that is over.
+    // The clocks of Berlin go forward on 29 March 2026 at 2:00, so 2:30 is moved to the end of the skipped hour.
     server = await startTestServer({ manualClock: { startMs: Date.UTC(2026, 2, 27, 22) } });
     account = await server.account();
     const id = await watch({ url: "https://example.com/", webhook_url: undefined });
-    // Its checks are another test's matter.
+    // Another test covers its checks.
     await account.put(`/v1/pulse/${id}`, { active: false });
     const body = { title: "Night", schedule: "30 2 * * *", tz: "Europe/Berlin", duration_ms: HOUR };
     const made = await plan({ ...body, monitor_ids: [id] });

@@ -101,7 +101,7 @@ describe("options", () => {
 
 describe("limits", () => {
   const taken: readonly (readonly [string, object])[] = [
-    ["the lowest figures", { recovery_threshold: 1, degraded_ms: 1, tls_expiry_days: 0 }],
+    ["the lowest values", { recovery_threshold: 1, degraded_ms: 1, tls_expiry_days: 0 }],
     ["the highest", { recovery_threshold: 10, tls_expiry_days: 90 }],
     ["slow just below the timeout", { timeout: 30_000, degraded_ms: 29_999 }],
     ["the quickest retries", { retry_interval: RETRY_MS_MIN }],

@@ -266,7 +266,7 @@ test("overlapping runs are distinguished by their rid", async () => {
   await server.clock.advance(1_000);
   await beat.ping(`?rid=${RID}`);
   expect(await beat.view()).toMatchObject({ last_duration_ms: 2_000 });
-  // The other run goes on.
+  // The other run continues.
   expect((await beat.view())["started_at"]).not.toBeNull();
   await server.clock.advance(1_000);
   await beat.ping(`?rid=${other.toUpperCase()}`);

@@ -43,7 +43,7 @@ async function read(id: string, range: MonitorRange) {
   return { ...history, ...series, sums: [sum("checks"), sum("up")] };
 }
 
-/** Changes stored rows: what takes months to happen. */
+/** Changes stored rows, to simulate months. */
 const change = (sql: string, ...values: (number | string)[]) =>
   server.server.kernel.writer.submit((tx) =>
     server.server.kernel.db.change<typeof values>(sql)(tx, ...values),

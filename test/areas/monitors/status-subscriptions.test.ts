@@ -54,7 +54,7 @@ async function subscribe(email: string, slug = "acme") {
   return send(`${slug}/subscribe`, { email });
 }
 
-/** Lets what is due be sent, checks how many e-mails arrived, and takes them. */
+/** Lets due e-mails be sent, checks their number, and returns them. */
 async function mails(count: number) {
   await server.clock.advance(0);
   expect(mail.received).toHaveLength(count);

@@ -7,10 +7,10 @@ import { startTestServer, TEST_START_MS, TestServer } from "../../support/server
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Longer than a round waits in real time: states are then written. */
+/** Longer than the real time between rounds, after which states are written. */
 const ROUND_MS = 2_500;
 
-/** What its owner sees of a heartbeat. */
+/** What the owner of a heartbeat sees. */
 async function everything(account: Client, { id }: TestHeartbeat): Promise<unknown> {
   const read = async (path: string) => (await account.get(`/v1/pulse${path}`)).body;
   const [view, pings, history] = [
@@ -18,7 +18,7 @@ async function everything(account: Client, { id }: TestHeartbeat): Promise<unkno
     await read(`/${id}/pings`),
     await read(`/${id}/history?limit=100`),
   ];
-  // Cursors are sealed, each time anew.
+  // Cursors are sealed, each time with a new nonce.
   delete history["cursor"];
   const list = (await read("?status=up"))["monitors"];
   return JSON.parse(JSON.stringify({ view, pings, history, list }).replaceAll(account.url, ""));
@@ -93,7 +93,7 @@ describe("plain successes", () => {
       const account = await server.account();
       const daily = await makeHeartbeat(server, account, { schedule: "0 * * * *", tz: "Europe/Berlin" });
       const often = await makeHeartbeat(server, account, { period_ms: MINUTE, grace_ms: MINUTE });
-      // More than are stored of each, across an hour.
+      // More than the stored number of each, across an hour.
       for (let sent = 0; sent < 130; sent += 1) {
         await server.clock.advance(30_000);
         await often.ping();
@@ -108,7 +108,7 @@ describe("plain successes", () => {
         for (const beat of [daily, often]) {
           expect(await everything(owner, beat)).toEqual(await everything(account, beat));
         }
-        // A second kill before anything is written, and an orderly stop, change nothing.
+        // A second kill before anything is written, and a regular stop, change nothing.
         await copy.restart();
         expect(isBehind(copy)).toBe(false);
         const again = copy.client(account.key);

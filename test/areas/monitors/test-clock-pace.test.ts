@@ -17,7 +17,7 @@ const TIMEOUT_MS = 60_000;
 let server: TestServer;
 let account: AccountClient;
 let site: WebhookSink;
-/** When the target was asked, by the server's clock. */
+/** Times of the requests to the target, by the server's clock. */
 let asked: number[];
 let isUp: () => boolean;
 beforeEach(async () => {
@@ -42,7 +42,7 @@ async function create(more: object = {}): Promise<string> {
   return String(body["id"]);
 }
 
-/** Every check that the history has, oldest first. */
+/** Every check in the history, oldest first. */
 function recorded(): { at: number; up: number }[] {
   const { db } = server.server.kernel;
   return db.all<{ at: number; up: number }>(
@@ -90,7 +90,7 @@ test(
     const times = alerts.map(({ checked_at }) => checked_at);
     expect(times.length).toBe(24);
     expect(new Set(times.slice(1).map((time, index) => time - times[index]))).toEqual(new Set([3_600]));
-    // Those that were not made count as failures in a row.
+    // Checks that were skipped count as consecutive failures.
     expect(alerts[1].consecutive_failures).toBe(63);
     expect(asked.length).toBeLessThan(300);
   },
@@ -110,7 +110,7 @@ test(
     const downAt = events[0].checked_at * 1_000 - (start + 5 * DAY);
     expect(downAt).toBeGreaterThanOrEqual(0);
     expect(downAt).toBeLessThanOrEqual(GAP_MS_MAX);
-    // While it is told of, it is asked at each end of the cooldown: its recovery is found by then.
+    // During the outage, a check runs at each end of the cooldown, so the recovery is found by then.
     expect(events.at(-1).checked_at * 1_000 - (start + 6 * DAY)).toBeLessThanOrEqual(HOUR);
     expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject({ status: "up" });
   },

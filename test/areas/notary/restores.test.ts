@@ -33,7 +33,10 @@ async function chainOf(account: AccountClient, storage: boolean) {
   return { chainId: String(chain_id), lost };
 }
 
-/** Makes the newest chain what a restore of a backup after its second receipt makes it, and starts the server on it. */
+/**
+ * Puts the newest chain into the state after a restore of a backup from its second receipt, and starts the server on
+ * it.
+ */
 async function restore(): Promise<void> {
   const { db, writer } = server.server.kernel;
   const statements = [
@@ -121,7 +124,7 @@ describe("a restored chain", () => {
     expectError(await log(server.client(account.key), 4), "notary.fork_detected");
   });
 
-  test("continues at once if its storage has no more than the backup", async () => {
+  test("continues immediately if its storage has no more than the backup", async () => {
     const account = await server.account();
     const { chainId } = await chainOf(account, true);
     await account.post("/v1/witness/config", { ...s3.config(), prefix: "other" });

@@ -148,7 +148,7 @@ describe("a log", () => {
     expect((await read(path)).status).toBe(404);
   });
 
-  test("HEAD is answered like GET, other methods are not", async () => {
+  test("HEAD has the same response as GET, other methods are rejected", async () => {
     expect((await read("tile/0/000", "HEAD")).status).toBe(200);
     expect((await read("tile/0/000", "POST")).status).toBe(401);
   });

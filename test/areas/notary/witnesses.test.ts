@@ -46,7 +46,7 @@ async function chainOf(account: AccountClient, logs: number): Promise<string> {
 const KEY = witnessOf(8);
 const SINK = (byte = 8) => ({ url: sink.url("/w"), vkey: witnessOf(byte).vkey });
 
-/** Answers with the cosignatures of witnesses with these seeds. */
+/** Responds with the cosignatures of witnesses with these seeds. */
 function cosigns(...bytes: number[]) {
   sink.answersBy(({ body }) => {
     const note = body.slice(body.indexOf("\n\n") + 2);
@@ -65,7 +65,7 @@ function submissions() {
   });
 }
 
-/** Makes the newest chain what it was at two receipts. `epoch`: as a restore does, or 0 for a folder that was copied back. */
+/** Resets the newest chain to two receipts. `epoch`: as after a restore, or 0 for a copied folder. */
 async function goBack(epoch: 0 | 1): Promise<void> {
   const { db, writer } = server.server.kernel;
   const statements = [
@@ -93,7 +93,7 @@ describe("the second server", () => {
   let account: AccountClient;
   let peer: { url: string; vkey: string };
 
-  /** A chain, and a server that witnesses it. */
+  /** A chain, and a server that is its witness. */
   beforeEach(async () => {
     account = await server.account();
     await chainOf(account, 0);
@@ -108,7 +108,7 @@ describe("the second server", () => {
   });
   afterEach(() => witness.stop());
 
-  /** Logs up to a number of receipts, and lets them be cosigned. */
+  /** Logs until the chain has a number of receipts, and has them cosigned. */
   async function growTo(client: Client, from: number, to: number): Promise<void> {
     for (let n = from; n <= to; n += 1) await log(client, n);
     await server.clock.advance(SECOND_MS);
@@ -149,7 +149,7 @@ describe("the second server", () => {
     expect(openNote(published.text, peer.vkey)).toBeGreaterThan(0);
   });
 
-  test("proves a fork after a restore: nothing is logged until it is accepted, then it goes on in another epoch", async () => {
+  test("proves a fork after a restore: nothing is logged until it is accepted, then it continues in another epoch", async () => {
     await account.put(WITNESSES, { witnesses: [{ ...peer, name: "W" }] });
     await growTo(account, 1, 2);
     await growTo(account, 3, 5);
@@ -213,7 +213,7 @@ describe("a restored chain", () => {
     expect((await log(client, 4)).body["sequence_id"]).toBe("4");
   });
 
-  test("asks with an empty tree if the backup has no checkpoint; a witness that does not know the origin has seen nothing", async () => {
+  test("sends an empty tree if the backup has no checkpoint; a witness that does not know the origin has seen nothing", async () => {
     const account = await server.account();
     await chainOf(account, 2);
     sink.answers(404);

@@ -176,7 +176,7 @@ describe("the last activity of projects", () => {
     await bench.clock.advance(5);
     const failing = bench.kernel.writer.submit((tx) => {
       activity.changed(tx, ref);
-      throw new ApiError("conflict", "Refused by this test, after the change.");
+      throw new ApiError("conflict", "Rejected by this test, after the change.");
     });
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
     expect(activity.lastActivityOf(ref)).toBe(TEST_START_MS + 5);

@@ -4,12 +4,12 @@ import type { Scenario, World } from "../../support/scenario.ts";
 
 /** A scenario whose request refers to an object that `make` creates. */
 interface NamingScenario extends Omit<Scenario, "request" | "before"> {
-  /** Makes it, and returns its id. */
+  /** Creates it, and returns its id. */
   readonly make: (world: World) => Promise<string>;
   readonly ask: (id: string) => Scenario["request"];
 }
 
-/** The scenario of a {@link NamingScenario}: what it asks for is known when it is played. */
+/** The scenario of a {@link NamingScenario}: its request is determined when it runs. */
 export function naming({ make, ask, ...rest }: NamingScenario): Scenario {
   let id = "";
   return {
@@ -32,7 +32,7 @@ export interface ProjectItem {
   readonly created_at: string;
 }
 
-/** Makes a project and returns its id. */
+/** Creates a project and returns its id. */
 export async function makeProject(client: Client, name = "Shop", description?: string): Promise<string> {
   const body = description === undefined ? { name } : { name, description };
   const answer = await client.post("/v1/projects", body);

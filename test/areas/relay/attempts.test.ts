@@ -95,7 +95,7 @@ describe("an attempt", () => {
 
 describe("the stored body of a response", () => {
   test.each([
-    ["as much as is kept", "x".repeat(STORED_BODY_BYTES_MAX), STORED_BODY_BYTES_MAX],
+    ["as much as is stored", "x".repeat(STORED_BODY_BYTES_MAX), STORED_BODY_BYTES_MAX],
     ["more", "x".repeat(STORED_BODY_BYTES_MAX + 1), STORED_BODY_BYTES_MAX],
     ["a character that is cut", `${"x".repeat(STORED_BODY_BYTES_MAX - 1)}☃`, STORED_BODY_BYTES_MAX - 1],
     ["64 KiB", "x".repeat(65_536), STORED_BODY_BYTES_MAX],

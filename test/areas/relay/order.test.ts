@@ -17,7 +17,7 @@ afterAll(() => stage.stop());
 const TERMS = { max_concurrency: 1, retry_schedule: ["10s", "10s"] };
 const advance = (ms: number) => stage.server.clock.advance(ms);
 
-/** Rejects a payload's number so many times. */
+/** Rejects a payload's number this number of times. */
 function failing(number: number, times: number): void {
   let left = times;
   stage.sink.answersBy(({ body }) => {

@@ -56,7 +56,7 @@ describe("POST /v1/relay/resend", () => {
     refused("a status that keeps nothing", { status: "delivered" }),
     refused("none in a second", { per_second: 0 }),
     refused("too many in a second", { per_second: PER_SECOND_MAX + 1 }),
-    refused("a moment that is none", { until: "now" }),
+    refused("an end that is no time", { until: "now" }),
     refused("an empty type", { event_type: "" }),
     refused("a dry run that is no boolean", { dry_run: 1 }),
     { name: "no key", as: "nobody", request: request({ since: 0 }), status: 401, code: "unauthorized" },

@@ -56,7 +56,7 @@ function refusals(request: (body: object) => Scenario["request"]): Scenario[] {
     refused("another state", { state: "disabled" }, "state"),
     refused("another missed", { missed: "all" }, "missed"),
     refused("another overlap", { overlap: "queue" }, "overlap"),
-    refused("a start that is no moment", { starts_at: "now" }, "starts_at"),
+    refused("a start that is no time", { starts_at: "now" }, "starts_at"),
     refused(
       "an end before the start",
       { starts_at: FIRST + 9 * DAY_MS, ends_at: FIRST + 8 * DAY_MS },

@@ -49,7 +49,7 @@ describe("a cookie is accepted only in requests of this server's pages", () => {
     expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("a page that was opened at another URL than the public one is told which one to open", async () => {
+  test("a request of a page at another URL than the public one gets an error with the public URL", async () => {
     const headers = { "sec-fetch-site": "same-origin", origin: "http://ninefold.internal" };
     const mine = await loggedIn(server, server.key);
     const { error } = expectError(await mine.get("/v1/gate", { headers }), "forbidden");

@@ -1,4 +1,4 @@
-/** The tables of Uptime Kuma that matter, with a row each. Every monitor has the columns of all types. */
+/** The relevant tables of Uptime Kuma, with a row each. Every monitor has the columns of all types. */
 export const KUMA_TABLES = `
 CREATE TABLE notification (id INTEGER PRIMARY KEY, name VARCHAR(255), active BOOLEAN DEFAULT 1, user_id INTEGER, is_default BOOLEAN DEFAULT 0, config TEXT);
 CREATE TABLE monitor (id INTEGER PRIMARY KEY, name VARCHAR(150), active BOOLEAN DEFAULT 1, user_id INTEGER, interval INTEGER DEFAULT 20, url TEXT,

@@ -4,13 +4,13 @@ import type { Kind } from "../../../src/configuration/kinds.ts";
 import { useTestServer } from "../../support/server.ts";
 import { Configured } from "../support.ts";
 
-/** What an import printed. */
+/** Output of an import. */
 export interface Imported {
   readonly text: string;
   readonly notes: readonly string[];
 }
 
-/** Imports, and applies what was imported to a server of its own. */
+/** Imports, and applies the result to a separate server. */
 export function useImports() {
   const server = useTestServer({ manualClock: true, args: ["--allow-private-targets", "all"] });
   let kinds: readonly Kind[] = [];

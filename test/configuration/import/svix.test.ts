@@ -69,7 +69,7 @@ test("the endpoints of one application", async () => {
   expect(after).toEqual([]);
 });
 
-test("all applications: owners by uid, event types are noted, equal names are told apart", () => {
+test("all applications: owners by uid, event types are noted, equal names get different keys", () => {
   const whole = {
     applications: page([
       { id: "app_1", uid: "acme", name: "Acme", metadata: {}, rateLimit: null, ...TIMES },

@@ -125,7 +125,7 @@ describe("actor registry", () => {
     const registry = registryOf(10);
     for (let index = 0; index < 3_000; index += 1) registry.insert(`${index}`, new BusyActor(`${index}`));
     expect(registry.size).toBe(3_000);
-    // Looking at every one each time would be four and a half million.
+    // Checking every actor each time would take four and a half million steps.
     expect(looks).toBeLessThanOrEqual(3_000 * 256);
     expect(looks).toBeGreaterThan(0);
   });

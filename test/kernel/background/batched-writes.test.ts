@@ -12,9 +12,9 @@ interface Item extends PendingWrite {
 
 let storage: TestStorage;
 let rounds: BatchedWrites<Item> | null;
-/** What was written: row and value, in order. */
+/** Written rows and values, in order. */
 let written: [number, number][];
-/** How often a round has reached its end. */
+/** Number of finished rounds. */
 let ends: number;
 /** Rows that can be written until the disk is full. */
 let room: number;
@@ -57,7 +57,7 @@ function item(ref: number, value = 0): Item {
   return { ref, value, dueInRound: 0 };
 }
 
-/** Lets what waits for commits go on; some may share the batch of a row that cannot be written. */
+/** Lets pending commits continue; some may share the batch of a row that cannot be written. */
 async function commits(count: number): Promise<void> {
   for (let done = 0; done < count; done += 1) await storage.writer.submit(() => {}).catch(() => {});
 }

@@ -16,7 +16,7 @@ afterEach(async () => {
   bench.close();
 });
 
-/** Notes how many rows each step removed, out of so many. */
+/** Records how many rows each step removed, out of a number of them. */
 function removedOf(rows: number): { steps: number[]; remove: (tx: Tx, rowsMax: number) => number } {
   const steps: number[] = [];
   let left = rows;
@@ -29,7 +29,7 @@ function removedOf(rows: number): { steps: number[]; remove: (tx: Tx, rowsMax: n
   return { steps, remove };
 }
 
-/** Lets the time pass until the next housekeeping, 37 minutes past the hour, but for a millisecond. */
+/** Advances the time to a millisecond before the next housekeeping, 37 minutes past the hour. */
 async function untilDue(): Promise<void> {
   await bench.clock.advance(((97 * MINUTE - (bench.clock.now() % HOUR)) % HOUR) - 1);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { removeInSlices } from "../../../src/kernel/background/removal.ts";
 
-/** What each slice removed, out of so many rows. */
+/** What each slice removed, out of a number of rows. */
 function removedOf(rows: number, rowsMax: number): { slices: number[]; slice: () => number } {
   const slices: number[] = [];
   let left = rows;

@@ -6,13 +6,13 @@ import { monotonicMs } from "../../../src/kernel/time/clock.ts";
 
 let worked = 0;
 
-/** An event that takes longer to read than a slice lasts. */
+/** An event that takes longer to read than a slice. */
 function work(): void {
   worked += 1;
   for (const end = monotonicMs() + SLICE_MS + 1; monotonicMs() < end; );
 }
 
-/** Events that were read in one turn of the event loop, at most, while some requests were answered. */
+/** Maximum number of events that were read in one turn of the event loop during some requests. */
 async function mostInATurn(request: () => Promise<unknown>, count: number): Promise<number> {
   let most = 0;
   let running = true;
@@ -29,7 +29,7 @@ async function mostInATurn(request: () => Promise<unknown>, count: number): Prom
   return most;
 }
 
-// One by who has the turn, one by who came meanwhile, and one between two looks at the counter.
+// One by the running reader, one by a request meanwhile, and one between two reads of the counter.
 const FEW = 3;
 
 test("requests that scan large events take time slices, also for their first ones", async () => {

@@ -19,7 +19,7 @@ afterEach(async () => {
   sink.stop();
 });
 
-/** Direct, and without a key: as Prometheus on this machine asks. */
+/** A direct request without a key, as Prometheus on this machine sends it. */
 const look = (): Promise<Scrape> => scrape(server.client(null));
 
 describe("requests", () => {
@@ -48,7 +48,7 @@ describe("requests", () => {
     expect([timed("meter.refill"), timed("meter.balance"), timed("none")]).toEqual([5, 2, 2]);
     expect(timed("gate.list")).toBeNull();
     expect(seen.value("ninefold_http_requests_total", { operation: "gate.list", status: "503" })).toBe(0);
-    // The scrape counts itself once it is answered.
+    // The scrape counts itself after its response.
     expect((await look()).counts("ninefold_http_requests_total")["metrics.read 200"]).toBe(1);
   });
 
@@ -195,7 +195,7 @@ describe("jobs", () => {
       ["test.keyed", 1],
       ["test.plain", 1],
     ]);
-    // Nobody runs this kind: it is due, and nothing more is known of it.
+    // No handler runs this kind: it stays due.
     await server.clock.advance(3_600_001);
     const seen = await look();
     expect(seen.value("ninefold_jobs_due", { kind: "test.plain" })).toBe(1);
@@ -244,7 +244,7 @@ describe("jobs", () => {
       [`${kind} done`]: 1,
     });
     await account.post("/v1/relay", { ...relay, target_url: sink.url() });
-    // Sealed headers that cannot be opened are a defect, as far as the handler is concerned.
+    // Sealed headers that cannot be opened are a bug for the handler.
     await server.server.kernel.writer.submit((tx) =>
       server.server.kernel.db.change("UPDATE relays SET headers = x'00'")(tx),
     );
@@ -285,7 +285,7 @@ describe("areas", () => {
     expect((await account.post(`/v1/pulse/${id}/check`)).status).toBe(200);
     await server.clock.advance(30_000);
     hooks.stop();
-    // One that was up, and the one that was asked for.
+    // One that was up, and the manual one.
     const down = sink.received.length - 2;
     expect(down).toBeGreaterThan(0);
     const seen = await look();
@@ -319,7 +319,7 @@ describe("areas", () => {
     for (let n = 0; n < 2; n += 1) {
       await account.post("/v1/meter/m/refill", { amount: 1 }, { headers });
     }
-    // Refused by the work: the charge is undone with it.
+    // Rejected by the work: the charge is rolled back with it.
     expect((await account.post("/v1/meter/m/deduct", { amount: 5 })).status).toBe(402);
     const { id } = await newBucket(account, { target_url: "http://127.0.0.1:9/" });
     const event = await accepted(server, id);

@@ -76,7 +76,7 @@ describe("docs/monitoring.md", () => {
 describe("GET /metrics", () => {
   test("has every metric with a value, with the declared labels and help", async () => {
     const shown = (await scrape(server.client(null))).families;
-    // There is neither a backup nor a monitor.
+    // Neither a backup nor a monitor exists.
     const valueless = /^ninefold_last_backup_|^ninefold_monitor_(?!checks_total$)/;
     const expected = families.filter(({ name }) => !valueless.test(name));
     expect(shown.map(({ name }) => name)).toEqual(expected.map(({ name }) => name));
@@ -124,7 +124,7 @@ describe("GET /metrics", () => {
     expect(seen.value("ninefold_build_info", { version, bun_version: Bun.version })).toBe(1);
     expect(seen.value("process_resident_memory_bytes")).toBeGreaterThan(10_000_000);
     expect(seen.value("process_cpu_seconds_total")).toBeGreaterThan(0);
-    // On a server whose clock stands still, the start lies before that moment.
+    // On a server whose clock is not running, the start is before that time.
     const uptime = server.clock.now() / 1000 - seen.value("process_start_time_seconds");
     expect(uptime).toBeGreaterThan(0);
     expect(uptime).toBeLessThanOrEqual(process.uptime());
@@ -144,7 +144,7 @@ describe("GET /metrics", () => {
   });
 });
 
-/** A rule of the alerts' file. */
+/** A rule in the file of alerts. */
 interface AlertRule {
   readonly alert: string;
   readonly expr: string;
@@ -164,7 +164,7 @@ test("the alert rules use existing metrics, labels and values", () => {
     const asked = [...expr.matchAll(/\b((?:ninefold|process)_\w+)(?:\{([^}]*)\})?/g)];
     for (const [, name = "", selectors = ""] of asked) {
       const family = known.find((one) => one.name === name || one.name === withoutEnding(name));
-      expect(family?.name, `${alert} asks for ${name}`).toBeDefined();
+      expect(family?.name, `${alert} uses ${name}`).toBeDefined();
       for (const [, label = "", text = ""] of selectors.matchAll(/(\w+)[=!~]+"([^"]*)"/g)) {
         expect(family?.labels, alert).toContain(label);
         const values = families.flatMap((one) => [...one.samples()].map((sample) => sample.labels[label]));
@@ -185,7 +185,7 @@ if (promtool !== null) {
     expect([metrics.exitCode, metrics.stdout.toString(), metrics.stderr.toString()]).toEqual([0, "", ""]);
     const rules = Bun.spawnSync([promtool, "check", "rules", ALERTS]);
     expect([rules.exitCode, rules.stderr.toString()]).toEqual([0, ""]);
-    // It does find what is wrong.
+    // It detects errors.
     const wrong = Buffer.from(text.replaceAll("ninefold_commits_total", "ninefold_commits"));
     expect(Bun.spawnSync([promtool, "check", "metrics"], { stdin: wrong }).exitCode).not.toBe(0);
   });

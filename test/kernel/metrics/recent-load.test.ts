@@ -3,7 +3,7 @@ import { RecentLoad } from "../../../src/kernel/metrics/recent-load.ts";
 
 const TICK_MS = 100;
 
-/** A load whose time is the test's, and how to let it tick. */
+/** A load whose time the test controls, with a function that advances it. */
 function stage() {
   const at = { ms: 5_000, requests: 0 };
   const load = new RecentLoad(() => at.ms);
@@ -42,7 +42,7 @@ test("requests per second cover the last five seconds, also with late ticks", ()
   expect(load.requestsPerSecond).toBe(10);
   tick(100, () => 0, 3);
   expect(load.requestsPerSecond).toBeCloseTo(30);
-  // Nothing more comes.
+  // No more values follow.
   tick(60, () => 0);
   expect(load.requestsPerSecond).toBe(0);
   at.ms += 4_000;

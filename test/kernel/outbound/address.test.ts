@@ -324,7 +324,7 @@ describe("addresses that the operator permits", () => {
     expect(allows([], "http://8.8.8.8/", true)).toBe(false);
     expect(allows(["127.0.0.0/8"], "http://127.0.0.1/", true)).toBe(true);
     expect(allows(["127.0.0.0/8"], "http://8.8.8.8/", true)).toBe(false);
-    // Where the name leads shows when it is resolved.
+    // The address of the name is known only after it is resolved.
     expect(allows(["10.0.0.0/8"], "http://storage.example/", true)).toBe(true);
   });
 

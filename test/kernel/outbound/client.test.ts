@@ -172,7 +172,7 @@ describe("responses", () => {
     ],
     ["endless headers", "too-large", (socket) => flood(socket, "HTTP/1.1 200 OK\r\n", "X-More: again\r\n")],
     [
-      "endless interim answers",
+      "endless interim responses",
       "too-large",
       (socket) => flood(socket, "", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)),
     ],
@@ -251,7 +251,7 @@ describe("limits", () => {
       const outcome = await client().send(get(`http://127.0.0.1:${server.port}/`, { timeoutMs: 150 }));
       expect(failureOf(outcome)).toBe("timeout");
       expect(outcome.latencyMs).toBeGreaterThanOrEqual(149);
-      // The timeout of a request that names none is fifteen seconds.
+      // The default timeout of a request is fifteen seconds.
       expect(outcome.latencyMs).toBeLessThan(10_000);
       await closed(server);
     });
@@ -363,7 +363,7 @@ function flood(socket: Socket, begin: string, more: string): void {
   pump();
 }
 
-/** The client lets go of a connection that is of no more use. */
+/** The client closes a connection that it cannot use again. */
 async function closed(server: RawServer): Promise<void> {
   const end = performance.now() + 2_000;
   while (server.open.size > 0 && performance.now() < end) await Bun.sleep(5);

@@ -5,7 +5,7 @@ import { failureOf, get, LOOPBACK, Opened, textOf } from "./support.ts";
 const opened = new Opened();
 afterEach(() => opened.close());
 
-/** A target, and a client whose requests this gate lets pass. */
+/** A target, and a client whose requests this gate permits. */
 function behind(pass: () => Promise<void> | undefined) {
   const requests: string[] = [];
   const target = Bun.serve({

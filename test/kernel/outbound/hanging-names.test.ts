@@ -4,9 +4,9 @@ import { NameServer } from "../../support/name-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
-/** Names of one account that hang, for monitors and for deliveries each. */
+/** Number of one account's names whose lookups hang, for monitors and for deliveries each. */
 const HANGING = 20;
-/** How late another account's delivery may be. */
+/** Maximum lateness of another account's delivery. */
 const LATE_MS_MAX = 1_000;
 
 const before = getServers();
@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
 });
 afterAll(async () => {
-  // Gone, it lets go of those that still wait for it: stopping waits for attempts under way.
+  // When it stops, it ends lookups that are still in progress: the stop waits for attempts in flight.
   names.stop();
   await server.stop();
   sink.stop();

@@ -8,10 +8,10 @@ const NO_BODY = { bodyBytesMax: 0, keepsBody: false };
 const STATUS = "HTTP/1.1 200 OK\r\n";
 const END = "\r\n\r\n";
 const HEADS = 400;
-/** Milliseconds that 99 of 100 pings of another client take at most. */
+/** Maximum 99th percentile of another client's pings in milliseconds. */
 const PING_MS_MAX = 20;
 
-/** Pieces of which hostile heads are made: what a reader may stumble over in long runs. */
+/** Pieces of hostile heads, which are expensive for a parser in long repetitions. */
 const PIECES: readonly string[] = [
   " ",
   "\t",
@@ -32,7 +32,7 @@ const PIECES: readonly string[] = [
   "x",
 ];
 
-/** A head as long as any that is read, of runs of odd pieces. */
+/** A head of the maximum length, made of repeated pieces. */
 function hostileHead(random: Random): Buffer {
   let head = `${STATUS}X:${random.chance(0.5) ? " " : ""}`;
   const room = HEAD_BYTES_MAX - 16;
@@ -44,7 +44,7 @@ function hostileHead(random: Random): Buffer {
   return Buffer.from(`${head.slice(0, room)}${random.chance(0.5) ? "x" : ""}${END}`, "latin1");
 }
 
-/** Milliseconds of this process's own time: other processes do not count. */
+/** CPU time of this process in milliseconds, independent of other processes. */
 function timeOf(read: () => void): number {
   const from = process.cpuUsage();
   read();
@@ -164,7 +164,7 @@ describe("a target that responds to a check with 64 KiB of any bytes", () => {
         expect((await hostile.post(`/v1/pulse/${body["id"]}/check`)).status).toBe(200);
       }
     })();
-    // The machine of the tests has other work: what counts is whether the pings can be that quick.
+    // The machine of the tests has other work: at least one of the attempts must be that fast.
     const rounds: number[] = [];
     while (rounds.length < 10 && !rounds.some((round) => round <= PING_MS_MAX)) rounds.push(await pings(100));
     over = true;

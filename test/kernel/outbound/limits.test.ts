@@ -71,7 +71,7 @@ describe("limits", () => {
     }
   });
 
-  test(`at most ${IDLE_PER_TARGET_MAX} idle connections are kept to one target`, async () => {
+  test(`at most ${IDLE_PER_TARGET_MAX} idle connections stay open to one target`, async () => {
     const waiting: (() => void)[] = [];
     const server = opened.add(await new RawServer((socket) => waiting.push(() => socket.write(OK))).start());
     const outbound = opened.client();
@@ -85,7 +85,7 @@ describe("limits", () => {
     await until(() => server.open.size === IDLE_PER_TARGET_MAX);
   });
 
-  test(`at most ${IDLE_CONNECTIONS_MAX} idle connections are kept in total`, async () => {
+  test(`at most ${IDLE_CONNECTIONS_MAX} idle connections stay open in total`, async () => {
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
     const outbound = opened.client(LOOPBACK, { resolver: { resolve: async () => ["127.0.0.1"] } });
     for (let name = 0; name <= IDLE_CONNECTIONS_MAX; name += 1) {

@@ -20,7 +20,7 @@ const OTHER = 2;
 const opened = new Opened();
 afterEach(() => opened.close());
 
-/** A resolver whose questions a test answers itself. */
+/** A resolver whose responses the test controls. */
 class HeldResolver {
   readonly held = new Map<string, (addresses: readonly string[]) => void>();
   asked = 0;
@@ -37,7 +37,7 @@ class HeldResolver {
   }
 }
 
-/** What became of looking a name up: its first address, or the kind of failure. */
+/** The outcome of a lookup: its first address, or the kind of failure. */
 async function found(lookups: Lookups, host: string, account: number, ms = 5_000): Promise<string> {
   const deadline = new Deadline(ms);
   const addresses = await lookups
@@ -84,7 +84,7 @@ describe("lookups", () => {
   test("an abandoned lookup occupies its place until the name servers end it", async () => {
     hang(HOSTILE, LOOKUPS_PER_ACCOUNT_MAX, 20);
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["timeout"]));
-    // Nothing is known of a name that was not asked for: that is no failure of the target.
+    // The name was never looked up: that is not a failure of the target.
     expect(await found(lookups, "next.example", HOSTILE, 20)).toBe("local");
     expect(resolver.held.has("next.example")).toBe(false);
     await resolver.answer("hang-1-0.example");
@@ -97,11 +97,11 @@ describe("lookups", () => {
     const first = found(lookups, "shared.example", HOSTILE, 20);
     const joined = found(lookups, "shared.example", OTHER);
     expect(resolver.asked).toBe(1);
-    // Who asked first gives up; the other goes on waiting, and has all of its own places.
+    // The first caller times out; the other one keeps waiting, and has all of its places.
     expect(await first).toBe("timeout");
     hang(OTHER, LOOKUPS_PER_ACCOUNT_MAX);
     expect(resolver.asked).toBe(1 + LOOKUPS_PER_ACCOUNT_MAX);
-    // An account without a place left may still join in.
+    // An account without a free place can still join a lookup.
     const late = found(lookups, "shared.example", OTHER);
     await resolver.answer("shared.example");
     expect(await Promise.all([joined, late])).toEqual(["192.0.2.1", "192.0.2.1"]);
@@ -227,7 +227,7 @@ describe("the system's resolver, with a local name server", () => {
     const resolver = createSystemResolver(() => system);
     const failed = await resolver.resolve("moved.example").catch(() => "none");
     system = [later.address];
-    // The system is not asked again with every name that fails.
+    // The system's resolver is not used again for every failing name.
     const soon = await resolver.resolve("moved.example").catch(() => "none");
     await Bun.sleep(SERVERS_CHECK_MS);
     expect([failed, soon, await resolver.resolve("moved.example")]).toEqual(["none", "none", ["192.0.2.7"]]);

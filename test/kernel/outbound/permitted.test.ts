@@ -7,7 +7,7 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 
 const LOOPBACK = ["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"];
 const PRIVATE = ["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fdff::1"];
-/** Shared, link-local, multicast and reserved ones, and where clouds hand out credentials. */
+/** Shared, link-local, multicast and reserved addresses, and those of cloud metadata services. */
 const NEITHER = [
   ...["0.0.0.0", "100.64.0.1", "100.100.100.200", "169.254.169.254", "168.63.129.16", "224.0.0.1", "::"],
   ...["fe80::1", "ff02::1", "172.32.0.1", "fd00:ec2::254", "fd00:ec2:0:1::", "fd20:ce::254"],
@@ -39,7 +39,7 @@ describe("the words of --allow-private-targets", () => {
   });
 });
 
-/** What each of these URLs is refused with, where nothing is permitted. */
+/** The error of each of these URLs if nothing is permitted. */
 const SAYS = [
   [
     "http://localhost:3000/",
@@ -62,7 +62,7 @@ test.each(SAYS)("the rejection of %s explains how the operator permits it", (url
   }
 });
 
-/** Where names of the tests lead. */
+/** Addresses of the tests' names. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   app: ["127.0.0.1"],
   "public.example": ["93.184.215.14"],
@@ -126,7 +126,7 @@ describe("a server that permits loopback", () => {
     await server.stop();
   });
 
-  /** How the alert of a monitor ends that is down at once, sent to this host. */
+  /** The outcome of an alert to this host, from a monitor that is down immediately. */
   async function alertTo(host: string): Promise<Record<string, unknown>> {
     const made = await owner.post("/v1/pulse", {
       url: "http://127.0.0.1:1/",

@@ -11,7 +11,7 @@ function to(location: string, status = 302): string {
   return `HTTP/1.1 ${status} Elsewhere\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`;
 }
 
-/** A server that answers by path. */
+/** A server with a response for each path. */
 async function site(answers: (path: string) => string): Promise<RawServer> {
   const server = new RawServer((socket, request) => socket.write(answers(request.split(" ")[1] ?? "")));
   return opened.add(await server.start());
@@ -137,12 +137,12 @@ describe("names that resolve to other addresses", () => {
   test("are resolved once per request, and the connection goes to the address that was checked", async () => {
     const server = await site(() => OK);
     let asked = 0;
-    // The first answer may be reached; any later one must not be.
+    // The address of the first lookup is permitted; that of a later one is not.
     const resolver = { resolve: async () => [asked++ === 0 ? "127.0.0.1" : "10.0.0.1"] };
     const outbound = opened.client(["127.0.0.1"], { resolver });
     const first = await outbound.send(get(`http://rebind.example:${server.port}/`));
     expect({ text: textOf(first), asked }).toEqual({ text: "ok", asked: 1 });
-    // An open connection to the checked address does not help a name that now leads elsewhere.
+    // An open connection to the verified address is not used when the name now resolves to another one.
     expect(failureOf(await outbound.send(get(`http://rebind.example:${server.port}/`)))).toBe("blocked");
     expect({ asked, requests: server.requests.length }).toEqual({ asked: 2, requests: 1 });
   });

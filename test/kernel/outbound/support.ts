@@ -8,7 +8,7 @@ import type { Answered, FailureKind, OutboundOutcome } from "../../../src/kernel
 /** What tests permit: their own servers. */
 export const LOOPBACK = ["127.0.0.0/8", "::1"];
 
-/** What a test opened, to be closed after it. */
+/** Objects that a test opened, to be closed after it. */
 export class Opened {
   private readonly list: { stop(): unknown }[] = [];
 
@@ -29,7 +29,7 @@ export class Opened {
   }
 }
 
-/** A GET that waits long and reads little, but for what a test says. */
+/** A GET with a long timeout and a small maximum body, with the test's changes. */
 export function get(url: string, more: Partial<OutboundRequest> = {}): OutboundRequest {
   return {
     account: 1,
@@ -47,18 +47,18 @@ export function get(url: string, more: Partial<OutboundRequest> = {}): OutboundR
   };
 }
 
-/** The answer; throws what went wrong when there is none. */
+/** The response. @throws the failure if there is none. */
 export function answeredWith(outcome: OutboundOutcome): Answered {
   if (!outcome.answered) throw outcome.failure;
   return outcome;
 }
 
-/** The text of an answer's body. */
+/** The text of a response's body. */
 export function textOf(outcome: OutboundOutcome): string {
   return Buffer.from(answeredWith(outcome).body).toString("latin1");
 }
 
-/** What went wrong; throws when nothing did. */
+/** The failure. @throws Error if there was none. */
 export function failureOf(outcome: OutboundOutcome): FailureKind {
   if (outcome.answered) throw new Error(`answered ${outcome.status}`);
   return outcome.failure.kind;

@@ -22,7 +22,7 @@ afterAll(() => {
   foreign.remove();
 });
 
-/** An HTTPS server that tells which server name it was asked for. */
+/** An HTTPS server that responds with the requested server name. */
 async function secureServer(certificate: Certificate): Promise<{ port: number; connections: () => number }> {
   let connections = 0;
   const server = createServer(certificate, (socket: TLSSocket) => {

@@ -6,7 +6,7 @@ export const SECOND = 1_000;
 export const HOUR = 60 * 60 * SECOND;
 export const DAY = 24 * HOUR;
 
-/** A job as the table has it, its due time counted from the start of the test. */
+/** A job in the table, with a due time relative to the start of the test. */
 interface JobView {
   readonly kind: string;
   readonly key: string;
@@ -14,7 +14,7 @@ interface JobView {
   readonly attempt: number;
 }
 
-/** A scheduler on a manual clock, with notes of what it ran and when. */
+/** A scheduler on a manual clock, with a record of its runs and their times. */
 export class SchedulerBench {
   readonly storage = new TestStorage();
   scheduler: Scheduler;
@@ -25,7 +25,7 @@ export class SchedulerBench {
     this.scheduler = this.newScheduler();
   }
 
-  /** Puts a new scheduler in the place of this one, as a new start does; with a new connection if asked. */
+  /** Replaces the scheduler by a new one, as a new start does; optionally with a new connection. */
   renew(reopen = false): void {
     if (reopen) this.storage.reopen();
     this.scheduler = this.newScheduler();
@@ -35,7 +35,7 @@ export class SchedulerBench {
     this.ran.push(`${kind}/${key}#${attempt} at ${this.storage.clock.now() - TEST_START_MS}`);
   }
 
-  /** Registers a kind that notes what it runs. */
+  /** Registers a kind that records its runs. */
   register(
     name: string,
     run: (job: Job) => JobOutcome | Promise<JobOutcome> = () => ({}),
@@ -60,7 +60,7 @@ export class SchedulerBench {
     return this.storage.clock.advance(ms);
   }
 
-  /** What stands in the table. */
+  /** The rows of the table. */
   get jobs(): JobView[] {
     return this.storage
       .rows<{ kind: string; key: string; due_at: number; attempt: number }>(

@@ -27,7 +27,7 @@ describe("calendar, in UTC regardless of the machine's time zone", () => {
 });
 
 describe("times in a time zone", () => {
-  /** The first times after a moment. */
+  /** The first times after a given one. */
   function timesOf(expression: string, zone: string, after: string, count: number): string[] {
     const times = new CronTimes(expression, zone);
     const found: string[] = [];
@@ -37,12 +37,12 @@ describe("times in a time zone", () => {
   }
 
   test.each([
-    // Half past two is left out on the 29th: it comes when that is over, at three.
+    // Half past two does not exist on the 29th: the run is moved to three.
     [
       ...(["30 2 * * *", "Europe/Berlin", "2026-03-28T00:00Z"] as const),
       ["2026-03-28T01:30Z", "2026-03-29T01:00Z", "2026-03-30T00:30Z"],
     ],
-    // It comes twice on the 25th, and counts once.
+    // It occurs twice on the 25th, and counts once.
     [
       ...(["30 2 * * *", "Europe/Berlin", "2026-10-24T12:00Z"] as const),
       ["2026-10-25T00:30Z", "2026-10-26T01:30Z"],
@@ -60,7 +60,7 @@ describe("times in a time zone", () => {
     [...(["@daily", "UTC", "2026-01-01T00:00Z"] as const), ["2026-01-02T00:00Z"]],
     [...(["@weekly", "UTC", "2026-01-01T00:00Z"] as const), ["2026-01-04T00:00Z"]],
     [...(["@monthly", "UTC", "2026-01-01T00:00Z"] as const), ["2026-02-01T00:00Z"]],
-    // The year on the zone's clocks is another than in UTC.
+    // The year in the time zone differs from the year in UTC.
     [...(["@yearly", "Pacific/Auckland", "2026-12-31T10:59Z"] as const), ["2026-12-31T11:00Z"]],
     [...(["@yearly", "Pacific/Honolulu", "2027-01-01T09:59Z"] as const), ["2027-01-01T10:00Z"]],
   ])("%s in %s after %s: %p", (expression, zone, after, expected) => {
@@ -75,7 +75,7 @@ describe("times in a time zone", () => {
     ]);
   });
 
-  test("no next time is found quickly as null; the end of time is no error", () => {
+  test("a missing next time is found fast, as null; the end of time is no error", () => {
     const begun = process.threadCpuUsage();
     expect(new CronTimes("0 0 30,31 2 *", "Europe/Berlin").after(0)).toBeNull();
     const { user, system } = process.threadCpuUsage(begun);

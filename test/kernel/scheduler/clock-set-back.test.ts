@@ -5,7 +5,7 @@ import { TEST_START_MS } from "../../support/server.ts";
 import { DAY, HOUR, SchedulerBench, SECOND } from "./bench.ts";
 
 let bench: SchedulerBench;
-/** What ran and after how long, whatever the wall clock showed. */
+/** Runs and the time before each, independent of the wall clock. */
 let ran: [string, number][];
 beforeEach(() => {
   bench = new SchedulerBench();
@@ -24,12 +24,12 @@ function register(kind: string, again: readonly number[] = []): void {
   });
 }
 
-/** Enqueues a job that is due so long after now by the wall clock. */
+/** Enqueues a job with a due time relative to the wall clock. */
 function enqueue(kind: string, key: string, afterMs: number): Promise<void> {
   return bench.enqueue(kind, key, bench.storage.clock.now() - TEST_START_MS + afterMs);
 }
 
-/** Sets the wall clock and lets everything settle, without any time passing. */
+/** Sets the wall clock and lets all work finish without any time passing. */
 async function set(byMs: number): Promise<void> {
   bench.storage.clock.setWall(byMs);
   await bench.advance(0);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { Dispatcher, laneName, type Placed } from "../../../src/kernel/scheduler/dispatcher.ts";
 import type { LaneOptions } from "../../../src/kernel/scheduler/lane-groups.ts";
 
-/** Destinations `#n` are on host `n % 2`, and their lanes have as many slots of their own as `own` says. */
+/** Destinations `#n` are on host `n % 2`, and their lanes have `own` own slots. */
 function limits(own: (destination: string) => number) {
   const termsOf = (destination: string): LaneOptions | null =>
     destination.startsWith("#")

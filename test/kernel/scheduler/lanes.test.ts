@@ -53,7 +53,7 @@ async function enqueueOnNewHosts(owner: number, count: number, afterMs: number):
   }
 }
 
-/** Jobs that end when they are told to. */
+/** Jobs that end when the test ends them. */
 class HeldJobs {
   readonly started: string[] = [];
   private readonly held = new Map<string, () => void>();
@@ -74,7 +74,7 @@ class HeldJobs {
   }
 }
 
-/** Lets batches commit and timers that are due run; the manual clock cannot wait for jobs that a test holds. */
+/** Lets batches commit and due timers run; the manual clock cannot wait for jobs that a test holds. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) {
     await Bun.sleep(0);
@@ -82,7 +82,10 @@ async function turns(): Promise<void> {
   }
 }
 
-/** Waits until so many jobs have started, and then for what would start besides: on a busy machine a commit takes longer. */
+/**
+ * Waits until `count` jobs have started, and then for jobs that must not start: on a busy machine a commit takes
+ * longer.
+ */
 async function untilStarted(jobs: HeldJobs, count: number): Promise<void> {
   for (let waited = 0; waited < 100 && jobs.started.length < count; waited += 1) await turns();
   await turns();
@@ -90,7 +93,7 @@ async function untilStarted(jobs: HeldJobs, count: number): Promise<void> {
 
 const wakes: (() => void)[] = [];
 
-/** Takes the scheduler's timers out of the manual clock's hands. */
+/** Replaces the scheduler's timers, so that the manual clock does not run them. */
 function wakeByHand(): void {
   storage.clock.at = (_, run) => {
     wakes.push(run);
@@ -162,7 +165,7 @@ describe("lanes", () => {
       lanes: { perLane: 1, perSlowLane: 1, slowTotal: 2 },
       run: async ({ key }) => {
         ran.push(key);
-        // Behind everything that has been passed over.
+        // After everything that was skipped.
         if (key === "a/3") await enqueue("a", 1, -60_000, 1_000);
         if (key === "a/20") await enqueue("b", 1, -60_000, 1_000);
         return {};
@@ -330,7 +333,7 @@ describe("capacity", () => {
     places.offer(job(31, "quick"));
     expect(places.place()?.lane).toBe("quick");
     expect(places.place()?.lane).toBe("quick");
-    // A slow place that becomes free goes to the lane that has waited longest for one.
+    // A free slow place goes to the lane that has waited longest for one.
     const [one] = placed;
     if (one !== null && one !== undefined) places.release(one, true);
     expect(places.place()?.lane).toBe("slow 3");

@@ -52,7 +52,7 @@ describe("cancelling and replacing", () => {
 
   test.each([
     ["finishes", {}],
-    ["asks for a retry", { retryAt: TEST_START_MS + 2 * SECOND }],
+    ["requests a retry", { retryAt: TEST_START_MS + 2 * SECOND }],
   ] as const)(
     "replaced while it runs: the outcome of the one that %s does not affect the new one",
     async (_, outcome) => {
@@ -112,7 +112,7 @@ describe("concurrency", () => {
     expect(bench.ran.filter((line) => line.startsWith("slow"))).toEqual(
       Array.from({ length: 20 }, (_, index) => `slow/${index}#0 at 1000`),
     );
-    // A full kind holds up no other.
+    // A kind at its limit does not block others.
     expect(bench.ran.indexOf("other/x#0 at 1000")).toBe(3);
     expect(bench.jobs).toEqual([]);
   });

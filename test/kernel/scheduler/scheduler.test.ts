@@ -183,7 +183,7 @@ describe("a restart", () => {
     const advance = bench.advance(0);
     while (bench.scheduler.running === 0) await realDelay(1);
     expect(bench.jobs).toEqual([{ kind: "a", key: "x", due: 0, attempt: 0 }]);
-    // What another process would find on the same file, the first one being gone in the middle of its work.
+    // What another process would find in the same file after the first one was killed during its work.
     const clock = new ManualClock(TEST_START_MS + DAY);
     const second = new Scheduler(bench.storage.db, bench.storage.writer, clock, bench.storage.log);
     const seen: Job[] = [];

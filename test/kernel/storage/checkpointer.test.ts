@@ -10,7 +10,7 @@ import { realDelay } from "../../../src/kernel/time/clock.ts";
 import { TestStorage } from "../support.ts";
 
 const MIB = 1024 * 1024;
-/** Large enough to be quick about it, small enough that no batch is a WAL of its own. */
+/** Large enough to be fast, small enough that no batch fills a WAL alone. */
 const ROW = new Uint8Array(32 * 1024).fill(7);
 const ROWS_PER_BATCH = 32;
 const WORKER_IDLE_MS = 300;
@@ -32,7 +32,7 @@ afterEach(() => {
   storage.close();
 });
 
-/** Writes so many MiB, a batch of one MiB after the other; returns the largest size that the WAL file had. */
+/** Writes this number of MiB in batches of one MiB; returns the largest size of the WAL file. */
 async function write(mebibytes: number): Promise<number> {
   let largest = 0;
   for (let batch = 0; batch < mebibytes; batch += 1) {
@@ -90,7 +90,7 @@ describe("checkpointer", () => {
     const began = Date.now();
     const largest = await write(52);
     expect(largest).toBeGreaterThan(52 * MIB);
-    // The usual wait for a lock is five seconds: nothing has waited for the reader.
+    // The default wait for a lock is five seconds: no one has waited for the reader.
     expect(Date.now() - began).toBeLessThan(4_000);
     expect(storage.log.messages("info")).toEqual([
       "the write-ahead log grows: a reader in another process needs it, such as a backup",

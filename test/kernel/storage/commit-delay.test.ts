@@ -6,10 +6,10 @@ import {
   CommitDelay,
 } from "../../../src/kernel/storage/commit-delay.ts";
 
-/** What a commit takes on a quick disk. */
+/** Duration of a commit on a fast disk. */
 const QUICK_MS = 0.2;
 
-/** A gather on a clock of the test's own, and a batch of `units` committed `times` times, each in `tookMs`. */
+/** A gather on a clock that the test controls, and a batch of `units` committed `times` times, each in `tookMs`. */
 function fixture() {
   let now = 0;
   const gather = new CommitDelay(() => now);
@@ -53,7 +53,7 @@ describe("a forming batch", () => {
   });
 
   test.each([
-    ["a quick disk", COMMIT_DELAY_MS / COMMIT_DELAY_PART, COMMIT_DELAY_MS],
+    ["a fast disk", COMMIT_DELAY_MS / COMMIT_DELAY_PART, COMMIT_DELAY_MS],
     ["a slow one", 10, 10 * COMMIT_DELAY_PART],
     ["the slowest that is reckoned with", COMMIT_DELAY_MS_MAX / COMMIT_DELAY_PART, COMMIT_DELAY_MS_MAX],
     ["one that stalls", 10 * COMMIT_DELAY_MS_MAX, COMMIT_DELAY_MS_MAX],

@@ -9,7 +9,7 @@ import { memoryDisk } from "../../support/memory-disk.ts";
 import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
 import { KeptLog } from "../support.ts";
 
-/** A place for a data folder that can be made full, and roomy again. */
+/** A place for a data folder that can be full and then have space again. */
 interface Disk {
   readonly folder: string;
   fill(server: Server): void;
@@ -25,7 +25,7 @@ function pageLimit(): Disk {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-disk-"));
   return {
     folder,
-    // A limit below the present size is the present size.
+    // A limit below the present size acts as the present size.
     fill: ({ kernel }) => kernel.db.execute("PRAGMA max_page_count = 1"),
     freeSpace: (server) => server?.kernel.db.execute("PRAGMA max_page_count = 1073741823"),
     remove: () => rmSync(folder, { recursive: true, force: true }),
@@ -39,7 +39,7 @@ afterAll(() => {
   for (const [, disk] of disks) disk.remove();
 });
 
-/** Refills a meter one by one, ten at a time, until one is refused; counts those that were acknowledged. */
+/** Refills a meter one by one, ten concurrently, until one is rejected; counts the acknowledged ones. */
 async function refillUntilRefused(client: Client): Promise<{ acknowledged: number; refused: Answer }> {
   let acknowledged = 0;
   for (let round = 0; round < 1_000; round += 1) {
@@ -81,7 +81,7 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
 
     const balance = async (client: Client, path: string) => (await client.get(path)).body["balance"];
     expect(await balance(operator, "/v1/meter/full/balance")).toBe(acknowledged);
-    // Refused again and again, and never charged for it.
+    // Rejected repeatedly, and never charged for.
     const charged = 100_000 - Number(await balance(customer, "/v1/meter/balance"));
     const refusals = await Promise.all(
       Array.from({ length: 5 }, () => customer.post("/v1/meter/mine/refill", { amount: 1_000_000 })),

@@ -23,7 +23,7 @@ let disk: SyncedDisk;
 let key = "";
 afterEach(() => disk.remove());
 
-/** A server with a meter that holds 5. */
+/** A server with a meter of balance 5. */
 async function started(...args: string[]): Promise<ServerProcess> {
   disk = new SyncedDisk(library);
   const server = await disk.start(...args);
@@ -69,7 +69,7 @@ describe.skipIf(missing !== null)("a commit whose sync fails", () => {
       const server = await started();
       disk.fault("fail-wal-once");
       expect(await refill(server, 100)).toBe(503);
-      // The refusal is answered only when the disk has confirmed that nothing is left of it.
+      // The rejection is sent only when the disk has confirmed that no part of the change remains.
       expect(await balance(await disk.startAfterPowerCut())).toBe(5);
       for (const amount of [1, 20]) expect(await refill(server, amount)).toBe(200);
       expect(await balance(await disk.startAfterPowerCut())).toBe(26);
@@ -97,7 +97,7 @@ describe.skipIf(missing !== null)("a commit whose sync fails", () => {
   );
 });
 
-/** What stands in the log, without room that is laid out behind it. It need not grow: it may have been begun anew. */
+/** The content of the log without preallocated space. Its size need not grow: it may have been restarted. */
 function framesIn(): Buffer {
   const log = readFileSync(join(disk.data, "ninefold.db-wal"));
   let end = log.length;
@@ -105,7 +105,7 @@ function framesIn(): Buffer {
   return log.subarray(0, end);
 }
 
-/** A server that is killed when a change stands in the log whole, and not yet on the disk. */
+/** A server that is killed when a change is completely in the log, and not yet on the disk. */
 async function killedBeforeSync(): Promise<void> {
   const server = await started();
   disk.fault("hold-wal");
@@ -123,7 +123,7 @@ describe.skipIf(missing !== null)("after a kill between writing and syncing", ()
     async () => {
       await killedBeforeSync();
       const server = await disk.start();
-      // Nothing but the start may sync: neither a request's charge, nor a checkpoint.
+      // Only the start may sync: neither a request's charge, nor a checkpoint.
       disk.fault("hold-wal");
       disk.fault("hold-db");
       const seen = await balance(server);

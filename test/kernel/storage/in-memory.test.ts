@@ -7,7 +7,7 @@ import { rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;
 let setSum: Change<[number]>;
-/** What units add up in memory, and a hook writes. */
+/** Sums that units keep in memory, and a hook writes. */
 let sum: number;
 
 beforeEach(() => {
@@ -56,7 +56,7 @@ describe("work in memory", () => {
     await realDelay(IN_MEMORY_MS_MAX / 2);
     expect(writer.stats.commits).toBe(0);
     while (written() === 0) await realDelay(5);
-    // The timer itself comes earlier: the rest is what a busy machine takes.
+    // The timer itself is earlier: the rest is the delay of a busy machine.
     expect(performance.now() - begunAt).toBeLessThan(2 * IN_MEMORY_MS_MAX);
     expect([written(), writer.stats.commits]).toEqual([100, 1]);
   });
@@ -65,7 +65,7 @@ describe("work in memory", () => {
     const { writer } = storage;
     writer.runInMemory(add(1));
     expect(writer.takesInMemory).toBe(true);
-    // Nothing runs meanwhile, no timer either.
+    // Nothing runs meanwhile, including timers.
     realPause(IN_MEMORY_MS_MAX);
     expect(writer.takesInMemory).toBe(false);
     await writer.submit(() => undefined);

@@ -5,9 +5,9 @@ import { copyLiveDatabase, SLICE_BYTES } from "../../../src/kernel/storage/live-
 import { rejection, Scratch } from "../support.ts";
 
 const ROWS = 1_400;
-/** Slices after which something happens: those of the file, not those of a log that grows with them. */
+/** Slices after which something happens: those of the file, not those of a growing log. */
 const BUSY_SLICES = 6;
-/** A row fills most of a page, so that every change of all rows changes every page. */
+/** A row fills most of a page, so that a change of all rows changes every page. */
 const FILLER = "x".repeat(3_000);
 
 interface Checkpoint {
@@ -43,7 +43,7 @@ afterEach(() => {
   scratch.remove();
 });
 
-/** Changes every page in one transaction: a copy of two moments shows two generations. */
+/** Changes every page in one transaction: a copy of two points in time shows two generations. */
 function change(): void {
   generation += 1;
   live.run("UPDATE filled SET generation = ?", [generation]);
@@ -55,7 +55,7 @@ function checkpoint(mode: "PASSIVE" | "RESTART" | "TRUNCATE"): Checkpoint {
   return row;
 }
 
-/** Copies, with `between` called after each slice. Returns the one generation that the copy holds. */
+/** Copies, with `between` called after each slice. Returns the single generation in the copy. */
 async function copyWith(between: (slice: number) => void): Promise<number> {
   const target = scratch.path("copy.db");
   let slice = 0;
@@ -108,7 +108,7 @@ describe("a copy of a live database is consistent and contains everything commit
     });
     expect(found).toBeGreaterThanOrEqual(1);
     expect(new Set(refused)).toEqual(new Set([1]));
-    // What has to be moved does not pile up: each slice hands over to a newer hold.
+    // Pages to be moved do not accumulate: each slice replaces the previous hold by a newer one.
     expect(moved.length).toBeGreaterThan(4);
     expect(moved.every((pages, index) => index === 0 || pages > (moved[index - 1] ?? 0))).toBe(true);
     expect(checkpoint("RESTART").busy).toBe(0);
@@ -116,7 +116,7 @@ describe("a copy of a live database is consistent and contains everything commit
 
   const beginnings: readonly (readonly [name: string, prepare: () => void])[] = [
     ["the log is empty", () => checkpoint("TRUNCATE")],
-    ["the log is full and wholly moved, so that the next write begins it anew", () => checkpoint("PASSIVE")],
+    ["the log is full and completely moved, so that the next write restarts it", () => checkpoint("PASSIVE")],
     ["the log has just been restarted", () => checkpoint("RESTART")],
   ];
   for (const [name, prepare] of beginnings) {
@@ -152,7 +152,7 @@ test("a log that restarted nevertheless is detected, and no copy is made", async
   change();
   const copying = copyLiveDatabase(live.filename, scratch.path("copy.db"), async () => {
     const file = openSync(`${live.filename}-wal`, "r+");
-    // The salt of the header: another one with every beginning.
+    // The salt of the header: different after every restart of the log.
     writeSync(file, crypto.getRandomValues(new Uint8Array(8)), 0, 8, 16);
     closeSync(file);
   });

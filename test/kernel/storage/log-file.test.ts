@@ -23,7 +23,7 @@ function write(rows: number): void {
     storage.db.execute("INSERT INTO filler (bytes) VALUES (randomblob(9000))");
 }
 
-/** The pages whose newest frame is one of the first `moved` of so many. */
+/** The pages whose newest frame is one of the first `moved` of a number of frames. */
 function movedPages(frames: number, moved: number): number[] {
   const log = readFileSync(logPath());
   const newest = new Map<number, number>();
@@ -37,7 +37,7 @@ describe("truncating the log", () => {
     const { log } = storage.db.logPages();
     const before = readFileSync(logPath());
     expect(before).toHaveLength(endOf(log));
-    // What a COMMIT leaves whose sync has failed: frames behind those that the index knows.
+    // A COMMIT whose sync has failed leaves frames after those that the index knows.
     const file = openSync(logPath(), "r+");
     writeSync(file, before.subarray(endOf(0), endOf(2)), 0, endOf(2) - endOf(0), endOf(log));
     storage.db.cutLog();
@@ -76,7 +76,7 @@ describe("truncating the log", () => {
 describe("pages lost by a failed sync of a checkpoint", () => {
   test("are written again from the log, only those that were moved", () => {
     write(5);
-    // A reader's transaction: what is newer than it is not moved.
+    // A reader's transaction: newer frames are not moved.
     const reader = new SqliteDatabase(storage.db.path);
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM filler").get();
@@ -110,7 +110,7 @@ describe("pages lost by a failed sync of a checkpoint", () => {
       throw failure;
     };
     let rewritten = 0;
-    // However long the test takes: what has been lost is written again when it says so.
+    // For any duration of the test: lost data is written again when it reports the loss.
     let isFailing = true;
     storage.db.rewriteLog = () => {
       rewritten += 1;
@@ -122,7 +122,8 @@ describe("pages lost by a failed sync of a checkpoint", () => {
       for (let at = 0; at < count; at += 1) await storage.writer.submit((tx) => insert(tx, row));
     };
     await mebibytes(1);
-    // What is newer than a reader's transaction is not moved: SQLite itself begins a log anew that was moved whole.
+    // Frames that are newer than a reader's transaction are not moved: SQLite restarts a log only after it was moved
+    // completely.
     const reader = new SqliteDatabase(storage.db.path);
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM filler").get();
@@ -139,7 +140,7 @@ describe("pages lost by a failed sync of a checkpoint", () => {
     expect(storage.db.logPages().log).toBeGreaterThan(log);
     expect(storage.db.logPages().moved).toBe(moved);
     expect(restarts).toHaveLength(1);
-    // At the end it is tried once more; had it failed, the log would have been kept.
+    // At the end another attempt is made; if it had failed, the log would not be removed.
     const before = rewritten;
     isFailing = false;
     checkpointer.close();
@@ -148,7 +149,7 @@ describe("pages lost by a failed sync of a checkpoint", () => {
   }, 30_000);
 });
 
-/** What SQLite throws when the disk fails: a real one, of a log that was cut off behind its back. */
+/** What SQLite throws when the disk fails: a real error, of a log that was truncated without its knowledge. */
 function diskFailure(): unknown {
   const path = storage.scratch.path("cut.db");
   const db = new SqliteDatabase(path);

@@ -29,9 +29,9 @@ const PREALLOCATE_FROM_BYTES = MIB;
 const PREALLOCATED_BYTES = 8 * MIB;
 /** Longer than the interval between two passes of the worker. */
 const PASS_WAIT_MS = 500;
-/** What stays free on its disk. */
+/** Space that stays free on its disk. */
 const FREE_BYTES_MIN = 256 * MIB;
-/** Written at a time. */
+/** Written in one operation. */
 const SLICE_BYTES = 128 * KIB;
 const wanted = () => false;
 
@@ -72,7 +72,7 @@ describe("preallocating a log", () => {
     preallocateLog(scratch.path("folder"), MIB, wanted);
   });
 
-  // Nothing of it is taken before it is written.
+  // None of it is used before it is written.
   const memory = memoryDisk(FREE_BYTES_MIN / MIB + 1);
   afterAll(() => memory?.remove());
   test.skipIf(memory === null)("leaves the last space of a disk to the data", () => {
@@ -88,7 +88,7 @@ describe("preallocating a log", () => {
   });
 });
 
-/** A database whose log a checkpointer keeps. */
+/** A database whose log a checkpointer manages. */
 class Kept {
   readonly db: Database;
   readonly log = new KeptLog();
@@ -99,7 +99,7 @@ class Kept {
 
   constructor(path: string, durability: Durability) {
     this.db = new Database(path, durability);
-    // No power is cut here.
+    // This test does not cut the power.
     this.db.execute("PRAGMA synchronous = OFF");
     this.db.execute("CREATE TABLE IF NOT EXISTS filler (id INTEGER PRIMARY KEY, bytes BLOB)");
     this.writer = new Writer(this.db, createSystemClock(), this.log);
@@ -107,7 +107,7 @@ class Kept {
     this.insert = this.db.change("INSERT INTO filler (id, bytes) VALUES (?, randomblob(?))");
   }
 
-  /** Commits rows of so many bytes each, one by one. */
+  /** Commits rows of this number of bytes each, one by one. */
   async write(rows: number, bytes: number): Promise<void> {
     for (let row = 0; row < rows; row += 1) {
       this.rows += 1;
@@ -228,7 +228,7 @@ describe("the preallocated space", () => {
 });
 
 describe("preallocated space after a kill or a power cut", () => {
-  /** A log of 20 commits behind which so many bytes of room were laid out; a start finds these rows. */
+  /** A log of 20 commits with this number of preallocated bytes after them; a start finds these rows. */
   async function startedOn(room: number, tamper: (log: string) => void = () => undefined): Promise<number> {
     const kept = new Kept(scratch.path(`${room}.db`), "full");
     await kept.write(20, 6_000);

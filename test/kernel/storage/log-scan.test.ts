@@ -26,7 +26,7 @@ beforeEach(() => {
   db.run("CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)");
   for (let row = 0; row < ROWS; row += 1)
     db.run(`INSERT INTO rows (bytes) VALUES (randomblob(${(row % 4) * 4_000}))`);
-  // Kept as a kill would leave it: closing would remove the log.
+  // Copied as a kill would leave it: closing would remove the log.
   copyFileSync(path, `${path}.kept`);
   copyFileSync(log, `${log}.kept`);
   db.close();
@@ -35,7 +35,7 @@ beforeEach(() => {
   bytes = readFileSync(log);
 });
 
-/** How many rows SQLite finds. */
+/** Number of rows that SQLite finds. */
 function rowsFound(): number {
   const db = new Database(path);
   try {
@@ -54,7 +54,7 @@ function commitEnds(): number[] {
   return Array.from({ length: framesIn() }, (_, index) => index + 1).filter(endsCommit);
 }
 
-/** Turns a bit and writes the log. */
+/** Flips a bit and writes the log. */
 function damage(at: number): void {
   bytes[at] = (bytes[at] ?? 0) ^ 1;
   writeFileSync(log, bytes);
@@ -75,7 +75,8 @@ describe("a log", () => {
   });
 
   test("with checksums in the other byte order is read", () => {
-    // As a machine of the other kind writes it: every word's bytes turned for the checksum, the headers as ever.
+    // As a machine with the other byte order writes it: every word's bytes are swapped for the checksum, the headers
+    // are unchanged.
     const turned = turnedLog(bytes);
     writeFileSync(log, turned);
     expect(rowsFound()).toBe(ROWS);
@@ -120,7 +121,7 @@ describe("a log", () => {
   });
 
   test("with remains of rejected commits behind its end is not damaged", () => {
-    // A commit's frames stand again behind the end: its chain holds across its own mark alone.
+    // A commit's frames are repeated after the end: their chain is valid only with their own mark.
     const ends = commitEnds();
     const from = ends.at(-3) ?? 0;
     const to = ends.at(-2) ?? 0;
@@ -144,7 +145,7 @@ describe("a log damaged in its middle", () => {
     expect(scan?.frames).toBe(ends[19] ?? 0);
     expect(scan?.commits).toBe(20);
     expect(scan?.damage).toMatchObject({ atFrame: frame, lostFrames: framesIn() - (ends[19] ?? 0) });
-    // A commit of one frame whose own mark or salt is damaged cannot be told for certain.
+    // A commit of one frame whose own mark or salt is damaged cannot be recognized reliably.
     expect(scan?.damage?.lostCommits).toBeGreaterThanOrEqual(ROWS + 1 - 20 - 1);
     expect(rowsFound()).toBe(19);
   });
@@ -215,7 +216,7 @@ test("accepted damage is gone after the start, also while another process reads 
   reader.run("BEGIN; SELECT * FROM rows");
   const storage = new StorageDatabase(path, "full");
   expect(storage.settleLog()).toBe("read");
-  // Behind the commits to come the old ones would look like a damaged place again.
+  // After the next commits, the old ones would look like damage again.
   expect(scanLog(log)).toMatchObject({ commits: 10, damage: null });
   reader.close();
   storage.close();

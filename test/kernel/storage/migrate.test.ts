@@ -43,7 +43,7 @@ function tables(): string[] {
   );
 }
 
-/** A file that some other program made. */
+/** A file of another program. */
 function foreignFile(...statements: string[]): void {
   const db = new SqliteDatabase(path, { create: true });
   for (const statement of statements) db.run(statement);

@@ -52,7 +52,7 @@ describe("a COMMIT that fails", () => {
           tx.afterCommit(() => {
             after += 1;
           });
-          throw new ApiError("conflict", "refused by itself");
+          throw new ApiError("conflict", "rejected by itself");
         }),
         storage.writer.submit((tx) => {
           tx.afterCommit(() => {
@@ -164,7 +164,7 @@ describe("a COMMIT that fails", () => {
 });
 
 describe("a statement that finds the disk full", () => {
-  /** Lets the file grow by no page any more; 0 lets it grow again. */
+  /** Prevents the file from growing; 0 permits it again. */
   function limitPages(limited: boolean): void {
     storage.db.execute(`PRAGMA max_page_count = ${limited ? 1 : 1_073_741_823}`);
   }
@@ -199,7 +199,7 @@ describe("a statement that finds the disk full", () => {
         try {
           tx.attempt(() => work(tx));
         } catch {
-          // The unit thinks nothing of it; the units after it must not write outside of a transaction.
+          // The unit ignores the error; the units after it must not write outside of a transaction.
         }
       },
     ],

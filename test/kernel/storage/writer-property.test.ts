@@ -4,7 +4,7 @@ import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { type CommitFault, TestStorage } from "../support.ts";
 
-/** One thing that a unit of work does. */
+/** One action of a unit of work. */
 type Step =
   | { readonly kind: "write"; readonly key: number; readonly value: number }
   | { readonly kind: "remember"; readonly key: number; readonly value: number }
@@ -12,13 +12,13 @@ type Step =
   | { readonly kind: "throw" }
   | { readonly kind: "attempt"; readonly swallow: boolean; readonly steps: readonly Step[] };
 
-/** Units that are handed in during one turn, and what becomes of their COMMIT. */
+/** Units that are submitted during one turn, and the outcome of their COMMIT. */
 interface Batch {
   readonly units: readonly (readonly Step[])[];
   readonly fault: CommitFault;
 }
 
-/** What must be true after each batch: rows and memory hold the same kind of thing, side by side. */
+/** The expected state after each batch: rows and memory contain the same kind of data. */
 interface State {
   readonly rows: Map<number, number>;
   readonly memory: Map<number, number>;
@@ -114,7 +114,7 @@ function outcomeName(settled: PromiseSettledResult<unknown>): string {
   return settled.reason instanceof ApiError ? settled.reason.code : String(settled.reason);
 }
 
-/** Runs a batch in the model and returns the state after it, with what each unit must come to. */
+/** Runs a batch in the model and returns the state after it, with the expected outcome of each unit. */
 function expectBatch(state: State, { units, fault }: Batch): { state: State; outcomes: string[] } {
   let after = state;
   const outcomes = units.map((work) => {

@@ -21,7 +21,7 @@ function numbers(): number[] {
     .map(({ value }) => value);
 }
 
-/** A value in memory that a unit changes the way that units must. */
+/** A value in memory that a unit changes so that it can be rolled back. */
 class Counter {
   value = 0;
 
@@ -236,7 +236,7 @@ describe("a unit that fails", () => {
 });
 
 describe("tx.attempt", () => {
-  /** A unit whose middle part writes and fails; returns what came of it. */
+  /** A unit whose middle part writes and fails; returns its outcome. */
   function unitWithFailingPart(counter: Counter, writeBefore: boolean, writeInside: boolean) {
     return storage.writer.submit((tx) => {
       counter.add(tx, 1);
@@ -290,7 +290,7 @@ describe("tx.attempt", () => {
       try {
         run();
       } catch {
-        // What matters is what stays.
+        // Only the final state matters.
       }
     };
     await storage.writer.submit((tx) => {
@@ -387,7 +387,7 @@ describe("long units", () => {
     spyOn(storage.clock, "monotonic").mockImplementation(() => nowMs);
   });
 
-  /** Work of so many milliseconds that inserts a number. */
+  /** Work that takes a number of milliseconds and inserts a number. */
   function slowInsert(value: number, tookMs: number): (tx: Tx) => number {
     return (tx) => {
       nowMs += tookMs;

@@ -35,7 +35,7 @@ async function restart(): Promise<void> {
   await start();
 }
 
-/** Sets the wall clock and lets an hour pass but for a minute. Returns how often the purge ran. */
+/** Sets the wall clock and advances by an hour minus a minute. Returns the number of purges. */
 async function purgesAfter(setBy: number): Promise<number> {
   purged = 0;
   bench.storage.clock.setWall(setBy);

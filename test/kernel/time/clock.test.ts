@@ -327,7 +327,7 @@ describe("system clock", () => {
     await realDelay(60);
     expect(ran).toEqual(["after"]);
     setSystemTime(start + 31);
-    // An earlier timer makes the clock look again.
+    // An earlier timer makes the clock check again.
     clock.at(start, () => ran.push("look"));
     await realDelay(20);
     expect(ran).toEqual(["after", "look", "at"]);

@@ -36,7 +36,7 @@ describe("a date-time", () => {
     ["2026-03-10T12:00:00+0530", "an offset without its colon"],
     ["2026-03-10T12:00:00.Z", "a point with nothing behind it"],
     ["2026-03-10T12:00:00.1234567890Z", "finer than a nanosecond"],
-    ["9999-12-31T23:59:59.999-00:01", "past the last moment that can be written"],
+    ["9999-12-31T23:59:59.999-00:01", "after the last time that can be written"],
     ["+10000-01-01T00:00:00Z", "a year of five digits"],
     [" 2026-03-10T12:00:00Z", "a space before it"],
     ["2026-03-10T12:00:00Z\n", "a line's end behind it"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type HeapEntry, TimerHeap } from "../../../src/kernel/time/timer-heap.ts";
 
-/** Takes out and runs everything that is due at `now`. */
+/** Removes and runs everything that is due at `now`. */
 function runDue(heap: TimerHeap, now: number): void {
   for (let run = heap.takeDue(now); run !== undefined; run = heap.takeDue(now)) run();
 }
@@ -65,14 +65,14 @@ describe("timer heap", () => {
 
   test("releases cancelled entries", async () => {
     const heap = new TimerHeap();
-    // Made and cancelled in a function of its own: nothing but the heap may hold them afterwards.
+    // Created and cancelled in a separate function: only the heap may refer to them afterwards.
     const made = (() => {
       const entries = Array.from({ length: 10_000 }, (_, due) => heap.push(due, () => {}));
       for (const entry of entries.slice(1)) heap.cancel(entry);
       return entries.map((entry) => new WeakRef(entry));
     })();
     expect(heap.size).toBe(1);
-    // A weak reference holds what it leads to until the end of its turn.
+    // A weak reference keeps its target alive until the end of its turn.
     await new Promise((resolve) => setImmediate(resolve));
     Bun.gc(true);
     const held = made.filter((entry) => entry.deref() !== undefined).length;

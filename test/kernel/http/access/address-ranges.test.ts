@@ -74,7 +74,7 @@ describe("ranges of addresses", () => {
           .chain((length) => fc.tuple(bytes(length), bytes(length), fc.nat(length * 8), fc.nat(length * 8))),
         ([base, other, bits, shared]) => {
           const range = ipaddr.fromByteArray(base);
-          // As many bits in common as it takes to be near the edge.
+          // Enough common bits to be near the edge.
           const near = base.map((byte, index) => {
             const kept = Math.min(8, Math.max(0, shared - index * 8));
             return ((byte >> (8 - kept)) << (8 - kept)) | ((other[index] ?? 0) & ((1 << (8 - kept)) - 1));

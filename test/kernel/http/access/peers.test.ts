@@ -8,7 +8,7 @@ const LISTENING = { host: "::1", port: 9909, tls: null };
 
 const LISTENS_AT = new URL("http://127.0.0.1:9909");
 
-/** A server all of whose requests come from one address. */
+/** A server whose requests all come from one address. */
 function reachedFrom(address: string | null) {
   return { url: LISTENS_AT, requestIP: () => (address === null ? null : { address }) };
 }
@@ -62,12 +62,17 @@ describe("behind trusted proxies it is the last address that is not trusted", ()
     ["no header: the proxy itself", "10.1.2.3", undefined, "10.1.2.3"],
     ["an empty header: the same", "10.1.2.3", "", "10.1.2.3"],
     ["one address", "10.1.2.3", "198.51.100.7", "198.51.100.7"],
-    ["what the client wrote itself is not believed", "10.1.2.3", "1.1.1.1, 198.51.100.7", "198.51.100.7"],
+    [
+      "an entry that the client wrote itself is not trusted",
+      "10.1.2.3",
+      "1.1.1.1, 198.51.100.7",
+      "198.51.100.7",
+    ],
     ["a chain of our proxies", "10.1.2.3", "1.1.1.1, 198.51.100.7, 192.0.2.1, 10.9.9.9", "198.51.100.7"],
     ["spaces do not matter", "10.1.2.3", " 198.51.100.7 ,  10.9.9.9 ", "198.51.100.7"],
     ["all of them ours: the first of them", "10.1.2.3", "10.7.7.7, 10.8.8.8", "10.7.7.7"],
     ["a neighbour of a trusted address is not trusted", "192.0.2.2", "198.51.100.7", "192.0.2.2"],
-    ["a socket that is no proxy's is not believed", "203.0.113.9", "198.51.100.7", "203.0.113.9"],
+    ["a socket that is not a proxy is not trusted", "203.0.113.9", "198.51.100.7", "203.0.113.9"],
     ["rubbish behind a proxy of ours: the proxy", "10.1.2.3", "198.51.100.7, rubbish", "10.1.2.3"],
     ["rubbish in the middle: the last address known", "10.1.2.3", "1.1.1.1, unknown, 10.9.9.9", "10.9.9.9"],
     ["a port is no part of an address", "10.1.2.3", "198.51.100.7:4711", "10.1.2.3"],
@@ -123,7 +128,7 @@ describe("the server's origin", () => {
       "http://n.example.com",
     ],
     ["a Host that makes no URL is passed over", { host: "a b" }, "http://asked.example.com"],
-    ["without a Host, what was asked", {}, "http://asked.example.com"],
+    ["without a Host, the requested URL", {}, "http://asked.example.com"],
   ])("%s", (_, given, expected) => {
     expect(originOf("http://asked.example.com/v1/catch", given)).toBe(expected);
   });

@@ -11,7 +11,7 @@ beforeEach(() => {
   limiter = new RateLimiter(clock);
 });
 
-/** Takes so many tokens and returns how many were given. */
+/** Tries to take `times` tokens and returns the number that was granted. */
 function drain(key: string, capacity: number, perMinute: number, times: number): number {
   let given = 0;
   for (let index = 0; index < times; index += 1) {
@@ -21,7 +21,7 @@ function drain(key: string, capacity: number, perMinute: number, times: number):
 }
 
 describe("token bucket", () => {
-  test("starts full: allows its capacity at once", () => {
+  test("starts full: allows a burst of its capacity", () => {
     expect(limiter.take("a", 60, 60)).toEqual({
       allowed: true,
       limit: 60,
@@ -59,7 +59,7 @@ describe("token bucket", () => {
     expect(drain("a", 15, 10, 100)).toBe(14);
   });
 
-  test("has separate burst and rate: 15 at once, then one every six seconds at 10 a minute", async () => {
+  test("has separate burst and rate: a burst of 15, then one every six seconds at 10 a minute", async () => {
     expect(drain("a", 15, 10, 30)).toBe(15);
     const refused = limiter.take("a", 15, 10);
     expect(refused).toEqual({
@@ -158,7 +158,7 @@ describe("limit", () => {
     expect(limiter.size).toBe(RATE_BUCKETS_MAX);
     limiter.take("one more", 2, 2);
     expect(limiter.size).toBe(RATE_BUCKETS_MAX);
-    // Forgotten, so full again; its neighbour is not.
+    // Dropped, so full again; its neighbour is not.
     expect(limiter.take("key 2", 2, 2).remaining).toBe(0);
     expect(limiter.take("key 0", 2, 2).remaining).toBe(1);
   });
@@ -171,7 +171,7 @@ describe("limit", () => {
     await clock.advance(60_000);
     limiter.take("new", 60, 60);
     expect(limiter.size).toBe(2);
-    // Ten tokens have come since; a forgotten bucket would have fifteen.
+    // Ten tokens were refilled; a dropped bucket would have fifteen.
     expect(drain("slow", 15, 10, 30)).toBe(10);
   });
 

@@ -6,7 +6,7 @@ import type { AcrossNetwork } from "../../../../src/kernel/http/operations/perfo
 import type { Tx } from "../../../../src/kernel/storage/tx.ts";
 import { CHARGED, callerOf, FREE, outcomeOf, PerformingBench } from "./performing.ts";
 
-/** What a request a minute may have kept: the tier of the bench. */
+/** Maximum bytes of stored responses of a tier with one request per minute, the tier of the bench. */
 const BOUND = freeBytesMax(1);
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** Work that answers with about so many bytes. */
+/** Work whose response has about this number of bytes. */
 const answering =
   (bytes: number) =>
   (_tx: Tx): object => {
@@ -29,7 +29,7 @@ const answering =
 const perform = (operation: typeof FREE | typeof CHARGED, key: string, work = answering(1), ref = 1) =>
   outcomeOf(bench.performing.perform(bench.request(operation, key, { caller: callerOf(ref) }), work));
 
-/** Fills an account's room to the brim: the last answer goes beyond it. */
+/** Fills an account's space completely: the last response exceeds it. */
 async function fill(): Promise<number> {
   let count = 0;
   for (let bytes = 0; bytes < BOUND; bytes += 100_000) {

@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => storage.close());
 
-/** An answer as it was kept then: sealed under account and key. */
+/** A response as earlier versions stored it: sealed under account and key. */
 async function keep(key: string, credential: string): Promise<void> {
   const answer = vault.seal(
     JSON.stringify({ status: 200, text: `"${key}"`, headers: null }),
@@ -42,7 +42,7 @@ async function managedKey(ref: number, projectRef: number | null): Promise<void>
   await storage.writer.submit((tx) => insert(tx, ref, bytes, projectRef, bytes));
 }
 
-/** What a caller reads under a key after the step; null where the key is free. */
+/** What a caller reads under a key after the step; null if the key is free. */
 async function readBy(caller: Caller, key: string): Promise<string | null> {
   const answers = new IdempotencyStore(storage.db, vault, new FreeResponses(storage.db, DEFAULT_TIERS));
   const request = { key, fingerprint: FINGERPRINT, secret: false };

@@ -15,7 +15,7 @@ const PHASES: Phases = {
   outside: async () => "answer",
   settle: (_tx, _claim, result) => ({ result }),
 };
-/** Work that is under way for ever, as far as this process is concerned. */
+/** Work that never ends in this process. */
 const HANGING: Partial<Phases> = { outside: () => new Promise(() => {}) };
 
 const open = (): number => bench.storage.rows("SELECT 1 FROM open_claims").length;

@@ -13,14 +13,14 @@ afterEach(() => bench.close());
 
 type Phases = AcrossNetwork<string, string, { result: string }>;
 
-/** Phases that note what they do; a test replaces the one that it is about. */
+/** Phases that record their calls; a test replaces the phase that it examines. */
 function phases(changes: Partial<Phases> = {}): Phases {
   return {
     claim: (tx) => {
       bench.note(tx, "claimed");
       return "claim";
     },
-    outside: async (claim) => `answer to ${claim}`,
+    outside: async (claim) => `response to ${claim}`,
     settle: (tx, _claim, result) => {
       bench.note(tx, `settled with ${result}`);
       return { result };
@@ -33,10 +33,10 @@ function across(performer: Performer, changes: Partial<Phases> = {}): Promise<un
   return outcomeOf(bench.performing.performAcross(performer, phases(changes)));
 }
 
-const DONE = { result: "answer to claim" };
-const BOTH_NOTES = ["claimed", "settled with answer to claim"];
+const DONE = { result: "response to claim" };
+const BOTH_NOTES = ["claimed", "settled with response to claim"];
 
-/** A network that answers when the test says so. */
+/** A network whose responses the test controls. */
 class SlowNetwork {
   calls = 0;
   private release: (() => void)[] = [];
@@ -65,7 +65,7 @@ describe("two units with the network in between", () => {
         bench.storage.db.inTransaction,
         bench.storage.writer.stats.commits,
       );
-      return "answer to claim";
+      return "response to claim";
     };
     expect(await across(bench.request(CHARGED), { outside })).toEqual(DONE);
     expect(seen).toEqual([["claimed"], 99, false, 1]);
@@ -159,7 +159,7 @@ describe("under an Idempotency-Key", () => {
     let calls = 0;
     const outside = async () => {
       calls += 1;
-      return "answer to claim";
+      return "response to claim";
     };
     expect(await across(bench.request(CHARGED, "key"), { outside })).toEqual(DONE);
     const repeat = await across(bench.request(CHARGED, "key"), { outside });

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** Work that writes a note and answers with how often it has run. */
+/** Work that writes a row and returns the number of its runs. */
 let runs = 0;
 beforeEach(() => {
   runs = 0;
@@ -27,11 +27,11 @@ function perform<T extends object>(performer: Performer, what: (tx: Tx) => T): P
   return outcomeOf(bench.performing.perform(performer, what));
 }
 
-/** Work that writes, then finds a reason to refuse. */
+/** Work that writes, and then rejects the request. */
 function refusing(code: ErrorCode): (tx: Tx) => object {
   return (tx) => {
     work(tx);
-    throw new ApiError(code, "refused by the work");
+    throw new ApiError(code, "rejected by the work");
   };
 }
 
@@ -199,7 +199,7 @@ describe("under an Idempotency-Key", () => {
     });
   });
 
-  test("the file contains the sealed response, bound to account and key", async () => {
+  test("the file contains the response sealed for its account and key", async () => {
     await perform(bench.request(CHARGED, "key"), () => ({ text: "a readable text" }));
     const [row] = bench.storage.rows<{ answer: Uint8Array }>("SELECT answer FROM idempotency");
     const sealed = row?.answer ?? new Uint8Array();

@@ -16,14 +16,14 @@ import { TestStorage } from "../../support.ts";
 
 /** Costs 1 credit. */
 export const CHARGED = operationOf({ name: "meter.deduct", access: "meter:write", cost: 1, summary: "" });
-/** Costs nothing. */
+/** Free of charge. */
 export const FREE = operationOf({
   name: "meter.own.deduct",
   access: "meter:write",
   changesProject: false,
   summary: "",
 });
-/** Its answers hold a secret. */
+/** Its responses contain a secret. */
 export const SECRET = operationOf({
   name: "keys.platform.rotate",
   access: "keys:write",
@@ -33,7 +33,7 @@ export const SECRET = operationOf({
   summary: "",
 });
 
-/** Balances in memory, changed the way that units must. */
+/** Balances in memory, with changes that can be rolled back. */
 class TestCharger implements Charger {
   readonly balances = new Map<number, number>();
   readonly booked: string[] = [];
@@ -62,7 +62,7 @@ class TestCharger implements Charger {
   }
 }
 
-/** What performing needs and nothing else: a writer, credits in memory, and a table for the work to write. */
+/** The minimum for performing: a writer, credits in memory, and a table for the work to write. */
 export class PerformingBench {
   readonly storage = new TestStorage();
   readonly charger = new TestCharger();
@@ -84,7 +84,7 @@ export class PerformingBench {
     this.charger.balances.set(1, 100).set(2, 100);
   }
 
-  /** What a start of the server makes on the same file. */
+  /** The state after a start of the server on the same file. */
   start(): Performing {
     return new Performing(this.storage.writer, this.charger, this.answers, new OpenClaims(this.storage.db));
   }
@@ -100,7 +100,7 @@ export class PerformingBench {
       .map(({ text }) => text);
   }
 
-  /** Requests whose answers are kept. */
+  /** Requests whose responses are stored. */
   get stored(): number {
     return this.storage.rows("SELECT 1 FROM idempotency").length;
   }
@@ -109,7 +109,7 @@ export class PerformingBench {
     this.insert(tx, text);
   }
 
-  /** A request; with a key it is the request of that key, told apart from others by `body`. */
+  /** A request; with a key it is the request of that key, and `body` distinguishes it from others. */
   request(operation: Operation, key?: string, options: RequestOptions = {}): Performer {
     this.requests += 1;
     const { body = "{}", caller = callerOf(1) } = options;
@@ -157,7 +157,7 @@ export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
   };
 }
 
-/** What came of a request: its result, the code of its error, or the answer that was replayed. */
+/** The outcome of a request: its result, the code of its error, or the replayed response. */
 export async function outcomeOf(work: Promise<object>): Promise<unknown> {
   try {
     return await work;

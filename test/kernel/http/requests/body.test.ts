@@ -9,7 +9,7 @@ import {
 } from "../../../../src/kernel/http/requests/body.ts";
 import { rejection, thrown } from "../../support.ts";
 
-/** Answers with the size and the SHA-256 of the body that it read, or with the code of the error. */
+/** Responds with the size and the SHA-256 of the body, or with the code of the error. */
 async function echo(request: Request): Promise<Response> {
   try {
     const body = await readBody(request, BODY_BYTES_MAX);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What is said behind "There is no …". */
+/** The text after "There is no …". */
 function advice(method: string, path: string): string {
   const { message } = paths.refusal(method, path);
   return message.slice(message.indexOf(". ") + 2);
@@ -87,7 +87,7 @@ describe("messages for unknown paths", () => {
         return { method, asked: `/${asked.join("/")}`, meant: path.replace(/:(\w+)/g, "{$1}") };
       });
     });
-    // Behind /v1/gate, say, any word is a flag's key: those paths are there.
+    // After /v1/gate any word is a flag's key, for example: those paths exist.
     const isThere = (asked: string): boolean =>
       routes.some(({ path }) => {
         const [given, declared] = [asked.split("/"), path.split("/")];
@@ -133,7 +133,7 @@ describe("limits", () => {
       const began = process.cpuUsage();
       for (let time = 0; time < times; time += 1) paths.refusal("GET", path);
       const { user, system } = process.cpuUsage(began);
-      // Some 80 µs, where a request takes about 30 in all: twenty times as much would be a way to hold up the server.
+      // About 80 µs, while a request takes about 30 µs in total: twenty times as much would be a denial of service.
       expect([path.slice(0, 40), (user + system) / times]).toEqual([path.slice(0, 40), expect.any(Number)]);
       expect((user + system) / times).toBeLessThan(2_000);
     }

@@ -11,7 +11,7 @@ import {
 import { realTimeout } from "../../../../src/kernel/time/clock.ts";
 
 const CHUNK = `: ${"x".repeat(1_021)}\n`;
-/** More than any system holds for a socket that nobody reads. */
+/** More than any system buffers for a socket that is not read. */
 const SENT_BYTES_MAX = 256 * 1024 * 1024;
 
 let streams: EventStreams;
@@ -43,7 +43,7 @@ beforeAll(() => {
 });
 afterAll(() => server.stop(true));
 
-/** Streams of which a test knows everything. */
+/** Streams with a state that the test can see. */
 function begin(more: Partial<EventReader> = {}): void {
   attached.length = 0;
   ended = 0;
@@ -95,13 +95,13 @@ test("a client that does not read is disconnected only when it is too far behind
   while (stream?.hasEnded === false && sent < SENT_BYTES_MAX) {
     stream.send(CHUNK);
     sent += CHUNK.length;
-    // The system takes what it has room for.
+    // The system accepts what fits into its buffers.
     if (sent % (16 * 1024) === 0) await Bun.sleep(0);
   }
   expect(sent).toBeGreaterThan(WAITING_BYTES_MAX);
   expect(sent).toBeLessThan(SENT_BYTES_MAX);
   expect({ ended, open: streams.size }).toEqual({ ended: 1, open: 0 });
-  // Its connection does not stay for ever.
+  // Its connection does not stay open forever.
   expect(timeouts).toEqual([0, 10]);
   socket.destroy();
 });
@@ -170,7 +170,7 @@ test("streams are limited by credential, by account and in total; none start dur
   reader = { ...reader, credential: "two" };
   sockets.push(await open());
   reader = { ...reader, credential: "three" };
-  // A quarter of the 12, whatever the credential.
+  // A quarter of the 12, for any credential.
   expect(await (await fetch(server.url)).text()).toContain("of this account");
   for (const accountRef of [2, 3, 4]) {
     for (const name of ["a", "b", "c"]) {

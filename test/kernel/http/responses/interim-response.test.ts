@@ -3,7 +3,8 @@ import { ApiError } from "../../../../src/kernel/errors.ts";
 import type { AcrossNetwork } from "../../../../src/kernel/http/operations/perform.ts";
 import { CHARGED, outcomeOf, PerformingBench } from "../operations/performing.ts";
 
-// Work across the network whose effect stands with its claim: what is stored and answered when the outcome is lost.
+// A request across the network whose effect depends on its claim: the stored and sent response when the outcome is
+// lost.
 
 let bench: PerformingBench;
 beforeEach(() => {

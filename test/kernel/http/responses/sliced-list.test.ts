@@ -23,7 +23,7 @@ test("a list of many chunks is complete", async () => {
   expect(JSON.parse(await textOf(listReply("list", items)))).toEqual({ list: items });
 });
 
-// One by the list whose turn it is, one before it checks for its slice, and one between two looks at the counter.
+// One by the running list, one before it checks for its slice, and one between two reads of the counter.
 const FEW = 3;
 
 test("other requests run between the items of many lists", async () => {

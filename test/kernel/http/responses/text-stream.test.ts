@@ -5,7 +5,7 @@ import { textStream } from "../../../../src/kernel/http/responses/text-stream.ts
 import { monotonicMs } from "../../../../src/kernel/time/clock.ts";
 
 const PIECES = 20;
-// One by the stream whose turn it is, one before it checks for its slice, and one between two looks at the counter.
+// One by the running stream, one before it checks for its slice, and one between two reads of the counter.
 const FEW = 3;
 
 test("other requests run between the pieces of a text, however fast its reader is", async () => {
