@@ -80,7 +80,7 @@ export interface ApiOperation {
   readonly hasBodyExample: boolean;
   readonly takesAnyBody: boolean;
   /** Schemas of the successful responses, by status; null without a body. */
-  readonly answers: Readonly<Record<string, Schema | null>>;
+  readonly successes: Readonly<Record<string, Schema | null>>;
 }
 
 /** Every operation of a document, by its name. */
@@ -114,7 +114,7 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
     isBodyRequired: one.requestBody?.required === true,
     hasBodyExample: content["application/json"]?.example !== undefined,
     takesAnyBody: content["*/*"] !== undefined,
-    answers: Object.fromEntries(
+    successes: Object.fromEntries(
       successes.map(([status, { content = {} }]) => [status, Object.values(content)[0]?.schema ?? null]),
     ),
   };

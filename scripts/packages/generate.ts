@@ -33,7 +33,7 @@ function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
     if (schema === null) return;
     const name = referenceOf(schema);
     const known = name === null ? undefined : uses.get(name);
-    const isNew = known === undefined || (known.direction === "answered" && direction === "sent");
+    const isNew = known === undefined || (known.direction === "received" && direction === "sent");
     const partSomewhere = isPart || known?.isPart === true;
     if (name !== null) {
       uses.set(name, { ...(isNew ? { direction, note } : known), isPart: partSomewhere });
@@ -44,12 +44,12 @@ function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
       visit(inner, direction, `${note.replace(/\.$/, "")}, \`${part}\`.`, true);
     }
   };
-  for (const { method, path, body, answers } of operations) {
+  for (const { method, path, body, successes } of operations) {
     visit(body, "sent", `The body of \`${method} ${path}\`.`, false);
-    for (const answer of Object.values(answers)) {
+    for (const response of Object.values(successes)) {
       // A response can be one of several.
-      for (const one of answer?.anyOf ?? [answer]) {
-        visit(one, "answered", `What \`${method} ${path}\` answers.`, false);
+      for (const one of response?.anyOf ?? [response]) {
+        visit(one, "received", `The response of \`${method} ${path}\`.`, false);
       }
     }
   }
@@ -117,12 +117,12 @@ function memberTexts({ properties = {}, required = [] }: Schema = {}): Set<strin
 const OPERATION_TYPES = `/** A body that is sent as it is. */
 export type AnyBody = string | Uint8Array;
 
-/** The method and path of an operation, and what the compiler alone knows of what goes there and comes back. */
-export type Route<Answer, Params extends string = never, Body = undefined, Query = undefined> = string & {
+/** The method and path of an operation, with the types of its parameters, body and response. */
+export type Route<Result, Params extends string = never, Body = undefined, Query = undefined> = string & {
   params: Record<Params, string>;
   query: Query;
   body: Body;
-  answer: Answer;
+  answer: Result;
 };
 `;
 
@@ -136,10 +136,10 @@ function table(operations: readonly ApiOperation[]): string {
   return [
     OPERATION_TYPES,
     `/** Which page of a list. */\nexport type PageQuery = ${written(pageQuery ?? {}, "sent")};\n`,
-    "/** A list: its answer is one of its pages. */",
+    "/** A list: its response is one of its pages. */",
     "type List<Page, Params extends string = never, More = unknown> = Route<Page, Params, undefined, PageQuery & More>;\n",
     `/** Every operation, by its name. */\nexport const OPERATIONS = {\n${rows.join("")}};\n`,
-    "/** What each operation takes and answers. */\nexport type Operations = typeof OPERATIONS;\n",
+    "/** The parameters, body and response of each operation. */\nexport type Operations = typeof OPERATIONS;\n",
     "/** Operations that take no key. */",
     `export const PUBLIC: readonly string[] = ${names(({ isPublic }) => isPublic)};\n`,
     "/** Changes that take no `Idempotency-Key`, though they take a key. */",
@@ -148,15 +148,15 @@ function table(operations: readonly ApiOperation[]): string {
 }
 
 /** The type of an operation, without arguments at its end that are the default. */
-function routeOf({ params, query, body, takesAnyBody, answers }: ApiOperation): string {
-  const all = Object.values(answers).map((one) => (one === null ? "undefined" : typeOf(one, "answered")));
-  const answer = [...new Set(all)].join(" | ");
+function routeOf({ params, query, body, takesAnyBody, successes }: ApiOperation): string {
+  const all = Object.values(successes).map((one) => (one === null ? "undefined" : typeOf(one, "received")));
+  const response = [...new Set(all)].join(" | ");
   const names = Object.keys(params?.properties ?? {}).map((name) => JSON.stringify(name));
   const path = names.join(" | ") || "never";
   if (query !== null && pageQueryIn(query) !== null)
-    return generic("List", [answer, path, moreThanPage(query)]);
+    return generic("List", [response, path, moreThanPage(query)]);
   const sent = takesAnyBody ? "AnyBody" : body === null ? "undefined" : typeOf(body, "sent");
-  return generic("Route", [answer, path, sent, query === null ? "undefined" : written(query, "sent")]);
+  return generic("Route", [response, path, sent, query === null ? "undefined" : written(query, "sent")]);
 }
 
 function generic(name: string, types: readonly string[]): string {
@@ -194,6 +194,6 @@ function extras({ components }: Document): string {
   const error = components.schemas["Error"];
   const always = new Set([...(error?.required ?? []), "fields"]);
   const members = Object.entries(error?.properties ?? {}).filter(([name]) => !always.has(name));
-  const type = written({ type: "object", properties: Object.fromEntries(members) }, "answered");
-  return `/** What errors of some codes say beside their code. */\nexport interface KnownExtras ${type}\n`;
+  const type = written({ type: "object", properties: Object.fromEntries(members) }, "received");
+  return `/** Additional fields of errors with some codes. */\nexport interface KnownExtras ${type}\n`;
 }

@@ -130,9 +130,9 @@ function componentOf(schema: Schema, document: Document): Schema {
 }
 
 /** A list has pages: a limit and a cursor in its query, and one array of items in its response. */
-function itemsOf({ id, query, answers }: ApiOperation, document: Document): string | null {
+function itemsOf({ id, query, successes }: ApiOperation, document: Document): string | null {
   if (query?.properties?.["limit"] === undefined || query.properties["cursor"] === undefined) return null;
-  const [page] = Object.values(answers);
+  const [page] = Object.values(successes);
   const members = page == null ? {} : (componentOf(page, document).properties ?? {});
   const items = Object.keys(members).find((name) => members[name]?.type === "array" && name !== "warnings");
   if (items === undefined) throw new Error(`the pages of ${id} have no array of items`);

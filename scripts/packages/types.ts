@@ -1,7 +1,7 @@
 import type { Schema } from "./document.ts";
 
 /** Whether a type occurs in requests (where optional members may be `undefined`) or in responses. */
-export type Direction = "sent" | "answered";
+export type Direction = "sent" | "received";
 
 /** The name of a component that a schema refers to; null for a schema without one. */
 export function referenceOf({ $ref }: Schema): string | null {
@@ -74,7 +74,7 @@ export function membersOf({ properties = {}, required = [] }: Schema, direction:
     .filter(([, schema]) => schema.not === undefined)
     .map(([name, schema]) => {
       const isRequired = required.includes(name);
-      const undef = isRequired || direction === "answered" ? "" : " | undefined";
+      const undef = isRequired || direction === "received" ? "" : " | undefined";
       const key = /^\w+$/.test(name) && !/^\d/.test(name) ? name : JSON.stringify(name);
       const { description } = schema;
       const comment = description === undefined ? "" : `/** ${description} */\n`;

@@ -11,7 +11,7 @@ export interface AccountCreateBody {
 /** The body of `POST /v1/admin/accounts`, `tier`. */
 export type Tier = "free" | "starter" | "pro" | "scale" | "unlimited";
 
-/** What `POST /v1/admin/accounts` answers. */
+/** The response of `POST /v1/admin/accounts`. */
 export interface AccountCreated {
   user_id: string;
   /** The account's key. Only this response contains it. */
@@ -21,21 +21,21 @@ export interface AccountCreated {
   balance: number;
 }
 
-/** What `DELETE /v1/admin/accounts/{user_id}` answers. */
+/** The response of `DELETE /v1/admin/accounts/{user_id}`. */
 export interface AccountDeleted {
   user_id: string;
   /** Time of the deletion. */
   deleted_at: string;
 }
 
-/** What `GET /v1/admin/accounts` answers. */
+/** The response of `GET /v1/admin/accounts`. */
 export interface AccountPage {
   accounts: Account[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/admin/accounts` answers, `accounts`, `[]`. */
+/** The response of `GET /v1/admin/accounts`, `accounts`, `[]`. */
 export interface Account {
   user_id: string;
   email: string;
@@ -53,14 +53,14 @@ export interface AccountUpdateBody {
   suspended?: boolean | undefined;
 }
 
-/** What `GET /v1/admin/audit` answers. */
+/** The response of `GET /v1/admin/audit`. */
 export interface AuditPage {
   entries: AuditEntry[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/admin/audit` answers, `entries`, `[]`. */
+/** The response of `GET /v1/admin/audit`, `entries`, `[]`. */
 export interface AuditEntry {
   sequence: string;
   at: string;
@@ -81,7 +81,7 @@ export interface AuditEntry {
   request_id: string | null;
 }
 
-/** What `GET /v1/admin/audit` answers, `entries`, `[]`, `actor`. */
+/** The response of `GET /v1/admin/audit`, `entries`, `[]`, `actor`. */
 export interface AuditActor {
   type: "key" | "session" | "cli" | "system" | "public" | "portal";
   /** Id of the managed key. Null for a platform key. */
@@ -92,13 +92,13 @@ export interface AuditActor {
   owner_id: string | null;
 }
 
-/** What `GET /v1/admin/audit` answers, `entries`, `[]`, `target`. */
+/** The response of `GET /v1/admin/audit`, `entries`, `[]`, `target`. */
 export type AuditTarget = { type: string; id: string };
 
-/** What `POST /v1/admin/backups` answers. */
+/** The response of `POST /v1/admin/backups`. */
 export type BackupBegun = { name: string; begun_at: string };
 
-/** What `GET /v1/admin/backups` answers. */
+/** The response of `GET /v1/admin/backups`. */
 export interface BackupPage {
   /** Schedule of the backups. Null for a server without a backup folder. */
   plan: BackupPlan | null;
@@ -111,7 +111,7 @@ export interface BackupPage {
   cursor?: string;
 }
 
-/** What `GET /v1/admin/backups` answers, `plan`, `one of`. */
+/** The response of `GET /v1/admin/backups`, `plan`, `one of`. */
 export interface BackupPlan {
   folder: string;
   /** Cron expression of the schedule, in UTC. */
@@ -124,7 +124,7 @@ export interface BackupPlan {
   overdue: boolean;
 }
 
-/** What `GET /v1/admin/backups` answers, `backups`, `[]`. */
+/** The response of `GET /v1/admin/backups`, `backups`, `[]`. */
 export interface Backup {
   name: string;
   /** Size in bytes. */
@@ -139,7 +139,7 @@ export interface ClockBody {
   advance_ms: number;
 }
 
-/** What `POST /v1/admin/clock` answers. */
+/** The response of `POST /v1/admin/clock`. */
 export interface ClockAdvanced {
   /** Time of the test clock, in epoch milliseconds. */
   now: number;
@@ -151,17 +151,17 @@ export interface LoginLinkBody {
   minutes?: number | undefined;
 }
 
-/** What `POST /v1/admin/login-links` answers. */
+/** The response of `POST /v1/admin/login-links`. */
 export interface LoginLink {
   /** URL that opens one session of the calling key, once. */
   url: string;
   expires_at: string;
 }
 
-/** What `GET /v1/admin/options` answers. */
+/** The response of `GET /v1/admin/options`. */
 export type ServerOptions = { options: ServerOption[] };
 
-/** What `GET /v1/admin/options` answers, `options`, `[]`. */
+/** The response of `GET /v1/admin/options`, `options`, `[]`. */
 export interface ServerOption {
   /** Name of the option in the configuration file. */
   name: string;
@@ -171,7 +171,7 @@ export interface ServerOption {
   source: "default" | "flag" | "variable" | "file";
 }
 
-/** What `GET /v1/admin/status` answers. */
+/** The response of `GET /v1/admin/status`. */
 export interface ServerStatus {
   version: string;
   started_at: string;
@@ -351,7 +351,7 @@ export interface BucketChallenge {
 /** The body of `POST /v1/catch/buckets`, `targets`, `[]`. */
 export type BucketTarget = { endpoint_id: string; filter?: object | null | undefined };
 
-/** What `POST /v1/catch/buckets` answers. */
+/** The response of `POST /v1/catch/buckets`. */
 export interface Bucket {
   id: string;
   name: string | null;
@@ -422,7 +422,7 @@ export interface Bucket {
   hint?: string;
 }
 
-/** What `GET /v1/catch/buckets` answers. */
+/** The response of `GET /v1/catch/buckets`. */
 export type BucketList = { buckets: Bucket[] };
 
 /** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
@@ -474,7 +474,7 @@ export interface EventAckBody {
   duration_ms?: number | undefined;
 }
 
-/** What `POST /v1/catch/{bucket_id}/events/{event_id}/ack` answers. */
+/** The response of `POST /v1/catch/{bucket_id}/events/{event_id}/ack`. */
 export interface EventItem {
   /** ID of the event. IDs sort by time of receipt. */
   id: string;
@@ -525,10 +525,10 @@ export interface EventItem {
   next_attempt_at: string | null;
 }
 
-/** What `DELETE /v1/catch/{bucket_id}/events` answers. */
+/** The response of `DELETE /v1/catch/{bucket_id}/events`. */
 export type EventsDeleted = { deleted_count: number };
 
-/** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers. */
+/** The response of `GET /v1/catch/{bucket_id}/events/{event_id}`. */
 export interface CaughtEvent extends EventItem {
   method: string;
   /** Path of the request after that of the bucket. */
@@ -555,7 +555,7 @@ export interface CaughtEvent extends EventItem {
   attempt_log: EventAttempt[];
 }
 
-/** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers, `deliveries`, `[]`. */
+/** The response of `GET /v1/catch/{bucket_id}/events/{event_id}`, `deliveries`, `[]`. */
 export interface EventDelivery {
   /** ID of the delivery. */
   relay_id: string;
@@ -571,7 +571,7 @@ export interface EventDelivery {
   finished_at: string | null;
 }
 
-/** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers, `attempt_log`, `[]`. */
+/** The response of `GET /v1/catch/{bucket_id}/events/{event_id}`, `attempt_log`, `[]`. */
 export interface EventAttempt {
   /** Time as RFC 3339, in UTC. */
   at: string;
@@ -585,7 +585,7 @@ export interface EventAttempt {
   response_body: string | null;
 }
 
-/** What `GET /v1/catch/{bucket_id}/events` answers. */
+/** The response of `GET /v1/catch/{bucket_id}/events`. */
 export interface EventPage {
   events: EventItem[];
   /** Cursor of the next page; null on the last page. */
@@ -594,21 +594,21 @@ export interface EventPage {
   partial?: true;
 }
 
-/** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
+/** The response of `POST /v1/catch/{bucket_id}/events/{event_id}/replay`. */
 export interface EventReplayed {
   status: "replayed" | "failed";
   /** HTTP status of the target's response. */
   response_status: number;
 }
 
-/** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
+/** The response of `POST /v1/catch/{bucket_id}/events/{event_id}/replay`. */
 export interface EventReplayQueued {
   status: "queued";
   /** New deliveries. */
   deliveries: { relay_id: string; endpoint_id: string }[];
 }
 
-/** What `POST /v1/in/{bucket_id}` answers. */
+/** The response of `POST /v1/in/{bucket_id}`. */
 export interface Ingested {
   status:
     | "accepted"
@@ -624,7 +624,7 @@ export interface Ingested {
   event_id?: string;
 }
 
-/** What `GET /v1/catch/{bucket_id}/replays/{replay_id}` answers. */
+/** The response of `GET /v1/catch/{bucket_id}/replays/{replay_id}`. */
 export interface CatchReplay {
   replay_id: string;
   bucket_id: string;
@@ -667,7 +667,7 @@ export interface CatchReplayBody {
   dry_run?: boolean | undefined;
 }
 
-/** What `POST /v1/catch/{bucket_id}/replays` answers. */
+/** The response of `POST /v1/catch/{bucket_id}/replays`. */
 export interface CatchReplayMatched {
   /** Number of events that match, at most 10,000. */
   matched: number;
@@ -675,7 +675,7 @@ export interface CatchReplayMatched {
   more?: true;
 }
 
-/** What `POST /v1/catch/{bucket_id}/replays` answers. */
+/** The response of `POST /v1/catch/{bucket_id}/replays`. */
 export interface CatchReplayStarted {
   replay_id: string;
   /** Number of events that match, at most 10,000. */
@@ -684,7 +684,7 @@ export interface CatchReplayStarted {
   more?: true;
 }
 
-/** What `GET /v1/catch/{bucket_id}/stream` answers. */
+/** The response of `GET /v1/catch/{bucket_id}/stream`. */
 export interface EventStreamPage {
   events: CaughtEvent[];
   /** Position for the next request: an event's id, or `beginning`. */
@@ -750,7 +750,7 @@ export interface CheckHold {
   hold_id?: string | undefined;
 }
 
-/** What `POST /v1/check` answers. */
+/** The response of `POST /v1/check`. */
 export interface CheckAnswer {
   allowed: boolean;
   code:
@@ -787,7 +787,7 @@ export interface CheckAnswer {
   flags: Record<string, CheckFlag> | null;
 }
 
-/** What `POST /v1/check` answers, `ratelimits`, `one of`, `[]`. */
+/** The response of `POST /v1/check`, `ratelimits`, `one of`, `[]`. */
 export interface KeyRatelimitState {
   name: string;
   limit: number;
@@ -799,7 +799,7 @@ export interface KeyRatelimitState {
   exceeded: boolean;
 }
 
-/** What `POST /v1/check` answers, `meter`, `one of`. */
+/** The response of `POST /v1/check`, `meter`, `one of`. */
 export interface CheckMeter {
   meter_id: string;
   balance: number;
@@ -809,7 +809,7 @@ export interface CheckMeter {
   hold_id: string | null;
 }
 
-/** What `POST /v1/check` answers, `flags`, `one of`, `…`. */
+/** The response of `POST /v1/check`, `flags`, `one of`, `…`. */
 export interface CheckFlag {
   /** Value of the flag; omitted if your own default applies. */
   value?: unknown;
@@ -819,13 +819,13 @@ export interface CheckFlag {
   error?: "FLAG_NOT_FOUND";
 }
 
-/** What `GET /v1/gate/config` answers. */
+/** The response of `GET /v1/gate/config`. */
 export type FlagConfig = { flags: (Flag | FlagDefinition)[] };
 
-/** What `GET /v1/gate/config` answers, `flags`, `[]`, `one of`. */
+/** The response of `GET /v1/gate/config`, `flags`, `[]`, `one of`. */
 export type Flag = { flag_key: string; enabled: boolean; description?: string };
 
-/** What `GET /v1/gate/config` answers, `flags`, `[]`, `one of`. */
+/** The response of `GET /v1/gate/config`, `flags`, `[]`, `one of`. */
 export interface FlagDefinition {
   flag_key: string;
   enabled: boolean;
@@ -913,13 +913,13 @@ export interface FlagCondition {
   ignore_case?: boolean | undefined;
 }
 
-/** What `DELETE /v1/gate/{flagKey}` answers. */
+/** The response of `DELETE /v1/gate/{flagKey}`. */
 export type FlagDeleted = { success: true };
 
-/** What `GET /v1/gate/{flagKey}` answers. */
+/** The response of `GET /v1/gate/{flagKey}`. */
 export type FlagEvaluation = { enabled: boolean; flag_key: string };
 
-/** What `GET /v1/gate` answers. */
+/** The response of `GET /v1/gate`. */
 export type FlagKeys = { flags: string[] };
 
 /** The body of `POST /v1/gate`. */
@@ -950,7 +950,7 @@ export interface FlagBody {
   if_version?: number | null | undefined;
 }
 
-/** What `POST /v1/gate` answers. */
+/** The response of `POST /v1/gate`. */
 export interface FlagSaved {
   success: true;
   flag_key: string;
@@ -1020,7 +1020,7 @@ export interface KeyCreateBody {
   managed_by?: "apply" | undefined;
 }
 
-/** What `POST /v1/keys` answers. */
+/** The response of `POST /v1/keys`. */
 export interface KeyCreated {
   key_id: string;
   /** Secret of the key. Only this response contains it. */
@@ -1047,7 +1047,7 @@ export interface KeyCreated {
   managed_by?: "apply";
 }
 
-/** What `POST /v1/keys` answers, `ratelimits`, `[]`. */
+/** The response of `POST /v1/keys`, `ratelimits`, `[]`. */
 export interface KeyRatelimit {
   /** Name of the limit, unique within the key. */
   name: string;
@@ -1061,7 +1061,7 @@ export interface KeyRatelimit {
   shared: "key" | "owner";
 }
 
-/** What `POST /v1/keys` answers, `uses`, `one of`. */
+/** The response of `POST /v1/keys`, `uses`, `one of`. */
 export interface KeyUses {
   /** Number of uses left. */
   remaining: number;
@@ -1076,7 +1076,7 @@ export interface KeyUses {
   };
 }
 
-/** What `GET /v1/keys/{id}` answers. */
+/** The response of `GET /v1/keys/{id}`. */
 export interface Key extends KeyItem {
   /** Client address of the last valid verification, from its `meta.ip`. */
   last_used_ip?: string;
@@ -1084,7 +1084,7 @@ export interface Key extends KeyItem {
   last_used_ua?: string;
 }
 
-/** What `GET /v1/keys` answers. */
+/** The response of `GET /v1/keys`. */
 export interface KeyPage {
   keys: KeyItem[];
   has_more: boolean;
@@ -1092,7 +1092,7 @@ export interface KeyPage {
   next_cursor: string | null;
 }
 
-/** What `GET /v1/keys` answers, `keys`, `[]`. */
+/** The response of `GET /v1/keys`, `keys`, `[]`. */
 export interface KeyItem {
   id: string;
   /** Prefix of the secret. */
@@ -1181,7 +1181,7 @@ export interface KeyPatchBody {
   allowed_ips?: readonly string[] | null | undefined;
 }
 
-/** What `POST /v1/admin/accounts/{user_id}/reset-key` answers. */
+/** The response of `POST /v1/admin/accounts/{user_id}/reset-key`. */
 export interface ResetPlatformKey {
   user_id: string;
   /** The new key. Only this response contains it. */
@@ -1196,7 +1196,7 @@ export interface PlatformKeyRotateBody {
   grace_hours?: number | undefined;
 }
 
-/** What `POST /v1/keys/rotate` answers. */
+/** The response of `POST /v1/keys/rotate`. */
 export interface RotatedPlatformKey {
   /** The new key. Only this response contains it. */
   key: string;
@@ -1205,13 +1205,13 @@ export interface RotatedPlatformKey {
   expires_at: string;
 }
 
-/** What `DELETE /v1/keys/{id}` answers. */
+/** The response of `DELETE /v1/keys/{id}`. */
 export type KeyRevoked = { key_id: string; revoked_at: string; status: "revoked" };
 
 /** The body of `POST /v1/keys/revoke`. */
 export type KeysRevokeBody = { owner_id: string };
 
-/** What `POST /v1/keys/revoke` answers. */
+/** The response of `POST /v1/keys/revoke`. */
 export interface KeysRevoked {
   /** Number of keys that this request revoked. */
   revoked: number;
@@ -1225,7 +1225,7 @@ export interface KeyRotateBody {
   grace_hours?: number | undefined;
 }
 
-/** What `POST /v1/keys/{id}/rotate` answers. */
+/** The response of `POST /v1/keys/{id}/rotate`. */
 export interface KeyRotated {
   new_key_id: string;
   /** Secret of the new key. Only this response contains it. */
@@ -1236,7 +1236,7 @@ export interface KeyRotated {
   grace_hours: number;
 }
 
-/** What `GET /v1/keys/{id}/usage` answers. */
+/** The response of `GET /v1/keys/{id}/usage`. */
 export interface KeyUsage {
   from: string;
   to: string;
@@ -1282,7 +1282,7 @@ export interface KeyVerifyBody {
     | undefined;
 }
 
-/** What `POST /v1/keys/verify` answers. */
+/** The response of `POST /v1/keys/verify`. */
 export interface KeyVerdict {
   valid: boolean;
   key_id: string | null;
@@ -1324,7 +1324,7 @@ export interface AcquireBody {
   token?: string | undefined;
 }
 
-/** What `POST /v1/latch/{key}/acquire` answers. */
+/** The response of `POST /v1/latch/{key}/acquire`. */
 export interface AcquiredLock {
   status: "acquired";
   key: string;
@@ -1340,17 +1340,17 @@ export interface AcquiredLock {
 /** The body of `POST /v1/latch/{key}/force-release`. */
 export type ForceReleaseBody = { fencing_token: number };
 
-/** What `POST /v1/latch/{key}/force-release` answers. */
+/** The response of `POST /v1/latch/{key}/force-release`. */
 export type ReleasedLock = { status: "released" };
 
-/** What `GET /v1/latch` answers. */
+/** The response of `GET /v1/latch`. */
 export interface LockPage {
   locks: HeldLock[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/latch` answers, `locks`, `[]`. */
+/** The response of `GET /v1/latch`, `locks`, `[]`. */
 export interface HeldLock {
   key: string;
   fencing_token: number;
@@ -1365,7 +1365,7 @@ export interface HeldLock {
 /** The body of `POST /v1/latch/{key}/release`. */
 export type ReleaseBody = { token: string };
 
-/** What `GET /v1/latch/{key}` answers. */
+/** The response of `GET /v1/latch/{key}`. */
 export interface LockStatus {
   locked: boolean;
   /** Number of requests waiting for the lock. */
@@ -1374,10 +1374,10 @@ export interface LockStatus {
   ttl_remaining: number | null;
 }
 
-/** What `DELETE /v1/meter/{meterId}/alert` answers. */
+/** The response of `DELETE /v1/meter/{meterId}/alert`. */
 export type TermRemoved = { success: true };
 
-/** What `GET /v1/meter/alert` answers. */
+/** The response of `GET /v1/meter/alert`. */
 export interface MeterAlert {
   /** Id of the meter; null for the project's alert. */
   meter_id: string | null;
@@ -1395,7 +1395,7 @@ export interface AlertBody {
   webhook_url: string;
 }
 
-/** What `GET /v1/meter/{meterId}/balance` answers. */
+/** The response of `GET /v1/meter/{meterId}/balance`. */
 export interface MeterState {
   balance: number;
   meter_id: string;
@@ -1415,17 +1415,17 @@ export interface AmountBody {
   amount: number;
 }
 
-/** What `POST /v1/meter/{meterId}/deduct` answers. */
+/** The response of `POST /v1/meter/{meterId}/deduct`. */
 export type MeterBalance = { balance: number; meter_id: string };
 
-/** What `GET /v1/meter/{meterId}/history` answers. */
+/** The response of `GET /v1/meter/{meterId}/history`. */
 export interface LedgerPage {
   entries: LedgerEntry[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/meter/{meterId}/history` answers, `entries`, `[]`. */
+/** The response of `GET /v1/meter/{meterId}/history`, `entries`, `[]`. */
 export interface LedgerEntry {
   /** Position of the entry; increases with every entry. */
   sequence: number;
@@ -1456,7 +1456,7 @@ export interface CaptureBody {
   over?: "reject" | "cap" | undefined;
 }
 
-/** What `POST /v1/meter/{meterId}/holds/{hold_id}/capture` answers. */
+/** The response of `POST /v1/meter/{meterId}/holds/{hold_id}/capture`. */
 export interface MeterHold {
   hold_id: string;
   balance: number;
@@ -1499,14 +1499,14 @@ export interface ExtendBody {
   ttl_seconds: number;
 }
 
-/** What `GET /v1/meter/{meterId}/holds` answers. */
+/** The response of `GET /v1/meter/{meterId}/holds`. */
 export interface HoldsPage {
   holds: MeterHold[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/meter` answers. */
+/** The response of `GET /v1/meter`. */
 export interface MeterPage {
   meters: MeterItem[];
   /** True for a project with a low-balance alert; absent for one without. */
@@ -1515,7 +1515,7 @@ export interface MeterPage {
   cursor?: string;
 }
 
-/** What `GET /v1/meter` answers, `meters`, `[]`. */
+/** The response of `GET /v1/meter`, `meters`, `[]`. */
 export interface MeterItem {
   meter_id: string;
   balance: number;
@@ -1525,10 +1525,10 @@ export interface MeterItem {
   updated_at: string;
 }
 
-/** What `GET /v1/meter/balance` answers. */
+/** The response of `GET /v1/meter/balance`. */
 export type OwnBalance = { balance: number; user_id: string };
 
-/** What `GET /v1/meter/{meterId}/plan` answers. */
+/** The response of `GET /v1/meter/{meterId}/plan`. */
 export interface MeterPlan {
   meter_id: string;
   amount: number;
@@ -1562,7 +1562,7 @@ export interface PlanBody {
 /** The body of `POST /v1/meter/{meterId}/reset`. */
 export type ResetBody = { balance: number };
 
-/** What `GET /v1/meter/{meterId}/usage` answers. */
+/** The response of `GET /v1/meter/{meterId}/usage`. */
 export interface MeterUsage {
   meter_id: string;
   from: string;
@@ -1571,13 +1571,13 @@ export interface MeterUsage {
   data: UsageBucket[];
 }
 
-/** What `GET /v1/meter/{meterId}/usage` answers, `data`, `[]`. */
+/** The response of `GET /v1/meter/{meterId}/usage`, `data`, `[]`. */
 export interface UsageBucket extends ProjectUsageBucket {
   /** Balance after the last entry of the bucket. */
   balance: number;
 }
 
-/** What `GET /v1/meter/usage` answers. */
+/** The response of `GET /v1/meter/usage`. */
 export interface ProjectUsage {
   from: string;
   to: string;
@@ -1585,7 +1585,7 @@ export interface ProjectUsage {
   data: ProjectUsageBucket[];
 }
 
-/** What `GET /v1/meter/usage` answers, `data`, `[]`. */
+/** The response of `GET /v1/meter/usage`, `data`, `[]`. */
 export interface ProjectUsageBucket {
   from: string;
   to: string;
@@ -1638,7 +1638,7 @@ export interface ChannelPatch {
   remind?: "never" | "1h" | "6h" | "1d" | undefined;
 }
 
-/** What `PATCH /v1/pulse/channels/{channel_id}` answers. */
+/** The response of `PATCH /v1/pulse/channels/{channel_id}`. */
 export interface Channel {
   id: string;
   name: string;
@@ -1723,17 +1723,17 @@ export interface ChannelCreateBody {
   managed_by?: "apply" | undefined;
 }
 
-/** What `DELETE /v1/pulse/channels/{channel_id}` answers. */
+/** The response of `DELETE /v1/pulse/channels/{channel_id}`. */
 export type ChannelDeleted = { deleted: true };
 
-/** What `GET /v1/pulse/channels` answers. */
+/** The response of `GET /v1/pulse/channels`. */
 export interface ChannelPage {
   channels: Channel[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `POST /v1/pulse/channels/{channel_id}/test` answers. */
+/** The response of `POST /v1/pulse/channels/{channel_id}/test`. */
 export interface ChannelTested {
   status: "sent" | "failed";
   /** Status of the response, for `email` of the mail server; null without a response. */
@@ -1743,7 +1743,7 @@ export interface ChannelTested {
   error: string | null;
 }
 
-/** What `POST /v1/pulse/{monitorId}/check` answers. */
+/** The response of `POST /v1/pulse/{monitorId}/check`. */
 export interface MonitorStatus {
   monitor_id: string;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
@@ -1922,7 +1922,7 @@ export interface MonitorCreateBody {
   depends_on?: string | null | undefined;
 }
 
-/** What `POST /v1/pulse` answers. */
+/** The response of `POST /v1/pulse`. */
 export interface Monitor {
   id: string;
   /** `http` requests a URL, `tcp` connects to a port, `dns` looks up records, `heartbeat` waits for pings. Default `http`; fixed after creation. */
@@ -2025,10 +2025,10 @@ export interface Monitor {
   warning?: string;
 }
 
-/** What `DELETE /v1/pulse/{monitorId}` answers. */
+/** The response of `DELETE /v1/pulse/{monitorId}`. */
 export type MonitorDeleted = { deleted: true };
 
-/** What `GET /v1/pulse/{monitorId}/history` answers. */
+/** The response of `GET /v1/pulse/{monitorId}/history`. */
 export interface MonitorHistory {
   checks: MonitorCheck[];
   uptime: {
@@ -2073,7 +2073,7 @@ export interface MonitorHistory {
   cursor?: string;
 }
 
-/** What `GET /v1/pulse/{monitorId}/history` answers, `checks`, `[]`. */
+/** The response of `GET /v1/pulse/{monitorId}/history`, `checks`, `[]`. */
 export interface MonitorCheck {
   /** Time of the check, Unix seconds. */
   checked_at: number;
@@ -2088,7 +2088,7 @@ export interface MonitorCheck {
   maintenance: boolean;
 }
 
-/** What `GET /v1/pulse/{monitorId}/history` answers, `series`. */
+/** The response of `GET /v1/pulse/{monitorId}/history`, `series`. */
 export interface MonitorSeries {
   /** Start of the first bucket, Unix seconds. */
   from: number;
@@ -2109,7 +2109,7 @@ export interface MonitorSeries {
   }[];
 }
 
-/** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
+/** The response of `POST /v1/pulse/incidents/{incident_id}/acknowledge`. */
 export interface Incident {
   /** Id of the incident. */
   id: string;
@@ -2233,14 +2233,14 @@ export interface IncidentCreateBody {
   public?: boolean | undefined;
 }
 
-/** What `GET /v1/pulse/incidents` answers. */
+/** The response of `GET /v1/pulse/incidents`. */
 export interface IncidentPage {
   incidents: IncidentSummary[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/pulse/incidents` answers, `incidents`, `[]`. */
+/** The response of `GET /v1/pulse/incidents`, `incidents`, `[]`. */
 export interface IncidentSummary {
   /** Id of the incident. */
   id: string;
@@ -2279,7 +2279,7 @@ export interface IncidentUpdateBody {
   message?: string | undefined;
 }
 
-/** What `GET /v1/pulse` answers. */
+/** The response of `GET /v1/pulse`. */
 export interface MonitorPage {
   monitors: MonitorStatus[];
   /** Hand it in to get the next page. Absent on the last one. */
@@ -2310,7 +2310,7 @@ export interface MaintenanceCreateBody {
   managed_by?: "apply" | undefined;
 }
 
-/** What `POST /v1/pulse/maintenance` answers. */
+/** The response of `POST /v1/pulse/maintenance`. */
 export interface Maintenance {
   id: string;
   title: string;
@@ -2330,7 +2330,7 @@ export interface Maintenance {
   managed_by?: "apply";
 }
 
-/** What `GET /v1/pulse/maintenance` answers. */
+/** The response of `GET /v1/pulse/maintenance`. */
 export interface MaintenancePage {
   maintenance: Maintenance[];
   /** Hand it in to get the next page. Absent on the last one. */
@@ -2398,7 +2398,7 @@ export interface StatusPageCreateBody {
   managed_by?: "apply" | undefined;
 }
 
-/** What `POST /v1/pulse/pages` answers. */
+/** The response of `POST /v1/pulse/pages`. */
 export interface StatusPage extends StatusPageSummary {
   /** Groups of monitors, in the order in which the page shows them. */
   groups: {
@@ -2411,17 +2411,17 @@ export interface StatusPage extends StatusPageSummary {
   logo: string | null;
 }
 
-/** What `DELETE /v1/pulse/pages/{page_id}` answers. */
+/** The response of `DELETE /v1/pulse/pages/{page_id}`. */
 export type StatusPageDeleted = { deleted: true };
 
-/** What `GET /v1/pulse/pages` answers. */
+/** The response of `GET /v1/pulse/pages`. */
 export interface StatusPageList {
   pages: StatusPageSummary[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/pulse/pages` answers, `pages`, `[]`. */
+/** The response of `GET /v1/pulse/pages`, `pages`, `[]`. */
 export interface StatusPageSummary {
   /** Id of the page. */
   id: string;
@@ -2494,16 +2494,16 @@ export interface StatusPageUpdateBody {
   published?: boolean | undefined;
 }
 
-/** What `POST /v1/pulse/ping-key` answers. */
+/** The response of `POST /v1/pulse/ping-key`. */
 export interface PingKey {
   /** Key in the ping URLs of the project, before the slug. The previous key stops working. */
   ping_key: string;
 }
 
-/** What `GET /v1/pulse/{monitorId}/pings` answers. */
+/** The response of `GET /v1/pulse/{monitorId}/pings`. */
 export type HeartbeatPings = { pings: HeartbeatPing[] };
 
-/** What `GET /v1/pulse/{monitorId}/pings` answers, `pings`, `[]`. */
+/** The response of `GET /v1/pulse/{monitorId}/pings`, `pings`, `[]`. */
 export interface HeartbeatPing {
   at: string;
   kind: "success" | "fail" | "start" | "log";
@@ -2606,14 +2606,14 @@ export interface EvaluationBody {
     | undefined;
 }
 
-/** What `POST /ofrep/v1/evaluate/flags` answers. */
+/** The response of `POST /ofrep/v1/evaluate/flags`. */
 export interface Evaluations {
   flags: Evaluation[];
   /** Streams that notify of changes. Omitted for browser sessions. */
   eventStreams?: FlagEventStream[];
 }
 
-/** What `POST /ofrep/v1/evaluate/flags` answers, `flags`, `[]`. */
+/** The response of `POST /ofrep/v1/evaluate/flags`, `flags`, `[]`. */
 export interface Evaluation {
   key: string;
   /** Value of the flag; omitted if the caller uses its own default. */
@@ -2623,7 +2623,7 @@ export interface Evaluation {
   metadata: Record<string, string | number | boolean>;
 }
 
-/** What `POST /ofrep/v1/evaluate/flags` answers, `eventStreams`, `[]`. */
+/** The response of `POST /ofrep/v1/evaluate/flags`, `eventStreams`, `[]`. */
 export interface FlagEventStream {
   type: "sse";
   /** URL of the stream, if `public_url` is configured. */
@@ -2632,10 +2632,10 @@ export interface FlagEventStream {
   inactivityDelaySec: number;
 }
 
-/** What `GET /openapi.json` answers. */
+/** The response of `GET /openapi.json`. */
 export type OpenApiDocument = { openapi: string; [name: string]: unknown };
 
-/** What `GET /v1/overview` answers. */
+/** The response of `GET /v1/overview`. */
 export interface Overview {
   meter?: { balance: number; monthly_credits: number; meters: number };
   projects?: { total: number };
@@ -2739,28 +2739,28 @@ export interface Overview {
   recent: AuditEntry[];
 }
 
-/** What `GET /v1/ping` answers. */
+/** The response of `GET /v1/ping`. */
 export type Pong = { pong: true };
 
 /** The body of `POST /v1/projects`. */
 export type ProjectCreateBody = { name: string; description?: string | null | undefined };
 
-/** What `POST /v1/projects` answers. */
+/** The response of `POST /v1/projects`. */
 export interface Project extends ProjectItem {
   updated_at: string;
 }
 
-/** What `DELETE /v1/projects/{id}` answers. */
+/** The response of `DELETE /v1/projects/{id}`. */
 export type ProjectDeleted = { success: true; deleted_at: string };
 
-/** What `GET /v1/projects` answers. */
+/** The response of `GET /v1/projects`. */
 export interface ProjectPage {
   projects: ProjectItem[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/projects` answers, `projects`, `[]`. */
+/** The response of `GET /v1/projects`, `projects`, `[]`. */
 export interface ProjectItem {
   /** Id of the project: `proj_` and 20 letters and digits. */
   id: string;
@@ -2771,7 +2771,7 @@ export interface ProjectItem {
   created_at: string;
 }
 
-/** What `GET /v1/projects/{id}/overview` answers. */
+/** The response of `GET /v1/projects/{id}/overview`. */
 export interface ProjectOverview {
   project_id: string;
   project_name: string;
@@ -2797,7 +2797,7 @@ export interface ProjectOverview {
 /** The body of `PATCH /v1/projects/{id}`. */
 export type ProjectUpdateBody = { name?: string | undefined; description?: string | null | undefined };
 
-/** What `GET /v1/relay/{relay_id}/body` answers. */
+/** The response of `GET /v1/relay/{relay_id}/body`. */
 export interface RelaySentBody {
   /** Body of the request; null when it is not stored any more, or is not UTF-8. */
   body: string | null;
@@ -2807,7 +2807,7 @@ export interface RelaySentBody {
   size_bytes: number | null;
 }
 
-/** What `DELETE /v1/relay/{relay_id}` answers. */
+/** The response of `DELETE /v1/relay/{relay_id}`. */
 export type RelayCancelled = { relay_id: string; status: "cancelled" };
 
 /** The body of `PATCH /v1/relay/endpoints/{endpoint_id}`. */
@@ -2851,7 +2851,7 @@ export interface RelayEndpointPatch {
   secret?: string | undefined;
 }
 
-/** What `PATCH /v1/relay/endpoints/{endpoint_id}` answers. */
+/** The response of `PATCH /v1/relay/endpoints/{endpoint_id}`. */
 export interface RelayEndpointItem extends PortalEndpoint {
   /** Optional name, unique within the project. */
   name: string | null;
@@ -2928,19 +2928,19 @@ export interface RelayEndpointBody {
   managed_by?: "apply" | undefined;
 }
 
-/** What `POST /v1/relay/endpoints` answers. */
+/** The response of `POST /v1/relay/endpoints`. */
 export interface RelayEndpointCreated extends RelayEndpointItem {
   secret: string;
 }
 
-/** What `GET /v1/relay/endpoints` answers. */
+/** The response of `GET /v1/relay/endpoints`. */
 export interface RelayEndpointPage {
   endpoints: RelayEndpointItem[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/relay/endpoints/{endpoint_id}` answers. */
+/** The response of `GET /v1/relay/endpoints/{endpoint_id}`. */
 export interface RelayEndpoint extends RelayEndpointItem {
   /** Number of deliveries, each counted up to 10,000. */
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
@@ -2954,7 +2954,7 @@ export interface RelaySecretRotateBody {
   secret?: string | undefined;
 }
 
-/** What `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate` answers. */
+/** The response of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
 export interface RelaySecretRotated {
   secret: string;
   /** Time when the previous secret expires, in epoch milliseconds. */
@@ -2968,17 +2968,17 @@ export interface RelayEndpointTestBody {
   payload?: object | undefined;
 }
 
-/** What `POST /v1/relay/endpoints/{endpoint_id}/test` answers. */
+/** The response of `POST /v1/relay/endpoints/{endpoint_id}/test`. */
 export type RelayEndpointTested = { message_id: string; relay_id: string };
 
-/** What `GET /v1/relay` answers. */
+/** The response of `GET /v1/relay`. */
 export interface RelayPage {
   deliveries: RelayItem[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/relay` answers, `deliveries`, `[]`. */
+/** The response of `GET /v1/relay`, `deliveries`, `[]`. */
 export interface RelayItem {
   /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
@@ -3037,7 +3037,7 @@ export interface RelayMessageBody {
   deduplication_id?: string | undefined;
 }
 
-/** What `POST /v1/relay/messages/batch` answers. */
+/** The response of `POST /v1/relay/messages/batch`. */
 export interface RelayMessagesSent {
   messages: {
     /** ID of the message, also sent as `webhook-id`. */
@@ -3051,14 +3051,14 @@ export interface RelayMessagesSent {
   }[];
 }
 
-/** What `GET /v1/relay/messages` answers. */
+/** The response of `GET /v1/relay/messages`. */
 export interface RelayMessagePage {
   messages: RelayMessageItem[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/relay/messages` answers, `messages`, `[]`. */
+/** The response of `GET /v1/relay/messages`, `messages`, `[]`. */
 export interface RelayMessageItem {
   /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
@@ -3074,7 +3074,7 @@ export interface RelayMessageItem {
   created_at: number;
 }
 
-/** What `GET /v1/relay/messages/{message_id}` answers. */
+/** The response of `GET /v1/relay/messages/{message_id}`. */
 export interface RelayMessage extends RelayMessageItem {
   /** Payload of the message; null when its retention is over. */
   payload: Record<string, unknown> | null;
@@ -3100,13 +3100,13 @@ export interface RelayMessageResendBody {
   endpoint_id?: string | undefined;
 }
 
-/** What `POST /v1/relay/messages/{message_id}/resend` answers. */
+/** The response of `POST /v1/relay/messages/{message_id}/resend`. */
 export interface RelayMessageResent {
   /** Number of deliveries resent. */
   resent: number;
 }
 
-/** What `POST /v1/relay/messages` answers. */
+/** The response of `POST /v1/relay/messages`. */
 export interface RelayMessageDeduplicated {
   /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
@@ -3117,7 +3117,7 @@ export interface RelayMessageDeduplicated {
   deduplicated: true;
 }
 
-/** What `POST /v1/relay/messages` answers. */
+/** The response of `POST /v1/relay/messages`. */
 export interface RelayMessageSent {
   /** ID of the message, also sent as `webhook-id`. */
   message_id: string;
@@ -3137,7 +3137,7 @@ export interface PortalLinkBody {
   event_types?: readonly string[] | undefined;
 }
 
-/** What `POST /v1/relay/portal` answers. */
+/** The response of `POST /v1/relay/portal`. */
 export interface PortalLinkCreated {
   /** Address of the page, with the token of the link in its fragment. */
   url: string;
@@ -3145,14 +3145,14 @@ export interface PortalLinkCreated {
   expires_at: number;
 }
 
-/** What `GET /v1/relay/portal/deliveries` answers. */
+/** The response of `GET /v1/relay/portal/deliveries`. */
 export interface PortalDeliveryPage {
   deliveries: PortalDeliveryItem[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/relay/portal/deliveries` answers, `deliveries`, `[]`. */
+/** The response of `GET /v1/relay/portal/deliveries`, `deliveries`, `[]`. */
 export interface PortalDeliveryItem {
   /** ID of the delivery, also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
@@ -3177,14 +3177,14 @@ export interface PortalDeliveryItem {
   created_at: number;
 }
 
-/** What `GET /v1/relay/portal/deliveries/{relay_id}` answers. */
+/** The response of `GET /v1/relay/portal/deliveries/{relay_id}`. */
 export interface PortalDelivery extends PortalDeliveryItem {
   /** Payload of the message; null when its retention is over. */
   payload: Record<string, unknown> | null;
   attempt_log: RelayAttempt[];
 }
 
-/** What `GET /v1/relay/portal/deliveries/{relay_id}` answers, `attempt_log`, `[]`. */
+/** The response of `GET /v1/relay/portal/deliveries/{relay_id}`, `attempt_log`, `[]`. */
 export interface RelayAttempt {
   /** Number of the attempt, from 1. */
   attempt: number;
@@ -3208,7 +3208,7 @@ export interface RelayAttempt {
   remote_address: string | null;
 }
 
-/** What `POST /v1/relay/portal/deliveries/{relay_id}/resend` answers. */
+/** The response of `POST /v1/relay/portal/deliveries/{relay_id}/resend`. */
 export type RelayResent = { relay_id: string; status: "scheduled" };
 
 /** The body of `PATCH /v1/relay/portal/endpoints/{endpoint_id}`. */
@@ -3223,7 +3223,7 @@ export interface PortalEndpointPatch {
   state?: "live" | "paused" | undefined;
 }
 
-/** What `PATCH /v1/relay/portal/endpoints/{endpoint_id}` answers. */
+/** The response of `PATCH /v1/relay/portal/endpoints/{endpoint_id}`. */
 export interface PortalEndpoint {
   endpoint_id: string;
   /** URL that receives the messages. A change also applies to pending deliveries. */
@@ -3261,25 +3261,25 @@ export interface PortalEndpointBody {
   event_types?: readonly string[] | undefined;
 }
 
-/** What `POST /v1/relay/portal/endpoints` answers. */
+/** The response of `POST /v1/relay/portal/endpoints`. */
 export interface PortalEndpointCreated extends PortalEndpoint {
   secret: string;
 }
 
-/** What `GET /v1/relay/portal/endpoints` answers. */
+/** The response of `GET /v1/relay/portal/endpoints`. */
 export interface PortalEndpointPage {
   endpoints: PortalEndpoint[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/relay/portal/endpoints/{endpoint_id}` answers. */
+/** The response of `GET /v1/relay/portal/endpoints/{endpoint_id}`. */
 export interface PortalEndpointRead extends PortalEndpoint {
   /** Number of deliveries, each counted up to 10,000. */
   counts: { waiting: number; delivered_24h: number; failed_24h: number };
 }
 
-/** What `POST /v1/relay/portal/endpoints/{endpoint_id}/secret` answers. */
+/** The response of `POST /v1/relay/portal/endpoints/{endpoint_id}/secret`. */
 export interface RelaySecret {
   secret: string;
   /** Time of creation, in epoch milliseconds. */
@@ -3305,7 +3305,7 @@ export interface PortalTestBody {
   event_type?: string | undefined;
 }
 
-/** What `GET /v1/relay/portal` answers. */
+/** The response of `GET /v1/relay/portal`. */
 export interface PortalLink {
   owner_id: string;
   /** Time at which the link expires, in epoch milliseconds. */
@@ -3319,13 +3319,13 @@ export interface PortalLink {
 /** The body of `POST /v1/relay/portal/revoke`. */
 export type PortalLinksRevokeBody = { owner_id: string };
 
-/** What `POST /v1/relay/portal/revoke` answers. */
+/** The response of `POST /v1/relay/portal/revoke`. */
 export interface PortalLinksRevoked {
   /** Number of links that this request revoked. */
   revoked: number;
 }
 
-/** What `GET /v1/relay/{relay_id}` answers. */
+/** The response of `GET /v1/relay/{relay_id}`. */
 export interface Relay extends RelayItem {
   /** Delay before each retry; null for the default. */
   retry_schedule: string[] | null;
@@ -3334,7 +3334,7 @@ export interface Relay extends RelayItem {
   attempt_log: RelayAttempt[];
 }
 
-/** What `GET /v1/relay/resends/{resend_id}` answers. */
+/** The response of `GET /v1/relay/resends/{resend_id}`. */
 export interface RelayResend {
   resend_id: string;
   status: "running" | "done" | "cancelled";
@@ -3381,7 +3381,7 @@ export interface RelayResendBody {
   dry_run?: boolean | undefined;
 }
 
-/** What `POST /v1/relay/resend` answers. */
+/** The response of `POST /v1/relay/resend`. */
 export interface RelayResendMatched {
   /** Number of deliveries that match, at most 10,000. */
   matched: number;
@@ -3389,7 +3389,7 @@ export interface RelayResendMatched {
   more?: true;
 }
 
-/** What `POST /v1/relay/resend` answers. */
+/** The response of `POST /v1/relay/resend`. */
 export interface RelayResendStarted {
   resend_id: string;
   /** Number of deliveries that match, at most 10,000. */
@@ -3422,7 +3422,7 @@ export interface RelayBody {
   deduplication_id?: string | undefined;
 }
 
-/** What `POST /v1/relay` answers. */
+/** The response of `POST /v1/relay`. */
 export interface RelayDeduplicated {
   relay_id: string;
   /** Time of the first attempt, in epoch milliseconds. */
@@ -3431,7 +3431,7 @@ export interface RelayDeduplicated {
   deduplicated: true;
 }
 
-/** What `POST /v1/relay` answers. */
+/** The response of `POST /v1/relay`. */
 export interface RelayScheduled {
   relay_id: string;
   /** Time of the first attempt, in epoch milliseconds. */
@@ -3473,7 +3473,7 @@ export interface ScheduleBody {
   managed_by?: "apply" | undefined;
 }
 
-/** What `POST /v1/relay/schedules` answers. */
+/** The response of `POST /v1/relay/schedules`. */
 export interface Schedule extends ScheduleItem {
   /** JSON body of each run, `{}` by default. Not sent with GET. */
   payload: Record<string, unknown>;
@@ -3481,14 +3481,14 @@ export interface Schedule extends ScheduleItem {
   next_runs: number[];
 }
 
-/** What `GET /v1/relay/schedules` answers. */
+/** The response of `GET /v1/relay/schedules`. */
 export interface SchedulePage {
   schedules: ScheduleItem[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
-/** What `GET /v1/relay/schedules` answers, `schedules`, `[]`. */
+/** The response of `GET /v1/relay/schedules`, `schedules`, `[]`. */
 export interface ScheduleItem {
   schedule_id: string;
   name: string | null;
@@ -3532,7 +3532,7 @@ export interface ScheduleItem {
   secret_digest?: Record<string, string>;
 }
 
-/** What `POST /v1/relay/schedules/{schedule_id}/run` answers. */
+/** The response of `POST /v1/relay/schedules/{schedule_id}/run`. */
 export interface ScheduleRun {
   /** Delivery of the run, for a schedule with `target_url`. */
   relay_id?: string;
@@ -3572,7 +3572,7 @@ export interface ScheduleUpdateBody {
   retry_schedule?: readonly string[] | null | undefined;
 }
 
-/** What `GET /v1/relay/stats` answers. */
+/** The response of `GET /v1/relay/stats`. */
 export interface RelayStats {
   /** Number of matching deliveries of each status. */
   counts: { scheduled: number; delivering: number; delivered: number; failed: number; cancelled: number };
@@ -3599,7 +3599,7 @@ export interface SessionBody {
   link?: string | undefined;
 }
 
-/** What `POST /v1/session` answers. */
+/** The response of `POST /v1/session`. */
 export interface Session {
   user_id: string;
   email: string;
@@ -3618,10 +3618,10 @@ export interface Session {
   version: string;
 }
 
-/** What `GET /v1/session` answers. */
+/** The response of `GET /v1/session`. */
 export type CurrentSession = { session: Session | null };
 
-/** What `DELETE /v1/sessions` answers. */
+/** The response of `DELETE /v1/sessions`. */
 export interface SessionsEnded {
   /** Number of sessions that were ended. */
   ended: number;
@@ -3630,7 +3630,7 @@ export interface SessionsEnded {
 /** The body of `POST /v1/signup`. */
 export type SignupBody = { email: string; tier: "free" | "pro" };
 
-/** What `POST /v1/signup` answers. */
+/** The response of `POST /v1/signup`. */
 export interface SignedUp {
   user_id: string;
   /** The account's key (tier free). With the tier pro it is sent by e-mail. */
@@ -3643,14 +3643,14 @@ export interface ForkAcceptBody {
   chain_id: string;
 }
 
-/** What `POST /v1/witness/accept-fork` answers. */
+/** The response of `POST /v1/witness/accept-fork`. */
 export interface ForkAccepted {
   chain_id: string;
   /** Position of the receipt that declares the fork. */
   sequence_id: string;
 }
 
-/** What `GET /v1/witness/receipts/{sequence_id}/bundle` answers. */
+/** The response of `GET /v1/witness/receipts/{sequence_id}/bundle`. */
 export interface ReceiptBundle {
   type: "ninefold-bundle/v1";
   receipt: Receipt;
@@ -3668,7 +3668,7 @@ export interface ReceiptBundle {
   public_key: PublicKey;
 }
 
-/** What `GET /v1/witness/receipts/{sequence_id}/bundle` answers, `receipt`. */
+/** The response of `GET /v1/witness/receipts/{sequence_id}/bundle`, `receipt`. */
 export interface Receipt {
   version: 1;
   /** Position in the chain, from 1. */
@@ -3693,7 +3693,7 @@ export interface Receipt {
 /** Ed25519 public key as a JSON Web Key (RFC 8037). */
 export type PublicKey = { kty: "OKP"; crv: "Ed25519"; x: string };
 
-/** What `GET /v1/witness/checkpoint` answers. */
+/** The response of `GET /v1/witness/checkpoint`. */
 export interface Checkpoint {
   origin: string;
   /** Number of receipts that it covers. */
@@ -3713,7 +3713,7 @@ export interface Checkpoint {
   note: string;
 }
 
-/** What `GET /v1/witness/config` answers. */
+/** The response of `GET /v1/witness/config`. */
 export interface ReceiptStorage {
   endpoint: string;
   bucket: string;
@@ -3741,10 +3741,10 @@ export interface StorageBody {
   prefix?: string | undefined;
 }
 
-/** What `POST /v1/witness/config` answers. */
+/** The response of `POST /v1/witness/config`. */
 export type StorageConfigured = { success: true; configured: true };
 
-/** What `GET /v1/witness/index` answers. */
+/** The response of `GET /v1/witness/index`. */
 export interface ReceiptIndex {
   /** JSON Pointers (RFC 6901) to the values of logs that are indexed from now on. */
   fields: string[];
@@ -3766,10 +3766,10 @@ export interface ChainInitBody {
   origin?: string | undefined;
 }
 
-/** What `POST /v1/witness/sys/init` answers. */
+/** The response of `POST /v1/witness/sys/init`. */
 export type ChainExists = { success: false; chain_id: string };
 
-/** What `POST /v1/witness/sys/init` answers. */
+/** The response of `POST /v1/witness/sys/init`. */
 export type ChainCreated = { success: true; publicKey: PublicKey; createdAt: string; chain_id: string };
 
 /** The body of `POST /v1/witness/log`. */
@@ -3784,7 +3784,7 @@ export interface LogBody {
   salt?: boolean | undefined;
 }
 
-/** What `GET /v1/witness/peer` answers. */
+/** The response of `GET /v1/witness/peer`. */
 export interface PeerIdentity {
   /** Name of this server as a witness. */
   name: string;
@@ -3792,7 +3792,7 @@ export interface PeerIdentity {
   vkey: string;
 }
 
-/** What `GET /v1/witness/proofs/consistency` answers. */
+/** The response of `GET /v1/witness/proofs/consistency`. */
 export interface ConsistencyProof {
   /** Size of the older tree. */
   from: number;
@@ -3804,7 +3804,7 @@ export interface ConsistencyProof {
   checkpoint: string;
 }
 
-/** What `GET /v1/witness/proofs/inclusion` answers. */
+/** The response of `GET /v1/witness/proofs/inclusion`. */
 export interface InclusionProof {
   /** Position in the tree, from 0. */
   leaf_index: number;
@@ -3817,7 +3817,7 @@ export interface InclusionProof {
   checkpoint: string;
 }
 
-/** What `GET /v1/witness/receipts` answers. */
+/** The response of `GET /v1/witness/receipts`. */
 export interface ReceiptPage {
   receipts: Receipt[];
   /** Hand it in to get the next page. Absent on the last one. */
@@ -3830,7 +3830,7 @@ export interface RedactBody {
   reason: string;
 }
 
-/** What `POST /v1/witness/receipts/{sequence_id}/redact` answers. */
+/** The response of `POST /v1/witness/receipts/{sequence_id}/redact`. */
 export interface ReceiptRedacted {
   receipt: Receipt;
   /** Position of the receipt that logs the redaction; null if the chain's signing key was lost in a restore. */
@@ -3843,7 +3843,7 @@ export interface TlogBody {
   public: boolean;
 }
 
-/** What `PUT /v1/witness/tlog` answers. */
+/** The response of `PUT /v1/witness/tlog`. */
 export interface Tlog {
   public: boolean;
   /** Path of the log: `<path>/checkpoint` and `<path>/tile/…` (c2sp.org/tlog-tiles). */
@@ -3858,7 +3858,7 @@ export interface ReceiptVerifyBody {
   log?: unknown | undefined;
 }
 
-/** What `POST /v1/witness/verify` answers. */
+/** The response of `POST /v1/witness/verify`. */
 export interface ReceiptVerdict {
   valid: boolean;
   checks: {
@@ -3871,10 +3871,10 @@ export interface ReceiptVerdict {
   errors?: string[];
 }
 
-/** What `GET /v1/witness/witnesses` answers. */
+/** The response of `GET /v1/witness/witnesses`. */
 export type WitnessList = { witnesses: Witness[] };
 
-/** What `GET /v1/witness/witnesses` answers, `witnesses`, `[]`. */
+/** The response of `GET /v1/witness/witnesses`, `witnesses`, `[]`. */
 export interface Witness {
   name: string;
   /** URL that `/add-checkpoint` is added to: the submission prefix of the witness. */
@@ -3958,7 +3958,7 @@ export type ErrorCode =
   | "usage_exceeded"
   | "validation_error";
 
-/** What errors of some codes say beside their code. */
+/** Additional fields of errors with some codes. */
 export interface KnownExtras {
   /** With `insufficient_balance`: the balance. */
   balance?: number;
@@ -3995,12 +3995,12 @@ export interface KnownExtras {
 /** A body that is sent as it is. */
 export type AnyBody = string | Uint8Array;
 
-/** The method and path of an operation, and what the compiler alone knows of what goes there and comes back. */
-export type Route<Answer, Params extends string = never, Body = undefined, Query = undefined> = string & {
+/** The method and path of an operation, with the types of its parameters, body and response. */
+export type Route<Result, Params extends string = never, Body = undefined, Query = undefined> = string & {
   params: Record<Params, string>;
   query: Query;
   body: Body;
-  answer: Answer;
+  answer: Result;
 };
 
 /** Which page of a list. */
@@ -4011,7 +4011,7 @@ export type PageQuery = {
   cursor?: string | undefined;
 };
 
-/** A list: its answer is one of its pages. */
+/** A list: its response is one of its pages. */
 type List<Page, Params extends string = never, More = unknown> = Route<
   Page,
   Params,
@@ -4835,7 +4835,7 @@ export const OPERATIONS = {
   "witness.witnesses.set": "PUT /v1/witness/witnesses" as Route<WitnessList, never, WitnessesBody>,
 };
 
-/** What each operation takes and answers. */
+/** The parameters, body and response of each operation. */
 export type Operations = typeof OPERATIONS;
 
 /** Operations that take no key. */
