@@ -22,7 +22,6 @@ import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { ARCHIVE, COMMIT_LOG, measureArchive, measureCommitLog } from "./benchmarks/beyond-one-machine.ts";
 import { CHECK_BY_NGINX, measureByNginx } from "./benchmarks/checks.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
-import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
 import { BullMqDelayed, PgBossDelayed } from "./benchmarks/job-queues.ts";
 import { KEY_LIST, KEY_VERIFY, measureKeyList } from "./benchmarks/keys-and-flags.ts";
 import {
@@ -38,6 +37,7 @@ import { MILLION_METERS, measureMillion } from "./benchmarks/million.ts";
 import { PostgresDeduct } from "./benchmarks/postgres.ts";
 import { RedisDeduct } from "./benchmarks/redis.ts";
 import { measureRemoval, PROJECT_REMOVAL } from "./benchmarks/removal.ts";
+import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/results.ts";
 import { type RoundsResult, runRounds } from "./benchmarks/rounds.ts";
 import { BENCHMARKS, deductRequest } from "./benchmarks/rows.ts";
 import {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
 import type { Command } from "../processes/server-process.ts";
 import type { Finding } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import type { Stage } from "./stage.ts";
 import { SteadyLoad, type SteadyResult } from "./steady-load.ts";
 
@@ -53,10 +53,10 @@ export async function measureBackup(
       p99.without.push(without.p99Ms);
       p99.during.push(during.p99Ms);
       ratios.push(during.p99Ms / without.p99Ms);
-      const figures = [without, during].map(
+      const latencies = [without, during].map(
         (one) => `p99 ${one.p99Ms.toFixed(1)} max ${one.maxMs.toFixed(0)} ms`,
       );
-      say(`without: ${figures[0]}; during: ${figures[1]}`);
+      say(`without: ${latencies[0]}; during: ${latencies[1]}`);
     }
   } finally {
     load.close();

@@ -3,7 +3,7 @@ import { missingFor, startEtcd } from "../failovers/engines.ts";
 import { Cleanup } from "../processes/cleanup.ts";
 import type { ServerProcess } from "../processes/server-process.ts";
 import type { Finding } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import { deductRequest } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 import { runWrk } from "./wrk.ts";

@@ -8,8 +8,8 @@ import { Checkpointer } from "../../src/kernel/storage/checkpointer.ts";
 import { CommitDelay } from "../../src/kernel/storage/commit-delay.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { createSystemClock } from "../../src/kernel/time/clock.ts";
-import { JSON_HEADERS, partsOf } from "./answers.ts";
-import { type Asked, ceilingWork } from "./ceiling-work.ts";
+import { ceilingWork, type IncomingRequest } from "./ceiling-work.ts";
+import { JSON_HEADERS, partsOf } from "./responses.ts";
 
 const [folder = "", key = ""] = process.argv.slice(2);
 const clock = createSystemClock();
@@ -27,8 +27,8 @@ let committed = (): void => undefined;
 new Checkpointer(db, { onCommitted: (observer) => (committed = observer) }, log);
 
 interface Waiting {
-  readonly asked: Asked;
-  readonly resolve: (answer: Response) => void;
+  readonly incoming: IncomingRequest;
+  readonly resolve: (response: Response) => void;
 }
 
 let queue: Waiting[] = [];
@@ -47,12 +47,12 @@ function flush(): void {
   const startedAt = performance.now();
   begin();
   const tx = { now: Date.now(), willWrite: () => undefined } as unknown as Tx;
-  const answers = batch.map(({ asked }) => works[asked.parts[1] ?? ""]?.(tx, asked));
+  const bodies = batch.map(({ incoming }) => works[incoming.parts[1] ?? ""]?.(tx, incoming));
   commit();
   delay.end(batch.length, performance.now() - startedAt);
-  for (const [index, { asked, resolve }] of batch.entries()) {
-    const headers = { ...JSON_HEADERS, "x-request-id": asked.id };
-    resolve(new Response(JSON.stringify(answers[index]), { headers }));
+  for (const [index, { incoming, resolve }] of batch.entries()) {
+    const headers = { ...JSON_HEADERS, "x-request-id": incoming.id };
+    resolve(new Response(JSON.stringify(bodies[index]), { headers }));
   }
   committed();
 }
@@ -62,19 +62,19 @@ function isKnown(request: Request): boolean {
   return keys.has(keyDigestHex(secret));
 }
 
-async function answer(request: Request): Promise<Response> {
+async function respond(request: Request): Promise<Response> {
   const parts = partsOf(request.url);
   // Providers that send webhooks have no key.
   if (parts[1] !== "catch" && !isKnown(request)) return new Response("no", { status: 401 });
   const body = Buffer.from(await request.bytes());
-  const asked: Asked = { parts, headers: request.headers, body, id: Bun.randomUUIDv7() };
+  const incoming: IncomingRequest = { parts, headers: request.headers, body, id: Bun.randomUUIDv7() };
   return new Promise((resolve) => {
-    queue.push({ asked, resolve });
+    queue.push({ incoming, resolve });
     if (queue.length > 1) return;
     isFull = delay.begin();
     nextTurn();
   });
 }
 
-const server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: answer });
+const server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: respond });
 console.log(server.url.origin);

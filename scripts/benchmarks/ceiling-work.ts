@@ -6,10 +6,10 @@ import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import { chainHashOf } from "../../src/verify/receipt.ts";
-import { ANSWERS } from "./answers.ts";
+import { RESPONSES } from "./responses.ts";
 
 /** A request whose key was verified. */
-export interface Asked {
+export interface IncomingRequest {
   readonly parts: readonly string[];
   readonly headers: Headers;
   readonly body: Buffer;
@@ -17,7 +17,7 @@ export interface Asked {
 }
 
 /** Writes the rows of a request, one or as many as Ninefold writes for it, and returns the response body. */
-export type Work = (tx: Tx, asked: Asked) => object;
+export type Work = (tx: Tx, incoming: IncomingRequest) => object;
 
 type Value = string | number | null | Uint8Array;
 type Db = Kernel["db"];
@@ -54,24 +54,24 @@ function meter(db: Db): Work {
   const hold = holding(db);
   const meters = new Map<string, Meter>();
   let sequence = largest(db, "sequence", "meter_entries");
-  return (tx, asked) => {
-    const { parts, body, id } = asked;
+  return (tx, incoming) => {
+    const { parts, body, id } = incoming;
     const [, , name = "", action] = parts;
     let meter = meters.get(name);
     if (meter === undefined) {
       meter = { name, ref: meters.size + 1, balance: METER_BALANCE, last: 0 };
       meters.set(name, meter);
     }
-    if (action === "holds" && parts[4] === undefined) return hold.create(tx, meter, asked);
+    if (action === "holds" && parts[4] === undefined) return hold.create(tx, meter, incoming);
     const { amount } = parsed<{ amount: number }>(body);
     meter.balance -= amount;
     sequence += 1;
     const previous = meter.last;
     meter.last = sequence;
     const request = uuidToBytes(id);
-    if (action === "holds") return hold.capture(tx, meter, asked, { sequence, previous, amount, request });
+    if (action === "holds") return hold.capture(tx, meter, incoming, { sequence, previous, amount, request });
     insert(tx, sequence, meter.ref, previous, 1, -amount, meter.balance, tx.now, request);
-    return ANSWERS.meter(name, meter.balance);
+    return RESPONSES.meter(name, meter.balance);
   };
 }
 
@@ -101,18 +101,23 @@ function holding(db: Db) {
   const capture = insertion(db, "meter_entries", `${ENTRY},hold_id`);
   let ref = largest(db, "ref", "meter_holds");
   return {
-    create(tx: Tx, { ref: meter, name, balance }: Meter, { body }: Asked): object {
+    create(tx: Tx, { ref: meter, name, balance }: Meter, { body }: IncomingRequest): object {
       const { amount, hold_id } = parsed<{ amount: number; hold_id: string }>(body);
       ref += 1;
       insert(tx, ref, REF, meter, hold_id, 1, amount, 0, amount, 0, 0, tx.now, tx.now + HOUR_MS);
-      return ANSWERS.hold(name, hold_id, balance);
+      return RESPONSES.hold(name, hold_id, balance);
     },
-    capture(tx: Tx, meter: Meter, { parts }: Asked, { sequence, previous, amount, request }: Taken): object {
+    capture(
+      tx: Tx,
+      meter: Meter,
+      { parts }: IncomingRequest,
+      { sequence, previous, amount, request }: Taken,
+    ): object {
       const { name, ref: of, balance } = meter;
       const id = parts[4] ?? "";
       end(tx, amount, amount, tx.now, id);
       capture(tx, sequence, of, previous, 4, -amount, balance, tx.now, request, id);
-      return ANSWERS.hold(name, id, balance, amount);
+      return RESPONSES.hold(name, id, balance, amount);
     },
   };
 }
@@ -127,12 +132,12 @@ function lock(db: Db): Work {
     if (action === "release") {
       remove(tx, held.get(key) ?? 0);
       held.delete(key);
-      return ANSWERS.released;
+      return RESPONSES.released;
     }
     fencing += 1;
     held.set(key, fencing);
     insert(tx, fencing, REF, key, token, tx.now + LOCK_TTL_MS);
-    return ANSWERS.acquired(key, token, fencing, tx.now + LOCK_TTL_MS);
+    return RESPONSES.acquired(key, token, fencing, tx.now + LOCK_TTL_MS);
   };
 }
 
@@ -154,7 +159,7 @@ function relay(db: Db): Work {
     const text = JSON.stringify(payload);
     insert(tx, ref, uuidToBytes(id), REF, REF, 1, 1, target_url, method, text, 0, at, tx.now);
     enqueue(tx, job, "relay.deliver", null, at, laneName(REF, new URL(target_url).host), `${ref}`, 0);
-    return ANSWERS.relay(id, at);
+    return RESPONSES.relay(id, at);
   };
 }
 
@@ -169,7 +174,7 @@ function ingest(db: Db): Work {
     sequence = Math.max(sequence + 1, tx.now * 1024);
     insertPayload(tx, sequence, JSON.stringify(headers.toJSON()), body, "127.0.0.1");
     insert(tx, REF, sequence, 0, 1, 1, tx.now, 0, null, body.length, type ?? null, id);
-    return ANSWERS.event(eventIdOf(sequence));
+    return RESPONSES.event(eventIdOf(sequence));
   };
 }
 
@@ -189,7 +194,7 @@ function receipt(db: Db): Work {
     last = chainHashOf(crypto, before, BigInt(sequence), contentHash);
     const signature = sign(null, last, privateKey);
     insert(tx, REF, sequence, tx.now, last, signature, text);
-    return ANSWERS.receipt(log, {
+    return RESPONSES.receipt(log, {
       sequence_id: `${sequence}`,
       content_hash: contentHash.toHex(),
       prev_hash: before.toHex(),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
 import { findProgram } from "../steps/debian.ts";
 import type { Benchmark, Finding, WrkRequest, WrkScript } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { runWrk } from "./wrk.ts";
 

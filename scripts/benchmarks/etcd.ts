@@ -2,7 +2,7 @@ import { endsWithUs } from "../processes/children.ts";
 import { Connection } from "../processes/connection.ts";
 import { freePorts } from "../processes/ports.ts";
 import type { Competitor, Measurement } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import type { Stage } from "./stage.ts";
 
 const CLIENTS = 32;
@@ -64,9 +64,9 @@ export class EtcdLock implements Competitor {
     const connection = await Connection.open(this.url);
     const timed = async (path: string, body: object): Promise<Record<string, unknown>> => {
       const sent = performance.now();
-      const answer = await ask(connection, path, body);
+      const response = await ask(connection, path, body);
       latencies.push(performance.now() - sent);
-      return answer;
+      return response;
     };
     while (performance.now() < end) {
       const { key } = await timed("/v3/lock/lock", { name: btoa(`lock-${client}`), lease });
@@ -99,7 +99,7 @@ export class EtcdLock implements Competitor {
 
 async function ask(connection: Connection, path: string, body: object): Promise<Record<string, unknown>> {
   const headers = { "content-type": "application/json" };
-  const answer = await connection.request({ method: "POST", path, headers, body: JSON.stringify(body) });
-  if (answer.status !== 200) throw new Error(`etcd ${path}: ${answer.status} ${answer.text}`);
-  return JSON.parse(answer.text) as Record<string, unknown>;
+  const response = await connection.request({ method: "POST", path, headers, body: JSON.stringify(body) });
+  if (response.status !== 200) throw new Error(`etcd ${path}: ${response.status} ${response.text}`);
+  return JSON.parse(response.text) as Record<string, unknown>;
 }

@@ -10,8 +10,8 @@ import { hostUrl } from "./schedule.ts";
 /** Schedules created in one unit of work. */
 const SLICE = 5_000;
 
-const [folder = "", email = "", ...figures] = process.argv.slice(2);
-const [count = 0, due = 0, seconds = 1, port = 0] = figures.map(Number);
+const [folder = "", email = "", ...numbers] = process.argv.slice(2);
+const [count = 0, due = 0, seconds = 1, port = 0] = numbers.map(Number);
 const kernel = openForFilling(folder);
 const { db, writer, scheduler } = kernel;
 const account = defaultProjectOf(kernel, email);

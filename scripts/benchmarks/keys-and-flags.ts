@@ -1,6 +1,6 @@
 import type { Benchmark, Finding, WrkScript } from "./benchmark.ts";
-import { median } from "./figures.ts";
 import { FIRST_CREATED_AT, PREFIX, secretOf } from "./key-secrets.ts";
+import { median } from "./results.ts";
 import { KEYS, type Stage } from "./stage.ts";
 
 /** Flags in the project, of which one is evaluated. */

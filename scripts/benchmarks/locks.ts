@@ -1,7 +1,7 @@
-import { type Answer, Connection } from "../processes/connection.ts";
+import { Connection, type HttpResponse } from "../processes/connection.ts";
 import type { ServerProcess } from "../processes/server-process.ts";
 import type { Finding, WrkScript } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import type { Stage } from "./stage.ts";
 
 /**
@@ -70,17 +70,17 @@ class LockClient {
     return new LockClient(await Connection.open(url), key);
   }
 
-  acquire(lock: string, body: object): Promise<Answer> {
+  acquire(lock: string, body: object): Promise<HttpResponse> {
     return this.ask("POST", `/v1/latch/${lock}/acquire`, body);
   }
 
-  release(lock: string, token: string): Promise<Answer> {
+  release(lock: string, token: string): Promise<HttpResponse> {
     return this.ask("POST", `/v1/latch/${lock}/release`, { token });
   }
 
   async depth(lock: string): Promise<number> {
-    const answer = await this.ask("GET", `/v1/latch/${lock}`);
-    return Number((JSON.parse(answer.text) as { queue_depth: number }).queue_depth);
+    const response = await this.ask("GET", `/v1/latch/${lock}`);
+    return Number((JSON.parse(response.text) as { queue_depth: number }).queue_depth);
   }
 
   /** Returns when `wanted` clients are waiting. */
@@ -92,7 +92,7 @@ class LockClient {
     this.connection.close();
   }
 
-  private ask(method: string, path: string, body?: object): Promise<Answer> {
+  private ask(method: string, path: string, body?: object): Promise<HttpResponse> {
     const headers = { authorization: this.authorization, "content-type": "application/json" };
     return this.connection.request({
       method,
@@ -114,17 +114,17 @@ export async function measureHandOver(stage: Stage, say: (text: string) => void)
     const lock = "bench:queue";
     let token = tokenOf(await observer.acquire(lock, { ttl: LONGEST_MS }));
     const granted: number[] = [];
-    const answered: number[] = [];
-    const answers: Promise<Answer>[] = [];
+    const respondedAt: number[] = [];
+    const responses: Promise<HttpResponse>[] = [];
     const clients: LockClient[] = [];
     for (let index = 0; index < WAITERS; index += 1) {
       const client = await LockClient.open(server.url, key);
-      const answer = client.acquire(lock, { ttl: LONGEST_MS, timeout: LONGEST_MS });
-      answers.push(answer);
+      const response = client.acquire(lock, { ttl: LONGEST_MS, timeout: LONGEST_MS });
+      responses.push(response);
       clients.push(client);
-      void answer.then(() => {
+      void response.then(() => {
         granted.push(index);
-        answered[index] = performance.now();
+        respondedAt[index] = performance.now();
       });
       // One after another, so that the expected order is known.
       await observer.untilDepth(lock, index + 1);
@@ -133,8 +133,8 @@ export async function measureHandOver(stage: Stage, say: (text: string) => void)
     for (let index = 0; index < WAITERS; index += 1) {
       const sent = performance.now();
       const released = observer.release(lock, token);
-      token = tokenOf((await answers[index]) as Answer);
-      latencies.push((answered[index] ?? Number.NaN) - sent);
+      token = tokenOf((await responses[index]) as HttpResponse);
+      latencies.push((respondedAt[index] ?? Number.NaN) - sent);
       await released;
     }
     for (const client of clients) client.close();
@@ -186,13 +186,13 @@ export async function measureLongWait(stage: Stage, say: (text: string) => void)
     const lock = "bench:long";
     await holder.acquire(lock, { ttl: LONG_WAIT_MS });
     const begun = performance.now();
-    const answer = await waiter.acquire(lock, { timeout: 2 * LONG_WAIT_MS });
+    const response = await waiter.acquire(lock, { timeout: 2 * LONG_WAIT_MS });
     const waitedMs = performance.now() - begun;
-    const ok = answer.status === 200 && Math.abs(waitedMs - LONG_WAIT_MS) < 1_000;
+    const ok = response.status === 200 && Math.abs(waitedMs - LONG_WAIT_MS) < 1_000;
     return [
       {
         what: `${LOCK_LONG_WAIT}: until the holder's lease ends`,
-        measured: `${answer.status} after ${(waitedMs / 1000).toFixed(2)} s`,
+        measured: `${response.status} after ${(waitedMs / 1000).toFixed(2)} s`,
         required: "200 after 30 s",
         ok,
       },
@@ -250,9 +250,9 @@ async function onServer(
   }
 }
 
-function tokenOf(answer: Answer): string {
-  if (answer.status !== 200) throw new Error(`an acquire returned ${answer.status} ${answer.text}`);
-  return (JSON.parse(answer.text) as { token: string }).token;
+function tokenOf(response: HttpResponse): string {
+  if (response.status !== 200) throw new Error(`an acquire returned ${response.status} ${response.text}`);
+  return (JSON.parse(response.text) as { token: string }).token;
 }
 
 function percentile(values: readonly number[], share: number): number {

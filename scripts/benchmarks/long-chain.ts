@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
 import type { Command } from "../processes/server-process.ts";
 import type { Finding } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import { logRequest } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 import { runWrk } from "./wrk.ts";

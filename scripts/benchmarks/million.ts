@@ -1,5 +1,5 @@
 import type { Finding } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import type { Stage } from "./stage.ts";
 import { runWrk } from "./wrk.ts";
 

@@ -1,5 +1,5 @@
-import { PLAIN_OF_TEN } from "./answers.ts";
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { PLAIN_OF_TEN } from "./responses.ts";
 import type { Stage } from "./stage.ts";
 
 /** Concurrent requests that create the flags. */
@@ -35,12 +35,12 @@ async function prepare(stage: Stage, flags: number): Promise<void> {
   let next = 0;
   const maker = async (): Promise<void> => {
     for (let number = next++; number < flags; number = next++) {
-      const answer = await fetch(`${stage.url}/v1/gate`, {
+      const response = await fetch(`${stage.url}/v1/gate`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
         body: JSON.stringify(flagOf(number)),
       });
-      if (!answer.ok) throw new Error(`flag ${number}: ${answer.status} ${await answer.text()}`);
+      if (!response.ok) throw new Error(`flag ${number}: ${response.status} ${await response.text()}`);
     }
   };
   await Promise.all(Array.from({ length: MAKERS }, maker));

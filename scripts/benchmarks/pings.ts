@@ -13,8 +13,8 @@ async function prepare(stage: Stage): Promise<void> {
     const beat = await stage.post("/v1/pulse", { type: "heartbeat" }, String(api_key));
     paths.push(new URL(String(beat["ping_url"])).pathname);
   }
-  const answer = await fetch(stage.url + paths[0]);
-  if ((await answer.text()) !== "OK") throw new Error(`no ping: ${answer.status}`);
+  const response = await fetch(stage.url + paths[0]);
+  if ((await response.text()) !== "OK") throw new Error(`no ping: ${response.status}`);
 }
 
 /** The request of a cron job, each time for another check. */

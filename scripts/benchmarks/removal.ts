@@ -69,14 +69,14 @@ async function removedWith<T>(
   const server = await stage.startNinefold(data);
   const file = new Database(join(data, "ninefold.db"), { readonly: true });
   try {
-    const { projects } = (await asked("GET", `${server.url}/v1/projects`, key)) as {
+    const { projects } = (await send("GET", `${server.url}/v1/projects`, key)) as {
       projects: { id: string }[];
     };
     const other = await stage.post("/v1/projects", { name: "Other" }, key, server.url);
     const terms = { prefix: "sm", name: "load", scopes: ["meter:*"] };
     const { secret } = await stage.post(`/v1/projects/${other["id"]}/keys`, terms, key, server.url);
     await stage.post("/v1/meter/busy/refill", { amount: 1_000_000_000 }, String(secret), server.url);
-    const begin = () => asked("DELETE", `${server.url}/v1/projects/${projects[0]?.id}`, key);
+    const begin = () => send("DELETE", `${server.url}/v1/projects/${projects[0]?.id}`, key);
     const run: Load = {
       url: server.url,
       connections: CONNECTIONS,
@@ -101,7 +101,7 @@ function isRemoved(file: Database): boolean {
   return file.query("SELECT 1 FROM projects WHERE deleted_at IS NOT NULL").get() === null;
 }
 
-async function asked(method: string, url: string, key: string): Promise<unknown> {
+async function send(method: string, url: string, key: string): Promise<unknown> {
   const response = await fetch(url, { method, headers: { authorization: `Bearer ${key}` } });
   if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${await response.text()}`);
   return response.json();

@@ -1,6 +1,6 @@
-import { RIVALS } from "./answers.ts";
 import type { Benchmark, Competitor, Measurement } from "./benchmark.ts";
-import { coldName, type Results, rivalName, type Series, seriesKey } from "./figures.ts";
+import { RIVALS } from "./responses.ts";
+import { coldName, type Results, rivalName, type Series, seriesKey } from "./results.ts";
 import type { Player, Stage } from "./stage.ts";
 import { runWrk, type WrkResult } from "./wrk.ts";
 
@@ -70,7 +70,7 @@ function rowRunners(plan: RoundsPlan, benchmark: Benchmark, faults: string[]): R
   const { name, connections, requires, otherStatusesExpected = false } = benchmark;
   const runner = (who: Player, connections: number): Runner => {
     const called = who === "ninefold" ? name : rivalName(who, name);
-    const mayRefuse = otherStatusesExpected && who === "ninefold";
+    const mayFail = otherStatusesExpected && who === "ninefold";
     const measure = (seconds: number, warmSeconds: number) =>
       stage.fresh(who, async () => {
         const { url, folder } = stage;
@@ -82,7 +82,7 @@ function rowRunners(plan: RoundsPlan, benchmark: Benchmark, faults: string[]): R
             request: benchmark.request(stage),
             folder,
           });
-          noteFaults(faults, `${called}, ${connections} connections`, result, mayRefuse);
+          noteFaults(faults, `${called}, ${connections} connections`, result, mayFail);
           return result;
         };
         const cold = await run(seconds);
@@ -116,9 +116,9 @@ function competitorRunner(competitor: Competitor): Runner {
   return { warm, cold: null, measure };
 }
 
-function noteFaults(faults: string[], what: string, result: WrkResult, mayRefuse: boolean): void {
+function noteFaults(faults: string[], what: string, result: WrkResult, mayFail: boolean): void {
   const { requests, otherStatuses, broken } = result;
-  if (requests > 0 && broken + (mayRefuse ? 0 : otherStatuses) === 0) return;
+  if (requests > 0 && broken + (mayFail ? 0 : otherStatuses) === 0) return;
   faults.push(
     `${what}: of ${requests} requests ${otherStatuses} got an unexpected status, ${broken} no response`,
   );

@@ -23,7 +23,7 @@ export function deductRequest(stage: Pick<Stage, "key">): WrkRequest {
   };
 }
 
-export function ownBalanceRequest(stage: Stage): WrkRequest {
+export function accountBalanceRequest(stage: Stage): WrkRequest {
   return {
     method: "GET",
     path: "/v1/meter/balance",
@@ -58,7 +58,7 @@ export function logRequest(key: string): WrkRequest {
 
 /** A read of a random meter. */
 function meterBalanceRequest(stage: Stage): WrkRequest {
-  const { headers = {} } = ownBalanceRequest(stage);
+  const { headers = {} } = accountBalanceRequest(stage);
   return { method: "GET", path: "/v1/meter/meter-{random}/balance", below: METERS, headers };
 }
 
@@ -92,7 +92,12 @@ export const BENCHMARKS: readonly Benchmark[] = [
     ],
   },
   { name: "meter hold, capture", connections: [32], request: holdCycle, requires: changeRequires(0.75) },
-  { name: "own balance read", connections: [32], request: ownBalanceRequest, requires: READ_REQUIRES },
+  {
+    name: "account balance read",
+    connections: [32],
+    request: accountBalanceRequest,
+    requires: READ_REQUIRES,
+  },
   { name: "meter balance read", connections: [32], request: meterBalanceRequest, requires: READ_REQUIRES },
   {
     name: "lock acquire, release",

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
-import { type Answer, Connection } from "../processes/connection.ts";
+import { Connection, type HttpResponse } from "../processes/connection.ts";
 import { plainEnvironment, type ServerProcess } from "../processes/server-process.ts";
 import type { Finding, WrkRequest } from "./benchmark.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 import type { Stage } from "./stage.ts";
 
 const DUE = 20_000;
@@ -77,14 +77,14 @@ export async function measureDue(stage: Stage, say: (text: string) => void): Pro
     await asClients(server, key, DUE, async (ask, number) => {
       const wait = begun + (number * DUE_SECONDS * 1_000) / DUE - performance.now();
       if (wait > 1) await Bun.sleep(wait);
-      const answer = await ask("POST", "/v1/relay", {
+      const response = await ask("POST", "/v1/relay", {
         target_url: `${receiver.hostUrl(number)}/`,
         method: "POST",
         delay: `${DELAY_SECONDS}s`,
         payload: { id: `evt_${number}`, amount: 4200 },
         headers: {},
       });
-      const { relay_id, scheduled_for } = JSON.parse(answer.text);
+      const { relay_id, scheduled_for } = JSON.parse(response.text);
       due.set(relay_id, scheduled_for);
     });
     await Bun.sleep(begun + (DELAY_SECONDS + DUE_SECONDS + 2) * 1_000 - performance.now());
@@ -181,7 +181,7 @@ async function readWhile(server: ServerProcess, key: string, seconds: number): P
   return latencies;
 }
 
-type Ask = (method: string, path: string, body: object) => Promise<Answer>;
+type Ask = (method: string, path: string, body: object) => Promise<HttpResponse>;
 
 /** Calls `work` `times` times over a few connections. @throws Error for any response but 2xx. */
 async function asClients(
@@ -195,9 +195,9 @@ async function asClients(
   const client = async (): Promise<void> => {
     const connection = await Connection.open(server.url);
     const ask: Ask = async (method, path, body) => {
-      const answer = await connection.request({ method, path, headers, body: JSON.stringify(body) });
-      if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
-      return answer;
+      const response = await connection.request({ method, path, headers, body: JSON.stringify(body) });
+      if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
+      return response;
     };
     for (let number = next++; number < times; number = next++) await work(ask, number);
     connection.close();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
 import type { Cleanup } from "../processes/cleanup.ts";
 import { type Command, plainEnvironment, ServerProcess } from "../processes/server-process.ts";
-import type { Rival } from "./answers.ts";
+import type { Rival } from "./responses.ts";
 
 /** Managed keys in the file. The verified ones are spread over them. */
 export const KEYS = 1_000_000;

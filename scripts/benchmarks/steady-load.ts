@@ -1,5 +1,5 @@
 import { Connection } from "../processes/connection.ts";
-import { median } from "./figures.ts";
+import { median } from "./results.ts";
 
 /** Connections for the requests: more than a healthy server ever has in flight. */
 const CONNECTIONS = 64;

@@ -133,8 +133,8 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
     monitor_ids,
     public: true,
   };
-  const { id: told } = await call("POST", "/v1/pulse/incidents", incident);
-  await call("POST", `/v1/pulse/incidents/${told}/acknowledge`);
+  const { id: incidentId } = await call("POST", "/v1/pulse/incidents", incident);
+  await call("POST", `/v1/pulse/incidents/${incidentId}/acknowledge`);
   const work = { title: "Backups are moved", schedule: "0 3 * * SUN", tz: "Europe/Berlin" };
   await call("POST", "/v1/pulse/maintenance", { ...work, duration_ms: 3_600_000 });
   const beat = { type: "heartbeat", name: "Backup", slug: "backup", schedule: "30 2 * * *" };

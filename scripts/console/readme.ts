@@ -47,9 +47,9 @@ export async function takeReadmePictures(url: string, key: string, folder: strin
 async function fillMonitors(url: string, key: string): Promise<void> {
   const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-    const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as Record<string, unknown>;
+    const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Record<string, unknown>;
   };
   for (const [name, path, checks] of MONITORS) {
     const { id } = await post("/v1/pulse", { url: url + path, interval: 30_000, name });

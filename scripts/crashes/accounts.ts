@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import { bodyOf, Recorded, type Target, type TargetRequest, UNAVAILABLE, type Workload } from "./workload.ts";
@@ -61,15 +61,15 @@ export class AccountWorkload extends Recorded implements Workload {
     };
     const made: Made = { email, creation, rotation: null, created: "in doubt", rotated: "no", keys: [] };
     this.open.push(made);
-    const answer = await target.send(creation);
-    this.count(answer);
-    if (answer === null) return;
-    if (answer.status === UNAVAILABLE) {
+    const response = await target.send(creation);
+    this.count(response);
+    if (response === null) return;
+    if (response.status === UNAVAILABLE) {
       // It was not requested.
       this.open = this.open.filter((one) => one !== made);
       return;
     }
-    this.takeKey(made, answer, 201, "api_key");
+    this.takeKey(made, response, 201, "api_key");
     made.created = "acknowledged";
     this.rotatable.push(made);
   }
@@ -78,15 +78,15 @@ export class AccountWorkload extends Recorded implements Workload {
     const keyed = random.chance(0.5) ? { idempotencyKey: "rotation" } : {};
     made.rotation = { method: "POST", path: "/v1/keys/rotate", key: made.keys[0] ?? "", ...keyed };
     made.rotated = "in doubt";
-    const answer = await target.send(made.rotation);
-    this.count(answer);
-    if (answer === null) return;
-    if (answer.status === UNAVAILABLE) {
+    const response = await target.send(made.rotation);
+    this.count(response);
+    if (response === null) return;
+    if (response.status === UNAVAILABLE) {
       made.rotation = null;
       made.rotated = "no";
       return;
     }
-    this.takeKey(made, answer, 200, "key");
+    this.takeKey(made, response, 200, "key");
     made.rotated = "acknowledged";
   }
 
@@ -95,11 +95,11 @@ export class AccountWorkload extends Recorded implements Workload {
     const before = listed.has(made.email);
     if (made.created === "in doubt") {
       if (before) this.counts.happened += 1;
-      const answer = await target.ask(made.creation);
+      const response = await target.ask(made.creation);
       // Without an Idempotency-Key a repeat finds the address in use, and the first key is unknown.
       const keyed = made.creation.idempotencyKey !== undefined;
-      if (keyed || !before) this.takeKey(made, answer, 201, "api_key");
-      else if (answer.status !== 409) this.problem(made, `was there and made again: ${answer.status}`);
+      if (keyed || !before) this.takeKey(made, response, 201, "api_key");
+      else if (response.status !== 409) this.problem(made, `was there and made again: ${response.status}`);
     } else if (!before) {
       this.problem(made, "was acknowledged and is lost");
       return;
@@ -113,23 +113,24 @@ export class AccountWorkload extends Recorded implements Workload {
   private async settleRotation(target: Target, made: Made): Promise<number> {
     if (made.rotation === null) return 0;
     if (made.rotated === "acknowledged") return 1;
-    const answer = await target.ask(made.rotation);
+    const response = await target.ask(made.rotation);
     const keyed = made.rotation.idempotencyKey !== undefined;
     // It was rotated: the calling key is a replaced one, which cannot change keys.
-    if (answer.status === 403 && !keyed) {
+    if (response.status === 403 && !keyed) {
       this.counts.happened += 1;
       return 1;
     }
-    if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-    this.takeKey(made, answer, 200, "key");
+    if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+    this.takeKey(made, response, 200, "key");
     return 1;
   }
 
   private async compareBalance(target: Target, made: Made, key: string, balance: number): Promise<void> {
-    const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key });
-    if (answer.status !== 200) this.problem(made, `a request with one of its keys returned ${answer.status}`);
-    else if (bodyOf(answer)["balance"] !== balance) {
-      this.problem(made, `has balance ${String(bodyOf(answer)["balance"])}, ${balance} would be right`);
+    const response = await target.ask({ method: "GET", path: "/v1/meter/balance", key });
+    if (response.status !== 200)
+      this.problem(made, `a request with one of its keys returned ${response.status}`);
+    else if (bodyOf(response)["balance"] !== balance) {
+      this.problem(made, `has balance ${String(bodyOf(response)["balance"])}, ${balance} would be right`);
     }
   }
 
@@ -151,8 +152,8 @@ export class AccountWorkload extends Recorded implements Workload {
     let cursor = "";
     for (;;) {
       const path = `/v1/admin/accounts?limit=100${cursor}`;
-      const answer = await target.ask({ method: "GET", path, key: target.operatorKey });
-      const page = bodyOf(answer) as { accounts: { email: string }[]; cursor?: string };
+      const response = await target.ask({ method: "GET", path, key: target.operatorKey });
+      const page = bodyOf(response) as { accounts: { email: string }[]; cursor?: string };
       for (const { email } of page.accounts) {
         if (emails.has(email)) this.problems.push(`account ${email}: is there twice`);
         emails.add(email);
@@ -162,14 +163,14 @@ export class AccountWorkload extends Recorded implements Workload {
     }
   }
 
-  private takeKey(made: Made, answer: Answer, status: number, member: string): void {
-    if (answer.status === status) made.keys.push(String(bodyOf(answer)[member]));
-    else this.problem(made, `unexpected response ${answer.status} ${answer.text}`);
+  private takeKey(made: Made, response: HttpResponse, status: number, member: string): void {
+    if (response.status === status) made.keys.push(String(bodyOf(response)[member]));
+    else this.problem(made, `unexpected response ${response.status} ${response.text}`);
   }
 
-  private count(answer: Answer | null): void {
-    if (answer === null) this.counts.inDoubt += 1;
-    else if (answer.status !== UNAVAILABLE) this.counts.acknowledged += 1;
+  private count(response: HttpResponse | null): void {
+    if (response === null) this.counts.inDoubt += 1;
+    else if (response.status !== UNAVAILABLE) this.counts.acknowledged += 1;
   }
 
   private problem(made: Made, what: string): void {

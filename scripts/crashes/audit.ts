@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -84,14 +84,15 @@ export class AuditWorkload extends Recorded implements Workload {
     return this.problems.splice(0).map((problem) => `audit: ${problem}`);
   }
 
-  private take(change: Change, answer: Answer | null): void {
-    if (answer === null) return;
-    if (answer.status === UNAVAILABLE) change.state = "unavailable";
-    else if (answer.status >= 300) this.problems.push(`${change.number}: ${answer.status} ${answer.text}`);
+  private take(change: Change, response: HttpResponse | null): void {
+    if (response === null) return;
+    if (response.status === UNAVAILABLE) change.state = "unavailable";
+    else if (response.status >= 300)
+      this.problems.push(`${change.number}: ${response.status} ${response.text}`);
     else {
       change.state = "acknowledged";
-      const isReplay = answer.headers.get("idempotent-replayed") === "true";
-      if (!isReplay) change.requestId = answer.headers.get("x-request-id") ?? "none";
+      const isReplay = response.headers.get("idempotent-replayed") === "true";
+      if (!isReplay) change.requestId = response.headers.get("x-request-id") ?? "none";
     }
   }
 
@@ -101,10 +102,10 @@ export class AuditWorkload extends Recorded implements Workload {
     for (const change of keyed.filter(({ state }) => state === "in doubt")) {
       this.take(change, await target.ask(change.request));
     }
-    const answered = keyed.filter(({ state }) => state === "acknowledged");
-    for (const { number, request } of answered.slice(-REPLAYS_PER_VERIFICATION)) {
-      const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") !== "true")
+    const acknowledged = keyed.filter(({ state }) => state === "acknowledged");
+    for (const { number, request } of acknowledged.slice(-REPLAYS_PER_VERIFICATION)) {
+      const response = await target.ask(request);
+      if (response.headers.get("idempotent-replayed") !== "true")
         this.problems.push(`${number}: was carried out again instead of being replayed`);
     }
   }
@@ -136,8 +137,8 @@ export class AuditWorkload extends Recorded implements Workload {
 
   /** Each flag matches its newest entry. */
   private async compareFlags(target: Target): Promise<void> {
-    const answer = await target.ask({ method: "GET", path: "/v1/gate/config", key: this.key });
-    const { flags } = bodyOf(answer) as { flags: { flag_key: string; description: string | null }[] };
+    const response = await target.ask({ method: "GET", path: "/v1/gate/config", key: this.key });
+    const { flags } = bodyOf(response) as { flags: { flag_key: string; description: string | null }[] };
     for (const flag of FLAGS) {
       const is = flags.find(({ flag_key }) => flag_key === flag)?.description;
       if (is !== this.flags.get(flag))
@@ -159,8 +160,8 @@ export class AuditWorkload extends Recorded implements Workload {
     const names: string[] = [];
     for (let cursor = ""; ; ) {
       const path = `${PROJECTS}?limit=100${cursor}`;
-      const answer = await target.ask({ method: "GET", path, key: this.key });
-      const page = bodyOf(answer) as { projects: { name: string }[]; cursor?: string };
+      const response = await target.ask({ method: "GET", path, key: this.key });
+      const page = bodyOf(response) as { projects: { name: string }[]; cursor?: string };
       for (const { name } of page.projects) {
         // Every account starts with one.
         if (name === this.seenProject || name === DEFAULT_PROJECT) return this.newest(names);

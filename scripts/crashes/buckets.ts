@@ -107,17 +107,17 @@ export class BucketWorkload extends RecordedOfAccount implements Workload {
     const request: TargetRequest = { method: "POST", path: `/v1/catch/${inbox.id}`, key: this.key, body };
     // In doubt until it is acknowledged: a kill can happen in between.
     inbox.inDoubt.set(number, text);
-    const answer = await target.send(request);
-    if (answer === null) {
+    const response = await target.send(request);
+    if (response === null) {
       this.counts.inDoubt += 1;
       return;
     }
     inbox.inDoubt.delete(number);
-    if (answer.status === UNAVAILABLE) return;
+    if (response.status === UNAVAILABLE) return;
     this.counts.acknowledged += 1;
-    const { status, event_id: eventId } = bodyOf(answer);
-    if (answer.status === 200 && status === "accepted") inbox.acknowledged.set(String(eventId), text);
-    else this.problem(inbox, `unexpected response ${answer.status} ${answer.text}`);
+    const { status, event_id: eventId } = bodyOf(response);
+    if (response.status === 200 && status === "accepted") inbox.acknowledged.set(String(eventId), text);
+    else this.problem(inbox, `unexpected response ${response.status} ${response.text}`);
   }
 
   async verify(target: Target): Promise<string[]> {

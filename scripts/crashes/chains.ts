@@ -1,7 +1,7 @@
 import { ChainVerifier, verifyReceiptText } from "../../src/verify/chain.ts";
 import { type CheckpointHead, checkCheckpoint, checkConsistency } from "../../src/verify/checkpoint.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import {
@@ -99,10 +99,10 @@ export class ChainWorkload extends Recorded implements Workload {
     };
     const sent: Sent = { number, request, receipt: null };
     chain.open.push(sent);
-    const answer = await target.send(request);
-    if (answer === null) this.counts.inDoubt += 1;
-    else if (answer.status === UNAVAILABLE) chain.open = chain.open.filter((one) => one !== sent);
-    else this.acknowledge(chain, sent, answer);
+    const response = await target.send(request);
+    if (response === null) this.counts.inDoubt += 1;
+    else if (response.status === UNAVAILABLE) chain.open = chain.open.filter((one) => one !== sent);
+    else this.acknowledge(chain, sent, response);
   }
 
   async verify(target: Target): Promise<string[]> {
@@ -140,13 +140,13 @@ export class ChainWorkload extends Recorded implements Workload {
     const redaction: Redaction = { sequence, isAcknowledged: false };
     chain.redactions.push(redaction);
     const path = `/v1/witness/receipts/${sequence}/redact`;
-    const answer = await target.send({ method: "POST", path, key: chain.key, body: { reason: "crash" } });
-    if (answer === null) this.counts.inDoubt += 1;
-    else if (answer.status === 200) {
+    const response = await target.send({ method: "POST", path, key: chain.key, body: { reason: "crash" } });
+    if (response === null) this.counts.inDoubt += 1;
+    else if (response.status === 200) {
       this.counts.acknowledged += 1;
       redaction.isAcknowledged = true;
-    } else if (answer.status !== UNAVAILABLE)
-      this.problem(chain, `unexpected response ${answer.status} ${answer.text}`);
+    } else if (response.status !== UNAVAILABLE)
+      this.problem(chain, `unexpected response ${response.status} ${response.text}`);
   }
 
   /** A text and the receipt that declares its redaction change together. */
@@ -167,17 +167,17 @@ export class ChainWorkload extends Recorded implements Workload {
   }
 
   private async takeCheckpoint(target: Target, chain: Chain): Promise<void> {
-    const answer = await target.send({
+    const response = await target.send({
       method: "GET",
       path: "/v1/witness/checkpoint?format=json",
       key: chain.key,
     });
-    if (answer === null) this.counts.inDoubt += 1;
-    else if (answer.status === 200) {
+    if (response === null) this.counts.inDoubt += 1;
+    else if (response.status === 200) {
       this.counts.acknowledged += 1;
-      chain.checkpoints.push(bodyOf(answer) as unknown as CheckpointHead);
-    } else if (answer.status !== UNAVAILABLE)
-      this.problem(chain, `unexpected response ${answer.status} ${answer.text}`);
+      chain.checkpoints.push(bodyOf(response) as unknown as CheckpointHead);
+    } else if (response.status !== UNAVAILABLE)
+      this.problem(chain, `unexpected response ${response.status} ${response.text}`);
   }
 
   /** Two signed checkpoints are never inconsistent, whether a crash was between them or not. */
@@ -230,10 +230,10 @@ export class ChainWorkload extends Recorded implements Workload {
     return logged;
   }
 
-  private acknowledge(chain: Chain, sent: Sent, answer: Answer, counts = true): void {
+  private acknowledge(chain: Chain, sent: Sent, response: HttpResponse, counts = true): void {
     if (counts) this.counts.acknowledged += 1;
-    if (answer.status === 200) sent.receipt = answer.text;
-    else this.problem(chain, `unexpected response ${answer.status} ${answer.text}`);
+    if (response.status === 200) sent.receipt = response.text;
+    else this.problem(chain, `unexpected response ${response.status} ${response.text}`);
   }
 
   private problem(chain: Chain, what: string): void {

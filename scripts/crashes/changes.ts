@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import { bodyOf, Recorded, type Target, type TargetRequest, UNAVAILABLE } from "./workload.ts";
 
 /** Kind of a change. */
@@ -27,7 +27,7 @@ export interface Entry {
 
 type Outcome =
   | { readonly state: "acknowledged"; readonly balance: number; readonly requestId: string | null }
-  | { readonly state: "refused" }
+  | { readonly state: "rejected" }
   | { readonly state: "unavailable" }
   | { readonly state: "in doubt" };
 
@@ -55,9 +55,9 @@ export class ChangeLog extends Recorded {
     const tracked: Tracked = { change, outcome: { state: "in doubt" }, entries: 0 };
     this.tracked.set(identityOf(change.kind, change.number), tracked);
     const sends = twice ? [change.request, change.request] : [change.request];
-    const answers = await Promise.all(sends.map((request) => target.send(request)));
-    for (const answer of answers) {
-      if (answer !== null) tracked.outcome = this.merge(change, tracked.outcome, this.outcomeOf(answer));
+    const responses = await Promise.all(sends.map((request) => target.send(request)));
+    for (const response of responses) {
+      if (response !== null) tracked.outcome = this.merge(change, tracked.outcome, this.outcomeOf(response));
     }
     const { state } = tracked.outcome;
     if (state === "in doubt") this.counts.inDoubt += 1;
@@ -73,19 +73,19 @@ export class ChangeLog extends Recorded {
       ({ change }) => change.request.idempotencyKey !== undefined,
     );
     for (const tracked of keyed.filter(({ outcome }) => outcome.state === "in doubt")) {
-      const answer = await target.ask(tracked.change.request);
-      tracked.outcome = this.outcomeOf(answer);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      const response = await target.ask(tracked.change.request);
+      tracked.outcome = this.outcomeOf(response);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
     }
-    const answered = keyed.filter(
-      ({ outcome: { state } }) => state === "acknowledged" || state === "refused",
+    const completed = keyed.filter(
+      ({ outcome: { state } }) => state === "acknowledged" || state === "rejected",
     );
-    for (const tracked of answered.slice(-REPLAYS_PER_VERIFICATION)) {
-      const answer = await target.ask(tracked.change.request);
-      if (answer.headers.get("idempotent-replayed") !== "true") {
+    for (const tracked of completed.slice(-REPLAYS_PER_VERIFICATION)) {
+      const response = await target.ask(tracked.change.request);
+      if (response.headers.get("idempotent-replayed") !== "true") {
         this.problem(tracked.change, "was carried out again instead of being replayed");
       }
-      this.merge(tracked.change, tracked.outcome, this.outcomeOf(answer));
+      this.merge(tracked.change, tracked.outcome, this.outcomeOf(response));
     }
   }
 
@@ -95,7 +95,7 @@ export class ChangeLog extends Recorded {
     for (const { change, outcome, entries: count } of this.tracked.values()) {
       if (outcome.state === "acknowledged" && count === 0)
         this.problem(change, "was acknowledged and is lost");
-      if (outcome.state === "refused" && count > 0) this.problem(change, "was rejected and has happened");
+      if (outcome.state === "rejected" && count > 0) this.problem(change, "was rejected and has happened");
       if (outcome.state === "unavailable" && count > 0) this.problem(change, "got 503 and has happened");
       if (outcome.state === "in doubt" && count > 0) this.counts.happened += 1;
       if (count > 1) this.problem(change, `has happened ${count} times`);
@@ -125,15 +125,15 @@ export class ChangeLog extends Recorded {
     }
   }
 
-  private outcomeOf(answer: Answer): Outcome {
-    if (answer.status === 402) return { state: "refused" };
-    if (answer.status === UNAVAILABLE) return { state: "unavailable" };
-    if (answer.status === 200) {
-      const replayed = answer.headers.get("idempotent-replayed") === "true";
-      const requestId = replayed ? null : (answer.headers.get("x-request-id") ?? "none");
-      return { state: "acknowledged", balance: Number(bodyOf(answer)["balance"]), requestId };
+  private outcomeOf(response: HttpResponse): Outcome {
+    if (response.status === 402) return { state: "rejected" };
+    if (response.status === UNAVAILABLE) return { state: "unavailable" };
+    if (response.status === 200) {
+      const replayed = response.headers.get("idempotent-replayed") === "true";
+      const requestId = replayed ? null : (response.headers.get("x-request-id") ?? "none");
+      return { state: "acknowledged", balance: Number(bodyOf(response)["balance"]), requestId };
     }
-    this.problems.push(`${this.name}: unexpected response ${answer.status} ${answer.text}`);
+    this.problems.push(`${this.name}: unexpected response ${response.status} ${response.text}`);
     return { state: "in doubt" };
   }
 
@@ -174,9 +174,9 @@ export async function entriesSince(
   let cursor = "";
   let oldest = Number.POSITIVE_INFINITY;
   for (;;) {
-    const answer = await target.ask({ method: "GET", path: `${path}?limit=100${cursor}`, key });
-    if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
-    const page = bodyOf(answer) as { entries: Entry[]; cursor?: string };
+    const response = await target.ask({ method: "GET", path: `${path}?limit=100${cursor}`, key });
+    if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${response.text}`);
+    const page = bodyOf(response) as { entries: Entry[]; cursor?: string };
     for (const entry of page.entries) {
       // A cycle of cursors must end this loop.
       if (entry.sequence >= oldest)

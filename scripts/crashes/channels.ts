@@ -27,8 +27,8 @@ export class ChannelWorkload extends Recorded implements Workload {
     const config = { url: "https://example.com/alerts" };
     for (let made = 0; made < CHANNELS; made += 1) {
       const body = { name: "new", kind: "webhook", config };
-      const answer = bodyOf(await target.ask({ method: "POST", path: PATH, key: this.key, body }));
-      this.channels.set(String(answer["id"]), shownOf(answer));
+      const response = bodyOf(await target.ask({ method: "POST", path: PATH, key: this.key, body }));
+      this.channels.set(String(response["id"]), shownOf(response));
     }
   }
 
@@ -40,14 +40,14 @@ export class ChannelWorkload extends Recorded implements Workload {
     const body = { name: `change ${this.changes}`, remind: random.pick(REMIND) };
     this.channels.set(id, undefined);
     const request: TargetRequest = { method: "PATCH", path: `${PATH}/${id}`, key: this.key, body };
-    const answer = await target.send(request);
-    if (answer === null) {
+    const response = await target.send(request);
+    if (response === null) {
       this.counts.inDoubt += 1;
       return;
     }
-    if (answer.status !== 200) return;
+    if (response.status !== 200) return;
     this.counts.acknowledged += 1;
-    this.channels.set(id, shownOf(bodyOf(answer)));
+    this.channels.set(id, shownOf(bodyOf(response)));
   }
 
   async verify(target: Target): Promise<string[]> {

@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import { ChangeLog, entriesSince } from "./changes.ts";
 import { sumOf } from "./meters.ts";
 import type { Random } from "./random.ts";
@@ -92,8 +92,8 @@ export class CheckWorkload implements Workload {
     const problems = customer.log.compare(entries);
     customer.verifiedThrough = entries[0]?.sequence ?? customer.verifiedThrough;
     customer.deducted += entries.length;
-    const answer = await target.ask({ method: "GET", path: `/v1/keys/${customer.keyId}`, key: this.key });
-    const { remaining } = bodyOf(answer)["uses"] as { remaining: number };
+    const response = await target.ask({ method: "GET", path: `/v1/keys/${customer.keyId}`, key: this.key });
+    const { remaining } = bodyOf(response)["uses"] as { remaining: number };
     if (remaining !== PLENTY - customer.deducted) {
       problems.push(
         `${customer.id}: ${PLENTY - remaining} uses were taken, and credits ${customer.deducted} times`,
@@ -117,15 +117,15 @@ function translated(target: Target): Target {
     operatorKey: target.operatorKey,
     folder: target.folder,
     send: async (request) => {
-      const answer = await target.send(request);
-      return answer && asDeduction(answer);
+      const response = await target.send(request);
+      return response && asDeduction(response);
     },
     ask: async (request) => asDeduction(await target.ask(request)),
   };
 }
 
-function asDeduction(answer: Answer): Answer {
-  if (answer.status !== 200) return answer;
-  const { allowed, meter } = bodyOf(answer) as { allowed?: boolean; meter?: { balance: number } };
-  return { ...answer, status: allowed === true ? 200 : 402, text: JSON.stringify(meter ?? {}) };
+function asDeduction(response: HttpResponse): HttpResponse {
+  if (response.status !== 200) return response;
+  const { allowed, meter } = bodyOf(response) as { allowed?: boolean; meter?: { balance: number } };
+  return { ...response, status: allowed === true ? 200 : 402, text: JSON.stringify(meter ?? {}) };
 }

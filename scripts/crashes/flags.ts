@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { bodyOf, createAccount, Recorded, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
 
@@ -48,7 +48,7 @@ export class FlagWorkload extends Recorded implements Workload {
     const isRemoval = flag.state !== null && random.chance(DELETE_CHANCE);
     this.sent += 1;
     const number = this.sent;
-    const answer = isRemoval
+    const response = isRemoval
       ? await target.send({ method: "DELETE", path: `${PATH}/${flag.key}`, key: this.key })
       : await target.send({
           method: "POST",
@@ -57,15 +57,15 @@ export class FlagWorkload extends Recorded implements Workload {
           body: definition(flag.key, number, random.below(PADDING_MAX)),
         });
     flag.isBusy = false;
-    if (answer?.status === UNAVAILABLE) return;
-    if (answer === null) {
+    if (response?.status === UNAVAILABLE) return;
+    if (response === null) {
       this.counts.inDoubt += 1;
       flag.doubt = { state: isRemoval ? null : { number, version: null } };
       return;
     }
     this.counts.acknowledged += 1;
-    if (isRemoval) this.takeRemoval(flag, answer);
-    else flag.state = { number, version: this.takeVersion(answer) };
+    if (isRemoval) this.takeRemoval(flag, response);
+    else flag.state = { number, version: this.takeVersion(response) };
   }
 
   async verify(target: Target): Promise<string[]> {
@@ -79,8 +79,8 @@ export class FlagWorkload extends Recorded implements Workload {
 
   private async verifyFlag(target: Target, flag: Flag): Promise<void> {
     const path = `${PATH}/${flag.key}/definition`;
-    const answer = await target.ask({ method: "GET", path, key: this.key });
-    const found = stateIn(answer);
+    const response = await target.ask({ method: "GET", path, key: this.key });
+    const found = stateIn(response);
     const { doubt, state } = flag;
     flag.doubt = null;
     if (doubt !== null && found?.number === doubt.state?.number) {
@@ -95,19 +95,19 @@ export class FlagWorkload extends Recorded implements Workload {
     if (found?.version != null) this.highest = Math.max(this.highest, found.version);
   }
 
-  private takeRemoval(flag: Flag, answer: Answer): void {
-    if (answer.status !== 200)
-      this.problems.push(`${flag.key}: its deletion got ${answer.status} ${answer.text}`);
+  private takeRemoval(flag: Flag, response: HttpResponse): void {
+    if (response.status !== 200)
+      this.problems.push(`${flag.key}: its deletion got ${response.status} ${response.text}`);
     flag.state = null;
   }
 
   /** Checks the version of an acknowledged change. `isAlone`: it must be above all previous ones. */
-  private takeVersion(answer: Answer, isAlone = false): number | null {
-    if (answer.status !== 201) {
-      this.problems.push(`a save got ${answer.status} ${answer.text}`);
+  private takeVersion(response: HttpResponse, isAlone = false): number | null {
+    if (response.status !== 201) {
+      this.problems.push(`a save got ${response.status} ${response.text}`);
       return null;
     }
-    const version = Number(bodyOf(answer)["version"]);
+    const version = Number(bodyOf(response)["version"]);
     if (this.versions.has(version)) this.problems.push(`version ${version} was given twice`);
     if (isAlone && version <= this.highest)
       this.problems.push(`version ${version} came after ${this.highest}`);
@@ -127,8 +127,8 @@ function definition(flag_key: string, number: number, padding: number): object {
   return { flag_key, enabled: number % 2 === 0, metadata: { number }, rules };
 }
 
-function stateIn(answer: Answer): State {
-  if (answer.status === 404) return null;
-  const { metadata, version } = bodyOf(answer) as { metadata?: { number?: number }; version?: number };
+function stateIn(response: HttpResponse): State {
+  if (response.status === 404) return null;
+  const { metadata, version } = bodyOf(response) as { metadata?: { number?: number }; version?: number };
   return { number: metadata?.number ?? -1, version: version ?? null };
 }

@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import {
@@ -96,9 +96,9 @@ export class HoldWorkload extends Recorded implements Workload {
     const ttl_seconds = isShort ? SHORT_SECONDS : LONG_SECONDS;
     const body = { hold_id: one.id, amount: HELD, ttl_seconds };
     const path = `${pathOf(one.meter)}/holds`;
-    const answer = await target.send({ method: "POST", path, key: this.key, body });
-    this.count(answer !== null);
-    if (answer !== null) one.isMade = answer.status !== UNAVAILABLE;
+    const response = await target.send({ method: "POST", path, key: this.key, body });
+    this.count(response !== null);
+    if (response !== null) one.isMade = response.status !== UNAVAILABLE;
   }
 
   private async end(target: Target, one: Hold, ending: Ending): Promise<void> {
@@ -106,10 +106,10 @@ export class HoldWorkload extends Recorded implements Workload {
     one.isEndingKnown = false;
     const path = `${pathOf(one.meter)}/holds/${one.id}/${ending}`;
     const body = ending === "capture" ? { amount: CAPTURED } : {};
-    const answer = await target.send({ method: "POST", path, key: this.key, body });
-    this.count(answer !== null);
-    if (answer?.status === UNAVAILABLE) one.ending = null;
-    one.isEndingKnown = answer !== null;
+    const response = await target.send({ method: "POST", path, key: this.key, body });
+    this.count(response !== null);
+    if (response?.status === UNAVAILABLE) one.ending = null;
+    one.isEndingKnown = response !== null;
   }
 
   private count(isAnswered: boolean): void {
@@ -118,9 +118,9 @@ export class HoldWorkload extends Recorded implements Workload {
   }
 
   private async verifyHold(target: Target, one: Hold): Promise<string[]> {
-    const answer = await this.read(target, one);
-    const isThere = answer.status === 200;
-    const status = isThere ? bodyOf(answer)["status"] : null;
+    const response = await this.read(target, one);
+    const isThere = response.status === 200;
+    const status = isThere ? bodyOf(response)["status"] : null;
     const problems: string[] = [];
     if (one.isMade === true && !isThere) problems.push("was acknowledged and is lost");
     if (one.isMade === false && isThere) problems.push("got 503 and has happened");
@@ -136,13 +136,13 @@ export class HoldWorkload extends Recorded implements Workload {
     }
     one.ending = ended;
     one.isEndingKnown = true;
-    return problems.map((problem) => `${one.id}: ${problem}, it says ${answer.status} ${answer.text}`);
+    return problems.map((problem) => `${one.id}: ${problem}, it says ${response.status} ${response.text}`);
   }
 
   /** Waits for short ones if necessary. */
   private read(target: Target, one: Hold) {
     const request = { method: "GET", path: `${pathOf(one.meter)}/holds/${one.id}`, key: this.key } as const;
-    const isOver = (answer: Answer) => !one.isShort || bodyOf(answer)["status"] !== "open";
+    const isOver = (response: HttpResponse) => !one.isShort || bodyOf(response)["status"] !== "open";
     return settled(OVER_WITHIN_MS, () => target.ask(request), isOver);
   }
 

@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -43,7 +43,7 @@ export class IncidentWorkload extends Recorded implements Workload {
   private readonly failing = new Set<string>();
   private inDoubt: TargetRequest[] = [];
   private key = "";
-  private asked = 0;
+  private requested = 0;
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "incidents@example.com", "unlimited");
@@ -79,14 +79,14 @@ export class IncidentWorkload extends Recorded implements Workload {
         path: `/v1/pulse/${this.monitors[number]}/check`,
         key: this.key,
       } as const;
-      const answer = await target.send(check);
-      if (answer === null) this.counts.inDoubt += 1;
+      const response = await target.send(check);
+      if (response === null) this.counts.inDoubt += 1;
       else this.counts.acknowledged += 1;
       return;
     }
     const request = this.requestOf(random);
-    const answer = await target.send(request);
-    if (answer !== null) return this.acknowledge(answer);
+    const response = await target.send(request);
+    if (response !== null) return this.acknowledge(response);
     this.counts.inDoubt += 1;
     this.inDoubt.push(request);
   }
@@ -94,37 +94,39 @@ export class IncidentWorkload extends Recorded implements Workload {
   async verify(target: Target): Promise<string[]> {
     // A repeat with its key is safe.
     for (const request of this.inDoubt.splice(0)) {
-      const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-      this.acknowledge(answer);
+      const response = await target.ask(request);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(response);
     }
     const problems: string[] = [];
     for (const id of this.monitors) problems.push(...(await this.problemsOfMonitor(target, id)));
     const there = await this.all<Incident>(target, PATH, "incidents");
     problems.push(...this.problemsOf(there));
-    const told = await this.all(target, "/v1/relay?event=monitor.acknowledged", "deliveries");
+    const notifications = await this.all(target, "/v1/relay?event=monitor.acknowledged", "deliveries");
     const acknowledged = there.filter(({ acknowledged_at }) => acknowledged_at !== null);
-    if (told.length !== acknowledged.length)
-      problems.push(`incidents: ${acknowledged.length} are acknowledged, and ${told.length} were received`);
+    if (notifications.length !== acknowledged.length)
+      problems.push(
+        `incidents: ${acknowledged.length} are acknowledged, and ${notifications.length} were received`,
+      );
     return problems;
   }
 
   private requestOf(random: Random): TargetRequest {
-    this.asked += 1;
-    const about = { method: "POST", key: this.key, idempotencyKey: `incident-${this.asked}` } as const;
+    this.requested += 1;
+    const about = { method: "POST", key: this.key, idempotencyKey: `incident-${this.requested}` } as const;
     const open = [...this.known].filter(([, { resolved }]) => !resolved);
     if (open.length < 10 || random.chance(0.3))
-      return { ...about, path: PATH, body: { title: `${this.asked}` } };
+      return { ...about, path: PATH, body: { title: `${this.requested}` } };
     const [id] = random.pick(open);
     if (random.chance(0.5)) return { ...about, path: `${PATH}/${id}/acknowledge` };
     const status = random.chance(0.7) ? "resolved" : "identified";
     return { ...about, path: `${PATH}/${id}/updates`, body: { status, message: "x" } };
   }
 
-  private acknowledge(answer: Answer): void {
-    if (answer.status !== 200 && answer.status !== 201) return;
+  private acknowledge(response: HttpResponse): void {
+    if (response.status !== 200 && response.status !== 201) return;
     this.counts.acknowledged += 1;
-    const { id, acknowledged_at, resolved_at } = bodyOf(answer) as unknown as Incident;
+    const { id, acknowledged_at, resolved_at } = bodyOf(response) as unknown as Incident;
     const known = this.known.get(id) ?? { acknowledged: false, resolved: false };
     known.acknowledged ||= acknowledged_at !== null;
     known.resolved ||= resolved_at !== null;

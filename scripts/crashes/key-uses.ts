@@ -75,10 +75,10 @@ export class KeyUsesWorkload extends Recorded implements Workload {
       ...(random.chance(0.3) ? { idempotencyKey: `use-${this.requests}` } : {}),
     };
     const isTwice = request.idempotencyKey !== undefined && random.chance(0.2);
-    const answers = await Promise.all((isTwice ? [1, 2] : [1]).map(() => target.send(request)));
-    const statuses = answers.map((answer) => answer?.status ?? null);
-    const answered = answers.find((answer) => answer?.status === 200);
-    if (answered) this.note(of, cost, bodyOf(answered));
+    const responses = await Promise.all((isTwice ? [1, 2] : [1]).map(() => target.send(request)));
+    const statuses = responses.map((response) => response?.status ?? null);
+    const success = responses.find((response) => response?.status === 200);
+    if (success) this.note(of, cost, bodyOf(success));
     else if (statuses.includes(null)) {
       this.counts.inDoubt += 1;
       of.inDoubt.push({ request, cost });
@@ -106,9 +106,9 @@ export class KeyUsesWorkload extends Recorded implements Workload {
     for (const { request, cost } of of.inDoubt.filter(
       ({ request }) => request.idempotencyKey !== undefined,
     )) {
-      const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-      this.note(of, cost, bodyOf(answer));
+      const response = await target.ask(request);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.note(of, cost, bodyOf(response));
     }
     const open = of.inDoubt.filter(({ request }) => request.idempotencyKey === undefined);
     of.inDoubt = [];

@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -35,23 +35,23 @@ export class MaintenanceWorkload extends Recorded implements Workload {
   private inDoubt: TargetRequest[] = [];
   private key = "";
   private monitorId = "";
-  private asked = 0;
+  private requested = 0;
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "maintenance@example.com", CREDITS);
     const body = { url: "http://127.0.0.1:9/", interval: 300_000 };
-    const answer = await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body });
-    this.monitorId = String(bodyOf(answer)["id"]);
+    const response = await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body });
+    this.monitorId = String(bodyOf(response)["id"]);
   }
 
   async act(target: Target, random: Random): Promise<void> {
-    this.asked += 1;
-    const about = { key: this.key, idempotencyKey: `work-${this.asked}` } as const;
+    this.requested += 1;
+    const about = { key: this.key, idempotencyKey: `work-${this.requested}` } as const;
     const free = [...this.works.keys()].filter((id) => !this.busy.has(id));
     const body = this.bodyOf(random.chance(0.5));
     if (free.length === 0 || (this.works.size < WORKS_MAX && random.chance(0.3))) {
       if (this.works.size + this.busy.size >= WORKS_MAX) return;
-      const slot = `new ${this.asked}`;
+      const slot = `new ${this.requested}`;
       this.busy.add(slot);
       await this.send(target, { ...about, method: "POST", path: PATH, body });
       this.busy.delete(slot);
@@ -69,9 +69,9 @@ export class MaintenanceWorkload extends Recorded implements Workload {
   async verify(target: Target): Promise<string[]> {
     // A repeat with its key is safe.
     for (const request of this.inDoubt.splice(0)) {
-      const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-      this.acknowledge(request, answer);
+      const response = await target.ask(request);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(request, response);
     }
     this.busy.clear();
     const list = await target.ask({ method: "GET", path: `${PATH}?limit=${PAGE}`, key: this.key });
@@ -94,7 +94,7 @@ export class MaintenanceWorkload extends Recorded implements Workload {
   private bodyOf(isOpen: boolean): object {
     const from = Date.now() + (isOpen ? -DAY_MS : DAY_MS);
     return {
-      title: `${isOpen ? "open" : "closed"} ${this.asked}`,
+      title: `${isOpen ? "open" : "closed"} ${this.requested}`,
       starts_at: new Date(from).toISOString(),
       ends_at: new Date(from + 2 * DAY_MS).toISOString(),
       monitor_ids: [this.monitorId],
@@ -103,9 +103,9 @@ export class MaintenanceWorkload extends Recorded implements Workload {
 
   /** Returns whether it was acknowledged. */
   private async send(target: Target, request: TargetRequest): Promise<boolean> {
-    const answer = await target.send(request);
-    if (answer !== null) {
-      this.acknowledge(request, answer);
+    const response = await target.send(request);
+    if (response !== null) {
+      this.acknowledge(request, response);
       return true;
     }
     this.counts.inDoubt += 1;
@@ -113,10 +113,10 @@ export class MaintenanceWorkload extends Recorded implements Workload {
     return false;
   }
 
-  private acknowledge({ method, path }: TargetRequest, answer: Answer): void {
-    if (answer.status !== 200 && answer.status !== 201) return;
+  private acknowledge({ method, path }: TargetRequest, response: HttpResponse): void {
+    if (response.status !== 200 && response.status !== 201) return;
     this.counts.acknowledged += 1;
-    const { id, title, status } = bodyOf(answer);
+    const { id, title, status } = bodyOf(response);
     if (method === "DELETE") this.works.delete(path.slice(PATH.length + 1));
     else this.works.set(String(id), { title: String(title), isOpen: status === "active" });
   }

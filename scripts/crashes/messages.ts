@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -23,7 +23,7 @@ interface Sent {
   readonly id: string;
   acknowledged: boolean;
   /** The response said that nothing was changed. */
-  refused: boolean;
+  rejected: boolean;
 }
 
 /**
@@ -53,19 +53,19 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
   }
 
   async act(target: Target, _random: Random): Promise<void> {
-    const sent: Sent = { id: `m-${this.made}`, acknowledged: false, refused: false };
+    const sent: Sent = { id: `m-${this.made}`, acknowledged: false, rejected: false };
     this.made += 1;
     this.open.push(sent);
     const body = { event_type: "crash.tested", message_id: sent.id, payload: { number: this.made } };
-    const answer = await target.send({ method: "POST", path: "/v1/relay/messages", key: this.key, body });
-    if (answer === null) {
+    const response = await target.send({ method: "POST", path: "/v1/relay/messages", key: this.key, body });
+    if (response === null) {
       this.counts.inDoubt += 1;
       return;
     }
-    sent.refused = answer.status === UNAVAILABLE;
-    if (sent.refused) return;
-    if (answer.status !== 201)
-      throw new Error(`messages: unexpected response ${answer.status} ${answer.text}`);
+    sent.rejected = response.status === UNAVAILABLE;
+    if (sent.rejected) return;
+    if (response.status !== 201)
+      throw new Error(`messages: unexpected response ${response.status} ${response.text}`);
     sent.acknowledged = true;
     this.counts.acknowledged += 1;
   }
@@ -90,17 +90,17 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
     return new Response(null);
   }
 
-  private async problemsOf(target: Target, { id, acknowledged, refused }: Sent): Promise<string[]> {
+  private async problemsOf(target: Target, { id, acknowledged, rejected }: Sent): Promise<string[]> {
     const read = { method: "GET", path: `/v1/relay/messages/${id}`, key: this.key } as const;
-    const isOver = (answer: Answer) =>
-      refused || !this.delivers || deliveriesIn(answer).every(({ status }) => status === "delivered");
-    const answer = await settled(DELIVERED_WITHIN_MS, () => target.ask(read), isOver);
-    if (answer.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
-    if (refused) return [`message ${id}: got 503, and is there`];
-    const deliveries = deliveriesIn(answer);
+    const isOver = (response: HttpResponse) =>
+      rejected || !this.delivers || deliveriesIn(response).every(({ status }) => status === "delivered");
+    const response = await settled(DELIVERED_WITHIN_MS, () => target.ask(read), isOver);
+    if (response.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
+    if (rejected) return [`message ${id}: got 503, and is there`];
+    const deliveries = deliveriesIn(response);
     if (deliveries.length !== ENDPOINTS)
       return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];
-    if (!isOver(answer)) return [`message ${id}: ${JSON.stringify(deliveries)}`];
+    if (!isOver(response)) return [`message ${id}: ${JSON.stringify(deliveries)}`];
     if (!acknowledged) this.counts.happened += 1;
     if (!this.delivers) return [];
     const places = this.arrived.get(id)?.size ?? 0;
@@ -109,6 +109,6 @@ export class MessageWorkload extends RecordedOfAccount implements Workload {
 }
 
 /** Undefined without such a message. */
-function deliveriesIn(answer: Answer): readonly { readonly status: string }[] {
-  return (bodyOf(answer)["deliveries"] ?? []) as { status: string }[];
+function deliveriesIn(response: HttpResponse): readonly { readonly status: string }[] {
+  return (bodyOf(response)["deliveries"] ?? []) as { status: string }[];
 }

@@ -104,8 +104,8 @@ export class MeterWorkload implements Workload {
     const newest = entries[0];
     if (newest === undefined) return problems;
     meter.verifiedThrough = newest.sequence;
-    const answer = await target.ask({ method: "GET", path: `${path}/balance`, key: this.key });
-    const { balance } = bodyOf(answer);
+    const response = await target.ask({ method: "GET", path: `${path}/balance`, key: this.key });
+    const { balance } = bodyOf(response);
     if (balance !== newest.balance_after) {
       problems.push(
         `${meter.id}: the balance is ${String(balance)}, its newest entry says ${newest.balance_after}`,
@@ -126,8 +126,8 @@ export class MeterWorkload implements Workload {
       if (paid !== happened) problems.push(`charges: ${happened} × ${kind} happened, ${paid} were paid for`);
       total += happened;
     }
-    const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key: this.key });
-    const { balance } = bodyOf(answer);
+    const response = await target.ask({ method: "GET", path: "/v1/meter/balance", key: this.key });
+    const { balance } = bodyOf(response);
     if (balance !== CREDITS - total) {
       problems.push(`charges: the account balance is ${String(balance)}, ${CREDITS - total} would be right`);
     }

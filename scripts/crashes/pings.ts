@@ -43,7 +43,7 @@ export class PingWorkload extends Recorded implements Workload {
   readonly name = "pings";
   readonly weight = 1;
   private heartbeats: Heartbeat[] = [];
-  private readonly refused = new Set<string>();
+  private readonly rejected = new Set<string>();
   private readonly inDoubt = new Set<string>();
   private key = "";
   private sent = 0;
@@ -52,9 +52,9 @@ export class PingWorkload extends Recorded implements Workload {
     this.key = await createAccount(target, "pings@example.com", "unlimited");
     const body = { type: "heartbeat", period_ms: SHORTEST_MS, grace_ms: SHORTEST_MS };
     for (let made = 0; made < HEARTBEATS; made += 1) {
-      const answer = bodyOf(await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body }));
-      const { pathname } = new URL(String(answer["ping_url"]));
-      this.heartbeats.push({ id: String(answer["id"]), path: pathname, acknowledged: [] });
+      const response = bodyOf(await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body }));
+      const { pathname } = new URL(String(response["ping_url"]));
+      this.heartbeats.push({ id: String(response["id"]), path: pathname, acknowledged: [] });
     }
     for (const heartbeat of this.heartbeats) await this.ping(target, heartbeat, "");
   }
@@ -74,16 +74,16 @@ export class PingWorkload extends Recorded implements Workload {
   private async ping(target: Target, { path, acknowledged }: Heartbeat, signal: string): Promise<void> {
     this.sent += 1;
     const body = { ping: this.sent };
-    const answer = await target.send({ method: "POST", path: path + signal, key: null, body });
+    const response = await target.send({ method: "POST", path: path + signal, key: null, body });
     const text = JSON.stringify(body);
-    if (answer === null) {
+    if (response === null) {
       this.counts.inDoubt += 1;
       this.inDoubt.add(text);
-    } else if (answer.status === 200) {
+    } else if (response.status === 200) {
       this.counts.acknowledged += 1;
       acknowledged.push(text);
       if (acknowledged.length > LOOKED_FOR) acknowledged.shift();
-    } else if (answer.status === UNAVAILABLE) this.refused.add(text);
+    } else if (response.status === UNAVAILABLE) this.rejected.add(text);
   }
 
   private async problemsOf(target: Target, { id, acknowledged }: Heartbeat): Promise<string[]> {
@@ -102,7 +102,7 @@ export class PingWorkload extends Recorded implements Workload {
         .filter((text) => !kept.has(text))
         .map((text) => `pings: ${text} of ${id} was acknowledged and is lost`),
       ...[...kept]
-        .filter((text) => this.refused.has(text))
+        .filter((text) => this.rejected.has(text))
         .map((text) => `pings: ${text} of ${id} was rejected and is there`),
       ...(agree
         ? []

@@ -70,22 +70,22 @@ export class PortalWorkload extends RecordedOfAccount implements Workload {
   }
 
   private async create(target: Target, customer: Customer): Promise<void> {
-    const answer = await this.send(target, {
+    const response = await this.send(target, {
       method: "POST",
       path: PATH,
       key: this.key,
       body: { owner_id: customer.id },
     });
-    if (answer?.status !== 201) return;
-    const url = String(bodyOf(answer)["url"]);
+    if (response?.status !== 201) return;
+    const url = String(bodyOf(response)["url"]);
     customer.token = url.slice(url.indexOf("=") + 1);
   }
 
   private async revoke(target: Target, customer: Customer, token: string): Promise<void> {
     const body = { owner_id: customer.id };
-    const answer = await this.send(target, { method: "POST", path: `${PATH}/revoke`, key: this.key, body });
-    customer.isInDoubt = answer === null;
-    if (answer?.status !== 200) return;
+    const response = await this.send(target, { method: "POST", path: `${PATH}/revoke`, key: this.key, body });
+    customer.isInDoubt = response === null;
+    if (response?.status !== 200) return;
     customer.revoked = [token, ...customer.revoked].slice(0, REVOKED_KEPT);
     customer.token = null;
   }
@@ -96,18 +96,18 @@ export class PortalWorkload extends RecordedOfAccount implements Workload {
     const description = `change ${this.changes}`;
     customer.description = undefined;
     const path = `${PATH}/endpoints/${customer.endpoint}`;
-    const answer = await this.send(target, { method: "PATCH", path, key: token, body: { description } });
-    if (answer?.status === 200) customer.description = description;
-    else if (answer !== null) customer.description = before;
+    const response = await this.send(target, { method: "PATCH", path, key: token, body: { description } });
+    if (response?.status === 200) customer.description = description;
+    else if (response !== null) customer.description = before;
   }
 
   private async send(target: Target, request: TargetRequest) {
-    const answer = await target.send(request);
-    if (answer === null) this.counts.inDoubt += 1;
-    else if (answer.status < 300) this.counts.acknowledged += 1;
-    else if (answer.status !== UNAVAILABLE && answer.status !== TOO_MANY)
-      throw new Error(`portals: unexpected response ${answer.status} ${answer.text}`);
-    return answer;
+    const response = await target.send(request);
+    if (response === null) this.counts.inDoubt += 1;
+    else if (response.status < 300) this.counts.acknowledged += 1;
+    else if (response.status !== UNAVAILABLE && response.status !== TOO_MANY)
+      throw new Error(`portals: unexpected response ${response.status} ${response.text}`);
+    return response;
   }
 
   private async problemsOf(target: Target, customer: Customer): Promise<string[]> {

@@ -87,12 +87,12 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
     this.sent += 1;
     const number = this.sent;
     this.inDoubt.add(number);
-    const answer = await this.attempt(target, this.path, { number });
-    if (answer === null) return;
+    const response = await this.attempt(target, this.path, { number });
+    if (response === null) return;
     this.inDoubt.delete(number);
     // Alternatively, the request exceeded the bucket's limit per minute.
-    if (answer === "refused" || answer["status"] !== "accepted") return;
-    const id = String(answer["event_id"]);
+    if (response === "rejected" || response["status"] !== "accepted") return;
+    const id = String(response["event_id"]);
     this.accepted.add(id);
     this.open.push(id);
   }
@@ -101,16 +101,16 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
     const [id = ""] = this.open.splice(random.below(this.open.length), 1);
     const result: Result = random.chance(0.5) ? "delivered" : "failed";
     this.acknowledged.set(id, { result, isSure: false });
-    const answer = await this.attempt(target, `${this.path}/events/${id}/ack`, { result });
-    if (answer === "refused") this.acknowledged.delete(id);
-    else if (answer !== null) this.acknowledged.set(id, { result, isSure: true });
+    const response = await this.attempt(target, `${this.path}/events/${id}/ack`, { result });
+    if (response === "rejected") this.acknowledged.delete(id);
+    else if (response !== null) this.acknowledged.set(id, { result, isSure: true });
   }
 
   private async replay(target: Target): Promise<void> {
     const event_ids = this.open.slice(0, REPLAYED_AT_ONCE);
-    const answer = await this.attempt(target, `${this.path}/replays`, { event_ids, per_second: 100 });
-    if (answer === null || answer === "refused") return;
-    this.replays.push({ id: String(answer["replay_id"]), matched: Number(answer["matched"]) });
+    const response = await this.attempt(target, `${this.path}/replays`, { event_ids, per_second: 100 });
+    if (response === null || response === "rejected") return;
+    this.replays.push({ id: String(response["replay_id"]), matched: Number(response["matched"]) });
   }
 
   /** The response to a change; null without one, `rejected` when nothing was changed. */
@@ -118,17 +118,17 @@ export class PullBucketWorkload extends RecordedOfAccount implements Workload {
     target: Target,
     path: string,
     body: object,
-  ): Promise<Record<string, unknown> | "refused" | null> {
-    const answer = await target.send({ method: "POST", path, key: this.key, body });
-    if (answer === null) {
+  ): Promise<Record<string, unknown> | "rejected" | null> {
+    const response = await target.send({ method: "POST", path, key: this.key, body });
+    if (response === null) {
       this.counts.inDoubt += 1;
       return null;
     }
     // 409: the maximum number of replays is running.
-    if (answer.status === UNAVAILABLE || answer.status === 409) return "refused";
-    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    if (response.status === UNAVAILABLE || response.status === 409) return "rejected";
+    if (response.status >= 300) throw new Error(`${path}: ${response.status} ${response.text}`);
     this.counts.acknowledged += 1;
-    return bodyOf(answer);
+    return bodyOf(response);
   }
 
   /** Reads on from the last cursor, and compares the events with those accepted since. */

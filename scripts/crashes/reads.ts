@@ -22,7 +22,7 @@ interface Reader {
   /** Charges of the account at the last verification. */
   paid: number;
   /** Times of the responses to its reads since then. */
-  answered: number[];
+  respondedAt: number[];
   inDoubt: number;
 }
 
@@ -43,7 +43,7 @@ export class ReadWorkload extends Recorded implements Workload {
   constructor(private readonly changes = CHANGES) {
     super();
     this.readers = Array.from({ length: ACCOUNTS }, (_, index) => {
-      return { email: `reads-${index}@example.com`, key: "", paid: 0, answered: [], inDoubt: 0 };
+      return { email: `reads-${index}@example.com`, key: "", paid: 0, respondedAt: [], inDoubt: 0 };
     });
   }
 
@@ -60,12 +60,12 @@ export class ReadWorkload extends Recorded implements Workload {
     const sentAt = performance.now();
     // A 404 is charged as well.
     const path = random.chance(0.2) ? `${FLAG}/absent` : `${FLAG}/there`;
-    const answer = await target.send({ method: "GET", path, key: reader.key });
-    if (answer === null) {
+    const response = await target.send({ method: "GET", path, key: reader.key });
+    if (response === null) {
       reader.inDoubt += 1;
       this.counts.inDoubt += 1;
-    } else if (answer.status !== UNAVAILABLE) {
-      reader.answered.push(performance.now());
+    } else if (response.status !== UNAVAILABLE) {
+      reader.respondedAt.push(performance.now());
       this.counts.acknowledged += 1;
       // It was charged after it was sent, when no charge was too old.
       this.written(sentAt - IN_MEMORY_MS_MAX);
@@ -81,9 +81,9 @@ export class ReadWorkload extends Recorded implements Workload {
 
   private async change(target: Target, reader: Reader): Promise<void> {
     const sentAt = performance.now();
-    const answer = await target.send(saveOf(reader));
-    if (answer === null) this.counts.inDoubt += 1;
-    else if (answer.status !== UNAVAILABLE) {
+    const response = await target.send(saveOf(reader));
+    if (response === null) this.counts.inDoubt += 1;
+    else if (response.status !== UNAVAILABLE) {
       this.counts.acknowledged += 1;
       this.written(sentAt);
     }
@@ -94,15 +94,15 @@ export class ReadWorkload extends Recorded implements Workload {
   }
 
   private async verifyReader(target: Target, reader: Reader): Promise<string[]> {
-    const { email, key, answered, inDoubt } = reader;
+    const { email, key, respondedAt, inDoubt } = reader;
     const { balance } = bodyOf(await target.ask({ method: "GET", path: "/v1/meter/balance", key }));
     const paid = CREDITS - Number(balance);
     const since = paid - reader.paid;
-    const least = answered.filter((at) => at < this.writtenUntil).length;
-    const most = answered.length + inDoubt;
-    this.counts.happened += Math.max(0, since - answered.length);
-    this.forgiven += Math.max(0, answered.length - since);
-    Object.assign(reader, { paid, answered: [], inDoubt: 0 });
+    const least = respondedAt.filter((at) => at < this.writtenUntil).length;
+    const most = respondedAt.length + inDoubt;
+    this.counts.happened += Math.max(0, since - respondedAt.length);
+    this.forgiven += Math.max(0, respondedAt.length - since);
+    Object.assign(reader, { paid, respondedAt: [], inDoubt: 0 });
     if (since >= least && since <= most) return [];
     return [`${email}: ${since} reads were paid for, ${least} to ${most} would be right`];
   }

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { bodyOf, createAccount, RecordedOfAccount, settled, type Target, type Workload } from "./workload.ts";
 
@@ -15,12 +15,12 @@ const ANSWER_MS_MAX = 40;
 interface Receipt {
   readonly deliveryId: string;
   readonly receivedAt: number;
-  answeredAt: number;
+  respondedAt: number;
   readonly isSigned: boolean;
 }
 
 /** A delivery that was requested. */
-interface Asked {
+interface RequestedDelivery {
   readonly number: number;
   relayId: string | null;
 }
@@ -33,11 +33,11 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
   readonly name = "relays";
   readonly weight = 4;
   private readonly receipts = new Map<number, Receipt[]>();
-  private readonly asked: Asked[] = [];
-  private open: Asked[] = [];
+  private readonly requested: RequestedDelivery[] = [];
+  private open: RequestedDelivery[] = [];
   private readonly kills: { readonly from: number; readonly to: number }[] = [];
   private url = "";
-  private lastAnsweredAt = 0;
+  private lastRespondedAt = 0;
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "relays@example.com", CREDITS);
@@ -52,18 +52,18 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
 
   /** Schedules a delivery with a delay in seconds. */
   async schedule(target: Target, seconds: number): Promise<void> {
-    const asked: Asked = { number: this.asked.length, relayId: null };
-    this.asked.push(asked);
-    this.open.push(asked);
-    const payload = { number: asked.number };
-    const answer = await target.send({
+    const requested: RequestedDelivery = { number: this.requested.length, relayId: null };
+    this.requested.push(requested);
+    this.open.push(requested);
+    const payload = { number: requested.number };
+    const response = await target.send({
       method: "POST",
       path: "/v1/relay",
       key: this.key,
       body: { target_url: this.url, method: "POST", delay: `${seconds}s`, payload, headers: {} },
     });
-    if (answer === null) this.counts.inDoubt += 1;
-    else this.acknowledge(asked, answer);
+    if (response === null) this.counts.inDoubt += 1;
+    else this.acknowledge(requested, response);
   }
 
   /** Records a kill between two times. */
@@ -77,17 +77,18 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
   }
 
   async verify(target: Target): Promise<string[]> {
-    this.noteKill(this.lastAnsweredAt, Date.now());
+    this.noteKill(this.lastRespondedAt, Date.now());
     await this.waitForDeliveries(target);
-    const problems = this.open.flatMap((asked) => this.problemsOf(asked));
+    const problems = this.open.flatMap((requested) => this.problemsOf(requested));
     this.open = [];
     return problems;
   }
 
-  private acknowledge(asked: Asked, answer: Answer): void {
-    if (answer.status !== 201) throw new Error(`relays: unexpected response ${answer.status} ${answer.text}`);
-    asked.relayId = String(bodyOf(answer)["relay_id"]);
-    this.lastAnsweredAt = Date.now();
+  private acknowledge(requested: RequestedDelivery, response: HttpResponse): void {
+    if (response.status !== 201)
+      throw new Error(`relays: unexpected response ${response.status} ${response.text}`);
+    requested.relayId = String(bodyOf(response)["relay_id"]);
+    this.lastRespondedAt = Date.now();
     this.counts.acknowledged += 1;
   }
 
@@ -100,12 +101,12 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     const receipt: Receipt = {
       deliveryId: request.headers.get("x-svc-delivery-id") ?? "",
       receivedAt,
-      answeredAt: Number.POSITIVE_INFINITY,
+      respondedAt: Number.POSITIVE_INFINITY,
       isSigned: request.headers.get("x-svc-signature") === signature,
     };
     this.receipts.set(number, [...(this.receipts.get(number) ?? []), receipt]);
     await Bun.sleep((number * 7) % ANSWER_MS_MAX);
-    receipt.answeredAt = Date.now();
+    receipt.respondedAt = Date.now();
     return new Response(null);
   }
 
@@ -119,7 +120,7 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     }
   }
 
-  private problemsOf({ number, relayId }: Asked): string[] {
+  private problemsOf({ number, relayId }: RequestedDelivery): string[] {
     const receipts = this.receipts.get(number) ?? [];
     if (relayId !== null && receipts.length === 0)
       return [`delivery ${number}: was acknowledged and is lost`];
@@ -131,12 +132,13 @@ export class RelayWorkload extends RecordedOfAccount implements Workload {
     }
     if (receipts.some(({ isSigned }) => !isSigned)) problems.push(`delivery ${number}: a signature is wrong`);
     for (const receipt of receipts.slice(0, -1)) {
-      if (!this.wasUnderWayAtKill(receipt)) problems.push(`delivery ${number}: was repeated without a kill`);
+      if (!this.wasInProgressAtKill(receipt))
+        problems.push(`delivery ${number}: was repeated without a kill`);
     }
     return problems;
   }
 
-  private wasUnderWayAtKill({ receivedAt, answeredAt }: Receipt): boolean {
-    return this.kills.some(({ from, to }) => receivedAt <= to && answeredAt + RECORDED_WITHIN_MS >= from);
+  private wasInProgressAtKill({ receivedAt, respondedAt }: Receipt): boolean {
+    return this.kills.some(({ from, to }) => receivedAt <= to && respondedAt + RECORDED_WITHIN_MS >= from);
   }
 }

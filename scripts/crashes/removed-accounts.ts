@@ -88,18 +88,19 @@ export class RemovedAccountWorkload extends Recorded implements Workload {
     made.deletion = "in doubt";
     const path = `/v1/admin/accounts/${made.userId}`;
     const deletion: TargetRequest = { method: "DELETE", path, key: target.operatorKey };
-    const answer = await target.send(deletion);
-    if (answer === null) {
+    const response = await target.send(deletion);
+    if (response === null) {
       this.counts.inDoubt += 1;
       return;
     }
-    if (answer.status === UNAVAILABLE) {
+    if (response.status === UNAVAILABLE) {
       made.deletion = "no";
       return;
     }
     this.counts.acknowledged += 1;
     made.deletion = "acknowledged";
-    if (answer.status !== 202) this.problem(made, `unexpected response ${answer.status} ${answer.text}`);
+    if (response.status !== 202)
+      this.problem(made, `unexpected response ${response.status} ${response.text}`);
   }
 
   private problem({ email }: Made, what: string): void {

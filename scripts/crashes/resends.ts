@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -20,8 +20,8 @@ const PER_SECOND = 100;
 /** Longest wait until no delivery is pending. */
 const QUIET_WITHIN_MS = 60_000;
 
-/** A delivery that is resent. */
-interface Asked {
+/** A requested resend, of one delivery or of many. */
+interface Resend {
   readonly request: TargetRequest;
   readonly isMany: boolean;
 }
@@ -35,8 +35,8 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
   readonly weight = 2;
   private readonly failed: string[] = [];
   private readonly many: string[] = [];
-  private inDoubt: Asked[] = [];
-  private asked = 0;
+  private inDoubt: Resend[] = [];
+  private requested = 0;
   /** Acknowledged resends of a single delivery. */
   private resent = 0;
 
@@ -54,10 +54,10 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
 
   async verify(target: Target): Promise<string[]> {
     // A repeat with its key is safe.
-    for (const asked of this.inDoubt.splice(0)) {
-      const answer = await target.ask(asked.request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-      this.acknowledge(asked, answer);
+    for (const requested of this.inDoubt.splice(0)) {
+      const response = await target.ask(requested.request);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(requested, response);
     }
     const resentOfMany = await this.waitForMany(target);
     const deliveries = await this.quiet(target);
@@ -72,38 +72,43 @@ export class ResendWorkload extends RecordedOfAccount implements Workload {
   }
 
   private request(path: string, body?: object): TargetRequest {
-    this.asked += 1;
-    const about = { method: "POST", path, key: this.key, idempotencyKey: `resend-${this.asked}` } as const;
+    this.requested += 1;
+    const about = {
+      method: "POST",
+      path,
+      key: this.key,
+      idempotencyKey: `resend-${this.requested}`,
+    } as const;
     return body === undefined ? about : { ...about, body };
   }
 
   private async schedule(target: Target): Promise<void> {
     const body = { target_url: TARGET_URL, method: "POST", delay: "0s", retry_schedule: [] };
-    const answer = await target.send(this.request("/v1/relay", body));
-    if (answer === null) this.counts.inDoubt += 1;
-    if (answer?.status !== 201) return;
-    this.failed.push(String(bodyOf(answer)["relay_id"]));
+    const response = await target.send(this.request("/v1/relay", body));
+    if (response === null) this.counts.inDoubt += 1;
+    if (response?.status !== 201) return;
+    this.failed.push(String(bodyOf(response)["relay_id"]));
     this.counts.acknowledged += 1;
   }
 
   private async again(target: Target, request: TargetRequest, isMany: boolean): Promise<void> {
-    const asked: Asked = { request, isMany };
-    const answer = await target.send(request);
-    if (answer !== null) {
-      if (answer.status !== UNAVAILABLE) this.acknowledge(asked, answer);
+    const requested: Resend = { request, isMany };
+    const response = await target.send(request);
+    if (response !== null) {
+      if (response.status !== UNAVAILABLE) this.acknowledge(requested, response);
       return;
     }
     this.counts.inDoubt += 1;
-    this.inDoubt.push(asked);
+    this.inDoubt.push(requested);
   }
 
-  private acknowledge({ isMany }: Asked, answer: Answer): void {
+  private acknowledge({ isMany }: Resend, response: HttpResponse): void {
     // The delivery was still in progress, or too many resends were running.
-    if (answer.status === 409) return;
-    if (answer.status !== 202)
-      throw new Error(`resends: unexpected response ${answer.status} ${answer.text}`);
+    if (response.status === 409) return;
+    if (response.status !== 202)
+      throw new Error(`resends: unexpected response ${response.status} ${response.text}`);
     this.counts.acknowledged += 1;
-    if (isMany) this.many.push(String(bodyOf(answer)["resend_id"]));
+    if (isMany) this.many.push(String(bodyOf(response)["resend_id"]));
     else this.resent += 1;
   }
 

@@ -109,7 +109,7 @@ async function loadAndKill(
 function lastWords(server: ServerProcess, target: ServerTarget): string[] {
   const problems: string[] = [];
   if (target.unexplained > 0) problems.push(`${target.unexplained} requests unanswered before the kill`);
-  if (target.refusals > 0) problems.push(`${target.refusals} requests got 503`);
+  if (target.rejections > 0) problems.push(`${target.rejections} requests got 503`);
   if (server.warnings !== "") problems.push(`the server's log: ${server.warnings.trim()}`);
   return problems;
 }

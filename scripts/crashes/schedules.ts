@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -38,8 +38,8 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
   private ids: string[] = [];
   private inDoubt: TargetRequest[] = [];
   /** Deliveries of acknowledged manual runs. */
-  private readonly byHand = new Set<string>();
-  private asked = 0;
+  private readonly manualRuns = new Set<string>();
+  private requested = 0;
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "schedules@example.com", CREDITS);
@@ -52,14 +52,14 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
 
   async act(target: Target, random: Random): Promise<void> {
     const path = `${PATH}/${random.pick(this.ids)}`;
-    this.asked += 1;
-    const about = { key: this.key, idempotencyKey: `schedule-${this.asked}` } as const;
+    this.requested += 1;
+    const about = { key: this.key, idempotencyKey: `schedule-${this.requested}` } as const;
     const state = random.chance(0.5) ? "live" : "paused";
     const request: TargetRequest = random.chance(0.7)
       ? { ...about, method: "POST", path: `${path}/run` }
       : { ...about, method: "PATCH", path, body: { state } };
-    const answer = await target.send(request);
-    if (answer !== null) return this.acknowledge(answer);
+    const response = await target.send(request);
+    if (response !== null) return this.acknowledge(response);
     this.counts.inDoubt += 1;
     this.inDoubt.push(request);
   }
@@ -67,25 +67,25 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
   async verify(target: Target): Promise<string[]> {
     // A repeat with its key is safe.
     for (const request of this.inDoubt.splice(0)) {
-      const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-      this.acknowledge(answer);
+      const response = await target.ask(request);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(response);
     }
     const problems: string[] = [];
-    const missing = new Set(this.byHand);
+    const missing = new Set(this.manualRuns);
     for (const id of this.ids) {
       const runs = await this.runsOf(target, id);
       for (const { relay_id } of runs) missing.delete(relay_id);
       const schedule = await this.read(target, id);
-      problems.push(...problemsOf(schedule, runs, this.byHand));
+      problems.push(...problemsOf(schedule, runs, this.manualRuns));
     }
     return [...problems, ...[...missing].map((id) => `schedules: run ${id} was acknowledged and is lost`)];
   }
 
-  private acknowledge(answer: Answer): void {
-    if (answer.status !== 200 && answer.status !== 201) return;
+  private acknowledge(response: HttpResponse): void {
+    if (response.status !== 200 && response.status !== 201) return;
     this.counts.acknowledged += 1;
-    if (answer.status === 201) this.byHand.add(String(bodyOf(answer)["relay_id"]));
+    if (response.status === 201) this.manualRuns.add(String(bodyOf(response)["relay_id"]));
   }
 
   private async read(target: Target, id: string): Promise<Schedule> {
@@ -109,14 +109,14 @@ export class ScheduleWorkload extends RecordedOfAccount implements Workload {
   }
 }
 
-function problemsOf(schedule: Schedule, runs: readonly Run[], byHand: ReadonlySet<string>): string[] {
+function problemsOf(schedule: Schedule, runs: readonly Run[], manualRuns: ReadonlySet<string>): string[] {
   const { schedule_id, state, next_run_at } = schedule;
   const problems: string[] = [];
   if (runs.length !== schedule.runs)
     problems.push(
       `schedules: ${schedule_id} counts ${schedule.runs} runs where ${runs.length} deliveries are`,
     );
-  const times = runs.filter(({ relay_id }) => !byHand.has(relay_id)).map((run) => run.scheduled_for);
+  const times = runs.filter(({ relay_id }) => !manualRuns.has(relay_id)).map((run) => run.scheduled_for);
   const due = times.filter((time) => time % 60_000 === 0);
   if (new Set(due).size !== due.length) problems.push(`schedules: ${schedule_id} ran twice for one time`);
   if ((state === "live") !== (next_run_at !== null))

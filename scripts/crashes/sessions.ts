@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
@@ -14,7 +14,7 @@ const ACCOUNTS = 6;
 /** Below the limit of an account, above which a new session ends the oldest. */
 const SESSIONS_MAX = 12;
 /** Maximum of rejected logins of a verification: after ten the server rejects all logins of this machine. */
-const REFUSALS_MAX = 8;
+const REJECTIONS_MAX = 8;
 /** Above the limit of logins a minute: nothing was done. */
 const TOO_MANY = 429;
 /** Ended sessions that are verified again after later kills. */
@@ -75,12 +75,12 @@ export class SessionWorkload extends Recorded implements Workload {
   }
 
   async verify(target: Target): Promise<string[]> {
-    let refusals = 0;
+    let rejections = 0;
     for (const user of this.users) {
       await this.compareSessions(user, target);
       // Links in doubt first: they can have been used.
       for (const link of user.links.toSorted((a) => (a.state === "in doubt" ? -1 : 1))) {
-        if (refusals < REFUSALS_MAX) refusals += await this.compareLink(user, link, target);
+        if (rejections < REJECTIONS_MAX) rejections += await this.compareLink(user, link, target);
       }
       await this.endAll(user, target);
     }
@@ -102,28 +102,29 @@ export class SessionWorkload extends Recorded implements Workload {
 
   private async end(session: Opened, target: Target): Promise<void> {
     session.state = "in doubt";
-    const answer = await target.send({
+    const response = await target.send({
       ...asPage({ cookie: session.cookie }),
       method: "DELETE",
       path: "/v1/session",
     });
-    if (this.counted(answer)) session.state = answer?.status === 204 ? "ended" : this.odd(answer, "open");
-    else if (answer !== null) session.state = "open";
+    if (this.counted(response))
+      session.state = response?.status === 204 ? "ended" : this.odd(response, "open");
+    else if (response !== null) session.state = "open";
   }
 
   /** Returns the response's status; null without one. */
   private async logIn(user: User, body: object, target: Target): Promise<number | null> {
-    const answer = await target.send(logInWith(body));
-    if (answer?.status === TOO_MANY) return TOO_MANY;
-    if (this.counted(answer)) this.keep(user, answer);
-    else if (answer === null) user.unknown += 1;
-    return answer?.status ?? null;
+    const response = await target.send(logInWith(body));
+    if (response?.status === TOO_MANY) return TOO_MANY;
+    if (this.counted(response)) this.keep(user, response);
+    else if (response === null) user.unknown += 1;
+    return response?.status ?? null;
   }
 
-  private keep(user: User, answer: Answer | null): void {
-    const [cookie = ""] = answer?.headers.get("set-cookie")?.split(";") ?? [];
-    if (answer?.status === 201) user.sessions.push({ cookie, state: "open" });
-    else this.odd(answer, null);
+  private keep(user: User, response: HttpResponse | null): void {
+    const [cookie = ""] = response?.headers.get("set-cookie")?.split(";") ?? [];
+    if (response?.status === 201) user.sessions.push({ cookie, state: "open" });
+    else this.odd(response, null);
   }
 
   private async follow(user: User, link: Link, target: Target): Promise<void> {
@@ -133,10 +134,10 @@ export class SessionWorkload extends Recorded implements Workload {
   }
 
   private async makeLink(user: User, target: Target): Promise<void> {
-    const answer = await target.send({ method: "POST", path: "/v1/admin/login-links", key: user.key });
-    if (!this.counted(answer)) return;
-    const token = String(bodyOf(answer as Answer)["url"]).split("/setup/")[1];
-    if (token === undefined) this.odd(answer, null);
+    const response = await target.send({ method: "POST", path: "/v1/admin/login-links", key: user.key });
+    if (!this.counted(response)) return;
+    const token = String(bodyOf(response as HttpResponse)["url"]).split("/setup/")[1];
+    if (token === undefined) this.odd(response, null);
     else user.links.push({ token, state: "fresh" });
   }
 
@@ -152,11 +153,11 @@ export class SessionWorkload extends Recorded implements Workload {
 
   /** Returns the number of log-ins that were rejected. */
   private async compareLink(user: User, link: Link, target: Target): Promise<number> {
-    const answer = await target.ask(logInWith({ link: link.token }));
+    const response = await target.ask(logInWith({ link: link.token }));
     // A later verification checks it.
-    if (answer.status === TOO_MANY) return 0;
-    if (answer.status === 201) {
-      this.keep(user, answer);
+    if (response.status === TOO_MANY) return 0;
+    if (response.status === 201) {
+      this.keep(user, response);
       if (link.state === "used") {
         this.problems.push("a link has opened a second session");
         return 0;
@@ -166,7 +167,7 @@ export class SessionWorkload extends Recorded implements Workload {
       link.state = "used";
       return this.compareLink(user, link, target);
     }
-    if (answer.status !== 401) this.odd(answer, null);
+    if (response.status !== 401) this.odd(response, null);
     if (link.state === "fresh") this.problems.push("a link that was made and not used opens nothing");
     if (link.state === "in doubt") this.counts.happened += 1;
     link.state = "used";
@@ -175,8 +176,8 @@ export class SessionWorkload extends Recorded implements Workload {
 
   /** Ends remaining sessions and verifies it: the next load starts without any. */
   private async endAll(user: User, target: Target): Promise<void> {
-    const answer = await target.ask({ method: "DELETE", path: "/v1/sessions", key: user.key });
-    const ended = Number(bodyOf(answer)["ended"]);
+    const response = await target.ask({ method: "DELETE", path: "/v1/sessions", key: user.key });
+    const ended = Number(bodyOf(response)["ended"]);
     const open = user.sessions.filter(({ state }) => state === "open");
     if (!(ended >= open.length && ended <= open.length + user.unknown)) {
       this.problems.push(
@@ -195,21 +196,21 @@ export class SessionWorkload extends Recorded implements Workload {
 
   private async isOpen({ cookie }: Opened, target: Target): Promise<boolean> {
     const request = { ...asPage({ cookie }), method: "GET", path: "/v1/session" } as const;
-    const answer = await target.ask(request);
-    if (answer.status !== 200) this.odd(answer, null);
-    return bodyOf(answer)["session"] !== null;
+    const response = await target.ask(request);
+    if (response.status !== 200) this.odd(response, null);
+    return bodyOf(response)["session"] !== null;
   }
 
   /** Whether a response says that something was done or rejected. */
-  private counted(answer: Answer | null): boolean {
-    if (answer === null) this.counts.inDoubt += 1;
-    if (answer === null || answer.status === UNAVAILABLE) return false;
+  private counted(response: HttpResponse | null): boolean {
+    if (response === null) this.counts.inDoubt += 1;
+    if (response === null || response.status === UNAVAILABLE) return false;
     this.counts.acknowledged += 1;
     return true;
   }
 
-  private odd<T>(answer: Answer | null, value: T): T {
-    this.problems.push(`unexpected response ${answer?.status} ${answer?.text}`);
+  private odd<T>(response: HttpResponse | null, value: T): T {
+    this.problems.push(`unexpected response ${response?.status} ${response?.text}`);
     return value;
   }
 }

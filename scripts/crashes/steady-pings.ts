@@ -43,11 +43,11 @@ export class SteadyPingWorkload extends RecordedOfAccount implements Workload {
   async act(target: Target, random: Random): Promise<void> {
     const heartbeat = random.pick(this.heartbeats);
     const path = heartbeat.path + (random.below(FAILURE_ONE_IN) === 0 ? "/fail" : "");
-    const answer = await target.send({ method: "GET", path, key: null });
-    if (answer?.status === 200) {
+    const response = await target.send({ method: "GET", path, key: null });
+    if (response?.status === 200) {
       this.counts.acknowledged += 1;
       heartbeat.acknowledged += 1;
-    } else if (answer === null) {
+    } else if (response === null) {
       this.counts.inDoubt += 1;
       heartbeat.inDoubt += 1;
     }

@@ -1,4 +1,4 @@
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import { entriesSince } from "./changes.ts";
 import type { Random } from "./random.ts";
 import {
@@ -93,16 +93,16 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
     const number = this.sent;
     this.inDoubt.add(number);
     const path = `/v1/catch/${this.bucketId}`;
-    const answer = await target.send({ method: "POST", path, key: this.key, body: { number } });
-    if (answer === null) {
+    const response = await target.send({ method: "POST", path, key: this.key, body: { number } });
+    if (response === null) {
       this.counts.inDoubt += 1;
       return;
     }
     this.inDoubt.delete(number);
-    if (answer.status === UNAVAILABLE) return;
-    const { status, event_id } = bodyOf(answer);
-    if (answer.status !== 200 || status !== "accepted")
-      throw new Error(`target buckets: unexpected response ${answer.status} ${answer.text}`);
+    if (response.status === UNAVAILABLE) return;
+    const { status, event_id } = bodyOf(response);
+    if (response.status !== 200 || status !== "accepted")
+      throw new Error(`target buckets: unexpected response ${response.status} ${response.text}`);
     this.acknowledged.set(number, String(event_id));
     this.counts.acknowledged += 1;
   }
@@ -110,9 +110,9 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
   async verify(target: Target): Promise<string[]> {
     await this.setState(target, "live");
     for (const { eventId, request } of this.repeats.splice(0)) {
-      const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
-      this.acknowledgeReplay(eventId, answer);
+      const response = await target.ask(request);
+      if (response.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledgeReplay(eventId, response);
     }
     const fresh = await this.newEvents(target);
     const seen = new Map<number, string>();
@@ -190,28 +190,28 @@ export class TargetBucketWorkload extends RecordedOfAccount implements Workload 
       key: this.key,
       idempotencyKey: `replay-${this.replays}`,
     };
-    const answer = await target.send(request);
-    if (answer !== null) {
-      this.acknowledgeReplay(id, answer);
+    const response = await target.send(request);
+    if (response !== null) {
+      this.acknowledgeReplay(id, response);
       return;
     }
     this.counts.inDoubt += 1;
     this.repeats.push({ eventId: id, request });
   }
 
-  private acknowledgeReplay(id: string, answer: Answer): void {
+  private acknowledgeReplay(id: string, response: HttpResponse): void {
     // The bucket is paused.
-    if (answer.status === UNAVAILABLE || answer.status === 400) return;
-    if (answer.status !== 202)
-      throw new Error(`target buckets: unexpected response ${answer.status} ${answer.text}`);
+    if (response.status === UNAVAILABLE || response.status === 400) return;
+    if (response.status !== 202)
+      throw new Error(`target buckets: unexpected response ${response.status} ${response.text}`);
     this.replayed.set(id, 1 + (this.replayed.get(id) ?? 0));
     this.counts.acknowledged += 1;
   }
 
   private async switch(target: Target, state: "live" | "paused"): Promise<void> {
     const path = `/v1/catch/buckets/${this.bucketId}`;
-    const answer = await target.send({ method: "PATCH", path, key: this.key, body: { state } });
-    if (answer === null) this.counts.inDoubt += 1;
+    const response = await target.send({ method: "PATCH", path, key: this.key, body: { state } });
+    if (response === null) this.counts.inDoubt += 1;
   }
 
   private async setState(target: Target, state: "live" | "paused"): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Answer, Connection, ConnectionLost } from "../processes/connection.ts";
+import { Connection, ConnectionLost, type HttpResponse } from "../processes/connection.ts";
 import { type Target, type TargetRequest, toWire, UNAVAILABLE } from "./workload.ts";
 
 /** The server under load: keeps connections, and follows it to another address after a restart. */
@@ -8,7 +8,7 @@ export class ServerTarget implements Target {
   /** Requests without a response although the server was not killed. */
   unexplained = 0;
   /** Requests that got 503. */
-  refusals = 0;
+  rejections = 0;
   private url: string;
   private idle: Connection[] = [];
   /** Set immediately before the kill: from then on a missing response is expected. */
@@ -40,14 +40,14 @@ export class ServerTarget implements Target {
     this.lost = false;
   }
 
-  async send(request: TargetRequest): Promise<Answer | null> {
+  async send(request: TargetRequest): Promise<HttpResponse | null> {
     let connection: Connection | undefined;
     try {
       connection = this.takeIdle() ?? (await Connection.open(this.url));
-      const answer = await connection.request(toWire(request));
+      const response = await connection.request(toWire(request));
       this.idle.push(connection);
-      if (answer.status === UNAVAILABLE) this.refusals += 1;
-      return answer;
+      if (response.status === UNAVAILABLE) this.rejections += 1;
+      return response;
     } catch (error) {
       // A rejected connection counts as no response: the server is down.
       if (connection !== undefined && !(error instanceof ConnectionLost)) throw error;
@@ -57,10 +57,10 @@ export class ServerTarget implements Target {
     }
   }
 
-  async ask(request: TargetRequest): Promise<Answer> {
-    const answer = await this.send(request);
-    if (answer === null) throw new Error(`no response to ${request.method} ${request.path}`);
-    return answer;
+  async ask(request: TargetRequest): Promise<HttpResponse> {
+    const response = await this.send(request);
+    if (response === null) throw new Error(`no response to ${request.method} ${request.path}`);
+    return response;
   }
 
   private takeIdle(): Connection | undefined {

@@ -1,4 +1,4 @@
-import type { Answer, WireRequest } from "../processes/connection.ts";
+import type { HttpResponse, WireRequest } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 
 /** Status of a response for which nothing was changed. A rejected change must never be found. */
@@ -24,9 +24,9 @@ export interface Target {
   /** Its data folder, for checks of the file. */
   readonly folder: string;
   /** Sends a request. Null: no complete response, so it is in doubt whether it was carried out. */
-  send(request: TargetRequest): Promise<Answer | null>;
+  send(request: TargetRequest): Promise<HttpResponse | null>;
   /** Sends a request that must be acknowledged. @throws Error if it is not */
-  ask(request: TargetRequest): Promise<Answer>;
+  ask(request: TargetRequest): Promise<HttpResponse>;
 }
 
 /** Counts of a workload since the last verification. */
@@ -79,9 +79,14 @@ export abstract class RecordedOfAccount extends Recorded {
     path: string,
     body?: object,
   ): Promise<Record<string, unknown>> {
-    const answer = await target.ask({ method, path, key: this.key, ...(body === undefined ? {} : { body }) });
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
-    return bodyOf(answer);
+    const response = await target.ask({
+      method,
+      path,
+      key: this.key,
+      ...(body === undefined ? {} : { body }),
+    });
+    if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
+    return bodyOf(response);
   }
 }
 
@@ -110,9 +115,9 @@ export async function createAccount(
 ): Promise<string> {
   const terms = balance === "unlimited" ? { tier: balance } : { tier: "scale", balance };
   const request = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey } as const;
-  const answer = await target.ask({ ...request, body: { email, ...terms } });
-  if (answer.status !== 201) throw new Error(`no account: ${answer.text}`);
-  return String(bodyOf(answer)["api_key"]);
+  const response = await target.ask({ ...request, body: { email, ...terms } });
+  if (response.status !== 201) throw new Error(`no account: ${response.text}`);
+  return String(bodyOf(response)["api_key"]);
 }
 
 /** The request as it is sent. */
@@ -127,9 +132,9 @@ export function toWire(request: TargetRequest): WireRequest {
 }
 
 /** The members of a response's body; none when it is not a JSON object. */
-export function bodyOf(answer: Answer): Record<string, unknown> {
+export function bodyOf(response: HttpResponse): Record<string, unknown> {
   try {
-    return JSON.parse(answer.text) as Record<string, unknown>;
+    return JSON.parse(response.text) as Record<string, unknown>;
   } catch {
     return {};
   }

@@ -124,8 +124,8 @@ class Day {
       if (beat.lastAt > 0 && missingAt <= this.now) beat.missing.push(missingAt);
       beat.lastAt = this.now;
       this.pings += 1;
-      const answer = await fetch(this.server.url + path);
-      if ((await answer.text()) !== "OK") this.problems.push(`a ping returned ${answer.status}`);
+      const response = await fetch(this.server.url + path);
+      if ((await response.text()) !== "OK") this.problems.push(`a ping returned ${response.status}`);
     }
     const late = this.random.chance(LATE) ? this.random.below(graceMs / MINUTE) * MINUTE : 0;
     beat.nextAt = this.now + periodMs + late;
@@ -160,9 +160,9 @@ class Day {
   private async ask(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
     const headers = { Authorization: `Bearer ${this.server.key}`, "Content-Type": "application/json" };
     const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };
-    const answer = await fetch(this.server.url + path, init);
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as Record<string, unknown>;
+    const response = await fetch(this.server.url + path, init);
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Record<string, unknown>;
   }
 
   /** Memory of the server in MiB. */

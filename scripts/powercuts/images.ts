@@ -58,7 +58,7 @@ export interface Image {
 
 /** Chooses a time of a recording, and the content of the disk at that time. */
 export function cutImage(kind: Kind, recording: Recording, random: Random): Image {
-  const cut = momentFor(kind, recording, random);
+  const cut = timeFor(kind, recording, random);
   const disk = new Disk();
   disk.apply(recording.trace.notes.slice(0, cut));
   return { cut, ...imageOf(kind, disk, random, cut) };
@@ -83,14 +83,14 @@ function contentFor(kind: Kind, random: Random): keyof typeof CONTENTS {
 }
 
 /** A time for a kill before a second life: a commit is in the log, and its sync is in progress. */
-export function momentOfKill({ trace, preparedAt }: Recording, random: Random): number {
+export function timeOfKill({ trace, preparedAt }: Recording, random: Random): number {
   return beforeSomeSyncEnd(trace.notes, preparedAt, random);
 }
 
-function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random): number {
+function timeFor(kind: Kind, { trace, preparedAt }: Recording, random: Random): number {
   const { notes } = trace;
   if (kind === "first") return random.below(preparedAt);
-  if (kind === "room") return momentOfRoom(notes, random);
+  if (kind === "room") return timeOfRoom(notes, random);
   const from = kind === "fault" ? firstOf(notes, NOTE.fault, preparedAt) : preparedAt;
   if (kind === "names" && random.chance(0.8)) {
     const namings = indicesOf(notes, [NOTE.create, NOTE.rename, NOTE.unlink], from);
@@ -99,8 +99,8 @@ function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random)
   const choice = random.below(10);
   if (choice < 4) return beforeSomeSyncEnd(notes, from, random);
   if (choice < 7) {
-    const answers = indicesOf(notes, [NOTE.answer], from);
-    if (answers.length > 0) return random.pick(answers) + 1;
+    const responses = indicesOf(notes, [NOTE.answer], from);
+    if (responses.length > 0) return random.pick(responses) + 1;
   }
   return from + random.below(notes.length - from + 1);
 }
@@ -108,7 +108,7 @@ function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random)
 type Notes = Recording["trace"]["notes"];
 
 /** During the operations of some commits after a piece of space was preallocated, synced or not. */
-function momentOfRoom(notes: Notes, random: Random): number {
+function timeOfRoom(notes: Notes, random: Random): number {
   const pieces = indicesOf(notes, [NOTE.write], 0).filter((index) => isRoom(notes[index]?.bytes));
   if (pieces.length === 0) throw new Error("no space was preallocated in the log");
   return Math.min(notes.length, random.pick(pieces) + 1 + random.below(20));

@@ -1,5 +1,5 @@
 import type { Target, TargetRequest } from "../crashes/workload.ts";
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 
 /** A request, in the order of sending. */
 export interface Sent {
@@ -9,7 +9,7 @@ export interface Sent {
 /** A response, in the order of delivery to the clients. Null: none. */
 export interface Delivery {
   readonly sent: number;
-  readonly answer: Answer | null;
+  readonly answer: HttpResponse | null;
 }
 
 /** All requests of the clients and the responses that were delivered to them. */
@@ -31,7 +31,7 @@ export class JournalTarget implements Target {
   private readonly inner: Target;
   private readonly waiting: {
     readonly delivery: Delivery;
-    readonly hand: (answer: Answer | null) => void;
+    readonly hand: (response: HttpResponse | null) => void;
   }[] = [];
   private handing = false;
 
@@ -47,21 +47,21 @@ export class JournalTarget implements Target {
     return this.inner.folder;
   }
 
-  send(request: TargetRequest): Promise<Answer | null> {
+  send(request: TargetRequest): Promise<HttpResponse | null> {
     const sent = this.sent.length;
     this.sent.push({ request });
     return new Promise((resolve, reject) => {
-      this.inner.send(request).then((answer) => {
-        this.waiting.push({ delivery: { sent, answer }, hand: resolve });
+      this.inner.send(request).then((response) => {
+        this.waiting.push({ delivery: { sent, answer: response }, hand: resolve });
         void this.handOut();
       }, reject);
     });
   }
 
-  async ask(request: TargetRequest): Promise<Answer> {
-    const answer = await this.send(request);
-    if (answer === null) throw new Error(`no response to ${request.method} ${request.path}`);
-    return answer;
+  async ask(request: TargetRequest): Promise<HttpResponse> {
+    const response = await this.send(request);
+    if (response === null) throw new Error(`no response to ${request.method} ${request.path}`);
+    return response;
   }
 
   private async handOut(): Promise<void> {
@@ -85,7 +85,7 @@ export class ReplayTarget implements Target {
   /** Whether the replay has ended, regardless of the clients' progress. */
   isOver = false;
   private readonly journal: Journal;
-  private readonly waiting = new Map<number, (answer: Answer | null) => void>();
+  private readonly waiting = new Map<number, (response: HttpResponse | null) => void>();
   private sentSoFar = 0;
   private handed = 0;
 
@@ -94,7 +94,7 @@ export class ReplayTarget implements Target {
     this.operatorKey = operatorKey;
   }
 
-  send(request: TargetRequest): Promise<Answer | null> {
+  send(request: TargetRequest): Promise<HttpResponse | null> {
     const number = this.sentSoFar;
     this.sentSoFar += 1;
     const recorded = this.journal.sent[number]?.request;
@@ -103,10 +103,10 @@ export class ReplayTarget implements Target {
     return new Promise((resolve) => this.waiting.set(number, resolve));
   }
 
-  async ask(request: TargetRequest): Promise<Answer> {
-    const answer = await this.send(request);
-    if (answer === null) throw new Error("a request of the preparation has no response");
-    return answer;
+  async ask(request: TargetRequest): Promise<HttpResponse> {
+    const response = await this.send(request);
+    if (response === null) throw new Error("a request of the preparation has no response");
+    return response;
   }
 
   /** Delivers responses up to a number of them. */
@@ -130,20 +130,20 @@ export class ReplayTarget implements Target {
   }
 
   /** Ends the replay: each request without a response gets the one in `late`, or none. */
-  async end(late: ReadonlyMap<number, Answer>): Promise<void> {
+  async end(late: ReadonlyMap<number, HttpResponse>): Promise<void> {
     this.gone = true;
     this.isOver = true;
     for (const number of this.open) this.hand(number, late.get(number) ?? null);
     await nextTurn();
   }
 
-  private hand(number: number, answer: Answer | null): void {
+  private hand(number: number, response: HttpResponse | null): void {
     const resolve = this.waiting.get(number);
     if (resolve === undefined)
       throw new Error(`request ${number} has a response before the replay has sent it`);
     this.waiting.delete(number);
-    if (answer === null) this.gone = true;
-    resolve(answer);
+    if (response === null) this.gone = true;
+    resolve(response);
   }
 }
 

@@ -241,9 +241,9 @@ async function end(server: ServerProcess, ending: Ending): Promise<void> {
  */
 function positionsOf(trace: Trace, { deliveries }: Journal): number[] {
   let latest = 0;
-  return deliveries.map(({ answer }) => {
-    const id = answer?.headers.get("x-request-id");
-    if (id !== undefined) latest = Math.max(latest, trace.answeredAt(id));
+  return deliveries.map(({ answer: response }) => {
+    const id = response?.headers.get("x-request-id");
+    if (id !== undefined) latest = Math.max(latest, trace.respondedAt(id));
     return latest;
   });
 }

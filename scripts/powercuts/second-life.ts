@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { Random } from "../crashes/random.ts";
 import { ServerTarget } from "../crashes/target.ts";
 import type { TargetRequest } from "../crashes/workload.ts";
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import { ServerProcess } from "../processes/server-process.ts";
 import { Control } from "./control.ts";
 import { Disk, writeFiles } from "./disk.ts";
-import { type Image, imageOf, momentOfKill } from "./images.ts";
+import { type Image, imageOf, timeOfKill } from "./images.ts";
 import { OPERATOR_KEY, type Recording, replay, traced } from "./recording.ts";
 import { type Seen, survey } from "./survey.ts";
 import { NOTE, Trace } from "./trace.ts";
@@ -18,7 +18,7 @@ export interface SecondCut extends Image {
   readonly killed: number;
   readonly seen: readonly Seen[];
   /** Responses to requests that the kill had interrupted, and that were repeated. */
-  readonly late: ReadonlyMap<number, Answer>;
+  readonly late: ReadonlyMap<number, HttpResponse>;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function cutSecondLife(
   folder: string,
   random: Random,
 ): Promise<SecondCut> {
-  const killed = momentOfKill(recording, random);
+  const killed = timeOfKill(recording, random);
   const disk = new Disk();
   disk.apply(recording.trace.notes.slice(0, killed));
   const root = join(folder, "second");
@@ -42,20 +42,20 @@ export async function cutSecondLife(
   const server = await ServerProcess.start(
     traced({ ...recording.plan, folder }, { root, tracePath, control }),
   );
-  const told = { seen: [] as Seen[], late: new Map<number, Answer>() };
+  const received = { seen: [] as Seen[], late: new Map<number, HttpResponse>() };
   try {
     const target = new ServerTarget(server.url, OPERATOR_KEY, join(root, "data"));
     const { sent, open } = await sentBefore(recording, killed);
     // Interrupted requests come first: a little later a charge is written, and that syncs the log.
-    if (random.chance(0.6)) told.seen = await survey(target, [...sent].reverse());
-    if (random.chance(0.5)) told.late = await repeatOpen(sent, open, target);
+    if (random.chance(0.6)) received.seen = await survey(target, [...sent].reverse());
+    if (random.chance(0.5)) received.late = await repeatOpen(sent, open, target);
   } finally {
     await server.stop("SIGKILL");
   }
   const trace = new Trace(readFileSync(tracePath));
   const cut = momentAfterAnswer(
     trace,
-    [...told.seen.map(({ requestId }) => requestId), ...[...told.late.values()].map(idOf)],
+    [...received.seen.map(({ requestId }) => requestId), ...[...received.late.values()].map(idOf)],
     random,
   );
   disk.apply(trace.notes.slice(0, cut));
@@ -65,8 +65,8 @@ export async function cutSecondLife(
     story: `killed after note ${killed}, ${image.story} of the second life`,
     cut,
     killed,
-    seen: told.seen.filter(({ requestId }) => trace.answeredAt(requestId) <= cut),
-    late: new Map([...told.late].filter(([, answer]) => trace.answeredAt(idOf(answer)) <= cut)),
+    seen: received.seen.filter(({ requestId }) => trace.respondedAt(requestId) <= cut),
+    late: new Map([...received.late].filter(([, response]) => trace.respondedAt(idOf(response)) <= cut)),
   };
 }
 
@@ -87,8 +87,8 @@ async function repeatOpen(
   sent: readonly TargetRequest[],
   open: readonly number[],
   target: ServerTarget,
-): Promise<Map<number, Answer>> {
-  const late = new Map<number, Answer>();
+): Promise<Map<number, HttpResponse>> {
+  const late = new Map<number, HttpResponse>();
   for (const number of open) {
     const request = sent[number];
     if (request?.idempotencyKey !== undefined) late.set(number, await target.ask(request));
@@ -98,13 +98,13 @@ async function repeatOpen(
 
 /** Immediately after one of the responses: usually the last one before any sync. */
 function momentAfterAnswer(trace: Trace, requestIds: readonly string[], random: Random): number {
-  const moments = requestIds.map((id) => trace.answeredAt(id)).sort((one, other) => one - other);
+  const times = requestIds.map((id) => trace.respondedAt(id)).sort((one, other) => one - other);
   const firstSync = trace.notes.findIndex(({ type }) => type === NOTE.syncEnd);
-  const unsynced = moments.findLast((moment) => firstSync < 0 || moment <= firstSync);
+  const unsynced = times.findLast((moment) => firstSync < 0 || moment <= firstSync);
   if (unsynced !== undefined && random.chance(0.7)) return unsynced;
-  return moments.length === 0 ? trace.notes.length : random.pick(moments);
+  return times.length === 0 ? trace.notes.length : random.pick(times);
 }
 
-function idOf(answer: Answer): string {
-  return answer.headers.get("x-request-id") ?? "";
+function idOf(response: HttpResponse): string {
+  return response.headers.get("x-request-id") ?? "";
 }

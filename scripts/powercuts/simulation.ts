@@ -4,7 +4,7 @@ import { launchUnderLoad } from "../crashes/load.ts";
 import { createRandom, type Random } from "../crashes/random.ts";
 import { inParallel, ServerTarget } from "../crashes/target.ts";
 import { verifyWorkloads } from "../crashes/verification.ts";
-import type { Answer } from "../processes/connection.ts";
+import type { HttpResponse } from "../processes/connection.ts";
 import { type Command, ServerProcess } from "../processes/server-process.ts";
 import { FAULTS } from "./control.ts";
 import { writeFiles } from "./disk.ts";
@@ -159,15 +159,15 @@ async function compareRecord(
   const moment = timestampOf(image);
   if (moment < recording.preparedAt) return compareFirstStart(target);
   const replayed = await replay(recording, moment);
-  await replayed.target.end("killed" in image ? image.late : new Map<number, Answer>());
+  await replayed.target.end("killed" in image ? image.late : new Map<number, HttpResponse>());
   await replayed.life;
   return verifyWorkloads(replayed.workloads, target);
 }
 
 /** Before the end of the first start, only the success of the next one is guaranteed. */
 async function compareFirstStart(target: ServerTarget): Promise<string[]> {
-  const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key: target.operatorKey });
-  const problems = answer.status === 200 ? [] : [`a request of the operator returned ${answer.status}`];
+  const response = await target.ask({ method: "GET", path: "/v1/meter/balance", key: target.operatorKey });
+  const problems = response.status === 200 ? [] : [`a request of the operator returned ${response.status}`];
   return [...problems, ...(await verifyWorkloads([], target))];
 }
 

@@ -50,10 +50,15 @@ export async function compareSeen(target: Target, seen: readonly Seen[]): Promis
 }
 
 async function look(target: Target, question: TargetRequest, member: string): Promise<Seen> {
-  const answer = await target.ask(question);
-  if (answer.status !== 200) throw new Error(`GET ${question.path}: ${answer.status} ${answer.text}`);
-  const items = (bodyOf(answer)[member] ?? []) as Record<string, unknown>[];
-  return { question, member, requestId: answer.headers.get("x-request-id") ?? "", facts: items.map(factOf) };
+  const response = await target.ask(question);
+  if (response.status !== 200) throw new Error(`GET ${question.path}: ${response.status} ${response.text}`);
+  const items = (bodyOf(response)[member] ?? []) as Record<string, unknown>[];
+  return {
+    question,
+    member,
+    requestId: response.headers.get("x-request-id") ?? "",
+    facts: items.map(factOf),
+  };
 }
 
 /** The part of a list's item that never changes. The processing of an accepted event is still open. */

@@ -32,7 +32,7 @@ const REQUEST_ID = /\r\nx-request-id: ([^\r\n]{1,100})\r\n/i;
 export class Trace {
   readonly notes: readonly Note[];
   /** Number of notes after which the response to each request was sent. */
-  private readonly answered = new Map<string, number>();
+  private readonly responded = new Map<string, number>();
 
   constructor(file: Buffer) {
     this.notes = parseNotes(file);
@@ -41,13 +41,13 @@ export class Trace {
         throw new Error(`the server calls ${note.bytes.toString()}, which cannot be followed`);
       if (note.type !== NOTE.answer) return;
       const id = REQUEST_ID.exec(note.bytes.toString("latin1"))?.[1];
-      if (id !== undefined) this.answered.set(id, index + 1);
+      if (id !== undefined) this.responded.set(id, index + 1);
     });
   }
 
   /** Number of notes after which the response with this request id was sent. */
-  answeredAt(requestId: string): number {
-    const at = this.answered.get(requestId);
+  respondedAt(requestId: string): number {
+    const at = this.responded.get(requestId);
     if (at === undefined) throw new Error(`the trace does not have the response to request ${requestId}`);
     return at;
   }

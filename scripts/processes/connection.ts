@@ -1,5 +1,5 @@
 /** A complete response. Header names are in lower case. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
@@ -17,7 +17,7 @@ export interface WireRequest {
 export class ConnectionLost extends Error {}
 
 interface Waiting {
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (response: HttpResponse) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -62,7 +62,7 @@ export class Connection {
   }
 
   /** Sends a request. @throws ConnectionLost without a complete response. */
-  request(request: WireRequest): Promise<Answer> {
+  request(request: WireRequest): Promise<HttpResponse> {
     if (this.closed || this.socket === null) return Promise.reject(new ConnectionLost("not connected"));
     if (this.waiting !== null) return Promise.reject(new Error("a request is in flight on this connection"));
     return new Promise((resolve, reject) => {
@@ -80,7 +80,7 @@ export class Connection {
   }
 
   /** Waits for the response to what {@link write} sent. */
-  answer(): Promise<Answer> {
+  answer(): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };
       this.deliver();

@@ -1,5 +1,5 @@
 import type { Random } from "../crashes/random.ts";
-import { type Answer, type Connection, ConnectionLost } from "../processes/connection.ts";
+import { type Connection, ConnectionLost, type HttpResponse } from "../processes/connection.ts";
 import type { Target } from "./target.ts";
 import type { Grant, Resource, Witness } from "./witness.ts";
 
@@ -91,7 +91,7 @@ export class StormClient {
   }
 
   /** Hangs up when the response does not arrive soon. A grant that is in flight then expires. */
-  private async hangUpUnlessFast(request: Promise<Answer>): Promise<Answer | null> {
+  private async hangUpUnlessFast(request: Promise<HttpResponse>): Promise<HttpResponse | null> {
     request.catch(() => {});
     const late = Bun.sleep(this.shared.random.below(DROP_AFTER_MS_MAX)).then(() => null);
     const response = await Promise.race([request, late]);
@@ -169,7 +169,7 @@ export class StormClient {
   }
 }
 
-function grantOf(client: number, response: Answer): Grant {
+function grantOf(client: number, response: HttpResponse): Grant {
   const { key, token, fencing_token, expires_at } = JSON.parse(response.text) as {
     key: string;
     token: string;

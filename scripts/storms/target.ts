@@ -1,4 +1,4 @@
-import { type Answer, Connection, ConnectionLost } from "../processes/connection.ts";
+import { Connection, ConnectionLost, type HttpResponse } from "../processes/connection.ts";
 
 /** The current server: running, about to be stopped, or stopped. */
 export class Target {
@@ -40,7 +40,7 @@ export class Target {
   }
 
   /** Sends a request for a lock. @throws ConnectionLost */
-  send(connection: Connection, path: string, body: object): Promise<Answer> {
+  send(connection: Connection, path: string, body: object): Promise<HttpResponse> {
     return connection.request({
       method: "POST",
       path: `/v1/latch/${path}`,

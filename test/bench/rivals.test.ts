@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Rival } from "../../scripts/benchmarks/answers.ts";
 import type { WrkRequest } from "../../scripts/benchmarks/benchmark.ts";
 import { checkBodyOf, makeCustomer, makeFlags } from "../../scripts/benchmarks/checks.ts";
 import { evaluationRequest, flagOf } from "../../scripts/benchmarks/ofrep.ts";
+import type { Rival } from "../../scripts/benchmarks/responses.ts";
 import { deductRequest, logRequest } from "../../scripts/benchmarks/rows.ts";
 import { scheduleRequest } from "../../scripts/benchmarks/schedule.ts";
 import { type Stage, startRival } from "../../scripts/benchmarks/stage.ts";
@@ -58,7 +58,7 @@ beforeAll(async () => {
     relay: scheduleRequest(stage),
     webhook: WEBHOOK_IN.request(stage),
     receipt: logRequest(key),
-    "own balance": get("/v1/meter/balance"),
+    "account balance": get("/v1/meter/balance"),
     "meter balance": get("/v1/meter/meter-{random}/balance"),
     flag: get("/v1/gate/flag-42"),
   });
@@ -111,7 +111,7 @@ function expectAlike(other: string, own: string): void {
 const DURABLE = ["deduct", "hold", "capture", "acquire", "release", "relay", "webhook", "receipt"];
 
 describe("responses have the same form", () => {
-  const reads = ["own balance", "meter balance", "flag", "evaluation", "evaluations", "verify", "check"];
+  const reads = ["account balance", "meter balance", "flag", "evaluation", "evaluations", "verify", "check"];
   test.each([...DURABLE, ...reads])("bare: %s", async (name) => {
     const own = await send(server.url, name);
     const other = await send(rivals.bare.url, name);

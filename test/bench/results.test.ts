@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findingsOf, type Series, seriesKey } from "../../scripts/benchmarks/figures.ts";
+import { findingsOf, type Series, seriesKey } from "../../scripts/benchmarks/results.ts";
 import { BENCHMARKS } from "../../scripts/benchmarks/rows.ts";
 
 function series(name: string, ...perSecond: readonly number[]): [string, Series] {

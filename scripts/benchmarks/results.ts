@@ -1,5 +1,5 @@
-import { RIVALS } from "./answers.ts";
 import type { Benchmark, Finding, Measurement, Requirement } from "./benchmark.ts";
+import { RIVALS } from "./responses.ts";
 
 /** Measurements of one row, one per round. */
 export interface Series {

@@ -11,17 +11,17 @@ export const JSON_HEADERS = { "content-type": "application/json" };
 
 const UUID = "01a200d9-e0b8-726c-b54a-4de8ca260c91";
 const AT = 1_760_000_000_000;
-const MOMENT = new Date(AT).toISOString();
+const TIMESTAMP = new Date(AT).toISOString();
 
 /** Response bodies by what was requested. */
-export const ANSWERS = {
+export const RESPONSES = {
   flag: { enabled: true, flag_key: "flag-42" },
   evaluation,
   evaluations: (flags: number) => ({
     flags: Array.from({ length: flags }, (_, number) => evaluation(`flag-${number}`, number)),
     eventStreams: [{ type: "sse", endpoint: { requestUri: EVENTS }, inactivityDelaySec: 120 }],
   }),
-  ownBalance: { balance: 1_000_000_000, user_id: "usr_00000000000000000000" },
+  accountBalance: { balance: 1_000_000_000, user_id: "usr_00000000000000000000" },
   verified: {
     valid: true,
     key_id: UUID,
@@ -53,7 +53,7 @@ export const ANSWERS = {
     metadata: {},
     uses_remaining: null,
     ratelimits: ["requests", "exports"].map((name) => {
-      return { name, limit: 1_000_000, remaining: 999_999, reset_at: MOMENT, exceeded: false };
+      return { name, limit: 1_000_000, remaining: 999_999, reset_at: TIMESTAMP, exceeded: false };
     }),
     meter: {
       meter_id: "meter-000000",
@@ -75,9 +75,9 @@ export const ANSWERS = {
     requested: 2,
     amount: 2,
     captured,
-    created_at: MOMENT,
-    expires_at: MOMENT,
-    ended_at: captured === 0 ? null : MOMENT,
+    created_at: TIMESTAMP,
+    expires_at: TIMESTAMP,
+    ended_at: captured === 0 ? null : TIMESTAMP,
     meter_id,
     balance,
     available: balance,
