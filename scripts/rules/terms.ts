@@ -39,8 +39,27 @@ const TERMS: readonly (readonly [pattern: string, write: string])[] = [
 
 const DIALECT = new RegExp(`\\b(?:${TERMS.map(([pattern]) => pattern).join("|")})\\b`, "gi");
 
-/** What a reader meets: guides, texts of the program (messages, descriptions, labels), and comments. */
-export type Prose = "guides" | "texts" | "comments";
+/** Kinds of prose: guides, texts of the program (messages, descriptions, labels), and comments. */
+const KINDS = [
+  "guides",
+  "texts",
+  "comments",
+  "script texts",
+  "script comments",
+  "test texts",
+  "test comments",
+] as const;
+export type Prose = (typeof KINDS)[number];
+
+/** Roots of the code, with the kinds of its texts and comments. Texts of tests include their names. */
+const CODE: readonly (readonly [root: string, texts: Prose, comments: Prose])[] = [
+  ["src/", "texts", "comments"],
+  ["scripts/", "script texts", "script comments"],
+  ["test/", "test texts", "test comments"],
+];
+
+/** Texts that are not prose of the project: generated files, this rule and its test. */
+const EXCLUDED = /\/generated\/|^scripts\/rules\/terms\.ts$|^test\/tidy\/terms\.test\.ts$/;
 
 /** How often a kind of prose uses words outside the glossary. */
 export interface Usage {
@@ -56,21 +75,21 @@ export function rateOf({ words, found }: Usage): number {
 
 /** Counts words outside the glossary in the prose of a tree. */
 export function usageOf(files: readonly SourceText[]): Record<Prose, Usage> {
-  const usage: Record<Prose, Usage> = {
-    guides: { words: 0, found: [] },
-    texts: { words: 0, found: [] },
-    comments: { words: 0, found: [] },
-  };
+  const usage = Object.fromEntries(KINDS.map((kind) => [kind, { words: 0, found: [] }])) as unknown as Record<
+    Prose,
+    Usage
+  >;
   const add = (kind: Prose, place: string, text: string): void => {
     usage[kind].words += text.split(/\s+/).filter((word) => /[A-Za-z]/.test(word)).length;
     for (const [word] of text.matchAll(DIALECT)) usage[kind].found.push(`${place}: ${word}`);
   };
   for (const { path, text } of files) {
     if (/^(README|docs\/.*)\.md$/.test(path)) add("guides", path, withoutCode(text));
-    if (!/^src\/.*\.tsx?$/.test(path) || path.includes("/generated/")) continue;
+    const kinds = CODE.find(([root]) => path.startsWith(root));
+    if (kinds === undefined || !/\.tsx?$/.test(path) || EXCLUDED.test(path)) continue;
     const { program, comments } = parseSync(path, text);
-    for (const comment of comments) add("comments", path, comment.value);
-    for (const shown of sentencesIn(program)) add("texts", path, shown);
+    for (const comment of comments) add(kinds[2], path, comment.value);
+    for (const shown of sentencesIn(program)) add(kinds[1], path, shown);
   }
   return usage;
 }
