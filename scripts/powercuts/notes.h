@@ -38,13 +38,13 @@ struct control {
 
 /* Descriptors above this are not the data folder's: a server has a handful of them. */
 #define FDS 65536
-/* Of an answer: its head, which has the request's id. */
+/* Recorded bytes of a response: its head, which contains the request id. */
 #define ANSWER_BYTES 600
-/* Writes from this size on are followed, whoever makes them: room in a log is laid out by larger ones. */
+/* Writes of at least this size are always recorded: the log is preallocated with larger ones. */
 #define LARGE_BYTES 65536
 /* Instead of an offset: where the descriptor itself stands, or the file ends. */
 #define OWN_PLACE ((off64_t)-1)
-/* How long a sync takes, so that other threads write while it is under way, and requests gather as on a disk. */
+/* Duration of a sync, so that other threads write during it, and requests gather as on a disk. */
 #define SYNC_MICROSECONDS 300
 
 static struct file {

@@ -1,9 +1,8 @@
 /*
- * Stands between a server and the C library (LD_PRELOAD). Of every file below one folder it notes what is written, cut,
- * synced, made, renamed and removed, in the order in which it happens, and beside it which answers leave. What does not
- * come through the C library is trapped (pwrite64, large writes) or read back when it is synced (a file that nothing else
- * opens). It can let operations fail. It never syncs for real: what is on the disk after a power cut is worked out from the
- * notes.
+ * Wraps the C library for a server (LD_PRELOAD). For every file below one folder it records writes, truncations, syncs,
+ * creations, renames and removals in order, together with the responses that are sent. Operations that bypass the C
+ * library are trapped (pwrite64, large writes) or read back when the file is synced (a file that nothing else opens). It
+ * can let operations fail. It never really syncs: the content of the disk after a power cut is derived from the notes.
  *
  *   POWERCUT_ROOT     the folder, as an absolute path without links
  *   POWERCUT_TRACE    where the notes are appended to; without it nothing is noted
@@ -141,7 +140,7 @@ static ssize_t write_at(int fd, const void *bytes, size_t size, off64_t at) {
     result = put(fd, bytes, size, at);
     if (result > 0) note(WRITE, file.inode, place, 0, bytes, (size_t)result);
   } else if (control->error == ENOSPC && size > 1) {
-    /* A disk that becomes full takes what there is room for; the next attempt takes nothing. */
+    /* A disk that becomes full writes as much as fits; the next attempt writes nothing. */
     control->left += 1;
     result = put(fd, bytes, size / 2 < 256 ? 1 : size / 2, at);
     if (result > 0) note(WRITE, file.inode, place, 0, bytes, (size_t)result);
@@ -194,7 +193,7 @@ static void trap_writes(void) {
     abort();
 }
 
-/* The runtime has a use for this signal as well, in circumstances that do not come up. */
+/* The runtime uses this signal as well, but not in these runs. */
 int sigaction(int signal, const struct sigaction *action, struct sigaction *old) {
   if (trace >= 0 && signal == SIGSYS) return 0;
   return REAL(sigaction)(signal, action, old);
@@ -304,7 +303,7 @@ static int is_answer(const void *bytes, size_t size) {
   return trace >= 0 && size >= 8 && memcmp(bytes, "HTTP/1.1", 8) == 0;
 }
 
-/* Before it leaves: whoever has it may kill this process at once. */
+/* Recorded before it is sent: its recipient may kill this process immediately. */
 static void note_answer(const void *bytes, size_t size) {
   pthread_mutex_lock(&order);
   note(ANSWER, 0, 0, 0, bytes, size < ANSWER_BYTES ? size : ANSWER_BYTES);
@@ -316,7 +315,7 @@ ssize_t send(int socket, const void *bytes, size_t size, int flags) {
   return REAL(send)(socket, bytes, size, flags);
 }
 
-/* Head and body of a long answer leave as two pieces. */
+/* Head and body of a long response are sent as two pieces. */
 ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
   const struct iovec *first = message->msg_iov;
   if (message->msg_iovlen > 0 && is_answer(first->iov_base, first->iov_len))
