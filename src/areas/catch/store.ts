@@ -157,9 +157,10 @@ export interface PayloadRow {
 /** Method, path, query and address of a request; null for usual values. */
 export type WayRow = Readonly<Record<"method" | "path" | "query" | "remote_address", string | null>>;
 
+/** A received event. */
 export type NewEvent = PayloadRow & { readonly way: WayRow } & Pick<
     EventRow,
-    "sequence" | "status" | "provider" | "verification" | "error" | "event_type" | "provider_event_id"
+    "provider" | "verification" | "event_type" | "provider_event_id"
   >;
 
 /** An attempt to deliver an event. */
@@ -235,13 +236,27 @@ export function eventStore(db: Database) {
     ...kindReads(db),
     ...attemptStore(db),
     ...deduplicationStore(db),
-    insert(tx: Tx, bucketRef: number, event: NewEvent): void {
-      const { sequence, status, provider, verification, error, headers, body } = event;
-      const kind = [statusCode(status), encodeProvider(provider)] as const;
-      const verified = VERIFICATIONS.indexOf(verification);
-      const { event_type, provider_event_id } = event;
+    insert(
+      tx: Tx,
+      bucketRef: number,
+      sequence: number,
+      { status, error }: Pick<EventRow, "status" | "error">,
+      event: NewEvent,
+    ): void {
+      const { headers, body, event_type, provider_event_id } = event;
+      const provider = encodeProvider(event.provider);
+      const verified = VERIFICATIONS.indexOf(event.verification);
       const { method, path, query, remote_address } = event.way;
-      const plain = [bucketRef, sequence, ...kind, verified, tx.now, error, body.length] as const;
+      const plain = [
+        bucketRef,
+        sequence,
+        statusCode(status),
+        provider,
+        verified,
+        tx.now,
+        error,
+        body.length,
+      ] as const;
       if (method === null && path === null && query === null)
         insertPayload(tx, sequence, headers, body, remote_address);
       else insertPayloadBelow(tx, sequence, headers, body, remote_address, method, path, query);

@@ -61,6 +61,10 @@ type Part = (received: Received, timestamp: string) => string | Uint8Array | nul
 /** A compiled recipe. */
 export interface Scheme extends Recipe {
   readonly parts: readonly Part[];
+  /** Separates the parts of the header. */
+  readonly delimiter: string;
+  /** Start of the parts that are signatures. */
+  readonly signaturePrefix: string;
   /** Headers of the signature, in lower case. */
   readonly headers: readonly string[];
   /** Whether the sender signs the URL that it sends to. */
@@ -74,7 +78,7 @@ export function schemeOf(recipe: Recipe): Scheme {
   // `split` includes the matches of the group.
   const parts = template
     .split(PLACEHOLDER)
-    .map((text, index) => (index % 2 === 0 ? literal(text) : partOf(text)));
+    .flatMap((text, index) => (index % 2 === 1 ? partOf(text) : text === "" ? [] : literal(text)));
   if (
     recipe.algorithm === "token"
       ? template !== ""
@@ -88,6 +92,7 @@ export function schemeOf(recipe: Recipe): Scheme {
   if (names.includes("timestamp") && !isDated(recipe))
     throw new Error("contains {timestamp}: timestamp_key or timestamp_header is required");
   const signed = names.flatMap((name) => (name.startsWith("id:") ? [name.slice("id:".length)] : []));
+  const { pairs, signature_key = "", prefix = "" } = recipe;
   const headers = [
     recipe.header,
     ...(recipe.timestamp_header === undefined ? [] : [recipe.timestamp_header]),
@@ -96,6 +101,8 @@ export function schemeOf(recipe: Recipe): Scheme {
   return {
     ...recipe,
     parts,
+    delimiter: pairs ?? separatorOf(recipe),
+    signaturePrefix: pairs === undefined ? prefix : `${signature_key}=${prefix}`,
     header: recipe.header.toLowerCase(),
     headers: headers.map((name) => name.toLowerCase()),
     coversUrl: names.includes("url"),
@@ -131,14 +138,15 @@ export function isSigned(scheme: Scheme, secret: string, received: Received): bo
   const header = received.headers.get(scheme.header);
   if (header === null) return false;
   if (scheme.algorithm === "token") return hasToken(scheme, secret, header);
-  const { pairs, signature_key = "" } = scheme;
-  const list = header.split(pairs ?? separatorOf(scheme)).map((part) => part.trim());
+  const { delimiter, signaturePrefix } = scheme;
+  const list = header.split(delimiter).map((part) => part.trim());
   const timestamp = timestampOf(scheme, received, list);
   if (timestamp === null) return false;
   const signed = contentOf(scheme, received, timestamp);
   if (signed === null) return false;
-  const prefix = (pairs === undefined ? "" : `${signature_key}=`) + (scheme.prefix ?? "");
-  const signatures = list.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
+  const signatures = list
+    .filter((part) => part.startsWith(signaturePrefix))
+    .map((part) => part.slice(signaturePrefix.length));
   const key = keyBytes(scheme, secret);
   // An empty key would let anyone sign.
   if (key.length === 0) return false;
@@ -196,14 +204,25 @@ function secondsOf(text: string, format: (typeof TIMESTAMP_FORMATS)[number]): nu
   return ms === null ? null : Math.floor(ms / 1000);
 }
 
-/** The parts that a signature covers; null when the request lacks one of them. */
+/**
+ * The content that a signature covers, in as few pieces as possible, since each is a call of the runtime; null when the request
+ * lacks a part of it.
+ */
 function contentOf({ parts }: Scheme, received: Received, timestamp: string): (string | Uint8Array)[] | null {
   const content: (string | Uint8Array)[] = [];
+  let text = "";
   for (const part of parts) {
     const value = part(received, timestamp);
     if (value === null) return null;
+    if (typeof value === "string") {
+      text += value;
+      continue;
+    }
+    if (text !== "") content.push(text);
     content.push(value);
+    text = "";
   }
+  if (text !== "") content.push(text);
   return content;
 }
 
