@@ -18,13 +18,12 @@ const CLOSE_OBJECT = 0x7d;
 
 /**
  * The JSON text of the member `payload` of a request's body, without blanks; `{}` when it is omitted. Numbers keep their
- * digits: 12345678901234567890 must not become 12345678901234567000.
+ * digits: 12345678901234567890 must not become 12345678901234567000. Returns a promise only if it must scan the text.
  */
-export async function payloadText(bodyText: string, payload: object | undefined): Promise<string> {
+export function payloadText(bodyText: string, payload: object | undefined): string | Promise<string> {
   if (payload === undefined) return "{}";
   if (!RISKY_NUMBER.test(bodyText)) return JSON.stringify(payload);
-  const [text = "{}"] = await new PayloadScan(bodyText, ["payload"]).run();
-  return text;
+  return new PayloadScan(bodyText, ["payload"]).run().then(([text = "{}"]) => text);
 }
 
 /** The same for the `payload` of each item of the member `messages`, which all have one. */

@@ -3,7 +3,7 @@ import { messagePayloadTexts, payloadText } from "../../../src/areas/relay/paylo
 import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 
 /** The text of the payload in a body, as it is sent. */
-const sentOf = (body: string): Promise<string> => payloadText(body, JSON.parse(body).payload);
+const sentOf = async (body: string): Promise<string> => payloadText(body, JSON.parse(body).payload);
 
 describe("a payload", () => {
   const bodyOf = (payload: string): string => `{"other":"[[{{\\"[","payload":${payload}}`;

@@ -26,7 +26,7 @@ import {
   RelayStats,
   RelayStatsQuery,
 } from "./schema.ts";
-import type { RelayService } from "./service.ts";
+import type { PreparedRelay, RelayService, ScheduleResult } from "./service.ts";
 import { STATS_ROWS_MAX } from "./stats.ts";
 
 /** Routes that schedule, list, read and cancel deliveries. */
@@ -35,9 +35,13 @@ export function relayRoutes(api: Api, relays: RelayService) {
     .use(api)
     .post(
       "/v1/relay",
-      async ({ call, body }) => {
-        const ready = await relays.prepare(body, call.bodyText);
-        return call.perform((tx, waiveCharge) => relays.schedule(tx, call.caller, ready, waiveCharge));
+      ({ call, body }) => {
+        const schedule = (ready: PreparedRelay): Promise<ScheduleResult> =>
+          call.perform((tx, waiveCharge) => relays.schedule(tx, call.caller, ready, waiveCharge));
+        const prepared = relays.prepare(body, call.bodyText);
+        const scheduled: Promise<ScheduleResult> =
+          prepared instanceof Promise ? prepared.then(schedule) : schedule(prepared);
+        return scheduled;
       },
       {
         op: {

@@ -57,7 +57,17 @@ export interface MessageRefs {
 }
 
 /** A checked delivery, ready to be stored. */
-type PreparedRelay = Awaited<ReturnType<RelayService["prepare"]>>;
+export interface PreparedRelay extends Pick<NewRelay, "target_url" | "method"> {
+  readonly host: string;
+  readonly dueAt: (now: number) => number;
+  readonly custom: RequestHeaders;
+  body: string | null;
+  readonly extras: RelayExtras | null;
+  readonly deduplicationId: string | null;
+}
+
+/** The response to a request that schedules a delivery. */
+export type ScheduleResult = Reply<201, RelayScheduled> | Reply<200, RelayDeduplicated>;
 
 export class RelayService {
   private readonly relayIds: RelayIds;
@@ -81,19 +91,28 @@ export class RelayService {
     this.nextRef = deps.store.highestRef() + 1;
   }
 
-  /** Checks a caller's delivery. @throws ApiError `validation_error` naming the field. */
-  async prepare(given: RelayBody, bodyText: string) {
+  /**
+   * Checks a caller's delivery. Returns a promise only if the payload has to be scanned.
+   * @throws ApiError `validation_error` naming the field.
+   */
+  prepare(given: RelayBody, bodyText: string): PreparedRelay | Promise<PreparedRelay> {
     const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = given;
     const { url } = this.deps.policy.assertUrl("target_url", target_url);
-    const hasText = method !== "GET" && body_base64 === undefined;
-    return {
+    const prepared: PreparedRelay = {
       host: url.host,
       dueAt: dueAt(given),
       custom: withoutReservedHeaders(given.headers ?? {}),
-      relay: { target_url, method, body: hasText ? await payloadText(bodyText, given.payload) : null },
+      target_url,
+      method,
+      body: null,
       extras: extrasOf(given),
       deduplicationId,
     };
+    if (method === "GET" || body_base64 !== undefined) return prepared;
+    const body = payloadText(bodyText, given.payload);
+    if (body instanceof Promise) return body.then((text) => ({ ...prepared, body: text }));
+    prepared.body = body;
+    return prepared;
   }
 
   /** Schedules a delivery in the caller's project, unless its `deduplication_id` did so within a day: then it is free of charge. */
@@ -102,22 +121,39 @@ export class RelayService {
     { account, project }: Caller,
     prepared: PreparedRelay,
     waiveCharge: () => void,
-  ): Reply<201, RelayScheduled> | Reply<200, RelayDeduplicated> {
-    const { host, dueAt, custom, relay, extras, deduplicationId } = prepared;
+  ): ScheduleResult {
+    const { host, dueAt, custom, extras, deduplicationId } = prepared;
     const first = deduplicationId === null ? null : this.firstOf(tx, project.ref, deduplicationId);
     if (first !== null) {
       waiveCharge();
       const { relay_id, scheduled_for } = first.item;
-      return reply(200, { relay_id, scheduled_for, status: this.statusOf(first), deduplicated: true });
+      return reply(200, {
+        relay_id,
+        scheduled_for,
+        status: this.statusOf(first),
+        deduplicated: true as const,
+      });
     }
     const id = this.newId();
     if (deduplicationId !== null)
       this.deps.resends.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
     const headers = this.sealed(custom, id.relay_id);
     const scheduled_for = dueAt(tx.now);
-    const owner = { accountRef: account.ref, projectRef: project.ref };
-    const origin = { kind: "scheduled", event: null, monitor_id: null } as const;
-    this.insert(tx, { ...id, ...owner, ...origin, ...relay, headers, scheduled_for }, host, extras);
+    const relay: NewRelay = {
+      ref: id.ref,
+      relay_id: id.relay_id,
+      accountRef: account.ref,
+      projectRef: project.ref,
+      kind: "scheduled",
+      event: null,
+      monitor_id: null,
+      target_url: prepared.target_url,
+      method: prepared.method,
+      headers,
+      body: prepared.body,
+      scheduled_for,
+    };
+    this.insert(tx, relay, host, extras);
     return reply(201, { relay_id: id.relay_id, scheduled_for, status: "scheduled" });
   }
 

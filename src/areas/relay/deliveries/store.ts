@@ -237,10 +237,29 @@ export function relayStore(db: Database) {
   };
 }
 
+type PlainRelay = [
+  ref: number,
+  relayId: Uint8Array,
+  accountRef: number,
+  projectRef: number,
+  kind: number,
+  url: string,
+  method: string,
+  body: string | null,
+  scheduledFor: number,
+  createdAt: number,
+];
+
 /** Statements that create deliveries. */
 function insertStore(db: Database) {
-  const insert = db.change<[row: Stored<NewRelay> & { readonly created_at: number }]>(
-    "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
+  // Each bound value takes a quarter of a microsecond: null ones are omitted.
+  const insert = db.change<PlainRelay>(
+    "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, target_url, method, body, attempts, scheduled_for, created_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, 0, ?, ?)",
+  );
+  const insertWhole = db.change<
+    [...PlainRelay, event: string | null, monitorId: Uint8Array | null, headers: Uint8Array | null]
+  >(
+    "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, target_url, method, body, attempts, scheduled_for, created_at, event, monitor_id, headers) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, 0, ?, ?, ?, ?, ?)",
   );
   const insertOfMessage = db.change<
     [
@@ -272,13 +291,21 @@ function insertStore(db: Database) {
   );
   return {
     insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
-      insert(tx, {
-        ...relay,
-        relay_id: uuidToBytes(relay.relay_id),
-        kind: kindNumber(relay.kind),
-        monitor_id: relay.monitor_id === null ? null : uuidToBytes(relay.monitor_id),
-        created_at: tx.now,
-      });
+      const { event, monitor_id, headers } = relay;
+      const plain = [
+        relay.ref,
+        uuidToBytes(relay.relay_id),
+        relay.accountRef,
+        relay.projectRef,
+        kindNumber(relay.kind),
+        relay.target_url,
+        relay.method,
+        relay.body,
+        relay.scheduled_for,
+        tx.now,
+      ] as const;
+      if (event === null && monitor_id === null && headers === null) insert(tx, ...plain);
+      else insertWhole(tx, ...plain, event, monitor_id === null ? null : uuidToBytes(monitor_id), headers);
       if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
     },
     insertOfEvent(tx: Tx, one: NewEventDelivery): void {
