@@ -12,6 +12,9 @@ export class TimeSlices {
   /** When the current slice is over; null outside a slice. */
   private end: number | null = null;
 
+  /** `sliceMs`: longest slice, in milliseconds. */
+  constructor(private readonly sliceMs: number = SLICE_MS) {}
+
   /** Whether the current slice is used up: check before each step, and wait for {@link next} if it is. */
   get isOver(): boolean {
     return monotonicMs() >= (this.end ?? this.begin());
@@ -28,7 +31,7 @@ export class TimeSlices {
   }
 
   private begin(): number {
-    const end = monotonicMs() + SLICE_MS;
+    const end = monotonicMs() + this.sliceMs;
     this.end = end;
     void realDelay(0).then(() => {
       if (this.end === end) this.end = null;

@@ -1,5 +1,5 @@
 import { removeInSlices } from "../background/removal.ts";
-import { slices } from "../background/time-slices.ts";
+import { TimeSlices } from "../background/time-slices.ts";
 import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { SuspendedAccounts } from "../projects/suspended-accounts.ts";
@@ -83,6 +83,12 @@ const RECORD_RETRY_MS = 1_000;
 /** A clock that is less behind the last stop was set right, as NTP does: no job waits much longer. */
 const BEHIND_MS_MIN = 1_000;
 
+/**
+ * Longest time that jobs are started in one turn of the event loop, in milliseconds. What they do after their first `await`
+ * follows in the same turn, and takes longer than that.
+ */
+export const START_MS_MAX = 1;
+
 /** A job that takes longer makes its lane a slow one; one that does not makes it a fast one again. */
 const SLOW_AFTER_MS = 1_000;
 /** Jobs examined in one unit of work of a removal: no index has the owner, and reading a row takes a microsecond. */
@@ -102,6 +108,7 @@ export class Scheduler {
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private readonly setBack: ClockSetBack;
+  private readonly slices = new TimeSlices(START_MS_MAX);
   /** Accounts whose jobs wait. */
   readonly suspended = new SuspendedAccounts();
   /** Whether what has expired by the wall clock may be deleted. */
@@ -323,7 +330,7 @@ export class Scheduler {
 
   private startDueOf(kind: Kind, now: number): void {
     kind.lookAt = Number.POSITIVE_INFINITY;
-    if (slices.isOver) {
+    if (this.slices.isOver) {
       this.continueLater(kind);
       return;
     }
@@ -337,7 +344,7 @@ export class Scheduler {
 
   private placeJobs(kind: Kind): void {
     this.reading(kind, () => {
-      while (!slices.isOver) {
+      while (!this.slices.isOver) {
         const job = kind.due.dispatcher.place();
         if (job === null) return;
         this.startJob(kind, job);
@@ -350,7 +357,7 @@ export class Scheduler {
   private continueLater(kind: Kind): void {
     if (kind.continues) return;
     kind.continues = true;
-    const next = slices.next().then(() => {
+    const next = this.slices.next().then(() => {
       kind.continues = false;
       if (this.started) this.startDueOf(kind, this.clock.now());
     });
@@ -430,7 +437,7 @@ export class Scheduler {
     let outcome = first;
     for (;;) {
       try {
-        await this.writer.submit((tx) => this.record(tx, row, outcome));
+        await this.writer.submitInBackground((tx) => this.record(tx, row, outcome));
         runs[outcome.isDefect ? "defect" : outcome.retryAt === undefined ? "done" : "again"].add();
         return outcome.retryAt ?? null;
       } catch (error) {

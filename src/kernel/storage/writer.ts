@@ -7,15 +7,20 @@ import { CommitDelay } from "./commit-delay.ts";
 import { type Database, isStorageFailure } from "./database.ts";
 import { MemoryTx, type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
-/** Units of work in one commit: limits how long the event loop is held, and how much one failure takes along. */
+/** Units of work of a lane in one commit: limits how long the event loop is held, and how much one failure takes along. */
 export const UNITS_PER_BATCH_MAX = 1_000;
 /**
  * Longest work of the units in one commit, in milliseconds; the unit that exceeds it is the last one. The others stay
- * first in the queue, and requests and responses get the event loop in between. Several fsyncs of a fast disk: the
+ * first in their queue, and requests and responses get the event loop in between. Several fsyncs of a fast disk: the
  * commit is still shared by hundreds of usual units.
  */
 export const BATCH_MS_MAX = 4;
-/** Units waiting for a commit: beyond this the disk is not keeping up, and rejecting is kinder than queueing. */
+/**
+ * Longest work of background units in one commit, in milliseconds, in addition to that of the requests: background work
+ * goes on however many requests come, and a request waits for little of it.
+ */
+export const BACKGROUND_MS_MAX = 2;
+/** Units of a lane waiting for a commit: beyond this the disk is not keeping up, and rejecting is kinder than queueing. */
 export const UNITS_QUEUED_MAX = 20_000;
 /**
  * Longest that changes in memory wait for their commit: what a crash forgives. The clock of the first one limits it, so
@@ -56,7 +61,15 @@ export interface BatchFollower {
   readonly confirmation: Promise<void> | null;
 }
 
+/** Units that wait for a batch. */
+interface Lane {
+  /** Longest work of its units in one batch, in milliseconds; the unit that exceeds it is the last one. */
+  readonly msMax: number;
+  queue: Unit[];
+}
+
 interface Unit {
+  readonly lane: Lane;
   readonly work: (tx: Tx) => unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -91,7 +104,9 @@ export class Writer {
   private readonly slowDisk: ThrottledWarning;
   private follower: BatchFollower | null = null;
   private waiting: (queued: number) => boolean = () => true;
-  private queue: Unit[] = [];
+  /** In each batch, the units of requests run first. */
+  private readonly requests: Lane = { msMax: BATCH_MS_MAX, queue: [] };
+  private readonly background: Lane = { msMax: BACKGROUND_MS_MAX, queue: [] };
   private scheduled = false;
   private closed = false;
   /** Batches that are committed here, and that the follower has not confirmed. The next one waits for them. */
@@ -125,12 +140,25 @@ export class Writer {
    *   too many units wait, or after {@link close}.
    */
   submit<T>(work: (tx: Tx) => NotPromise<T>): Promise<T> {
+    return this.enqueue(this.requests, work);
+  }
+
+  /**
+   * The same for work that no request waits for, such as the outcome of a job: it runs after the units of requests, also
+   * those that were submitted later, and for at most {@link BACKGROUND_MS_MAX} in each batch.
+   */
+  submitInBackground<T>(work: (tx: Tx) => NotPromise<T>): Promise<T> {
+    return this.enqueue(this.background, work);
+  }
+
+  private enqueue<T>(lane: Lane, work: (tx: Tx) => NotPromise<T>): Promise<T> {
     if (this.closed) return Promise.reject(unavailable("The server is shutting down."));
-    if (this.queue.length >= UNITS_QUEUED_MAX) {
+    if (lane.queue.length >= UNITS_QUEUED_MAX) {
       return Promise.reject(unavailable("Too many changes are queued for the disk. Retry later."));
     }
     const promise = new Promise<T>((resolve, reject) => {
-      this.queue.push({
+      lane.queue.push({
+        lane,
         work,
         resolve: resolve as (value: unknown) => void,
         reject,
@@ -195,7 +223,7 @@ export class Writer {
 
   /** Units that wait for their batch. */
   get queued(): number {
-    return this.queue.length;
+    return this.requests.queue.length + this.background.queue.length;
   }
 
   /** Commits what is queued or was changed in memory, and rejects everything after it. */
@@ -203,7 +231,7 @@ export class Writer {
     if (this.inMemorySince !== null) this.writeMemory();
     this.closed = true;
     this.cancelLook?.();
-    while (this.queue.length > 0) this.flush();
+    while (this.queued > 0) this.flush();
   }
 
   /** Arms one timer, which runs on while batches come and go: setting one for each would cost more. */
@@ -238,13 +266,13 @@ export class Writer {
   private nextTurn(): void {
     setImmediate(() => {
       // Closed meanwhile: everything has been committed.
-      if (this.queue.length > 0 && !this.waiting(this.queue.length)) {
+      if (this.queued > 0 && !this.waiting(this.queued)) {
         this.nextTurn();
         return;
       }
       this.scheduled = false;
-      if (this.queue.length > 0) this.flush();
-      if (this.queue.length > 0) this.schedule();
+      if (this.queued > 0) this.flush();
+      if (this.queued > 0) this.schedule();
     });
   }
 
@@ -281,7 +309,7 @@ export class Writer {
     const end = (finish: () => void): void => {
       this.unconfirmed.delete(batch);
       finish();
-      if (this.queue.length > 0) this.schedule();
+      if (this.queued > 0) this.schedule();
     };
     confirmation.then(
       () => end(() => this.finishBatch(batch, hookTx)),
@@ -304,38 +332,27 @@ export class Writer {
   }
 
   private takeBatch(): Unit[] {
-    if (this.queue.length <= UNITS_PER_BATCH_MAX) {
-      const all = this.queue;
-      this.queue = [];
-      return all;
-    }
-    return this.queue.splice(0, UNITS_PER_BATCH_MAX);
+    return [...takeUnits(this.requests), ...takeUnits(this.background)];
   }
 
-  /** Returns the units from `index` on, which have not run, to the front of the queue. */
-  private postpone(batch: Unit[], index: number): void {
-    this.queue = [...batch.splice(index), ...this.queue];
+  /** Returns the units from `index` to the end of their lane, which have not run, to the front of its queue. */
+  private postpone(batch: Unit[], index: number, lane: Lane): void {
+    const next = batch.findIndex((unit, at) => at > index && unit.lane !== lane);
+    lane.queue = [...batch.splice(index, (next < 0 ? batch.length : next) - index), ...lane.queue];
   }
 
   /**
-   * Runs and commits a batch, or as much of it as {@link BATCH_MS_MAX} allows. Returns the unit of work of the hooks; null: the
-   * batch was rolled back and must run again with savepoints.
+   * Runs and commits a batch, or as much of it as the time of its lanes allows. Returns the unit of work of the hooks; null:
+   * the batch was rolled back and must run again with savepoints.
    */
   private runBatch(batch: Unit[], now: number, savepoints: Savepoints | null): UnitTx | null {
     const hookTx = new UnitTx(now, savepoints);
-    const end = this.clock.monotonic() + BATCH_MS_MAX;
     this.follower?.beforeBatch();
     this.begin();
     try {
-      for (const [index, unit] of batch.entries()) {
-        if (index > 0 && this.clock.monotonic() >= end) {
-          this.postpone(batch, index);
-          break;
-        }
-        if (!this.runUnit(unit, now, savepoints)) {
-          this.rollBack(batch, hookTx);
-          return null;
-        }
+      if (!this.runUnits(batch, now, savepoints)) {
+        this.rollBack(batch, hookTx);
+        return null;
       }
       for (const hook of this.hooks) hook(hookTx);
       if (this.follower !== null && hasWritten(batch, hookTx)) this.follower.beforeCommit(hookTx);
@@ -350,6 +367,23 @@ export class Writer {
     }
     this.follower?.afterCommit();
     return hookTx;
+  }
+
+  /** Runs the units of a batch, and postpones those for which their lane has no time left. False: see {@link runUnit}. */
+  private runUnits(batch: Unit[], now: number, savepoints: Savepoints | null): boolean {
+    let lane: Lane | null = null;
+    let end = 0;
+    for (let index = 0; index < batch.length; index += 1) {
+      if (batch[index]?.lane === lane && this.clock.monotonic() >= end) this.postpone(batch, index, lane);
+      const unit = batch[index];
+      if (unit === undefined) break;
+      if (unit.lane !== lane) {
+        lane = unit.lane;
+        end = this.clock.monotonic() + lane.msMax;
+      }
+      if (!this.runUnit(unit, now, savepoints)) return false;
+    }
+    return true;
   }
 
   /** Runs one unit. False: it failed after writing, and there was no savepoint to go back to. */
@@ -426,6 +460,14 @@ export class Writer {
       stack: error instanceof Error ? error.stack : undefined,
     });
   }
+}
+
+/** Takes the next units of a lane for a batch. */
+function takeUnits(lane: Lane): Unit[] {
+  if (lane.queue.length > UNITS_PER_BATCH_MAX) return lane.queue.splice(0, UNITS_PER_BATCH_MAX);
+  const all = lane.queue;
+  lane.queue = [];
+  return all;
 }
 
 /** Whether a unit or a hook may have written. A batch that has not must stay empty, and needs no sync. */

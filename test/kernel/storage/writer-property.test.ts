@@ -12,9 +12,10 @@ type Step =
   | { readonly kind: "throw" }
   | { readonly kind: "attempt"; readonly swallow: boolean; readonly steps: readonly Step[] };
 
-/** Units that are submitted during one turn, and the outcome of their COMMIT. */
+/** Units that are submitted during one turn, those of requests and those in the background, and the outcome of their COMMIT. */
 interface Batch {
-  readonly units: readonly (readonly Step[])[];
+  readonly requests: readonly (readonly Step[])[];
+  readonly background: readonly (readonly Step[])[];
   readonly fault: CommitFault;
 }
 
@@ -48,7 +49,8 @@ const { steps } = fc.letrec<{ step: Step; steps: Step[] }>((tie) => ({
   steps: fc.array(tie("step"), { maxLength: 6 }),
 }));
 const batch: fc.Arbitrary<Batch> = fc.record({
-  units: fc.array(steps, { minLength: 1, maxLength: 6 }),
+  requests: fc.array(steps, { minLength: 1, maxLength: 6 }),
+  background: fc.array(steps, { maxLength: 3 }),
   fault: fc.oneof(
     { arbitrary: fc.constant("none" as const), weight: 6 },
     { arbitrary: fc.constant("stays-open" as const), weight: 1 },
@@ -115,8 +117,12 @@ function outcomeName(settled: PromiseSettledResult<unknown>): string {
 }
 
 /** Runs a batch in the model and returns the state after it, with the expected outcome of each unit. */
-function expectBatch(state: State, { units, fault }: Batch): { state: State; outcomes: string[] } {
+function expectBatch(
+  state: State,
+  { requests, background, fault }: Batch,
+): { state: State; outcomes: string[] } {
   let after = state;
+  const units = [...requests, ...background];
   const outcomes = units.map((work) => {
     try {
       after = runInModel(after, work);
@@ -142,9 +148,14 @@ test("rows, memory and effects after a commit match the successful units, whatev
         const model = expectBatch(expected, one);
         expected = model.state;
         storage.db.fault = one.fault;
-        const settled = await Promise.allSettled(
-          one.units.map((work) => storage.writer.submit((tx) => runForReal(tx, real, work))),
+        // Handed in first, and yet they run after the requests.
+        const background = one.background.map((work) =>
+          storage.writer.submitInBackground((tx) => runForReal(tx, real, work)),
         );
+        const requests = one.requests.map((work) =>
+          storage.writer.submit((tx) => runForReal(tx, real, work)),
+        );
+        const settled = await Promise.allSettled([...requests, ...background]);
         expect(settled.map(outcomeName)).toEqual(model.outcomes);
         const rows = storage.rows<{ key: number; value: number }>(
           "SELECT key, value FROM cells ORDER BY key",

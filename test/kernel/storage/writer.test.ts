@@ -2,7 +2,12 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Change } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
-import { BATCH_MS_MAX, UNITS_PER_BATCH_MAX, UNITS_QUEUED_MAX } from "../../../src/kernel/storage/writer.ts";
+import {
+  BACKGROUND_MS_MAX,
+  BATCH_MS_MAX,
+  UNITS_PER_BATCH_MAX,
+  UNITS_QUEUED_MAX,
+} from "../../../src/kernel/storage/writer.ts";
 import { rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;
@@ -468,5 +473,75 @@ describe("long units", () => {
     storage.writer.close();
     expect(await Promise.all(units)).toEqual([0, 1, 2]);
     expect(storage.writer.stats.commits).toBe(3);
+  });
+
+  describe("in the background", () => {
+    /** Submits units, and notes in which commit each was. */
+    function submitted(
+      commits: Map<number, number>,
+      values: readonly number[],
+      tookMs: number,
+      isRequest: boolean,
+    ) {
+      return values.map(async (value) => {
+        const work = slowInsert(value, tookMs);
+        await (isRequest ? storage.writer.submit(work) : storage.writer.submitInBackground(work));
+        commits.set(value, storage.writer.stats.commits);
+      });
+    }
+
+    test("run after the units of requests, and for a limited time in each batch", async () => {
+      const commits = new Map<number, number>();
+      const units = submitted(commits, [10, 11, 12, 13], BACKGROUND_MS_MAX, false);
+      units.push(...submitted(commits, [1, 2], 0, true));
+      await units.at(-1);
+      // Behind one background unit at most, however many were submitted before.
+      expect([...commits]).toEqual([
+        [1, 1],
+        [2, 1],
+        [10, 1],
+      ]);
+      units.push(...submitted(commits, [3], 0, true));
+      await Promise.all(units);
+      expect([...commits]).toEqual([
+        ...([1, 2, 10].map((value) => [value, 1]) as [number, number][]),
+        ...([3, 11].map((value) => [value, 2]) as [number, number][]),
+        [12, 3],
+        [13, 4],
+      ]);
+    });
+
+    test("go on when requests take all of their time", async () => {
+      const commits = new Map<number, number>();
+      await Promise.all([
+        ...submitted(commits, [10, 11, 12], BACKGROUND_MS_MAX / 2, false),
+        ...submitted(commits, [1, 2, 3], BATCH_MS_MAX, true),
+      ]);
+      expect(Object.fromEntries(commits)).toEqual({ 1: 1, 2: 2, 3: 3, 10: 1, 11: 1, 12: 2 });
+    });
+
+    test("are rejected and run again like those of requests", async () => {
+      const failing = storage.writer.submitInBackground((tx) => {
+        insert(tx, 100);
+        throw new Error("failed");
+      });
+      const commits = new Map<number, number>();
+      const units = [
+        ...submitted(commits, [10, 11], BACKGROUND_MS_MAX, false),
+        ...submitted(commits, [1, 2], BATCH_MS_MAX, true),
+      ];
+      expect(await rejection(failing)).toMatchObject({ message: "failed" });
+      await Promise.all(units);
+      expect(numbers()).toEqual([1, 2, 10, 11]);
+      expect(storage.writer.stats).toMatchObject({ units: 5, failures: 0 });
+    });
+
+    test("are committed by close", async () => {
+      const commits = new Map<number, number>();
+      const units = submitted(commits, [10, 11, 12], BACKGROUND_MS_MAX, false);
+      storage.writer.close();
+      await Promise.all(units);
+      expect(numbers()).toEqual([10, 11, 12]);
+    });
   });
 });
