@@ -38,7 +38,14 @@ const YEAR_MAX = 9_999;
 
 /** Expressions that were read: reading one takes longer than to find its next time. Each is some 20 kB. */
 const READ_MAX = 250;
-const READ = new LruMap<string, Cron>(READ_MAX);
+const READ = new LruMap<string, ReadExpression>(READ_MAX);
+
+/** An expression that was read, and the result of its last calculation, which holds for every time in between. */
+interface ReadExpression {
+  readonly cron: Cron;
+  from: number;
+  next: number;
+}
 
 /** Whether a text is the name of a time zone that this machine knows. */
 export function isTimeZone(name: string): boolean {
@@ -65,7 +72,7 @@ export class CronTimes {
     if (isLong || fields.split(/\s+/).length !== FIELDS) throw new RangeError("no cron expression");
     this.fields = fields;
     try {
-      this.cronFrom(0);
+      this.readFor(0);
     } catch {
       throw new RangeError("no cron expression");
     }
@@ -76,11 +83,18 @@ export class CronTimes {
    * counts; what they omit comes when it is over.
    */
   after(moment: number): number | null {
-    return this.cronFrom(moment).nextRun(new Date(moment))?.getTime() ?? null;
+    const read = this.readFor(moment);
+    // Many schedules have the same expression, and are due at the same time.
+    if (moment >= read.from && moment < read.next) return read.next;
+    const next = read.cron.nextRun(new Date(moment));
+    if (next === null) return null;
+    read.from = moment;
+    read.next = next.getTime();
+    return read.next;
   }
 
   /** With its years: one that never comes true would be searched for in all years to come. */
-  private cronFrom(moment: number): Cron {
+  private readFor(moment: number): ReadExpression {
     // The year on the zone's clocks may be the one before.
     const year = new Date(moment).getUTCFullYear() - 1;
     const last = Math.min(year + YEARS_SEARCHED + 1, YEAR_MAX);
@@ -88,9 +102,9 @@ export class CronTimes {
     const key = `${this.timeZone} ${pattern}`;
     const known = READ.get(key);
     if (known !== undefined) return known;
-    const cron = new Cron(pattern, zoned(this.timeZone));
-    READ.set(key, cron);
-    return cron;
+    const read = { cron: new Cron(pattern, zoned(this.timeZone)), from: 0, next: 0 };
+    READ.set(key, read);
+    return read;
   }
 }
 

@@ -75,6 +75,21 @@ describe("times in a time zone", () => {
     ]);
   });
 
+  // A result holds until its time: calculated in this order, times are remembered, and in the reverse order none is.
+  test.each([
+    ["*/10 * * * *", "Europe/Berlin", "2026-10-25T00:00Z"],
+    ["30 2 * * *", "Europe/Berlin", "2026-03-29T00:00Z"],
+    ["15 1,2 * * *", "America/New_York", "2026-11-01T04:00Z"],
+    ["45 1 * * *", "Australia/Lord_Howe", "2026-04-04T13:00Z"],
+    ["0 0 1 1 *", "UTC", "2025-12-31T23:00Z"],
+  ])("%s in %s after %s is the same in whatever order it is calculated", (expression, zone, from) => {
+    const times = new CronTimes(expression, zone);
+    const moments = Array.from({ length: 240 }, (_, minute) => Date.parse(from) + minute * 60_000);
+    const ascending = moments.map((moment) => times.after(moment));
+    const descending = moments.toReversed().map((moment) => times.after(moment));
+    expect(ascending).toEqual(descending.reverse());
+  });
+
   test("a missing next time is found fast, as null; the end of time is no error", () => {
     const begun = process.threadCpuUsage();
     expect(new CronTimes("0 0 30,31 2 *", "Europe/Berlin").after(0)).toBeNull();
