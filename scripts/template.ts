@@ -1,4 +1,4 @@
-// Creates the template of a new database, build/template/ninefold.db, unless it was already created from the same
+// Creates the template of a new database, build/template/ninefold.bin, unless it was already created from the same
 // migrations.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { MIGRATIONS } from "../migrations/index.ts";
 import { makeTemplate } from "../src/kernel/storage/template.ts";
 
 const OUT = join(import.meta.dir, "../build/template");
-const FILE = "ninefold.db";
+const FILE = "ninefold.bin";
 /** Contains the hash of the migrations that the template was created from. */
 const STAMP = "stamp";
 
 function isMade(stamp: string): boolean {
   const stored = join(OUT, STAMP);
-  return existsSync(stored) && readFileSync(stored, "utf8") === stamp;
+  return existsSync(stored) && readFileSync(stored, "utf8") === stamp && existsSync(join(OUT, FILE));
 }
 
 function make(stamp: string): void {

@@ -1,4 +1,4 @@
-import TEMPLATE from "../build/template/ninefold.db" with { type: "file" };
+import TEMPLATE from "../build/template/ninefold.bin" with { type: "file" };
 import { MIGRATIONS } from "../migrations/index.ts";
 import { type Kernel, type KernelOptions, openKernel } from "./kernel/kernel.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";

@@ -38,7 +38,7 @@ declare module "*/build/portal/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];
 }
 /** Output of `scripts/template.ts`. */
-declare module "*/build/template/ninefold.db" {
+declare module "*/build/template/ninefold.bin" {
   const path: string;
   export default path;
 }
