@@ -1,5 +1,5 @@
 import { version } from "../package.json" with { type: "json" };
-import { type Archive, declareArchiveMetrics } from "./archive/archive.ts";
+import type { Archive } from "./archive/archive.ts";
 import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
 import { createAudit } from "./areas/audit/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
@@ -89,7 +89,6 @@ export function createApp(
   { testClock = null, overrides = {}, archive = null, cluster = null, createMcp = null }: AppParts = {},
 ): App {
   const areas = { ...createAreas(kernel, config, testClock, overrides), archive, cluster, createMcp };
-  if (archive !== null) declareArchiveMetrics(kernel, archive);
   const {
     accounts,
     projects,

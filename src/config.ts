@@ -1,3 +1,4 @@
+import { isatty } from "node:tty";
 import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
@@ -21,6 +22,8 @@ import { createNativeCrypto } from "./verify/native.ts";
 import { ED25519, isKeyName, KEY_NAME_LENGTH_MAX, parseVkey } from "./verify/note.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
+/** The file descriptor of standard error: `process.stderr` would make a stream of it. */
+const STDERR = 2;
 
 /** The configuration: flags take precedence over the environment, the file and the defaults, in this order. */
 export type Config = Readonly<ReturnType<typeof assemble>> & {
@@ -180,7 +183,7 @@ function assemble(values: Values, tiers: Tiers) {
     mcp: values.mcp,
     mcpWrite: values.mcp_write,
     logLevel: values.log_level,
-    logFormat: values.log_format === "auto" ? (process.stderr.isTTY ? "text" : "json") : values.log_format,
+    logFormat: values.log_format === "auto" ? (isatty(STDERR) ? "text" : "json") : values.log_format,
     masterKey: values.master_key,
     operatorKey: values.operator_key,
     operatorEmail: values.operator_email,

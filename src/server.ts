@@ -1,7 +1,7 @@
 import { MIGRATIONS } from "../migrations/index.ts";
 import { version } from "../package.json" with { type: "json" };
 import { type App, createApp, loadMcp } from "./app.ts";
-import { Archive, type ArchiveParts } from "./archive/archive.ts";
+import type { Archive, ArchiveParts } from "./archive/archive.ts";
 import type { LeadingNode, Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
@@ -152,9 +152,13 @@ async function startLocked(
   if (kernel.entries !== null) kernel.entries.onFailure = failed.resolve;
   let archive: Archive | null = null;
   try {
-    if (config.archive !== null)
+    if (config.archive !== null) {
+      // Loaded on use: a server without an archive starts without it.
+      const { Archive, declareArchiveMetrics } = await import("./archive/archive.ts");
       archive = new Archive(kernel, config.archive, config.extraCaPath, parts.archive);
-    await archive?.start();
+      declareArchiveMetrics(kernel, archive);
+      await archive.start();
+    }
     const replication = leading?.replicate(kernel) ?? null;
     const app = createApp(kernel, config, {
       testClock: clock instanceof ManualClock ? clock : null,
