@@ -1,4 +1,5 @@
 import { type Given, readArguments } from "./cli/arguments.ts";
+import { useUsualJitPolicy } from "./cli/jit-policy.ts";
 import { BrokenPipe, print, printError } from "./cli/output.ts";
 import { type CommandName, commandAt, HELP_OPTION } from "./cli/table.ts";
 import { UsageError } from "./config/command-line.ts";
@@ -87,6 +88,8 @@ async function main(given: readonly string[]): Promise<number> {
   if (asksForHelp(rest))
     return printHelp(command?.name.split(" ") ?? rest.filter((arg) => !arg.startsWith("-")));
   if (command === null) throw (await import("./cli/help.ts")).unknownCommand(args);
+  // A server begins with it once it is ready.
+  if (command.name !== "serve") useUsualJitPolicy();
   const run = await LOADERS[command.name as CommandName]();
   return run(readArguments(command, rest));
 }

@@ -8,6 +8,7 @@ import { errorText, StartupError } from "../kernel/errors.ts";
 import { makeFolder } from "../kernel/storage/folders.ts";
 import { DeposedAtStart, type Server, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
+import { useUsualJitPolicy } from "./jit-policy.ts";
 
 /** Another node of the cluster leads now: a supervisor starts this one again, and it follows. */
 const EXIT_FOLLOW = 75;
@@ -23,6 +24,8 @@ export async function serve(given: Given): Promise<number> {
   try {
     // From here on, a signal stops the server in order, also during its start.
     const signal = stopSignal(config.stopWithStdin);
+    // It may follow for days before it leads.
+    if (config.cluster !== null) useUsualJitPolicy();
     const server = await startNode(folder, config, signal).catch((error: unknown) => {
       if (error instanceof DeposedAtStart) return "deposed" as const;
       throw error;
@@ -32,6 +35,7 @@ export async function serve(given: Given): Promise<number> {
     let end: "signal" | "deposed" | "handed over" = "signal";
     try {
       await announce(config, folder, server);
+      useUsualJitPolicy();
       const ended = await Promise.race([
         signal.then(() => ({ end: "signal", failure: null }) as const),
         server.deposed.then(() => ({ end: "deposed", failure: null }) as const),
