@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 /** Packages that a server without the features that use them does not load. */
-const ON_USE = ["exact-mirror", "yaml", "nodemailer", "file-type"];
+const ON_USE = ["yaml", "nodemailer", "file-type"];
 /** Files that only servers with an option load. */
 const WITH_OPTIONS = ["/src/archive/archive.ts", "/src/cluster/cluster.ts", "/src/areas/mcp/index.ts"];
 
