@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runTests, type TestRun } from "./steps/bun-test.ts";
-import { installMissing } from "./steps/debian.ts";
+import { installHeadlessShell, installMissing } from "./steps/debian.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 
 const INSTALL_PACKAGE = "test/client/install.ts";
@@ -122,6 +122,13 @@ async function runSome(paths: readonly string[], only: string | undefined): Prom
   await runFiles(chosen.length > 0 ? named : all, false, { verbose: true, only });
 }
 
+/** Installs what tests need of the system. For all of them also what makes them quicker. */
+async function install(files: readonly string[], whole: boolean): Promise<StepResult[]> {
+  // One after the other: there is one package manager.
+  const steps = [await installMissing(files), whole ? await installHeadlessShell() : null];
+  return steps.filter((step) => step !== null);
+}
+
 async function runFiles(
   files: readonly string[],
   whole: boolean,
@@ -133,11 +140,10 @@ async function runFiles(
     const wanted = preparations(folder, given === LONG_FORM.env).filter(
       (one) => (one.forSome || whole) && files.some((file) => isOf(file, one)),
     );
-    const installing = installMissing(files);
+    const installing = install(files, whole);
     const made = await Promise.all(wanted.map(async (one) => ({ ...one, step: await one.make() })));
     for (const { step } of made) record(step);
-    const installed = await installing;
-    if (installed !== null) record(installed);
+    for (const installed of await installing) record(installed);
     const failed = made.filter(({ step }) => step.failed > 0);
     // Tests of what could not be made would only repeat its failure.
     const left = files.filter((file) => !failed.some((one) => isOf(file, one)));

@@ -2,9 +2,13 @@ import { existsSync } from "node:fs";
 import { findBin } from "../benchmarks/postgres-cluster.ts";
 import { runCheck, type StepResult } from "./step.ts";
 
-/** Where a Chromium may be. The one without windows goes first: it takes half the processor time for the same pages. */
+/** The Chromium without windows takes half the processor time for the same pages. */
+const HEADLESS_SHELL = "chromium-headless-shell";
+const HEADLESS_SHELL_PATH = `/usr/bin/${HEADLESS_SHELL}`;
+
+/** Where a Chromium may be, the best one first. */
 const CHROMIUM_PATHS = [
-  "/usr/bin/chromium-headless-shell",
+  HEADLESS_SHELL_PATH,
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
@@ -12,7 +16,7 @@ const CHROMIUM_PATHS = [
 
 /** What tests need of the system beside what a small Debian has. */
 const NEEDS = [
-  { package: "chromium-headless-shell", tests: ["test/pages/"], isThere: () => findChromium() !== undefined },
+  { package: HEADLESS_SHELL, tests: ["test/pages/"], isThere: () => findChromium() !== undefined },
   // The guides are pasted into a shell, as their readers do.
   ...["curl", "jq"].map((tool) => ({
     package: tool,
@@ -53,12 +57,28 @@ export async function installMissing(files: readonly string[]): Promise<StepResu
   );
   if (missing.length === 0) return null;
   const names = missing.map((need) => need.package).join(" ");
-  const asRoot = process.getuid?.() === 0 ? "" : "sudo -n ";
-  const install = `${asRoot}apt-get update && ${asRoot}apt-get install -y --no-install-recommends ${names}`;
+  const install = commandFor(names);
   // Another program may hold the package manager for a moment, and a mirror may be busy: a second try costs little.
   const twice = `(${install}) || { sleep 10; ${install}; }`;
   const step = await runCheck(names, ["sh", "-c", twice]);
   if (step.failed === 0 && missing.every(({ isThere }) => isThere())) return { ...step, note: "installed" };
   const output = `${step.output}\nTests need ${names}, which could not be installed; run: ${install}`;
   return { ...step, passed: 0, failed: 1, output };
+}
+
+/**
+ * Installs the Chromium without windows where only another one is: it saves all pages together much more time than that
+ * takes. Where it is not to be had, the other one serves. Null: there was nothing to do.
+ */
+export async function installHeadlessShell(): Promise<StepResult | null> {
+  if (existsSync(HEADLESS_SHELL_PATH) || findProgram("apt-get") === null) return null;
+  const step = await runCheck(HEADLESS_SHELL, ["sh", "-c", `${commandFor(HEADLESS_SHELL)} || true`]);
+  const isThere = existsSync(HEADLESS_SHELL_PATH);
+  return { ...step, note: isThere ? "installed" : "not to be had here: the tests of pages take longer" };
+}
+
+/** The shell command that installs packages. */
+function commandFor(names: string): string {
+  const asRoot = process.getuid?.() === 0 ? "" : "sudo -n ";
+  return `${asRoot}apt-get update && ${asRoot}apt-get install -y --no-install-recommends ${names}`;
 }

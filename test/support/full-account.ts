@@ -3,13 +3,11 @@ import { Browser } from "../areas/session/support.ts";
 import { witnessOf } from "./checkpoints.ts";
 import type { Client } from "./client.ts";
 import { makeResource } from "./matrix.ts";
-import type { AccountClient, TestServer } from "./server.ts";
+import { AccountClient, type TestServer } from "./server.ts";
 
 const NOWHERE = "https://127.0.0.1:9/";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Uses of keys are written in the background. */
-const KEY_USES_WRITTEN_MS = 6_000;
 const ALL = { prefix: "sm", name: "all", scopes: ["*"] };
 
 /** A successful response's body. @throws Error without success. */
@@ -46,11 +44,11 @@ export interface FullAccount {
 
 /** Makes an account with rows in every table that can have some for longer, in two projects. The server has a manual clock. */
 export async function makeFullAccount(server: TestServer, email: string): Promise<FullAccount> {
-  const account = await server.account({ email, tier: "scale", balance: 1_000_000 });
+  let account = await server.account({ email, tier: "scale", balance: 1_000_000 });
   const made: Record<string, string> = {};
   for (const segment of "meter keys gate ofrep pulse ping status relay catch in audit witness".split(" "))
     Object.assign(made, await makeResource(segment, account));
-  const managed = server.client(String((await done(account.post("/v1/keys", ALL))).secret));
+  let managed = server.client(String((await done(account.post("/v1/keys", ALL))).secret));
   await done(managed.get("/v1/gate"));
   await fillKeysAndProjects(server, account);
   await fillMonitors(server, account);
@@ -72,11 +70,14 @@ export async function makeFullAccount(server: TestServer, email: string): Promis
   await done(account.post("/v1/witness/log", { content_hash: "0".repeat(64), note: "file.pdf" }));
   // Days are summed shortly after midnight.
   await server.clock.advance(13 * HOUR);
+  // Writes the uses of keys, which otherwise wait for some seconds.
+  await server.restart();
+  account = new AccountClient(server.url, account.key ?? "", account.userId, email);
+  managed = server.client(managed.key);
   // Ends after a quarter of an hour.
   await makeResource("latch", account);
   const browser = await new Browser(server).logIn(account.key ?? "");
   await fillUsage(server);
-  await Bun.sleep(KEY_USES_WRITTEN_MS);
   const publicPaths = {
     page: `/status/${made["page"]}`,
     ping: `/ping/${made["check"]}`,
