@@ -14,6 +14,9 @@ export function platformPackage({ name }: Pick<Platform, "name">): string {
   return `@ninefold/${name}`;
 }
 
+/** How tightly a package is compressed: 0 to 9. */
+const COMPRESSION = 9;
+
 /** Packs an executable into the npm package of its platform, in a folder. Returns the name of the file. */
 export function packPlatform(
   root: string,
@@ -21,6 +24,7 @@ export function packPlatform(
   platform: Platform,
   executable: string,
   folder: string,
+  compression = COMPRESSION,
 ): string {
   const { os, cpu, libc } = platform;
   const scratch = mkdtempSync(join(tmpdir(), "ninefold-platform-"));
@@ -43,15 +47,16 @@ export function packPlatform(
     const program = join(scratch, "bin", os === "win32" ? "ninefold.exe" : "ninefold");
     cpSync(executable, program);
     chmodSync(program, 0o755);
-    return pack(scratch, folder);
+    return pack(scratch, folder, compression);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
 
 /** Packs the package in a folder as for the registry, into another folder. Returns the name of the file. @throws Error */
-export function pack(from: string, folder: string): string {
-  const command = [process.execPath, "pm", "pack", "--quiet", "--ignore-scripts", "--destination", folder];
+export function pack(from: string, folder: string, compression = COMPRESSION): string {
+  const options = ["--quiet", "--ignore-scripts", `--gzip-level=${compression}`, "--destination", folder];
+  const command = [process.execPath, "pm", "pack", ...options];
   const { success, stdout, stderr } = Bun.spawnSync(command, { cwd: from });
   if (!success) throw new Error(`${from} could not be packed:\n${stdout}${stderr}`);
   return stdout.toString().trim().replace(/^.*\//, "");
