@@ -80,8 +80,8 @@ function preparations(folder: string, isLong: boolean): readonly Preparation[] {
 const MEASUREMENTS = ["test/api/event-loop.test.ts"];
 
 /**
- * Tests that mostly wait until real time has passed: 85 of 95 seconds. They run in a process of their own beside the
- * others, which have the cores meanwhile.
+ * Tests that mostly wait: until real time has passed, or for the disk and the servers that they start. They run in a process
+ * of their own beside the others, which have the cores meanwhile.
  */
 const WAITING = [
   "test/api/half-sent-bodies.test.ts",
@@ -93,8 +93,12 @@ const WAITING = [
   "test/areas/monitors/history.test.ts",
   "test/areas/notary/killed.test.ts",
   "test/areas/relay/set-clock.test.ts",
+  "test/archive/archive.test.ts",
+  "test/cli/wrapped.test.ts",
   "test/client/locks.test.ts",
   "test/client/retries.test.ts",
+  "test/cluster/engines.test.ts",
+  "test/crash/crash.test.ts",
   "test/kernel/outbound/event-loop.test.ts",
   "test/kernel/outbound/hanging-names.test.ts",
   "test/kernel/outbound/limits.test.ts",
