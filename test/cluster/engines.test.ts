@@ -10,7 +10,9 @@ import {
   LogTrimmed,
   PlaceTaken,
 } from "../../src/cluster/commit-log.ts";
+import { EtcdPut } from "../../src/cluster/engines/etcd-put.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
+import { OutboundClient } from "../../src/kernel/outbound/client.ts";
 import { ninefold } from "../cli/run.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 
@@ -368,6 +370,45 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
   });
 
   if (engine === "etcd") {
+    test("puts what does not exist by gRPC, more than the server takes without confirmation", async () => {
+      const client = new OutboundClient(["all"]);
+      const puts = new EtcdPut((url) => client.open(url, "h2", LONG_MS));
+      const endpoint = {
+        url: running.url.replace("etcd:", "http:").replace(/,.*/, ""),
+        token: null,
+      };
+      const put = (key: string, bytes: Uint8Array) => puts.put(endpoint, Buffer.from(key), bytes);
+      try {
+        for (let count = 0; count < 30; count += 1)
+          expect(await confirmed(() => put(`put/${count}`, new Uint8Array(20_000)))).toBeTrue();
+        expect(await put("put/0", new Uint8Array(1))).toBeFalse();
+        expect(await put("put/large", new Uint8Array(MIB))).toBeFalse();
+        expect(await put("put/small", new Uint8Array())).toBeTrue();
+      } finally {
+        puts.close();
+        client.close();
+      }
+    });
+
+    test("appends through the gateway where an endpoint speaks nothing else", async () => {
+      const [a] = await nodes();
+      const target = running.url.replace("etcd:", "http:").replace(/,.*/, "");
+      const paths: string[] = [];
+      await using gateway = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch: async (request) => {
+          const { pathname } = new URL(request.url);
+          paths.push(pathname);
+          return fetch(target + pathname, { method: "POST", body: await request.bytes() });
+        },
+      });
+      const log = patient(openLog(`etcd://127.0.0.1:${gateway.port}`, `cell-${cells}`));
+      await appendAll(log, 3, 1);
+      expect(plain(await a.read(1, 10))).toEqual(plain([1, 2, 3].map((seq) => entry(seq, 1))));
+      expect(new Set(paths)).toEqual(new Set(["/v3/kv/txn"]));
+    });
+
     test("rejects releases without the gateway", async () => {
       const old = Bun.serve({
         hostname: "127.0.0.1",

@@ -5,6 +5,9 @@ import { type Engine, startEtcd } from "../../scripts/failovers/engines.ts";
 import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
 import { type ClusterNode, type CommitLog, EngineUnavailable } from "../../src/cluster/commit-log.ts";
+import { EtcdPut } from "../../src/cluster/engines/etcd-put.ts";
+import { extraAuthorities } from "../../src/kernel/outbound/authorities.ts";
+import { OutboundClient } from "../../src/kernel/outbound/client.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 
 const START_MS_MAX = 120_000;
@@ -114,6 +117,29 @@ test(
   },
   START_MS_MAX,
 );
+
+test("gRPC has the user and the certificate authority, too", async () => {
+  const url = engine.url.replace("etcds", "https");
+  const response = await fetch(`${url}/v3/auth/authenticate`, {
+    method: "POST",
+    body: JSON.stringify({ name: "ninefold", password: PASSWORD }),
+    tls: { rejectUnauthorized: false },
+  });
+  const { token } = (await response.json()) as { token: string };
+  const put = async (known: string | null, name: string) => {
+    const client = new OutboundClient(["all"], extraAuthorities(known));
+    const puts = new EtcdPut((to) => client.open(to, "h2", START_MS_MAX));
+    try {
+      return await puts.put({ url, token }, Buffer.from(name), Buffer.from("value"));
+    } finally {
+      puts.close();
+      client.close();
+    }
+  };
+  expect(await put(extraCaPath, "ninefold/put")).toBe(true);
+  await expect(put(extraCaPath, "other/put")).rejects.toThrow("rejected");
+  await expect(put(null, "ninefold/other")).rejects.toThrow("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
+});
 
 test.each([
   ["a wrong password", "wrong", true, "authentication failed"],

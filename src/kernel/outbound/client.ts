@@ -228,6 +228,22 @@ export class OutboundClient {
     }
   }
 
+  /**
+   * Opens a connection for another protocol than HTTP/1.1, named as in ALPN. The caller listens to it and closes it.
+   *
+   * @throws OutboundFailure
+   */
+  async open(url: string, protocol: string, timeoutMs: number): Promise<Connection> {
+    const deadline = new Deadline(timeoutMs);
+    try {
+      const target = this.targetOf(url, {});
+      const seeking = { account: null, deadline, led: { addresses: [] } };
+      return await this.connect(target, await this.checkedAddresses(target, seeking), deadline, protocol);
+    } finally {
+      deadline.close();
+    }
+  }
+
   /** Closes idle connections. */
   close(): void {
     this.pool.close();
@@ -331,11 +347,11 @@ export class OutboundClient {
   }
 
   /** Connects to the first address that takes a connection. */
-  private async connect(target: Target, addresses: readonly string[], deadline: Deadline) {
+  private async connect(target: Target, addresses: readonly string[], deadline: Deadline, protocol?: string) {
     let failure = new OutboundFailure("connect", "no connection was made");
     for (const address of addresses) {
       try {
-        return await this.connector.open(target, address, deadline);
+        return await this.connector.open(target, address, deadline, protocol);
       } catch (error) {
         if (!(error instanceof OutboundFailure) || error.kind !== "connect") throw error;
         failure = error;

@@ -92,13 +92,13 @@ export class Connector {
   }
 
   /**
-   * Connects to `address` and, for HTTPS, checks the target's name. Gives up at the deadline.
+   * Connects to `address` and, for HTTPS, checks the target's name. Gives up at the deadline. `protocol`: its name in ALPN.
    * @throws OutboundFailure `connect`, `tls`, `timeout`
    */
-  open(target: Target, address: string, deadline: Deadline): Promise<Connection> {
+  open(target: Target, address: string, deadline: Deadline, protocol = "http/1.1"): Promise<Connection> {
     return deadline.within<Connection>((settle) => {
       const leads = this.leadTo(address);
-      const socket = target.secure ? this.openTls(target, leads) : openTcp(target, leads);
+      const socket = target.secure ? this.openTls(target, leads, protocol) : openTcp(target, leads);
       let connected = false;
       const onError = (error: unknown): void => settle.reject(connectFailure(error, connected));
       const onClose = (): void => settle.reject(connectFailure(null, connected));
@@ -119,7 +119,7 @@ export class Connector {
     });
   }
 
-  private openTls(target: Target, address: string): Socket {
+  private openTls(target: Target, address: string, protocol: string): Socket {
     return connectTls({
       host: address,
       port: target.port,
@@ -127,7 +127,7 @@ export class Connector {
       ...(target.isAddress ? {} : { servername: target.host }),
       rejectUnauthorized: !(this.trustLoopback && LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4")),
       checkServerIdentity: provesName,
-      ALPNProtocols: ["http/1.1"],
+      ALPNProtocols: [protocol],
       ...(this.secureContext === null ? {} : { secureContext: this.secureContext }),
     });
   }
