@@ -4,6 +4,8 @@ import { monotonicMs } from "../time/clock.ts";
 export const COMMIT_DELAY_MS = 0.3;
 /** Longest wait on a slow disk, as a share of the commit time: a unit that misses the batch waits for a whole commit. */
 export const COMMIT_DELAY_PART = 0.25;
+/** Part of the units in the last batch and of those that came during its confirmation, for which the next one waits. */
+const CONFIRMED_UNITS_PART = 0.875;
 /** Longest wait on any disk. */
 export const COMMIT_DELAY_MS_MAX = 5;
 /** Weight of the last commit in the average commit time. */
@@ -18,11 +20,15 @@ const PROBE_EVERY = 32;
  * split them into two groups that alternate, with twice as many fsyncs. So a batch waits for as many units as the last
  * one had, for a limited time that depends on the commit time. A single client only waits in one batch of
  * {@link PROBE_EVERY}.
+ *
+ * Where others confirm a batch, they have a share in each, however small it is. Then a batch waits for most of all clients:
+ * those of the last batch, and those that came during its confirmation. It waits at most as long as a confirmation takes.
  */
 export class CommitDelay {
   private wanted = 1;
   private batches = 0;
   private commitMs = 0;
+  private confirmationMs = 0;
 
   /** `now`: monotonic time in milliseconds. */
   constructor(private readonly now: () => number = monotonicMs) {}
@@ -41,7 +47,14 @@ export class CommitDelay {
     this.commitMs += (tookMs - this.commitMs) * LAST_COMMIT_PART;
   }
 
+  /** Records the confirmation of that batch: its duration, and the units that are queued at its end. */
+  confirmed(queued: number, tookMs: number): void {
+    this.wanted = Math.ceil((this.wanted + queued) * CONFIRMED_UNITS_PART);
+    this.confirmationMs += (tookMs - this.confirmationMs) * LAST_COMMIT_PART;
+  }
+
   private longestMs(): number {
-    return Math.min(COMMIT_DELAY_MS_MAX, Math.max(COMMIT_DELAY_MS, this.commitMs * COMMIT_DELAY_PART));
+    const longest = Math.max(COMMIT_DELAY_MS, this.commitMs * COMMIT_DELAY_PART, this.confirmationMs);
+    return Math.min(COMMIT_DELAY_MS_MAX, longest);
   }
 }

@@ -306,8 +306,10 @@ export class Writer {
 
   private finishWhen(confirmation: Promise<void>, batch: Unit[], hookTx: UnitTx | null): void {
     this.unconfirmed.add(batch);
+    const sentAt = monotonicMs();
     const end = (finish: () => void): void => {
       this.unconfirmed.delete(batch);
+      this.delay.confirmed(this.queued, monotonicMs() - sentAt);
       finish();
       if (this.queued > 0) this.schedule();
     };

@@ -97,4 +97,36 @@ describe("a forming batch", () => {
     }
     expect(waited).toBe(10);
   });
+
+  describe("that others confirm", () => {
+    /** A batch was confirmed, again and again, with so many units queued each time. */
+    function confirmed(units: number, queued: number, confirmationMs: number) {
+      const all = fixture();
+      for (let count = 0; count < 200; count += 1) {
+        all.commit(units);
+        all.gather.confirmed(queued, confirmationMs);
+      }
+      return { ...all, isReady: all.gather.begin() };
+    }
+
+    test("waits for most of those in the last batch and of those that came meanwhile", () => {
+      const { isReady } = confirmed(64, 64, 3);
+      expect([64, 111, 112].map(isReady)).toEqual([false, false, true]);
+    });
+
+    test("does not wait for a single client", () => {
+      expect(confirmed(1, 0, 3).isReady(1)).toBe(true);
+    });
+
+    test.each([
+      ["as long as a confirmation takes", 3, 3],
+      ["as long as on a slow disk", 50, COMMIT_DELAY_MS_MAX],
+    ])("waits %s at most", (_name, confirmationMs, longestMs) => {
+      const { isReady, wait } = confirmed(8, 8, confirmationMs);
+      wait(longestMs * 0.99);
+      expect(isReady(8)).toBe(false);
+      wait(longestMs * 0.0101);
+      expect(isReady(8)).toBe(true);
+    });
+  });
 });
