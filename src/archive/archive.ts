@@ -339,6 +339,15 @@ export class Archive {
     });
   }
 
+  /** Waits until the archive has this position: until then the base does not count. False: it never will. */
+  private async reaches({ epoch, seq }: StoredPosition): Promise<boolean> {
+    while (!this.stopped && this.tail.next.epoch === epoch) {
+      if (this.tail.first > seq) return true;
+      await realDelay(Math.min(this.settings.intervalMs, RETRY_MS));
+    }
+    return false;
+  }
+
   private async makeBase(): Promise<void> {
     const begun = monotonicMs();
     try {
@@ -355,6 +364,8 @@ export class Archive {
       this.base = position;
       const duration_ms = Math.round(monotonicMs() - begun);
       this.kernel.log.info("a base was archived", { seq: position.seq, duration_ms });
+      rmSync(this.basePath, { force: true });
+      if (!(await this.reaches(position))) return;
       await this.uploader.call(
         "expire",
         this.kernel.clock.now() - (this.parts.keepMs ?? this.settings.keepMs),

@@ -13,9 +13,9 @@ import {
   splitParts,
 } from "../kernel/storage/replication/entry.ts";
 import type { Position, StoredPosition } from "../kernel/storage/replication/position.ts";
+import { type Base, basesIn } from "./bases.ts";
 import { ENTRIES, entriesOf, entryName, entryNamed } from "./names.ts";
 import { type ArchivedObject, type ArchiveStore, RANGE_BYTES } from "./store.ts";
-import { type Base, basesIn } from "./uploader.ts";
 
 /** Objects that are read ahead. */
 const READ_AHEAD = 8;

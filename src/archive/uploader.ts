@@ -3,17 +3,16 @@ import type { S3Client } from "../kernel/outbound/s3.ts";
 import { openFile } from "../kernel/storage/folders.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
 import {
-  ENTRY_HEADER_BYTES,
   encodeEntry,
   MergedEntry,
   PAGE_BYTES,
   payloadOf,
-  readHeader,
   sealPart,
 } from "../kernel/storage/replication/entry.ts";
 import { positionIn, type StoredPosition } from "../kernel/storage/replication/position.ts";
 import { entriesIn } from "../kernel/storage/replication/tail.ts";
-import { BASES, baseName, baseNamed, ENTRIES, entryName, entryNamed, type NamedPosition } from "./names.ts";
+import { type Base, basesIn, newestCounting } from "./bases.ts";
+import { baseName, ENTRIES, entryName, entryNamed, type NamedPosition } from "./names.ts";
 import { type ArchivePlace, ArchiveStore } from "./store.ts";
 
 /** Pages of a part of a base: 4 MiB, so that 65,536 parts are enough for 256 GiB. */
@@ -38,16 +37,6 @@ export interface FoundArchive {
   readonly isConditional: boolean;
   /** All bases, ascending. */
   readonly bases: readonly Base[];
-}
-
-/** A base in the archive. */
-export interface Base {
-  readonly name: string;
-  /** The entry whose number is in its name; see {@link baseName}. */
-  readonly from: NamedPosition;
-  /** The position that it has. */
-  readonly position: StoredPosition;
-  readonly bytes: number;
 }
 
 /** What became of a segment. */
@@ -101,15 +90,18 @@ export class Uploader {
   }
 
   /**
-   * Deletes what is not needed to restore any time from `since` on: every base before the newest one that is older than
-   * that, and the entries before it. Returns the number of deleted objects.
+   * Deletes what is not needed to restore any time from `since` on: every base before the newest one that counts and is older
+   * than that, and the entries before it. Returns the number of deleted objects.
    *
    * @throws StoreUnavailable
    */
   async expire(since: number): Promise<number> {
     const bases = await basesIn(this.store);
-    const kept = bases.findLast(({ position }) => position.at <= since);
-    if (kept === undefined) return 0;
+    const kept = await newestCounting(
+      this.store,
+      bases.filter(({ position }) => position.at <= since),
+    );
+    if (kept === null) return 0;
     const names = bases.slice(0, bases.indexOf(kept)).map(({ name }) => name);
     const end = entryName({ epoch: kept.from.epoch, seq: kept.from.seq + 1 });
     for await (const { name } of this.store.list(ENTRIES)) {
@@ -119,18 +111,6 @@ export class Uploader {
     await this.store.remove(names);
     return names.length;
   }
-}
-
-/** Every base of an archive, ascending. @throws StoreUnavailable */
-export async function basesIn(store: ArchiveStore): Promise<Base[]> {
-  const bases: Base[] = [];
-  for await (const { name, bytes } of store.list(BASES)) {
-    const from = baseNamed(name);
-    if (from === null) continue;
-    const { epoch, seq, at } = readHeader(await store.read(name, 0, ENTRY_HEADER_BYTES));
-    bases.push({ name, from, position: { epoch, seq, at }, bytes });
-  }
-  return bases;
 }
 
 function positionOf(path: string): StoredPosition | null {

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { baseName, baseNamed } from "../../src/archive/names.ts";
+import { Uploader } from "../../src/archive/uploader.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
+import { ENTRY_KEY_PURPOSE, sealPart } from "../../src/kernel/storage/replication/entry.ts";
 import { rejection, Scratch } from "../kernel/support.ts";
 import { TestServer } from "../support/server.ts";
 import { isArchived, rowsIn, TestArchive, tailFiles, until } from "./support.ts";
@@ -243,6 +246,52 @@ test(
     );
     await archive.restore(server, scratch.path("restored.db"));
     expect(amounts(scratch.path("restored.db"))).toEqual([2]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a removal that is interrupted, and a base that does not count, take nothing from what is retained",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await server.stop();
+    server = archive.server({ parts: { archive: { keepMs: 0 } } });
+    const requests: string[] = [];
+    const isRemoval = ({ method, search, body }: { method: string; search: string; body: Buffer }) =>
+      method === "POST" && search.includes("delete") && body.includes("/e/");
+    archive.s3.before = (request) => (isRemoval(request) && requests.push("before") === 1 ? 500 : null);
+    archive.s3.after = (request) => (isRemoval(request) && requests.push("after") === 3 ? 500 : null);
+    await server.start();
+    await refill("m", 2);
+    await until(() => isArchived(server) && requests.length > 0);
+    const path = scratch.path("restored.db");
+    const key = server.server.kernel.vault.derive(ENTRY_KEY_PURPOSE);
+    const uploader = new Uploader(archive.client, { place: archive.place, key });
+    const since = server.server.archive?.status.archivedAt ?? 0;
+    const retained = async (): Promise<void> => {
+      expect(await archive.restore(server, path, since)).not.toBeNull();
+      expect(amounts(path)).toEqual([2]);
+    };
+    await retained();
+    // Made while changes were captured that never reached the archive.
+    const [newest = ""] = (await archive.names("b/")).slice(-1);
+    const { epoch, seq } = baseNamed(newest) ?? { epoch: 0, seq: 0 };
+    const position = { epoch, seq: seq + 1_000_000, at: since, isSeal: false, filePages: 0 };
+    const name = baseName({ epoch, seq: seq + 1 });
+    await archive.store.put(
+      name,
+      sealPart(position, { part: 0, hasMore: false, payload: new Uint8Array() }, key, name),
+    );
+    await expect(uploader.expire(since)).rejects.toThrow("500");
+    await retained();
+    await uploader.expire(since);
+    await retained();
+    expect(requests).toEqual(["before", "before", "after"]);
+    expect(new Set((await archive.names("b/")).map((base) => baseNamed(base)?.epoch))).toEqual(
+      new Set([epoch]),
+    );
   },
   TIMEOUT_MS,
 );

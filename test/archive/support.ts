@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { findHistory, type HistoryEnd, writeHistory } from "../../src/archive/history.ts";
 import { archiveClient } from "../../src/archive/place.ts";
-import { ArchiveStore } from "../../src/archive/store.ts";
+import { type ArchivePlace, ArchiveStore } from "../../src/archive/store.ts";
 import { OfflineDatabase } from "../../src/kernel/storage/offline.ts";
 import { ENTRY_KEY_PURPOSE } from "../../src/kernel/storage/replication/entry.ts";
 import { S3Server } from "../support/s3-server.ts";
@@ -15,7 +15,7 @@ export const MASTER_KEY = "5a".repeat(32);
 export class TestArchive {
   readonly s3 = new S3Server();
   readonly url: string;
-  private readonly client = archiveClient(null);
+  readonly client = archiveClient(null);
 
   constructor(prefix = "archive") {
     this.url = `s3://${this.s3.bucket}/${prefix}`;
@@ -40,14 +40,16 @@ export class TestArchive {
     });
   }
 
-  get store(): ArchiveStore {
-    const { s3 } = this;
-    const { bucket, region, accessKeyId, secretAccessKey, endpoint } = s3;
-    const place = { account: null, endpoint, bucket, region, accessKeyId, secretAccessKey, allowsHttp: true };
-    return new ArchiveStore(this.client, {
-      bucket: place,
+  get place(): ArchivePlace {
+    const { bucket, region, accessKeyId, secretAccessKey, endpoint } = this.s3;
+    return {
+      bucket: { account: null, endpoint, bucket, region, accessKeyId, secretAccessKey, allowsHttp: true },
       prefix: this.url.replace(`s3://${bucket}/`, "").concat("/"),
-    });
+    };
+  }
+
+  get store(): ArchiveStore {
+    return new ArchiveStore(this.client, this.place);
   }
 
   /** The names of all objects with a beginning. */

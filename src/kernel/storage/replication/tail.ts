@@ -67,6 +67,11 @@ export class Tail {
     return { epoch: this.line.epoch, seq: this.nextSeq };
   }
 
+  /** Number of the first entry that is not archived, or of the next one. */
+  get first(): number {
+    return this.segments[0]?.first ?? this.line.first;
+  }
+
   /** Whether any entry is not archived yet. */
   get isEmpty(): boolean {
     return this.segments.length === 0 && this.nextSeq === this.line.first;
