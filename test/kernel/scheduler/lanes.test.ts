@@ -115,8 +115,10 @@ describe("lanes", () => {
     await untilStarted(jobs, 4);
     expect(jobs.started).toEqual(["dead/0", "good/0", "dead/1", "good/1"]);
     await jobs.end("good/0");
+    await untilStarted(jobs, 5);
     expect(jobs.started.slice(4)).toEqual(["good/2"]);
     await jobs.end("dead/0");
+    await untilStarted(jobs, 6);
     expect(jobs.started.slice(5)).toEqual(["dead/2"]);
   });
 
@@ -127,7 +129,7 @@ describe("lanes", () => {
     await enqueue("dead", 3 * POSITIONS_PER_STEP, -2_000);
     await enqueue("good", 1, -1_000);
     await scheduler.start();
-    await turns();
+    await untilStarted(jobs, 3);
     expect(jobs.started).toEqual(["dead/0", "dead/1", "good/0"]);
   });
 
