@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { StartupError } from "../../errors.ts";
 
@@ -69,6 +70,7 @@ const NETWORK_GROUPS = 4;
  * anyone can change the address at will.
  */
 export function networkOf(address: string): string {
+  if (isIPv4(address)) return address;
   if (!isAddress(address)) return address;
   const parsed = ipaddr.process(address);
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();

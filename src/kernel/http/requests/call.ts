@@ -256,7 +256,8 @@ export class OpenCall implements Warnings {
       headers.set("cache-control", "private, no-cache");
     // The connection closes with the process: the client must not send another request on it.
     if (stopping.aborted) headers.set("connection", "close");
-    for (const [name, value] of Object.entries({ ...own, ...this.headers })) headers.set(name, value);
+    setAll(headers, own);
+    setAll(headers, this.headers);
     cors.decorate(this.request, headers);
     if (!hasBody) headers.delete("content-type");
     return headers;
@@ -280,6 +281,10 @@ export class OpenCall implements Warnings {
     const shown = known ? error : internalError();
     return renderError(shown, this.requestId, this.operation.rejectionFields?.(shown, this));
   }
+}
+
+function setAll(headers: Headers, fields: Readonly<Record<string, string>> | null | undefined): void {
+  for (const name in fields) headers.set(name, fields[name] ?? "");
 }
 
 /**
