@@ -1,5 +1,4 @@
 import { hash } from "node:crypto";
-import { AwsV4Signer } from "aws4fetch";
 import { withoutTrailing } from "../log.ts";
 import { monotonicMs } from "../time/clock.ts";
 import { attempt } from "./attempt.ts";
@@ -139,6 +138,8 @@ export async function sendToBucket(
   const { method, body, key, query = {}, timeoutMs } = request;
   const search = new URLSearchParams(query).toString();
   const url = `${objectUrl(bucket, key)}${search === "" ? "" : `?${search}`}`;
+  // Loaded on use: most servers upload nothing.
+  const { AwsV4Signer } = await import("aws4fetch");
   // The signature has the machine's date, even in tests: the storage compares it with its own clock.
   const signed = await new AwsV4Signer({
     method,
