@@ -2,6 +2,11 @@
 import { Database } from "bun:sqlite";
 
 new Database(":memory:").run("CREATE TABLE rows (value)");
-const { url } = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: () => new Response() });
+const { url } = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  development: false,
+  fetch: () => new Response(),
+});
 process.on("SIGTERM", () => process.exit(0));
 console.log(JSON.stringify({ url: url.origin, pid: process.pid }));

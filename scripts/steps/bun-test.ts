@@ -52,7 +52,12 @@ export async function runTests(run: TestRun): Promise<StepResult> {
   if (run.rerun !== true || failing.length === 0 || failing.length > RERUN_MAX) return first;
   const again = { passed: 0, failed: 0, seconds: 0 };
   for (const file of failing) {
-    const { passed, failed, seconds } = await runOnce({ ...run, files: [file], verbose: true, measure: false });
+    const { passed, failed, seconds } = await runOnce({
+      ...run,
+      files: [file],
+      verbose: true,
+      measure: false,
+    });
     again.passed += passed > 0 && failed === 0 ? 1 : 0;
     again.failed += failed;
     again.seconds += seconds;
