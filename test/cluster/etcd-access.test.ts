@@ -128,7 +128,7 @@ test("gRPC has the user and the certificate authority, too", async () => {
   const { token } = (await response.json()) as { token: string };
   const put = async (known: string | null, name: string) => {
     const client = new OutboundClient(["all"], extraAuthorities(known));
-    const puts = new EtcdPut((to) => client.open(to, "h2", START_MS_MAX));
+    const puts = new EtcdPut((to) => client.openHttp2(to, START_MS_MAX));
     try {
       return await puts.put({ url, token }, Buffer.from(name), Buffer.from("value"));
     } finally {

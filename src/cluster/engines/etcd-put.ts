@@ -1,7 +1,7 @@
-import type { Connection } from "../../kernel/outbound/connection.ts";
+import type { Http2Session } from "../../kernel/outbound/client.ts";
 import { monotonicMs } from "../../kernel/time/clock.ts";
 import { CALL_MS_MAX } from "../commit-log.ts";
-import { GrpcConnection } from "./grpc.ts";
+import { callUnary } from "./grpc.ts";
 
 const PATH = "/etcdserverpb.KV/Txn";
 /** Pause after a failure: an endpoint may serve only JSON, or be gone. */
@@ -25,47 +25,47 @@ export interface EtcdEndpoint {
  * nodes use for an entry. For everything else there is the gateway, and also for what does not succeed here.
  */
 export class EtcdPut {
-  private connection: Promise<GrpcConnection> | null = null;
-  private place = "";
+  private session: Promise<Http2Session> | null = null;
+  private sessionUrl = "";
   private failedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly open: (url: string) => Promise<Connection>) {}
+  constructor(private readonly open: (url: string) => Promise<Http2Session>) {}
 
   /**
    * True: the key did not exist, and has this value now. False: that is not known, and the gateway tells.
    *
-   * @throws Error when the endpoint did not respond, after which the next calls wait for a while.
+   * @throws Error when the endpoint did not respond or rejected the call, after which the next calls wait for a while.
    */
-  async put(endpoint: EtcdEndpoint, key: Uint8Array, value: Uint8Array): Promise<boolean> {
+  async put({ url, token }: EtcdEndpoint, key: Uint8Array, value: Uint8Array): Promise<boolean> {
     if (monotonicMs() - this.failedAt < RETRY_MS) return false;
     try {
-      const connection = await this.connectionTo(endpoint);
+      const headers = token === null ? {} : { token };
       const message = createRequest(key, value);
-      return connection.fits(message) && hasSucceeded(await connection.call(message, CALL_MS_MAX));
+      const session = await this.sessionTo(url);
+      return hasSucceeded(await callUnary(session, { path: PATH, headers, message, timeoutMs: CALL_MS_MAX }));
     } catch (error) {
       this.failedAt = monotonicMs();
+      this.close();
       throw error;
     }
   }
 
   close(): void {
-    this.connection?.then(
-      (connection) => connection.close(),
+    this.session?.then(
+      (session) => session.destroy(),
       () => undefined,
     );
-    this.connection = null;
+    this.session = null;
   }
 
-  private async connectionTo({ url, token }: EtcdEndpoint): Promise<GrpcConnection> {
-    const place = `${url} ${token}`;
-    if (this.place === place && (await this.connection)?.isOpen)
-      return this.connection as Promise<GrpcConnection>;
+  /** The session that is open, as long as the server has not ended it. */
+  private async sessionTo(url: string): Promise<Http2Session> {
+    const session = this.sessionUrl === url ? await this.session : null;
+    if (session !== null && !session.closed && !session.destroyed) return session;
     this.close();
-    this.place = place;
-    const headers = token === null ? {} : { token };
-    const target = { url, path: PATH, headers };
-    this.connection = this.open(url).then((connection) => new GrpcConnection(connection, target));
-    return this.connection;
+    this.sessionUrl = url;
+    this.session = this.open(url);
+    return this.session;
   }
 }
 

@@ -79,7 +79,7 @@ export class EtcdLog implements CommitLog {
     authorities: OutboundOverrides = {},
   ) {
     this.client = new OutboundClient(["all"], authorities);
-    this.puts = new EtcdPut((url) => this.client.open(url, "h2", CALL_MS_MAX));
+    this.puts = new EtcdPut((url) => this.client.openHttp2(url, CALL_MS_MAX));
   }
 
   async prepare(): Promise<void> {

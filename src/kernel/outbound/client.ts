@@ -1,3 +1,4 @@
+import type { ClientHttp2Session } from "node:http2";
 import type { WorkGate } from "../scheduler/scheduler.ts";
 import { monotonicMs } from "../time/clock.ts";
 import { allowedAddresses } from "./address.ts";
@@ -97,6 +98,9 @@ export interface OutboundOverrides {
   /** Where connections to an address really go: how a test has hosts with public addresses on its own machine. */
   readonly leadTo?: (address: string) => string;
 }
+
+/** An HTTP/2 session to a checked address. */
+export type Http2Session = ClientHttp2Session;
 
 /** A connection that is only tried. */
 export interface Reach {
@@ -229,16 +233,23 @@ export class OutboundClient {
   }
 
   /**
-   * Opens a connection for another protocol than HTTP/1.1, named as in ALPN. The caller listens to it and closes it.
+   * Opens an HTTP/2 session, without TLS with prior knowledge. The caller closes it; its errors need no listener.
    *
    * @throws OutboundFailure
    */
-  async open(url: string, protocol: string, timeoutMs: number): Promise<Connection> {
+  async openHttp2(url: string, timeoutMs: number): Promise<Http2Session> {
     const deadline = new Deadline(timeoutMs);
     try {
+      // Loaded on use, and before there is a connection: the server may send its settings immediately.
+      const { connect } = await import("node:http2");
       const target = this.targetOf(url, {});
       const seeking = { account: null, deadline, led: { addresses: [] } };
-      return await this.connect(target, await this.checkedAddresses(target, seeking), deadline, protocol);
+      const addresses = await this.checkedAddresses(target, seeking);
+      const connection = await this.connect(target, addresses, deadline, "h2");
+      const session = connect(target.url.origin, { createConnection: () => connection.detach() });
+      // Each stream reports them, too; an error without a listener would end the process.
+      session.on("error", () => {});
+      return session;
     } finally {
       deadline.close();
     }

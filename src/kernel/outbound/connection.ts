@@ -38,11 +38,7 @@ export class Connection {
     /** Where it leads. */
     readonly address: string,
   ) {
-    socket.on("data", (bytes: Buffer) => {
-      if (this.listener !== null) this.listener.onBytes(bytes);
-      // A response without a request.
-      else this.destroy();
-    });
+    socket.on("data", this.onData);
     socket.on("end", () => this.listener?.onEnd());
     // A close follows, which is all that matters; an error without a listener would end the process.
     socket.on("error", () => {});
@@ -68,6 +64,17 @@ export class Connection {
   destroy(): void {
     this.socket.destroy();
   }
+
+  /** Hands the socket over to another protocol: the connection does not read from it any more. */
+  detach(): Socket {
+    return this.socket.off("data", this.onData);
+  }
+
+  private readonly onData = (bytes: Buffer): void => {
+    if (this.listener !== null) this.listener.onBytes(bytes);
+    // A response without a request.
+    else this.destroy();
+  };
 }
 
 const LOOPBACK = new BlockList();

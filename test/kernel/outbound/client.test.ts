@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
+import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
 import type { FailureKind } from "../../../src/kernel/outbound/outcome.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { answeredWith, failureOf, get, LOOPBACK, Opened, textOf } from "./support.ts";
@@ -369,3 +370,11 @@ async function closed(server: RawServer): Promise<void> {
   while (server.open.size > 0 && performance.now() < end) await Bun.sleep(5);
   expect(server.open.size).toBe(0);
 }
+
+test("an HTTP/2 session has a permitted address, too", async () => {
+  const server = await rawServer(() => undefined);
+  const url = `http://127.0.0.1:${server.port}`;
+  const outbound = new OutboundClient([]);
+  await expect(outbound.openHttp2(url, 1_000)).rejects.toMatchObject({ kind: "blocked" });
+  outbound.close();
+});
