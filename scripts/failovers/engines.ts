@@ -121,7 +121,8 @@ export async function startPostgres(cleanup: Cleanup, standbys: number): Promise
   const ports = freePorts(1 + standbys);
   const nodes = ports.map((port, index) => {
     const name = index === 0 ? "primary" : `standby${index}`;
-    const names = index === 0 && standbys > 0 ? ["synchronous_standby_names=ANY 1 (*)"] : [];
+    // A standby needs it once it is promoted.
+    const names = standbys > 0 ? ["synchronous_standby_names=ANY 1 (*)"] : [];
     const settings = [...POSTGRES_SETTINGS, ...names, `port=${port}`].flatMap((text) => ["-c", text]);
     const command = [...program("postgres"), "-D", join(folder, name), ...settings];
     const place = ["-h", "127.0.0.1", "-p", String(port)];

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { type Engine, missingFor, startEngine, startPostgres } from "../../scripts/failovers/engines.ts";
 import { Cleanup } from "../../scripts/processes/cleanup.ts";
 import { openCommitLog } from "../../src/cluster/cluster.ts";
@@ -493,5 +494,75 @@ describe.each(["etcd", "postgres"] as const)("a commit log in %s", (engine) => {
       },
       START_MS_MAX,
     );
+
+    test(
+      "continues on the standby that is promoted when the primary is lost",
+      async () => {
+        const { url, nodes: servers } = await startPostgres(cleanup, 2);
+        const cell = nextCell();
+        const [a, b] = [patient(openLog(url, cell)), patient(openLog(url, cell))];
+        await a.prepare();
+        const epoch = (await a.tryLead(A, LONG_MS, 1)) as number;
+        let stops = false;
+        let appended = 0;
+        const appending = (async () => {
+          while (!stops) {
+            await a.append(entry(appended + 1, epoch));
+            appended += 1;
+          }
+        })();
+        while (appended < 20) await Bun.sleep(1);
+        await servers[0]?.kill();
+        const [promoted, other] = await newestFirst(portsOf(url).slice(1));
+        const before = appended;
+        await onServer(promoted, "SELECT pg_promote()");
+        // Nothing is confirmed before it has a standby of its own.
+        const impatient = openLog(url, cell);
+        expect(
+          await impatient.append(entry(before + 1, epoch)).catch((error: unknown) => error),
+        ).toBeInstanceOf(EngineUnavailable);
+        expect(appended).toBe(before);
+        const primary = `host=127.0.0.1 port=${promoted} user=ninefold`;
+        await onServer(other, `ALTER SYSTEM SET primary_conninfo = '${primary}'`);
+        await onServer(other, "SELECT pg_reload_conf()");
+        while (appended < before + 20) await Bun.sleep(POLL_MS);
+        stops = true;
+        await appending;
+        const all = Array.from({ length: appended }, (_, index) => entry(index + 1, epoch));
+        expect(plain(await b.read(1, appended + 10))).toEqual(plain(all));
+        await expect(b.append(entry(before, epoch + 1))).rejects.toBeInstanceOf(PlaceTaken);
+        expect(await a.renew(A, epoch, LONG_MS)).toBeTrue();
+        expect(await b.tryLead(B, LONG_MS, 1)).toBeNull();
+        await a.release(A, epoch);
+        expect(await b.tryLead(B, LONG_MS, 1)).toBeGreaterThan(epoch);
+      },
+      START_MS_MAX,
+    );
   }
 });
+
+function portsOf(url: string): number[] {
+  return [...url.matchAll(/:(\d+)/g)].map(([, port]) => Number(port));
+}
+
+/** Runs a statement on one server of PostgreSQL. */
+async function onServer(port: number, statement: string): Promise<Record<string, unknown>> {
+  await using sql = new SQL(`postgres://ninefold@127.0.0.1:${port}/postgres`, { max: 1 });
+  const [row] = (await sql.unsafe(statement)) as Record<string, unknown>[];
+  return row ?? {};
+}
+
+/** Two standbys whose primary is lost, the one with all confirmed changes first. */
+async function newestFirst(ports: readonly number[]): Promise<[number, number]> {
+  const received = await Promise.all(
+    ports.map(async (port) => {
+      // What the primary has sent may still arrive.
+      while ((await onServer(port, "SELECT count(*)::int AS count FROM pg_stat_wal_receiver"))["count"] !== 0)
+        await Bun.sleep(POLL_MS);
+      const { bytes } = await onServer(port, "SELECT (pg_last_wal_receive_lsn() - '0/0')::text AS bytes");
+      return { port, bytes: BigInt(String(bytes)) };
+    }),
+  );
+  const [first, second] = received.sort((one, other) => (one.bytes < other.bytes ? 1 : -1));
+  return [first?.port ?? 0, second?.port ?? 0];
+}
