@@ -76,8 +76,16 @@ function preparations(folder: string, isLong: boolean): readonly Preparation[] {
   ];
 }
 
-/** Tests that measure processor time. They run when nothing else does: what shares a core with them counts too. */
-const MEASUREMENTS = ["test/api/event-loop.test.ts"];
+/**
+ * Tests that measure processor time, or need the disk and a second thread at the pace of the first. They run one after another
+ * when nothing else does: what shares a core with them counts too.
+ */
+const MEASUREMENTS = [
+  "test/api/event-loop.test.ts",
+  "test/areas/monitors/incident-timeline.test.ts",
+  "test/areas/notary/redaction.test.ts",
+  "test/kernel/storage/log-preallocation.test.ts",
+];
 
 /**
  * Tests that mostly wait: until real time has passed, or for the disk and the servers that they start. They run in a process
@@ -112,7 +120,8 @@ async function runAll(measure: boolean): Promise<void> {
   const together = testFiles("test").filter((file) => !MEASUREMENTS.includes(file));
   await runFiles(together, true, { verbose: false, measure, rerun: true });
   for (const check of checks) record(await check);
-  record(await runTests({ name: "measurements", files: MEASUREMENTS, verbose: false, rerun: true }));
+  const alone = { name: "measurements", files: MEASUREMENTS, processes: 1 };
+  record(await runTests({ ...alone, verbose: false, rerun: true }));
 }
 
 async function runSome(paths: readonly string[], only: string | undefined): Promise<void> {
