@@ -17,7 +17,7 @@ export const UNITS_PER_BATCH_MAX = 1_000;
 export const BATCH_MS_MAX = 4;
 /**
  * Longest work of background units in one commit, in milliseconds, in addition to that of the requests: background work
- * goes on however many requests come, and a request waits for little of it.
+ * continues however many requests come, and a request waits for little of it.
  */
 export const BACKGROUND_MS_MAX = 2;
 /** Units of a lane waiting for a commit: beyond this the disk is not keeping up, and rejecting is kinder than queueing. */
