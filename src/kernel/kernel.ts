@@ -123,8 +123,9 @@ export function openKernel(options: KernelOptions): Kernel {
 
 function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNew: boolean): Kernel {
   const { log, migrations } = options;
-  // A wrong key must be found before the schema is changed.
-  const isSettled = db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
+  // A wrong key must be found before the schema is changed. Not in a new database, whose key becomes this one: its first
+  // commit would have to be moved out of the log again.
+  const isSettled = !isNew && db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
   if (isSettled) openVault(db, masterKey);
   const clock = options.clock ?? createSystemClock();
   const entries = options.makesEntries === true ? new EntrySource(db, clock) : null;
