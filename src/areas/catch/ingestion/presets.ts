@@ -264,8 +264,13 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
 };
 
 function presetOf({ recipes = [], prefixes = [], id = [], type = [], types, challenge }: PresetData): Preset {
+  let schemes: readonly Scheme[] | null = null;
   return {
-    schemes: recipes.map(schemeOf),
+    // Compiled on use: few servers receive from more than a few of the providers.
+    get schemes() {
+      schemes ??= recipes.map(schemeOf);
+      return schemes;
+    },
     prefixes,
     eventId: firstOf(id),
     eventType: types === undefined ? firstOf(type) : joinOf(...types),

@@ -1,9 +1,9 @@
-import { isIPv6 } from "node:net";
 import type { MonitorRow } from "../store.ts";
 import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
 
 export const TCP: TargetKind = {
-  urlOf: ({ host, port }) => `tcp://${host !== null && isIPv6(host) ? `[${host}]` : host}:${port}`,
+  // Only IPv6 addresses have colons.
+  urlOf: ({ host, port }) => `tcp://${host?.includes(":") ? `[${host}]` : host}:${port}`,
   check: checkPort,
   probeUrlOf: (url) => url.replace(/^tcp:/, "http:"),
 };

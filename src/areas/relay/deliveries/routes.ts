@@ -81,7 +81,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
         name: "relay.stats",
         access: "relay:read",
         summary: "Count deliveries by status and over time",
-        description: `Counts the newest ${STATS_ROWS_MAX.toLocaleString("en")} deliveries of each status.`,
+        description: `Counts the newest ${STATS_ROWS_MAX / 1_000},000 deliveries of each status.`,
       },
       query: RelayStatsQuery,
       response: RelayStats,
