@@ -1,4 +1,4 @@
-import { isatty } from "node:tty";
+import { fstatSync } from "node:fs";
 import { type ArchiveSettings, archivePlace } from "./archive/place.ts";
 import { type ClusterSettings, engineAddress } from "./cluster/settings.ts";
 import { readCommandLine } from "./config/command-line.ts";
@@ -24,6 +24,11 @@ import { ED25519, isKeyName, KEY_NAME_LENGTH_MAX, parseVkey } from "./verify/not
 const HOUR_MS = 60 * 60 * 1000;
 /** The file descriptor of standard error: `process.stderr` would make a stream of it. */
 const STDERR = 2;
+
+/** Whether a person reads standard error. Its module is loaded for devices alone: a start under a supervisor goes without. */
+function isTerminal(): boolean {
+  return fstatSync(STDERR).isCharacterDevice() && process.getBuiltinModule("node:tty").isatty(STDERR);
+}
 
 /** The configuration: flags take precedence over the environment, the file and the defaults, in this order. */
 export type Config = Readonly<ReturnType<typeof assemble>> & {
@@ -183,7 +188,7 @@ function assemble(values: Values, tiers: Tiers) {
     mcp: values.mcp,
     mcpWrite: values.mcp_write,
     logLevel: values.log_level,
-    logFormat: values.log_format === "auto" ? (isatty(STDERR) ? "text" : "json") : values.log_format,
+    logFormat: values.log_format === "auto" ? (isTerminal() ? "text" : "json") : values.log_format,
     masterKey: values.master_key,
     operatorKey: values.operator_key,
     operatorEmail: values.operator_email,

@@ -70,8 +70,21 @@ function escaped(message: string): string {
   return message.replace(/[\x00-\x1f\x7f-\x9f]/g, " ");
 }
 
+let stderr: Bun.FileSink | null = null;
+
+/**
+ * Writes in order, and keeps in memory what a slow reader has not taken yet. Where nobody reads any more, the line is dropped:
+ * a log collector that ended does not end the server. Not `process.stderr`: to load its streams takes a start two milliseconds.
+ */
 function writeToStderr(line: string): void {
-  process.stderr.write(line);
+  try {
+    stderr ??= Bun.stderr.writer();
+    stderr.write(line);
+    const flushed = stderr.flush();
+    if (flushed instanceof Promise) flushed.catch(() => undefined);
+  } catch {
+    // The reader is gone.
+  }
 }
 
 /** A text without the run of one character that it ends with. */

@@ -1,5 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
@@ -83,6 +93,37 @@ test(
     const plain = await bannerOf(binaries.data(), () => Promise.resolve(), "--dashboard", "off");
     expect(plain).toContain("curl");
     expect(plain).not.toContain("Open");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a server whose log nobody reads any more continues, and stops as usual",
+  async () => {
+    const folder = binaries.data();
+    mkdirSync(folder);
+    const pipe = join(folder, "log");
+    expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+    const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writer = openSync(pipe, "w");
+    const child = Bun.spawn([executable(), "serve", "--ephemeral", "--json"], {
+      env: plainEnvironment(),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: writer,
+    });
+    // From here on, each write fails with EPIPE.
+    closeSync(reader);
+    closeSync(writer);
+    try {
+      const output = child.stdout.getReader();
+      const { url } = JSON.parse(new TextDecoder().decode((await output.read()).value));
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      child.kill("SIGTERM");
+      expect(await child.exited).toBe(0);
+    } finally {
+      child.kill("SIGKILL");
+    }
   },
   TIMEOUT_MS,
 );

@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { isWithin, parseRange } from "../http/access/addresses.ts";
+import { isWithin, parseRange, type Range } from "../http/access/addresses.ts";
+import { node } from "./node.ts";
 
 /** Addresses that the operator permits in addition to public ones. */
 export interface AllowedAddresses {
@@ -22,7 +22,9 @@ const WORD_NAMES = Object.keys(WORDS) as Word[];
  * Where clouds hand their machines credentials, at addresses that look private (Amazon, Google, Oracle). No word
  * permits them: to reach them they have to be listed.
  */
-const METADATA = ["fd00:ec2::/32", "fd20:ce::254", "fd00:c1::a9fe:a9fe"].map((range) => parseRange(range));
+const METADATA = ["fd00:ec2::/32", "fd20:ce::254", "fd00:c1::a9fe:a9fe"];
+/** The same, parsed on use: parsing the first IPv6 address compiles expressions, which takes a start two milliseconds. */
+let metadata: readonly Range[] | null = null;
 
 const WANTED = "loopback, private, all, an address, or a range such as 10.0.0.0/8";
 
@@ -57,7 +59,8 @@ export function wordFor(addresses: readonly string[]): Word | null {
 
 function isMeant(address: ipaddr.IPv4 | ipaddr.IPv6, word: Word): boolean {
   const ranges: readonly string[] = WORDS[word];
-  return ranges.includes(address.range()) && !isWithin(address, METADATA);
+  metadata ??= METADATA.map((range) => parseRange(range));
+  return ranges.includes(address.range()) && !isWithin(address, metadata);
 }
 
 /** Global unicast, RFC 4291: everything else in IPv6 is local, reserved, or IPv4 in disguise. */
@@ -96,7 +99,7 @@ const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 /** Reads an address, IPv4-mapped IPv6 as the IPv4 address that it stands for. Null for any other text. */
 function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   // A zone index names an interface of this machine; ipaddr.js alone would also accept the old short forms.
-  if (isIP(text) === 0 || text.includes("%")) return null;
+  if (node.net.isIP(text) === 0 || text.includes("%")) return null;
   // IPv4-compatible addresses are dead (RFC 4291, section 2.5.5.1); ipaddr.js would read this spelling as IPv4-mapped.
   if (COMPATIBLE.test(text)) return null;
   return ipaddr.process(text);

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import { node } from "./node.ts";
 
 /** What a certificate says of itself. */
 export interface Certificate {
@@ -14,7 +14,7 @@ const ISSUER_LENGTH_MAX = 64;
 
 /** The certificate of a connection's other end; null without TLS. */
 export function certificateOf(socket: Socket): Certificate | null {
-  if (!(socket instanceof TLSSocket)) return null;
+  if (!(socket instanceof node.tls.TLSSocket)) return null;
   const { valid_to, issuer } = socket.getPeerCertificate();
   const notAfter = Date.parse(valid_to);
   // A name may stand several times.

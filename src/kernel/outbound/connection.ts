@@ -1,16 +1,12 @@
 import { closeSync, openSync } from "node:fs";
-import { BlockList, connect as connectTcp, isIPv6, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { devNull } from "node:os";
-import {
-  checkServerIdentity,
-  connect as connectTls,
-  createSecureContext,
-  type PeerCertificate,
-  type SecureContext,
-} from "node:tls";
+import type { PeerCertificate, SecureContext } from "node:tls";
 import { errorCode } from "../errors.ts";
+import { isLoopback } from "../http/access/addresses.ts";
 import { type Cancel, monotonicMs, realTimeout } from "../time/clock.ts";
 import { type Certificate, certificateOf } from "./certificate.ts";
+import { node } from "./node.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
 import { type BodyOptions, HeadTooLarge, ResponseReader } from "./response-reader.ts";
 import type { Target } from "./target.ts";
@@ -77,10 +73,6 @@ export class Connection {
   };
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
 /** Opens connections to checked addresses. */
 export class Connector {
   private readonly secureContext: SecureContext | null;
@@ -95,7 +87,9 @@ export class Connector {
     private readonly leadTo: (address: string) => string = (address) => address,
   ) {
     this.secureContext =
-      certificateAuthorities === undefined ? null : createSecureContext({ ca: certificateAuthorities });
+      certificateAuthorities === undefined
+        ? null
+        : node.tls.createSecureContext({ ca: certificateAuthorities });
   }
 
   /**
@@ -127,12 +121,12 @@ export class Connector {
   }
 
   private openTls(target: Target, address: string, protocol: string): Socket {
-    return connectTls({
+    return node.tls.connect({
       host: address,
       port: target.port,
       // An address has no server name (RFC 6066); the certificate is then checked against the address.
       ...(target.isAddress ? {} : { servername: target.host }),
-      rejectUnauthorized: !(this.trustLoopback && LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4")),
+      rejectUnauthorized: !(this.trustLoopback && isLoopback(address)),
       checkServerIdentity: provesName,
       ALPNProtocols: [protocol],
       ...(this.secureContext === null ? {} : { secureContext: this.secureContext }),
@@ -142,11 +136,11 @@ export class Connector {
 
 /** Only the alternative names of a certificate count, not its common name (RFC 9525, section 6.3). */
 function provesName(name: string, certificate: PeerCertificate): Error | undefined {
-  return checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
+  return node.tls.checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
 }
 
 function openTcp(target: Target, address: string): Socket {
-  return connectTcp({ host: address, port: target.port });
+  return node.net.connect({ host: address, port: target.port });
 }
 
 /** Which requests a connection can carry. */

@@ -1,5 +1,5 @@
-import { Resolver as NameServers, promises, setServers } from "node:dns";
 import { monotonicMs } from "../time/clock.ts";
+import { node } from "./node.ts";
 import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
 
@@ -146,22 +146,23 @@ export const SERVERS_CHECK_MS = 1_000;
  * Reads the hosts file and queries the system's name servers, on the event loop. The system's own `getaddrinfo` would block one of
  * the few threads that also read files: a few names that hang would stop everything.
  */
-export function createSystemResolver(systemServers = () => new NameServers().getServers()): Resolver {
-  /** The name servers in use: the process reads them at its start, and later only on request. */
-  let inUse = systemServers();
+export function createSystemResolver(systemServers = () => new node.dns.Resolver().getServers()): Resolver {
+  /** The name servers in use: the process reads them before its first lookup, and later only on request. */
+  let inUse: readonly string[] | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** Whether the system lists other servers than before, which are used from now on. */
   const haveChanged = (): boolean => {
     if (monotonicMs() - lookedAt < SERVERS_CHECK_MS) return false;
     lookedAt = monotonicMs();
     const named = systemServers();
-    if (named.join() === inUse.join()) return false;
-    setServers(named);
+    if (named.join() === inUse?.join()) return false;
+    node.dns.setServers(named);
     inUse = named;
     return true;
   };
   return {
     async resolve(host, type) {
+      inUse ??= systemServers();
       const find = () => (type === undefined ? ask(host) : askFor(host, type));
       try {
         return await find();
@@ -189,10 +190,12 @@ async function ask(host: string): Promise<readonly string[]> {
 async function askFor(host: string, type: RecordType): Promise<readonly string[]> {
   switch (type) {
     case "MX":
-      return (await promises.resolveMx(host)).map(({ priority, exchange }) => `${priority} ${exchange}`);
+      return (await node.dns.promises.resolveMx(host)).map(
+        ({ priority, exchange }) => `${priority} ${exchange}`,
+      );
     case "TXT":
-      return (await promises.resolveTxt(host)).map((chunks) => chunks.join(""));
+      return (await node.dns.promises.resolveTxt(host)).map((chunks) => chunks.join(""));
     default:
-      return (await promises.resolve(host, type)) as string[];
+      return (await node.dns.promises.resolve(host, type)) as string[];
   }
 }
