@@ -1,9 +1,9 @@
-import { monotonicMs, realTimeout } from "../time/clock.ts";
+import { type Cancel, monotonicMs, onSharedTick, realTimeout, SHARED_TICK_MS } from "../time/clock.ts";
 
 /** How often the timer fires that measures the event loop. */
 const TICK_MS = 100;
-/** The same while nothing is going on: a process without work wakes as rarely as it can. */
-export const IDLE_TICK_MS = 1_000;
+/** At most so often while nothing is going on: a process without work wakes as rarely as it can. */
+export const IDLE_TICK_MS = SHARED_TICK_MS;
 /** A delay of at least this is remembered as a stall. */
 const REMEMBERED_MS = 250;
 /** Stalls are forgotten after this time: longer than any request may take. */
@@ -33,24 +33,31 @@ export function watchEventLoop({
   isIdle = () => false,
 }: EventLoopWatch = {}): EventLoopStalls {
   let stalls: { readonly endedAt: number; readonly lateMs: number }[] = [];
-  let interval = TICK_MS;
+  let ticks = 1;
   let expected = 0;
-  let cancel = () => {};
-  const arm = (delayMs: number): void => {
-    interval = delayMs;
-    expected = monotonicMs() + delayMs;
-    cancel = realTimeout(delayMs, tick);
+  let cancel: Cancel = () => {};
+  const arm = (): void => {
+    ticks = 1;
+    expected = monotonicMs() + TICK_MS;
+    cancel = realTimeout(TICK_MS, tick);
+  };
+  const armIdle = (): void => {
+    const shared = onSharedTick(tick);
+    ticks = Math.max(1, Math.round((shared.dueAt - monotonicMs()) / TICK_MS));
+    expected = shared.dueAt;
+    cancel = shared.cancel;
   };
   const tick = (): void => {
     const now = monotonicMs();
     const lateMs = now - expected;
-    onTick(Math.max(0, lateMs), interval / TICK_MS);
+    onTick(Math.max(0, lateMs), ticks);
     if (lateMs >= REMEMBERED_MS) {
       stalls = [...stalls.filter(({ endedAt }) => endedAt > now - HISTORY_MS), { endedAt: now, lateMs }];
     }
-    arm(isIdle() ? IDLE_TICK_MS : TICK_MS);
+    if (isIdle()) armIdle();
+    else arm();
   };
-  arm(TICK_MS);
+  arm();
   return {
     longestSince(since) {
       // The timer may not have noticed a stall that has just ended.
@@ -62,7 +69,7 @@ export function watchEventLoop({
       // A tick that is due in less time, or is late already, will measure what follows.
       if (expected - monotonicMs() <= TICK_MS) return;
       cancel();
-      arm(TICK_MS);
+      arm();
     },
     stop: () => cancel(),
   };

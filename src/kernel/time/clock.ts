@@ -43,11 +43,13 @@ export type WallListener = (before: number, now: number) => void;
 
 /** setTimeout is limited to 2^31−1 ms: longer waits check again after a day. */
 const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
+/** Longest wait of {@link onSharedTick}. */
+export const SHARED_TICK_MS = 1_000;
 /**
- * Interval of the checks of the wall clock. It may be set at any time, or jump when a suspended machine resumes, and no
+ * Longest time between two checks of the wall clock. It may be set at any time, or jump when a suspended machine resumes, and no
  * timer notices: what waits for it is at most a second late.
  */
-export const WALL_CHECK_MS = 1_000;
+export const WALL_CHECK_MS = SHARED_TICK_MS;
 /** Longest sleep of what waits for the wall clock: slewed by at most 10 %, which no check notices, it gains less than a second. */
 export const WALL_SLEEP_MS_MAX = 10_000;
 /** In a process that is held up for less, clients retry and are heard: twice a second it looks whether it was. */
@@ -66,6 +68,35 @@ export function monotonicMs(): number {
 export function realTimeout(delayMs: number, run: () => void): Cancel {
   const timer = setTimeout(run, delayMs);
   return () => clearTimeout(timer);
+}
+
+interface SharedTick {
+  /** Monotonic milliseconds. */
+  readonly dueAt: number;
+  readonly runs: Set<() => void>;
+}
+
+let sharedTick: SharedTick | null = null;
+
+/**
+ * Runs `run` once, after at most {@link SHARED_TICK_MS} of real time, together with everything else that waits so: an idle
+ * process wakes once for all of it. Returns when it will run, in monotonic milliseconds. It keeps no process alive.
+ */
+export function onSharedTick(run: () => void): { readonly dueAt: number; readonly cancel: Cancel } {
+  sharedTick ??= armSharedTick();
+  const { dueAt, runs } = sharedTick;
+  runs.add(run);
+  return { dueAt, cancel: () => runs.delete(run) };
+}
+
+function armSharedTick(): SharedTick {
+  const tick = { dueAt: monotonicMs() + SHARED_TICK_MS, runs: new Set<() => void>() };
+  const timer = setTimeout(() => {
+    sharedTick = null;
+    for (const run of tick.runs) run();
+  }, SHARED_TICK_MS);
+  timer.unref?.();
+  return tick;
 }
 
 /** Resolves after `delayMs` of real time. */
@@ -137,7 +168,7 @@ class Alarm {
 /** Compares the wall clock with the monotonic one: what it gains on it, somebody has set. */
 class WallWatch {
   private readonly listeners = new Set<WallListener>();
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private cancelLook: Cancel = () => undefined;
   private lead = readLead();
   private moved = 0;
   private lookedAt = performance.now();
@@ -169,7 +200,7 @@ class WallWatch {
     this.listeners.add(listener);
     return () => {
       this.listeners.delete(listener);
-      if (this.listeners.size === 0) clearTimeout(this.timer);
+      if (this.listeners.size === 0) this.cancelLook();
     };
   }
 
@@ -187,12 +218,11 @@ class WallWatch {
   }
 
   private lookLater(): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
+    this.cancelLook();
+    this.cancelLook = onSharedTick(() => {
       this.lookLater();
       this.look();
-    }, WALL_CHECK_MS);
-    this.timer.unref?.();
+    }).cancel;
   }
 }
 
