@@ -26,6 +26,8 @@ const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
 /** Pause before a failed base is repeated. */
 const BASE_RETRY_MS = 60_000;
+/** Pause before a failed deletion of expired objects is repeated: nothing depends on it. */
+const EXPIRY_RETRY_MS = 60 * 60 * 1000;
 /** Interval of bases: it limits the objects that a restore has to read. */
 const BASE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
@@ -56,6 +58,7 @@ export interface ArchiveParts {
   readonly retryMs?: number;
   readonly baseRetryMs?: number;
   readonly keepMs?: number;
+  readonly baseIntervalMs?: number;
 }
 
 /**
@@ -75,6 +78,8 @@ export class Archive {
   private uploading: Promise<void> | null = null;
   private basing: Promise<void> | null = null;
   private found = false;
+  /** After each base, and after a start, since the deletion of an earlier process may have been interrupted. */
+  private isExpiryDue = true;
   /** Whether the file has the epoch of the tail: its first entry stores it. */
   private isStored = false;
   private stopped = false;
@@ -328,15 +333,32 @@ export class Archive {
     this.considerBase();
   }
 
-  /** Makes a base if this epoch has none, or an old one. */
+  private get isBaseDue(): boolean {
+    if (this.base === null) return true;
+    // A base from the future was made while the clock was wrong.
+    const age = Math.abs(this.kernel.clock.now() - this.base.at);
+    return age >= (this.parts.baseIntervalMs ?? BASE_INTERVAL_MS);
+  }
+
+  /** A clock that has jumped must not delete what is retained. */
+  private get mayExpire(): boolean {
+    return this.isExpiryDue && this.kernel.scheduler.clockTrust.isTrusted;
+  }
+
+  /** Makes a base if this epoch has none, or an old one; deletes what has expired. */
   private considerBase(): void {
     if (this.stopped || this.basing !== null || this.cancelBaseTimer !== null) return;
     // A copy of the database is not made for a store that does not take it.
     if (!this.isStored || this.failures > 0) return;
-    if (this.base !== null && this.kernel.clock.now() - this.base.at < BASE_INTERVAL_MS) return;
-    this.basing = this.makeBase().finally(() => {
+    if (!this.isBaseDue && !this.mayExpire) return;
+    this.basing = this.renewBase().finally(() => {
       this.basing = null;
     });
+  }
+
+  private async renewBase(): Promise<void> {
+    if (this.isBaseDue && !(await this.makeBase())) return;
+    if (this.mayExpire) await this.expire();
   }
 
   /** Waits until the archive has this position: until then the base does not count. False: it never will. */
@@ -348,7 +370,8 @@ export class Archive {
     return false;
   }
 
-  private async makeBase(): Promise<void> {
+  /** Resolves to whether there is a new base that counts. */
+  private async makeBase(): Promise<boolean> {
     const begun = monotonicMs();
     try {
       await removeLeftovers(this.folder, (name) => BASE_COPY.test(name));
@@ -357,31 +380,46 @@ export class Archive {
       this.making = startBackupProcess(this.basePath, this.folder);
       const failure = await this.making.done;
       this.making = null;
-      if (this.stopped) return;
+      if (this.stopped) return false;
       if (failure !== null) throw new Error(failure);
       const position = await this.uploader.call<StoredPosition>("uploadBase", this.basePath, from);
-      if (this.tail.next.epoch !== from.epoch) return;
+      if (this.tail.next.epoch !== from.epoch) return false;
       this.base = position;
+      this.isExpiryDue = true;
       const duration_ms = Math.round(monotonicMs() - begun);
       this.kernel.log.info("a base was archived", { seq: position.seq, duration_ms });
       rmSync(this.basePath, { force: true });
-      if (!(await this.reaches(position))) return;
-      await this.uploader.call(
-        "expire",
-        this.kernel.clock.now() - (this.parts.keepMs ?? this.settings.keepMs),
-      );
+      return await this.reaches(position);
     } catch (error) {
-      this.kernel.log.error("the base of the archive could not be made; it is repeated", {
-        error: errorText(error),
-      });
-      this.cancelBaseTimer = realTimeout(this.parts.baseRetryMs ?? BASE_RETRY_MS, () => {
-        this.cancelBaseTimer = null;
-        this.considerBase();
-      });
+      this.repeatLater("the base of the archive could not be made; it is repeated", error, BASE_RETRY_MS);
+      return false;
     } finally {
       this.making = null;
       rmSync(this.basePath, { force: true });
     }
+  }
+
+  /** Deletes what no retained time needs. What is left after a failure or a kill, the next deletion finds again. */
+  private async expire(): Promise<void> {
+    const since = this.kernel.clock.now() - (this.parts.keepMs ?? this.settings.keepMs);
+    try {
+      const objects = await this.uploader.call<number>("expire", since);
+      this.isExpiryDue = false;
+      if (objects > 0) this.kernel.log.info("expired objects of the archive were deleted", { objects });
+    } catch (error) {
+      const problem = "expired objects of the archive could not be deleted; it is repeated";
+      this.repeatLater(problem, error, EXPIRY_RETRY_MS);
+    }
+  }
+
+  private repeatLater(problem: string, error: unknown, pauseMs: number): void {
+    // The end of the server has interrupted it.
+    if (this.stopped) return;
+    this.kernel.log.error(problem, { error: errorText(error) });
+    this.cancelBaseTimer = realTimeout(this.parts.baseRetryMs ?? pauseMs, () => {
+      this.cancelBaseTimer = null;
+      this.considerBase();
+    });
   }
 }
 

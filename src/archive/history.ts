@@ -126,9 +126,10 @@ export async function writeHistory(
   let read = base.bytes;
   for await (const entry of entriesOfObjects(store, objects, key)) {
     signal?.throwIfAborted();
-    if (at !== null && entry.at > at) break;
+    // Before the time is compared: what is missing may be from before it.
     if (entry.first > end.position.seq + 1)
       throw new ArchiveProblem(`the archive has no entry ${end.position.seq + 1}: objects are missing`);
+    if (at !== null && entry.at > at) break;
     applyEntry(file.fd, entry);
     read += entry.bytes;
     onRead(read, total);

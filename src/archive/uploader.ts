@@ -102,14 +102,17 @@ export class Uploader {
       bases.filter(({ position }) => position.at <= since),
     );
     if (kept === null) return 0;
-    const names = bases.slice(0, bases.indexOf(kept)).map(({ name }) => name);
+    const expired = bases.slice(0, bases.indexOf(kept)).map(({ name }) => name);
+    // Bases first: one whose entries are gone would restore a state that is older than the requested time.
+    await this.store.remove(expired);
+    const names: string[] = [];
     const end = entryName({ epoch: kept.from.epoch, seq: kept.from.seq + 1 });
     for await (const { name } of this.store.list(ENTRIES)) {
       if (name >= end) break;
       if (entryNamed(name) !== null) names.push(name);
     }
     await this.store.remove(names);
-    return names.length;
+    return expired.length + names.length;
   }
 }
 

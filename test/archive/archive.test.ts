@@ -296,6 +296,101 @@ test(
   TIMEOUT_MS,
 );
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Whether a request deletes objects of the archive, not that of the probe. */
+function isDeletion({ search, body }: { search: string; body: Buffer }): boolean {
+  return search.includes("delete") && !body.includes("probe");
+}
+
+test(
+  "objects that the store does not delete are reported, and deleted when it does",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await server.halt();
+    const before = await archive.names("");
+    // A key that may not delete gets a response with the status 200.
+    archive.s3.before = ({ search }) => (search.includes("delete") ? 200 : null);
+    const options = { parts: { archive: { keepMs: 0, baseIntervalMs: 1, baseRetryMs: 50 } } };
+    const { folder } = server;
+    server = archive.server(options);
+    server.folder = folder;
+    await server.start();
+    await until(() => server.logs.some(({ message }) => message.includes("could not be deleted")));
+    expect(JSON.stringify(server.logs)).toContain("200 InternalError: not every object was deleted");
+    expect(await archive.names("")).toEqual(expect.arrayContaining(before));
+    archive.s3.before = () => null;
+    await until(async () => (await archive.names("")).every((name) => !before.includes(name)));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a start deletes what an earlier process was killed at, without a new base",
+  async () => {
+    const parts = { archive: { keepMs: 0 } };
+    server = archive.server({ parts });
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    const [first = ""] = await archive.names("b/");
+    archive.s3.before = (request) => (isDeletion(request) ? 500 : null);
+    const { folder } = server;
+    await server.halt();
+    server = archive.server({ parts: { archive: { keepMs: 0, baseIntervalMs: 1 } } });
+    server.folder = folder;
+    await server.start();
+    await until(() => server.logs.some(({ message }) => message.includes("could not be deleted")));
+    await server.halt();
+    const bases = await archive.names("b/");
+    expect(bases).toContain(first);
+    archive.s3.before = () => null;
+    server = archive.server({ parts });
+    server.folder = folder;
+    await server.start();
+    await until(async () => !(await archive.names("b/")).includes(first));
+    expect(await archive.names("b/")).toEqual(bases.slice(-1));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a clock that has jumped deletes nothing until it is trusted again",
+  async () => {
+    server = archive.server({ manualClock: true });
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    const [first = ""] = await archive.names("b/");
+    const renewBase = async (bases: number): Promise<void> => {
+      await refill("m", bases);
+      await until(async () => (await archive.names("b/")).length === bases && isArchived(server));
+    };
+    await server.clock.advance(2 * DAY_MS);
+    await renewBase(2);
+    server.clock.setWall(400 * DAY_MS);
+    await renewBase(3);
+    await refill("m", 4);
+    await until(() => isArchived(server));
+    expect(await archive.names("b/")).toContain(first);
+    await server.clock.advance(2 * HOUR_MS);
+    await refill("m", 5);
+    await until(async () => !(await archive.names("b/")).includes(first));
+    // Set right, the clock shows an earlier time than that of the newest base.
+    server.clock.setWall(-400 * DAY_MS);
+    await refill("m", 6);
+    await until(async () => (await archive.names("b/")).length === 3 && isArchived(server));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2, 3, 4, 5, 6]);
+  },
+  TIMEOUT_MS,
+);
+
 test("without the option there is no file, no row and no metric of it", async () => {
   server = new TestServer({});
   await server.start();
