@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { removeLeftovers } from "../backup/files.ts";
@@ -16,7 +17,10 @@ import { UploaderThread } from "./uploader-thread.ts";
 
 /** Above this size the tail is dropped, and a new base replaces it: the disk of the server must not fill up. */
 const TAIL_BYTES_MAX = 256 * 1024 * 1024;
-/** How long a start waits for the object store, to reject one that cannot be used. Then the server starts without it. */
+/**
+ * How long a start waits for an object store that it does not know, to reject one that cannot be used. Then the server starts
+ * without it, and reports it.
+ */
 const START_WAIT_MS = 5_000;
 /** How long a stop waits for the last objects. What is left then stays in the tail. */
 const STOP_WAIT_MS = 5_000;
@@ -30,6 +34,9 @@ const BASE_RETRY_MS = 60_000;
 const EXPIRY_RETRY_MS = 60 * 60 * 1000;
 /** Interval of bases: it limits the objects that a restore has to read. */
 const BASE_INTERVAL_MS = 24 * 60 * 60 * 1000;
+
+/** The first line of the tail has space for an archive's name of this length, in characters; for a longer one its hash stands. */
+const IDENTITY_LENGTH_MAX = 160;
 
 /** The copy that becomes a base. */
 const BASE_FILE = "ninefold.base-";
@@ -105,7 +112,8 @@ export class Archive {
     this.entries = kernel.entries;
     const place = archivePlace(settings);
     this.folder = dirname(kernel.db.path);
-    this.identity = `${place.bucket.endpoint} ${settings.url}`;
+    const identity = `${place.bucket.endpoint} ${settings.url}`;
+    this.identity = identity.length > IDENTITY_LENGTH_MAX ? hash("sha256", identity, "hex") : identity;
     this.tail = new Tail(join(this.folder, "ninefold.tail"));
     const key = kernel.vault.derive(ENTRY_KEY_PURPOSE);
     const { uploadPartBytes } = parts;
@@ -121,10 +129,17 @@ export class Archive {
     this.entries.onEntry((entry) => this.take(entry));
   }
 
-  /** Waits a moment for the object store. @throws StartupError if it is one that cannot be used. */
+  /**
+   * Begins to use the object store. Until it is known that the store can be used, a start waits for it, until its first
+   * response or failure. Every later start is independent of it, and {@link status} reports what is wrong with the store.
+   *
+   * @throws StartupError if the store cannot be used, and never could.
+   */
   async start(): Promise<void> {
-    const finding = this.find();
-    await Promise.race([finding, realDelay(START_WAIT_MS)]);
+    const attempt = this.find();
+    const silence = realDelay(START_WAIT_MS).then(() => this.noteSilence());
+    if (this.tail.isUsable) return;
+    await Promise.race([attempt, silence]);
     if (this.rejection !== null) throw this.rejection;
   }
 
@@ -227,16 +242,23 @@ export class Archive {
     this.lastError = problem;
   }
 
-  /** Examines the archive, until it responds. */
-  private async find(): Promise<void> {
-    for (let attempt = 0; !this.stopped; attempt += 1) {
-      try {
-        this.accept(await this.uploader.call<FoundArchive>("find"));
-        return;
-      } catch (error) {
-        this.note(errorText(error));
-      }
-      await realDelay(Math.min(RETRY_MS_MAX, this.retryMs * 2 ** attempt));
+  /** A store that accepts connections and sends nothing is reported before the timeout of its request. */
+  private noteSilence(): void {
+    const isSilent = !this.found && this.lastError === null;
+    if (isSilent && !this.stopped) this.note("the object store has not responded yet");
+  }
+
+  /** Examines the archive. Resolves also after a failure; then it is repeated until the store responds. */
+  private async find(attempt = 0): Promise<void> {
+    try {
+      this.accept(await this.uploader.call<FoundArchive>("find"));
+    } catch (error) {
+      if (this.stopped) return;
+      this.note(errorText(error));
+      this.cancelTimer = realTimeout(Math.min(RETRY_MS_MAX, this.retryMs * 2 ** attempt), () => {
+        this.cancelTimer = null;
+        void this.find(attempt + 1);
+      });
     }
   }
 
@@ -256,6 +278,7 @@ export class Archive {
         this.kernel.log.error("another server has written to this archive: use a prefix for each server");
       this.beginAnew(newest.from.epoch + 1);
     } else if (newest?.from.epoch === epoch) this.base = newest.position;
+    this.tail.noteUsable();
     this.found = true;
     this.recovered();
     if (!this.tail.isEmpty) this.arm();

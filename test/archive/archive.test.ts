@@ -73,9 +73,16 @@ test(
   TIMEOUT_MS,
 );
 
-test(
-  "a start continues the archive without another base",
-  async () => {
+test.each([
+  ["", "archive"],
+  [" with a long name", `${"a".repeat(100)}/${"b".repeat(100)}`],
+])(
+  "a start continues the archive%s without another base",
+  async (_, prefix) => {
+    await archive.stop();
+    archive = new TestArchive(prefix);
+    await archive.s3.start();
+    server = archive.server();
     await server.start();
     await refill("m", 1);
     await until(() => isArchived(server));
@@ -161,12 +168,92 @@ test(
   TIMEOUT_MS,
 );
 
-test("a store without conditional writes is rejected, and says so", async () => {
+test("a store without conditional writes is rejected by every start until it is known to support them", async () => {
+  archive.s3.mode = "down";
+  await server.start();
+  await refill("m", 1);
+  await server.halt();
+  archive.s3.mode = "up";
   archive.s3.isConditional = false;
-  const error = await rejection(server.start());
-  expect(error).toBeInstanceOf(StartupError);
-  expect(String(error)).toContain("This object store does not support conditional writes");
+  for (let starts = 1; starts <= 2; starts += 1) {
+    const error = await rejection(server.start());
+    expect(error).toBeInstanceOf(StartupError);
+    expect(String(error)).toContain("This object store does not support conditional writes");
+  }
 });
+
+/** Far above what a start takes, and less than a start waits for a store that it does not know. */
+const INDEPENDENT_START_MS = 4_000;
+
+/** Starts the server. Returns the milliseconds that it took. */
+async function startMs(): Promise<number> {
+  const begun = performance.now();
+  await server.start();
+  return performance.now() - begun;
+}
+
+test(
+  "a start on an archive that is in use does not wait for a store without a response",
+  async () => {
+    await server.start();
+    await refill("m", 1);
+    await until(() => isArchived(server));
+    await server.halt();
+    archive.s3.mode = "hanging";
+    expect(await startMs()).toBeLessThan(INDEPENDENT_START_MS);
+    await refill("m", 2);
+    const status = () => server.server.archive?.status;
+    expect(status()).toMatchObject({ baseAt: null, lastError: null });
+    await until(() => status()?.lastError === "the object store has not responded yet");
+    expect((await server.operator.get("/readyz")).status).toBe(200);
+    await server.halt();
+    archive.s3.mode = "up";
+    await server.start();
+    await until(() => isArchived(server));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a first start does not wait for a store that fails or refuses the connection, and continues when it is back",
+  async () => {
+    archive.s3.mode = "down";
+    expect(await startMs()).toBeLessThan(INDEPENDENT_START_MS);
+    expect(server.server.archive?.status.lastError).toContain("503 SlowDown");
+    await refill("m", 1);
+    archive.s3.mode = "up";
+    await until(() => isArchived(server));
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1]);
+    await server.stop();
+    // Nothing listens on port 1.
+    server = archive.server({ environment: { NINEFOLD_ARCHIVE_ENDPOINT: "http://127.0.0.1:1" } });
+    expect(await startMs()).toBeLessThan(INDEPENDENT_START_MS);
+    expect(server.server.archive?.status.lastError).toContain("no response from the storage");
+    await refill("m", 2);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a store that no longer supports conditional writes is reported, and gets nothing",
+  async () => {
+    await server.start();
+    await until(() => isArchived(server));
+    await server.halt();
+    const before = await archive.names("");
+    archive.s3.isConditional = false;
+    await server.start();
+    await refill("m", 1);
+    await until(() => server.server.archive?.status.lastError?.includes("conditional writes") === true);
+    // The interval is over: now it would have been stored.
+    await until(() => (server.server.archive?.status.lagSeconds ?? 0) > 0.5);
+    expect(await archive.names("")).toEqual(before);
+  },
+  TIMEOUT_MS,
+);
 
 test(
   "a tail that grows too long is replaced by a new base",

@@ -40,6 +40,8 @@ interface Line {
   readonly archive: string;
   readonly epoch: number;
   readonly first: number;
+  /** Whether the archive was found to be usable; absent if that is not known. */
+  readonly isUsable?: true;
 }
 
 /**
@@ -72,6 +74,18 @@ export class Tail {
     return this.segments[0]?.first ?? this.line.first;
   }
 
+  /** Whether an earlier process or this one has found that the archive can be used. */
+  get isUsable(): boolean {
+    return this.line.isUsable === true;
+  }
+
+  /** Notes that the archive can be used. @throws Error if the disk does not take it. */
+  noteUsable(): void {
+    if (this.file === null || this.isUsable) return;
+    this.line = { ...this.line, isUsable: true };
+    writeAll(this.file, encodedLine(this.line), 0);
+  }
+
   /** Whether any entry is not archived yet. */
   get isEmpty(): boolean {
     return this.segments.length === 0 && this.nextSeq === this.line.first;
@@ -84,10 +98,11 @@ export class Tail {
   open(archive: string): boolean {
     const closed = this.found();
     let expected: Position | null = null;
+    let last: Line | null = null;
     for (const path of [...closed.map((segment) => segment.path), this.path]) {
       if (path === this.path && expected !== null && !existsSync(path)) {
         // Interrupted while a segment was closed.
-        this.create({ archive, epoch: expected.epoch, first: expected.seq });
+        this.create({ ...last, archive, epoch: expected.epoch, first: expected.seq });
         return true;
       }
       const read = readSegment(path);
@@ -95,6 +110,7 @@ export class Tail {
       if (expected !== null && (read.line.epoch !== expected.epoch || read.line.first !== expected.seq))
         return false;
       expected = { epoch: read.line.epoch, seq: read.next };
+      last = read.line;
       if (path !== this.path) {
         // Its successor exists, so it was closed complete.
         if (!read.isWhole) return false;
@@ -114,8 +130,9 @@ export class Tail {
   /** Drops everything, and begins with an entry. @throws Error if the disk does not take it. */
   begin(archive: string, { epoch, seq }: Position): void {
     this.close();
+    const known = this.line.archive === archive ? this.line : null;
     // First the new beginning: what an interrupted removal leaves is of another epoch, and is not continued.
-    this.create({ archive, epoch, first: seq });
+    this.create({ ...known, archive, epoch, first: seq });
     for (const { path } of this.found()) rmSync(path, { force: true });
     this.segments.length = 0;
     this.closedBytes = 0;
@@ -136,14 +153,14 @@ export class Tail {
 
   /** Closes the segment in progress, if it has entries. @throws Error if the disk does not take the next one. */
   rotate(): void {
-    const { first, archive, epoch } = this.line;
+    const { first } = this.line;
     if (this.nextSeq === first) return;
     const path = `${this.path}.${first}`;
     this.close();
     renameSync(this.path, path);
     this.segments.push({ path, first });
     this.closedBytes += this.currentBytes;
-    this.create({ archive, epoch, first: this.nextSeq });
+    this.create({ ...this.line, first: this.nextSeq });
   }
 
   /** Removes the oldest segment, which is archived. */
@@ -165,7 +182,7 @@ export class Tail {
     const part = `${this.path}.new`;
     const file = openSync(part, "w+", 0o600);
     try {
-      writeAll(file, Buffer.from(`${JSON.stringify(line).padEnd(LINE_BYTES - 1)}\n`), 0);
+      writeAll(file, encodedLine(line), 0);
       renameSync(part, this.path);
     } catch (error) {
       closeSync(file);
@@ -185,6 +202,10 @@ export class Tail {
       .map((file) => ({ path: join(folder, file), first: Number(file.slice(name.length)) }))
       .toSorted((a, b) => a.first - b.first);
   }
+}
+
+function encodedLine(line: Line): Uint8Array {
+  return Buffer.from(`${JSON.stringify(line).padEnd(LINE_BYTES - 1)}\n`);
 }
 
 /** The entries of a segment, in order. @throws InvalidEntry if one is damaged. */
