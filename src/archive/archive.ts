@@ -30,7 +30,7 @@ const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
 /** Pause before a failed base is repeated. */
 const BASE_RETRY_MS = 60_000;
-/** Pause before a failed deletion of expired objects is repeated: nothing depends on it. */
+/** Pause before a failed deletion of expired objects is repeated, at the next change: nothing depends on it. */
 const EXPIRY_RETRY_MS = 60 * 60 * 1000;
 /** Interval of bases: it limits the objects that a restore has to read. */
 const BASE_INTERVAL_MS = 24 * 60 * 60 * 1000;
@@ -66,6 +66,7 @@ export interface ArchiveParts {
   readonly baseRetryMs?: number;
   readonly keepMs?: number;
   readonly baseIntervalMs?: number;
+  readonly expiryRetryMs?: number;
 }
 
 /**
@@ -87,6 +88,8 @@ export class Archive {
   private found = false;
   /** After each base, and after a start, since the deletion of an earlier process may have been interrupted. */
   private isExpiryDue = true;
+  /** After a failed deletion: when it is repeated at the earliest (monotonic). */
+  private expiryNotBefore = 0;
   /** Whether the file has the epoch of the tail: its first entry stores it. */
   private isStored = false;
   private stopped = false;
@@ -365,7 +368,8 @@ export class Archive {
 
   /** A clock that has jumped must not delete what is retained. */
   private get mayExpire(): boolean {
-    return this.isExpiryDue && this.kernel.scheduler.clockTrust.isTrusted;
+    if (!this.isExpiryDue || monotonicMs() < this.expiryNotBefore) return false;
+    return this.kernel.scheduler.clockTrust.isTrusted;
   }
 
   /** Makes a base if this epoch has none, or an old one; deletes what has expired. */
@@ -414,7 +418,15 @@ export class Archive {
       rmSync(this.basePath, { force: true });
       return await this.reaches(position);
     } catch (error) {
-      this.repeatLater("the base of the archive could not be made; it is repeated", error, BASE_RETRY_MS);
+      // The end of the server has interrupted it.
+      if (this.stopped) return false;
+      this.kernel.log.error("the base of the archive could not be made; it is repeated", {
+        error: errorText(error),
+      });
+      this.cancelBaseTimer = realTimeout(this.parts.baseRetryMs ?? BASE_RETRY_MS, () => {
+        this.cancelBaseTimer = null;
+        this.considerBase();
+      });
       return false;
     } finally {
       this.making = null;
@@ -430,19 +442,12 @@ export class Archive {
       this.isExpiryDue = false;
       if (objects > 0) this.kernel.log.info("expired objects of the archive were deleted", { objects });
     } catch (error) {
-      const problem = "expired objects of the archive could not be deleted; it is repeated";
-      this.repeatLater(problem, error, EXPIRY_RETRY_MS);
+      if (this.stopped) return;
+      this.kernel.log.error("expired objects of the archive could not be deleted; it is repeated", {
+        error: errorText(error),
+      });
+      this.expiryNotBefore = monotonicMs() + (this.parts.expiryRetryMs ?? EXPIRY_RETRY_MS);
     }
-  }
-
-  private repeatLater(problem: string, error: unknown, pauseMs: number): void {
-    // The end of the server has interrupted it.
-    if (this.stopped) return;
-    this.kernel.log.error(problem, { error: errorText(error) });
-    this.cancelBaseTimer = realTimeout(this.parts.baseRetryMs ?? pauseMs, () => {
-      this.cancelBaseTimer = null;
-      this.considerBase();
-    });
   }
 }
 

@@ -401,7 +401,7 @@ test(
     const before = await archive.names("");
     // A key that may not delete gets a response with the status 200.
     archive.s3.before = ({ search }) => (search.includes("delete") ? 200 : null);
-    const options = { parts: { archive: { keepMs: 0, baseIntervalMs: 1, baseRetryMs: 50 } } };
+    const options = { parts: { archive: { keepMs: 0, expiryRetryMs: 50 } } };
     const { folder } = server;
     server = archive.server(options);
     server.folder = folder;
@@ -410,9 +410,12 @@ test(
     expect(JSON.stringify(server.logs)).toContain("200 InternalError: not every object was deleted");
     expect(await archive.names("")).toEqual(expect.arrayContaining(before));
     archive.s3.before = () => null;
-    await until(async () => (await archive.names("")).every((name) => !before.includes(name)));
+    await Bun.sleep(60);
+    // The next change, not the next base.
+    await refill("m", 2);
+    await until(async () => isArchived(server) && !(await archive.names("")).includes(before[0] ?? ""));
     await archive.restore(server, scratch.path("restored.db"));
-    expect(amounts(scratch.path("restored.db"))).toEqual([1]);
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2]);
   },
   TIMEOUT_MS,
 );
@@ -462,18 +465,21 @@ test(
     await renewBase(2);
     server.clock.setWall(400 * DAY_MS);
     await renewBase(3);
-    await refill("m", 4);
-    await until(() => isArchived(server));
+    // Each of these changes is an opportunity to delete.
+    for (let amount = 4; amount <= 8; amount += 1) {
+      await refill("m", amount);
+      await until(() => isArchived(server));
+    }
     expect(await archive.names("b/")).toContain(first);
     await server.clock.advance(2 * HOUR_MS);
-    await refill("m", 5);
+    await refill("m", 9);
     await until(async () => !(await archive.names("b/")).includes(first));
     // Set right, the clock shows an earlier time than that of the newest base.
     server.clock.setWall(-400 * DAY_MS);
-    await refill("m", 6);
+    await refill("m", 10);
     await until(async () => (await archive.names("b/")).length === 3 && isArchived(server));
     await archive.restore(server, scratch.path("restored.db"));
-    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(amounts(scratch.path("restored.db"))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   },
   TIMEOUT_MS,
 );
