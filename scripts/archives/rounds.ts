@@ -1,44 +1,8 @@
-import { Database as SqliteDatabase } from "bun:sqlite";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { findHistory, writeHistory } from "../../src/archive/history.ts";
-import { archiveClient } from "../../src/archive/place.ts";
-import { ArchiveStore } from "../../src/archive/store.ts";
-import { createVault } from "../../src/kernel/secrets/vault.ts";
-import {
-  ENTRY_HEADER_BYTES,
-  ENTRY_KEY_PURPOSE,
-  readHeader,
-} from "../../src/kernel/storage/replication/entry.ts";
-import { type Command, ServerProcess } from "../processes/server-process.ts";
-
-/** What the status of a server says about its archive. */
-interface ArchiveStatus {
-  readonly lag_seconds: number;
-  readonly base_at: string | null;
-  readonly last_error: string | null;
-}
-
-/** The object store of the rounds. */
-export interface RoundStore {
-  readonly endpoint: string;
-  readonly bucket: string;
-  readonly region: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** Called with a fraction before each round: the store may fail in it. */
-  disturb(fraction: number): void;
-  /** Calls back once, at the next request that is a step, before or after it was carried out, and fails that request. */
-  atStep(isStep: (request: StepRequest) => boolean, when: "before" | "after", call: () => void): void;
-}
-
-/** What a request to the object store is recognized by. */
-export interface StepRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly search: string;
-}
+import { ENTRY_HEADER_BYTES, readHeader } from "../../src/kernel/storage/replication/entry.ts";
+import type { Command, ServerProcess } from "../processes/server-process.ts";
+import { ArchiveBench, integrityOf, ledgerOf, type RoundStore, type StepRequest } from "./bench.ts";
 
 export interface RoundOptions {
   readonly command: Command;
@@ -62,7 +26,6 @@ export interface RoundOutcome {
   readonly problems: readonly string[];
 }
 
-const MASTER_KEY = "7c".repeat(32);
 /** Rounds between two comparisons of the archive with the file. */
 const ROUNDS_PER_CHECK = 5;
 const CLIENTS = 3;
@@ -73,13 +36,12 @@ const STEPS: readonly (readonly [name: string, isStep: (request: StepRequest) =>
   ["upload of entries", ({ method, path }) => method === "PUT" && path.includes("/rounds/e/")],
   ["upload of a base", ({ method, path }) => method === "PUT" && path.includes("/rounds/b/")],
   ["probe", ({ method, path }) => method === "PUT" && path.endsWith("/probe")],
-  ["removal", ({ method, search }) => method === "POST" && search.includes("delete")],
+  ["removal of the probe", ({ method, search }) => method === "POST" && search.includes("delete")],
   ["list of bases", ({ method, search }) => method === "GET" && search.includes("rounds%2Fb%2F")],
   ["header of a base", ({ method, path }) => method === "GET" && path.includes("/rounds/b/")],
 ];
-/** Longest wait for a step that a round may not have: only some starts make a base. */
-const STEP_MS_MAX = 1_500;
-const LEDGER = "SELECT entry.sequence, amount FROM meter_entries AS entry ORDER BY entry.sequence";
+/** Longest wait for a step. A base is a backup in a process of its own, which a busy machine starts late. */
+const STEP_MS_MAX = 30_000;
 
 /**
  * Kills an archiving server again and again at random times, while clients write and the object store fails now and then.
@@ -95,15 +57,9 @@ export async function runArchiveRounds(s3: RoundStore, options: RoundOptions): P
 }
 
 class Rounds {
-  private readonly folder = mkdtempSync(join(tmpdir(), "ninefold-archive-"));
-  private readonly data = join(this.folder, "data");
   private readonly problems: string[] = [];
-  private readonly acknowledged = new Set<number>();
-  private readonly client = archiveClient(null);
-  private readonly store: ArchiveStore;
+  private readonly bench: ArchiveBench;
   private random: number;
-  private key = "";
-  private next = 1;
   private kills = 0;
   private failures = 0;
   private restores = 0;
@@ -114,9 +70,7 @@ class Rounds {
     private readonly s3: RoundStore,
     private readonly options: RoundOptions,
   ) {
-    const { endpoint, bucket, region, accessKeyId, secretAccessKey } = s3;
-    const place = { account: null, endpoint, bucket, region, accessKeyId, secretAccessKey, allowsHttp: true };
-    this.store = new ArchiveStore(this.client, { bucket: place, prefix: "rounds/" });
+    this.bench = new ArchiveBench(s3, options.command);
     this.random = options.seed;
   }
 
@@ -129,14 +83,14 @@ class Rounds {
       }
       if (round % ROUNDS_PER_CHECK === 0 || round === this.options.rounds) await this.compare(round);
     }
-    const objects = await this.count("e/");
-    const bases = await this.count("b/");
+    const objects = (await this.bench.names("e/")).length;
+    const bases = (await this.bench.names("b/")).length;
     return {
       kills: this.kills,
       failures: this.failures,
       restores: this.restores,
       lagSeconds: this.lagSeconds,
-      acknowledged: this.acknowledged.size,
+      acknowledged: this.bench.acknowledged.size,
       objects,
       bases,
       problems: this.problems,
@@ -144,8 +98,7 @@ class Rounds {
   }
 
   remove(): void {
-    this.client.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    this.bench.remove();
   }
 
   private fraction(): number {
@@ -154,28 +107,9 @@ class Rounds {
     return this.random / 2_147_483_647;
   }
 
-  private async start(onSpawn?: (pid: number) => void): Promise<ServerProcess> {
-    const { bucket, endpoint, region, accessKeyId, secretAccessKey } = this.s3;
-    const server = await ServerProcess.start({
-      command: this.options.command,
-      ...(onSpawn === undefined ? {} : { onSpawn }),
-      args: [
-        ...["--data", this.data, "--port", "0", "--archive", `s3://${bucket}/rounds`],
-        ...["--archive-interval", "0.2", "--archive-endpoint", endpoint, "--archive-region", region],
-      ],
-      environment: {
-        NINEFOLD_MASTER_KEY: MASTER_KEY,
-        NINEFOLD_ARCHIVE_ACCESS_KEY_ID: accessKeyId,
-        NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: secretAccessKey,
-      },
-    });
-    this.key = server.key ?? this.key;
-    return server;
-  }
-
   private async kill(): Promise<void> {
-    const server = await this.start();
-    const writing = Promise.all(Array.from({ length: CLIENTS }, () => this.write(server)));
+    const server = await this.bench.start();
+    const writing = Promise.all(Array.from({ length: CLIENTS }, () => this.bench.write(server)));
     await Bun.sleep(this.fraction() * LIFE_MS_MAX);
     await server.stop("SIGKILL");
     this.kills += 1;
@@ -196,12 +130,12 @@ class Rounds {
       if (isKill && pid !== null) process.kill(pid, "SIGKILL");
       reached.resolve();
     });
-    const starting = this.start((spawned) => {
+    const starting = this.bench.start((spawned) => {
       pid = spawned;
     });
     // A server that is killed at a request of its start does not become ready.
     const server = await starting.catch(() => null);
-    const writing = server === null ? null : this.write(server);
+    const writing = server === null ? null : this.bench.write(server);
     const isReached = await Promise.race([
       reached.promise.then(() => true),
       Bun.sleep(STEP_MS_MAX).then(() => false),
@@ -218,60 +152,36 @@ class Rounds {
 
   /** As after a power cut: the file is ahead of the archive, which needs a new base. */
   private loseTail(): void {
-    for (const name of existsSync(this.data) ? readdirSync(this.data) : [])
-      if (name.startsWith("ninefold.tail")) rmSync(join(this.data, name), { recursive: true });
-  }
-
-  /** Refills one meter until the server is gone. Each amount is used once, so that a ledger names its refills. */
-  private async write(server: ServerProcess): Promise<void> {
-    while (!server.ended) {
-      try {
-        await this.refill(server);
-      } catch {
-        return;
-      }
-    }
-  }
-
-  private call(server: ServerProcess, path: string, body?: object): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.key}`, "content-type": "application/json" };
-    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-    return fetch(server.url + path, { ...init, headers });
+    for (const name of existsSync(this.bench.data) ? readdirSync(this.bench.data) : [])
+      if (name.startsWith("ninefold.tail")) rmSync(join(this.bench.data, name), { recursive: true });
   }
 
   /** Archives everything, and compares. */
   private async compare(round: number): Promise<void> {
     this.s3.disturb(0);
-    const server = await this.start();
-    while (!(await this.isArchived(server))) await Bun.sleep(50);
+    const server = await this.bench.start();
+    while (!(await this.bench.isArchived(server))) await Bun.sleep(50);
     await this.watchLag(server);
     await server.stop();
-    const restored = join(this.folder, "restored.db");
-    const key = createVault(Buffer.from(MASTER_KEY, "hex")).derive(ENTRY_KEY_PURPOSE);
-    const history = await findHistory(this.store, null);
-    if (history === null) throw new Error("the archive has no base");
-    await writeHistory(this.store, history, { path: restored, key, at: null });
-    const [own, theirs] = [tablesOf(join(this.data, "ninefold.db")), tablesOf(restored)];
-    for (const [table, rows] of own)
-      if (theirs.get(table) !== rows) this.problems.push(`round ${round}: ${table} differs in the archive`);
-    const amounts = ledgerOf(restored);
-    for (const amount of this.acknowledged)
-      if (!amounts.has(amount))
+    if ((await this.bench.restore(null)) === null) throw new Error("the archive has no base");
+    for (const table of this.bench.differingTables())
+      this.problems.push(`round ${round}: ${table} differs in the archive`);
+    const amounts = ledgerOf(this.bench.restored).map(({ amount }) => amount);
+    const found = new Set(amounts);
+    for (const amount of this.bench.acknowledged)
+      if (!found.has(amount))
         this.problems.push(`round ${round}: the acknowledged refill of ${amount} is lost`);
-    if (round === this.options.rounds) await this.restoreEach(key, [...amounts]);
+    if (round === this.options.rounds) await this.restoreEach(amounts);
   }
 
   /** Restores the time of each object: the file is sound, and its ledger is a beginning of the whole one. */
-  private async restoreEach(key: Uint8Array, ledger: readonly number[]): Promise<void> {
-    const path = join(this.folder, "restored.db");
-    for await (const { name } of this.store.list("e/")) {
-      const { at } = readHeader(await this.store.read(name, 0, ENTRY_HEADER_BYTES));
-      const history = await findHistory(this.store, at);
-      if (history === null) continue;
-      await writeHistory(this.store, history, { path, key, at });
+  private async restoreEach(ledger: readonly number[]): Promise<void> {
+    const path = this.bench.restored;
+    for await (const { name } of this.bench.store.list("e/")) {
+      const { at } = readHeader(await this.bench.store.read(name, 0, ENTRY_HEADER_BYTES));
+      if ((await this.bench.restore(at)) === null) continue;
       this.restores += 1;
-      const found = [...ledgerOf(path)];
-      if (found.some((amount, index) => amount !== ledger[index]))
+      if (ledgerOf(path).some(({ amount }, index) => amount !== ledger[index]))
         this.problems.push(`${name}: the ledger at its time is no beginning of the whole one`);
       const check = integrityOf(path);
       if (check !== "ok") this.problems.push(`${name}: ${check}`);
@@ -282,77 +192,9 @@ class Rounds {
   private async watchLag(server: ServerProcess): Promise<void> {
     const end = performance.now() + LIFE_MS_MAX;
     while (performance.now() < end) {
-      await this.refill(server);
-      this.lagSeconds = Math.max(this.lagSeconds, (await this.archiveOf(server)).lag_seconds);
+      await this.bench.refill(server);
+      this.lagSeconds = Math.max(this.lagSeconds, (await this.bench.archiveOf(server)).lag_seconds);
     }
-    while (!(await this.isArchived(server))) await Bun.sleep(50);
-  }
-
-  private async refill(server: ServerProcess): Promise<void> {
-    const amount = this.next++;
-    const response = await this.call(server, "/v1/meter/rounds/refill", { amount });
-    if (response.status === 200) this.acknowledged.add(amount);
-  }
-
-  private async isArchived(server: ServerProcess): Promise<boolean> {
-    const { lag_seconds, base_at, last_error } = await this.archiveOf(server);
-    return lag_seconds === 0 && base_at !== null && last_error === null;
-  }
-
-  private async archiveOf(server: ServerProcess): Promise<ArchiveStatus> {
-    const response = await this.call(server, "/v1/admin/status");
-    return ((await response.json()) as { archive: ArchiveStatus }).archive;
-  }
-
-  private async count(start: string): Promise<number> {
-    let count = 0;
-    for await (const _ of this.store.list(start)) count += 1;
-    return count;
-  }
-}
-
-/** Every table with a hash of its rows. */
-function tablesOf(path: string): Map<string, bigint> {
-  const db = new SqliteDatabase(path);
-  try {
-    const names = db
-      .query<{ name: string }, []>(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
-      )
-      .all();
-    return new Map(
-      names.map(({ name }) => [
-        name,
-        Bun.hash.xxHash3(JSON.stringify(db.query(`SELECT * FROM "${name}"`).values())),
-      ]),
-    );
-  } finally {
-    db.close();
-  }
-}
-
-function integrityOf(path: string): string {
-  const db = new SqliteDatabase(path);
-  try {
-    return (
-      db.query<{ integrity_check: string }, []>("PRAGMA integrity_check").get()?.integrity_check ??
-      "no result"
-    );
-  } finally {
-    db.close();
-  }
-}
-
-function ledgerOf(path: string): Set<number> {
-  const db = new SqliteDatabase(path);
-  try {
-    return new Set(
-      db
-        .query<{ amount: number }, []>(LEDGER)
-        .all()
-        .map(({ amount }) => amount),
-    );
-  } finally {
-    db.close();
+    while (!(await this.bench.isArchived(server))) await Bun.sleep(50);
   }
 }

@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
+import { ALL_REMOVAL_ROUNDS, runRemovalRounds } from "../../scripts/archives/removals.ts";
 import { runArchiveRounds } from "../../scripts/archives/rounds.ts";
 import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { repeated } from "../support/long-form.ts";
 import { S3Server } from "../support/s3-server.ts";
+
+/** Kills in the two requests that delete; in the long form at and after each step of a deletion. */
+const REMOVAL_ROUNDS = repeated(2, ALL_REMOVAL_ROUNDS);
+/** Far above what a round takes: a machine that is busy with other things must not fail it. */
+const REMOVAL_ROUND_MS_MAX = 60_000;
 
 test("what was acknowledged is in the archive after kills at random times", async () => {
   const s3 = await new S3Server().start();
@@ -15,3 +22,22 @@ test("what was acknowledged is in the archive after kills at random times", asyn
     await s3.stop();
   }
 }, 120_000);
+
+test(
+  "kills and failures in a deletion of expired objects take no retained time, and leave nothing for good",
+  async () => {
+    const s3 = await new S3Server().start();
+    try {
+      const options = { command: NINEFOLD_COMMAND, rounds: REMOVAL_ROUNDS };
+      const outcome = await runRemovalRounds(s3.disturbed(), options);
+      expect(outcome.problems).toEqual([]);
+      expect(outcome.kills + outcome.failures).toBe(REMOVAL_ROUNDS);
+      expect(outcome.restores).toBeGreaterThan(REMOVAL_ROUNDS);
+      expect(outcome.left).toBeGreaterThan(0);
+      expect(outcome.removed).toBe(outcome.left);
+    } finally {
+      await s3.stop();
+    }
+  },
+  REMOVAL_ROUNDS * REMOVAL_ROUND_MS_MAX,
+);

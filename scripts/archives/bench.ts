@@ -1,0 +1,192 @@
+import { Database as SqliteDatabase } from "bun:sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findHistory, type HistoryEnd, writeHistory } from "../../src/archive/history.ts";
+import { archiveClient } from "../../src/archive/place.ts";
+import { ArchiveStore } from "../../src/archive/store.ts";
+import { createVault } from "../../src/kernel/secrets/vault.ts";
+import { ENTRY_KEY_PURPOSE } from "../../src/kernel/storage/replication/entry.ts";
+import { type Command, ServerProcess } from "../processes/server-process.ts";
+
+/** The object store of the rounds. */
+export interface RoundStore {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Called with a fraction before each round: the store may fail in it. */
+  disturb(fraction: number): void;
+  /** Calls back once, at the next request that is a step, before or after it was carried out, and fails that request. */
+  atStep(isStep: (request: StepRequest) => boolean, when: "before" | "after", call: () => void): void;
+}
+
+/** What a request to the object store is recognized by. */
+export interface StepRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly search: string;
+  readonly body: Buffer;
+}
+
+/** What the status of a server says about its archive. */
+interface ArchiveStatus {
+  readonly lag_seconds: number;
+  readonly base_at: string | null;
+  readonly last_error: string | null;
+}
+
+/** An entry of the ledger that the rounds write. */
+export interface LedgerRow {
+  readonly amount: number;
+  /** Of its batch, in epoch milliseconds. */
+  readonly at: number;
+}
+
+const MASTER_KEY = "7c".repeat(32);
+const LEDGER = "SELECT sequence, amount, balance_after, at FROM meter_entries ORDER BY sequence";
+
+/** A data folder, the servers that archive it, and what they have acknowledged. */
+export class ArchiveBench {
+  readonly acknowledged = new Set<number>();
+  readonly store: ArchiveStore;
+  readonly url: string;
+  private readonly folder = mkdtempSync(join(tmpdir(), "ninefold-archive-"));
+  readonly data = join(this.folder, "data");
+  /** Where {@link restore} writes. */
+  readonly restored = join(this.folder, "restored.db");
+  private readonly client = archiveClient(null);
+  private key = "";
+  private next = 1;
+
+  constructor(
+    private readonly s3: RoundStore,
+    private readonly command: Command,
+  ) {
+    const { endpoint, bucket, region, accessKeyId, secretAccessKey } = s3;
+    const place = { account: null, endpoint, bucket, region, accessKeyId, secretAccessKey, allowsHttp: true };
+    this.store = new ArchiveStore(this.client, { bucket: place, prefix: "rounds/" });
+    this.url = `s3://${bucket}/rounds`;
+  }
+
+  /** What servers and commands need to read the archive. */
+  get environment(): Record<string, string> {
+    return {
+      NINEFOLD_MASTER_KEY: MASTER_KEY,
+      NINEFOLD_ARCHIVE_ENDPOINT: this.s3.endpoint,
+      NINEFOLD_ARCHIVE_REGION: this.s3.region,
+      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: this.s3.accessKeyId,
+      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: this.s3.secretAccessKey,
+    };
+  }
+
+  /** A path for a file or folder of a check. */
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  async start(onSpawn?: (pid: number) => void): Promise<ServerProcess> {
+    const server = await ServerProcess.start({
+      command: this.command,
+      ...(onSpawn === undefined ? {} : { onSpawn }),
+      args: ["--data", this.data, "--port", "0", "--archive", this.url, "--archive-interval", "0.2"],
+      environment: this.environment,
+    });
+    this.key = server.key ?? this.key;
+    return server;
+  }
+
+  /** Refills one meter until the server is gone. Each amount is used once, so that a ledger names its refills. */
+  async write(server: ServerProcess): Promise<void> {
+    while (!server.ended) {
+      try {
+        await this.refill(server);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  async refill(server: ServerProcess): Promise<void> {
+    const amount = this.next++;
+    const response = await this.call(server, "/v1/meter/rounds/refill", { amount });
+    if (response.status === 200) this.acknowledged.add(amount);
+  }
+
+  async isArchived(server: ServerProcess): Promise<boolean> {
+    const { lag_seconds, base_at, last_error } = await this.archiveOf(server);
+    return lag_seconds === 0 && base_at !== null && last_error === null;
+  }
+
+  async archiveOf(server: ServerProcess): Promise<ArchiveStatus> {
+    const response = await this.call(server, "/v1/admin/status");
+    return ((await response.json()) as { archive: ArchiveStatus }).archive;
+  }
+
+  /** Names of all objects with a beginning. */
+  async names(start: string): Promise<string[]> {
+    const names: string[] = [];
+    for await (const { name } of this.store.list(start)) names.push(name);
+    return names;
+  }
+
+  /** Writes the state at a time, or without one the newest, to {@link restored}. Null: the archive has none. */
+  async restore(at: number | null): Promise<HistoryEnd | null> {
+    const key = createVault(Buffer.from(MASTER_KEY, "hex")).derive(ENTRY_KEY_PURPOSE);
+    const history = await findHistory(this.store, at);
+    return history === null ? null : writeHistory(this.store, history, { path: this.restored, key, at });
+  }
+
+  /** Tables of a stopped server's file that differ in the restored one. */
+  differingTables(): string[] {
+    const theirs = tablesOf(this.restored);
+    const own = [...tablesOf(join(this.data, "ninefold.db"))];
+    return own.filter(([table, rows]) => theirs.get(table) !== rows).map(([table]) => table);
+  }
+
+  remove(): void {
+    this.client.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private call(server: ServerProcess, path: string, body?: object): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.key}`, "content-type": "application/json" };
+    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    return fetch(server.url + path, { ...init, headers });
+  }
+}
+
+/** The result of `PRAGMA integrity_check`: `ok`, or a problem. */
+export function integrityOf(path: string): string {
+  const sql = "PRAGMA integrity_check";
+  return inFile(
+    path,
+    (db) => db.query<{ integrity_check: string }, []>(sql).get()?.integrity_check ?? "none",
+  );
+}
+
+/** The ledger in a file, in order. */
+export function ledgerOf(path: string): LedgerRow[] {
+  return inFile(path, (db) => db.query<LedgerRow, []>(LEDGER).all());
+}
+
+/** Every table with a hash of its rows. */
+function tablesOf(path: string): Map<string, bigint> {
+  const sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+  return inFile(path, (db) => {
+    const hashOf = (name: string) =>
+      Bun.hash.xxHash3(JSON.stringify(db.query(`SELECT * FROM "${name}"`).values()));
+    const names = db.query<{ name: string }, []>(sql).all();
+    return new Map(names.map(({ name }) => [name, hashOf(name)]));
+  });
+}
+
+function inFile<T>(path: string, read: (db: SqliteDatabase) => T): T {
+  const db = new SqliteDatabase(path);
+  try {
+    return read(db);
+  } finally {
+    db.close();
+  }
+}
