@@ -33,5 +33,5 @@ for (let from = 0; from < total; from += SLICE) {
 }
 await meters.finish();
 // A server in service already has the totals. Otherwise each measured server would begin to calculate them again.
-await new UsageReader(usageStore(db), kernel).catchUp();
+await new UsageReader(usageStore(db), kernel, meters.book.recent).catchUp();
 endFilling(kernel);

@@ -54,6 +54,8 @@ export class Extras {
 export class MeterActor implements Actor, PendingWrite {
   recent = false;
   dueInRound = 0;
+  /** 0 until the meter is used: a start restores balances without it. */
+  projectRef = 0;
 
   constructor(
     readonly ref: number,

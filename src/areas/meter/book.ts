@@ -9,6 +9,7 @@ import { nextRefill, type Plan } from "./domain.ts";
 import { planOfRow } from "./plans/store.ts";
 import type { MeterBalance } from "./schema.ts";
 import type { MeterRow, MeterStore } from "./store.ts";
+import { RecentEntries } from "./usage/recent-entries.ts";
 
 /**
  * Idle meters in memory, about 0.5 KB each. Any other idle meter costs one indexed read.
@@ -72,6 +73,8 @@ export class MeterBook {
   private readonly actors: ActorRegistry<string, MeterActor>;
   /** Writes the meters' rows in the background. */
   private readonly flusher: BatchedWrites<MeterActor>;
+  /** The newest entries, for the sums of usage. */
+  readonly recent: RecentEntries;
   /** Thresholds of project alerts, by project. */
   readonly thresholds: Map<number, number>;
   listeners = NO_LISTENERS;
@@ -91,6 +94,7 @@ export class MeterBook {
     // Numbers of entries removed with their project are not reused: a flush or the sums may be beyond them.
     const { through, begun } = store.usage;
     this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough(), through(), begun()) + 1;
+    this.recent = new RecentEntries(this.nextSequence - 1);
     const projects = store.plans.projectAlerts();
     this.thresholds = new Map(projects.map(({ project_ref, threshold }) => [project_ref, threshold]));
     this.flusher = new BatchedWrites({
@@ -184,14 +188,25 @@ export class MeterBook {
     this.flusher.mark(meter);
     meter.balance = balanceAfter;
     meter.lastSequence = sequence;
+    const amount = balanceAfter - balance;
+    const at = tx.now;
+    const code = KINDS.indexOf(kind) + FIRST_KIND;
+    const { projectRef: project_ref } = meter;
+    this.recent.add({
+      sequence,
+      project_ref,
+      meter_ref: ref,
+      kind: code,
+      amount,
+      balance_after: balanceAfter,
+      at,
+    });
     tx.onRollback(() => {
       meter.balance = balance;
       meter.lastSequence = previous;
+      this.recent.undo();
     });
-    const amount = balanceAfter - balance;
-    const at = tx.now;
     if (hold_id === null) {
-      const code = KINDS.indexOf(kind) + FIRST_KIND;
       this.store.append(tx, sequence, ref, previous, code, amount, balanceAfter, at, request_id);
       return;
     }
@@ -203,7 +218,10 @@ export class MeterBook {
   find(projectRef: number, meterId: string): MeterActor | undefined {
     return this.actors.get(`${projectRef}/${meterId}`, () => {
       const row = this.store.find(projectRef, meterId);
-      return row === null ? undefined : this.actorOf(row);
+      if (row === null) return undefined;
+      const actor = this.actorOf(row);
+      actor.projectRef = projectRef;
+      return actor;
     });
   }
 
@@ -318,6 +336,7 @@ export class MeterBook {
   private create(tx: Tx, { projectRef, meterId }: MeterChange): MeterActor {
     const key = `${projectRef}/${meterId}`;
     const actor = new MeterActor(this.nextRef++, 0, 0, null);
+    actor.projectRef = projectRef;
     this.store.insert(tx, actor.ref, projectRef, meterId);
     this.actors.insert(key, actor);
     tx.onRollback(() => this.actors.drop(key));

@@ -79,7 +79,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   const due = new DueWork(store, service.book, stopped, ports.projects, kernel);
   const holds = new HoldService(store.holds, service, due, kernel);
   const plans = new PlanService(store.plans, service.book, due, ports);
-  const reader = new UsageReader(store.usage, kernel);
+  const reader = new UsageReader(store.usage, kernel, service.book.recent);
   const usage = new UsageService(store.usage, reader, service.book, kernel);
   service.book.listeners = { low: (tx, meter) => plans.low(tx, meter), flushed: () => reader.changed() };
   kernel.housekeeping.addPurge({

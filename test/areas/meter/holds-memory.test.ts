@@ -152,7 +152,7 @@ test("a deleted project's holds, plans, alerts and sums are removed", async () =
   }
   await meters.finish();
   const { usage } = meterStore(bench.kernel.db);
-  await new UsageReader(usage, bench.kernel).catchUp();
+  await new UsageReader(usage, bench.kernel, meters.book.recent).catchUp();
   await area.finish();
   expect(rows()).toEqual([20, 4, 4, 6, 4, 4]);
   await submit((tx) => area.resources.projectDeleted?.(tx, PROJECT));

@@ -4,6 +4,7 @@ import { BUCKETS_MAX, usageRangeOf } from "../../../src/areas/meter/domain.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { ROUND_ENTRIES_MAX, UsageReader } from "../../../src/areas/meter/usage/reader.ts";
+import { RECENT_ENTRIES_MAX } from "../../../src/areas/meter/usage/recent-entries.ts";
 import { TAIL_MAX, UsageService } from "../../../src/areas/meter/usage/usage.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
@@ -134,7 +135,7 @@ describe("the series matches the history", () => {
   const begin = (writer = bench.kernel.writer) => {
     const store = meterStore(bench.kernel.db);
     meters = new MeterService(store, bench.kernel);
-    reader = new UsageReader(store.usage, { ...bench.kernel, writer });
+    reader = new UsageReader(store.usage, { ...bench.kernel, writer }, meters.book.recent);
     usage = new UsageService(store.usage, reader, meters.book, bench.kernel);
   };
   beforeEach(() => {
@@ -148,8 +149,8 @@ describe("the series matches the history", () => {
     readonly deed: "deduct" | "refill" | "reset";
     readonly amount: number;
     readonly hours: number;
-    /** Number of commits after which a round is cut off; null: not at all. */
-    readonly reads: number | null;
+    /** Number of commits after which a round is cut off; `memory`: a round without a start before it; null: no round. */
+    readonly reads: number | "memory" | null;
   }
   const steps = fc.array(
     fc.record<Step>({
@@ -158,7 +159,7 @@ describe("the series matches the history", () => {
       amount: fc.integer({ min: 1, max: 100 }),
       // Also with a clock that is set back.
       hours: fc.integer({ min: -30, max: 60 }),
-      reads: fc.constantFrom(null, null, 9, 0, 1, 2),
+      reads: fc.constantFrom<Step["reads"]>(null, null, "memory", 9, 0, 1, 2),
     }),
     { maxLength: 60 },
   );
@@ -184,6 +185,7 @@ describe("the series matches the history", () => {
     const change = { projectRef: 1, meterId: `m${meter}`, requestId: REQUEST_ID };
     await bench.kernel.writer.submit((tx) => meters[deed](tx, change, amount)).catch(() => {});
     if (reads === null) return;
+    if (reads === "memory") return await read();
     // Flushed, so that the next start has the meters.
     await meters.finish();
     await cutOff(reads);
@@ -285,6 +287,40 @@ describe("the series matches the history", () => {
     expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: TAIL_MAX + 1 }]);
     expect(meterStore(bench.kernel.db).usage.through()).toBe(TAIL_MAX + 1);
   });
+
+  const rollBack = (entries: number) => {
+    const failing = bench.kernel.writer.submit((tx) => {
+      const change = { projectRef: 1, meterId: "m", requestId: REQUEST_ID };
+      for (let count = 0; count < entries; count += 1) meters.refill(tx, change, 1);
+      throw new Error("rolled back");
+    });
+    return expect(failing).rejects.toThrow("rolled back");
+  };
+
+  test("entries since the start are summed without reading the ledger", async () => {
+    const { usage: store } = meterStore(bench.kernel.db);
+    const between = () => {
+      throw new Error("reads the ledger");
+    };
+    await rollBack(2);
+    await fill(3);
+    await rollBack(2);
+    await fill(4);
+    await new UsageReader({ ...store, between }, bench.kernel, meters.book.recent).catchUp();
+    expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: 7, refilled: 7 }]);
+    expect(store.through()).toBe(store.highestSequence());
+  });
+
+  test("more entries than memory holds are read from the ledger", async () => {
+    await fill(RECENT_ENTRIES_MAX + 1);
+    await rollBack(2);
+    await fill(1);
+    await read();
+    const { data } = await usage.ofMeter(1, "m", {});
+    expect(data).toMatchObject([{ entries: RECENT_ENTRIES_MAX + 2, balance: RECENT_ENTRIES_MAX + 2 }]);
+    const { usage: store } = meterStore(bench.kernel.db);
+    expect(store.through()).toBe(store.highestSequence());
+  }, 30_000);
 
   test("an old ledger is summed in rounds, while requests are served", async () => {
     const entries = ROUND_ENTRIES_MAX + 3 * TAIL_MAX;

@@ -1,8 +1,10 @@
 import { errorText } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
 import { monotonicMs, realDelay } from "../../../kernel/time/clock.ts";
 import { HOUR_MS } from "../domain.ts";
-import type { UsageRow, UsageStore } from "./store.ts";
+import type { RecentEntries } from "./recent-entries.ts";
+import type { UsageEntry, UsageRow, UsageStore } from "./store.ts";
 import { addEntry, emptySums } from "./sums.ts";
 
 /** Meter reference of the sums of a project. */
@@ -12,17 +14,18 @@ export const WHOLE_PROJECT = 0;
 export const ROUND_ENTRIES_MAX = 50_000;
 /** Longest delay of a round with fewer changes, in milliseconds. */
 const ROUND_EVERY_MS = 10_000;
-/** Entries per read, one or two milliseconds. */
-const ENTRIES_PER_READ = 1_000;
-/** Pause between reads for other requests. */
+/** Entries per step, up to two milliseconds. */
+const ENTRIES_PER_STEP = 1_000;
+/** Pause between steps for other requests. */
 const PAUSE_MS = 2;
 /** Rows per unit of work, about a millisecond. */
 const ROWS_PER_UNIT = 250;
 
 /**
  * Computes hourly sums of the ledger in the background, in the order of its entries. A round stores its end position, sums the
- * entries up to it in memory, writes the sorted rows in slices, and stores its completion. After a crash, the round is repeated
- * to the same end; the last entry of each row shows whether the row has been written.
+ * entries up to it, which are in memory except after a start or a failure, writes the sorted rows in slices, and stores its
+ * completion. After a crash, the round is repeated to the same end; the last entry of each row shows whether the row has been
+ * written.
  */
 export class UsageReader {
   private rounds: Promise<void> | null = null;
@@ -33,6 +36,7 @@ export class UsageReader {
   constructor(
     private readonly store: UsageStore,
     private readonly kernel: Pick<Kernel, "writer" | "log">,
+    private readonly recent: RecentEntries,
   ) {}
 
   /** Upper limit of the entries after the last round; unused numbers are included. */
@@ -76,36 +80,60 @@ export class UsageReader {
     const after = store.through();
     const begun = store.begun();
     const end = begun > after ? begun : Math.min(store.highestSequence(), after + ROUND_ENTRIES_MAX);
+    // Taken before the first commit, between two batches. A round that is repeated reads its entries from the ledger.
+    const entries = this.recent.take(after, end);
     if (end !== begun) await kernel.writer.submit((tx) => void store.setBegun(tx, end));
-    const rows = await this.sums(after, end);
+    const rows = await this.sums(entries === null ? this.stepsOfLedger(after, end) : stepsOf(entries));
     if (this.stopping) return;
     for (let start = 0; start < rows.length; start += ROWS_PER_UNIT) {
       const slice = rows.slice(start, start + ROWS_PER_UNIT);
-      await kernel.writer.submit((tx) => {
-        for (const row of slice) store.add(tx, row);
-      });
+      await kernel.writer.submit((tx) => this.write(tx, slice));
       if (this.stopping) return;
     }
     await kernel.writer.submit((tx) => void store.setThrough(tx, end));
   }
 
-  /** Returns the sums of a range of entries, in the order of their rows. */
-  private async sums(after: number, end: number): Promise<Row[]> {
+  /** Writes rows, which are sorted by project, except those of projects without meters: they are deleted. */
+  private write(tx: Tx, rows: readonly Row[]): void {
+    let project = Number.NaN;
+    let hasMeters = false;
+    for (const row of rows) {
+      if (row.project_ref !== project) {
+        project = row.project_ref;
+        hasMeters = this.store.hasMeters(project) > 0;
+      }
+      if (hasMeters) this.store.add(tx, row);
+    }
+  }
+
+  private *stepsOfLedger(after: number, end: number): Generator<readonly UsageEntry[]> {
+    for (let from = after; from < end; from += ENTRIES_PER_STEP)
+      yield this.store.between(from, Math.min(end, from + ENTRIES_PER_STEP));
+  }
+
+  /** Returns the sums of entries, in the order of their rows. */
+  private async sums(steps: Iterable<readonly UsageEntry[]>): Promise<Row[]> {
     const ofMeters = new HourSums();
     const ofProjects = new HourSums();
-    for (let from = after; from < end && !this.stopping; from += ENTRIES_PER_READ) {
-      for (const entry of this.store.between(from, Math.min(end, from + ENTRIES_PER_READ))) {
+    for (const entries of steps) {
+      for (const entry of entries) {
         const { project_ref, meter_ref, at } = entry;
         const hour = Math.floor(at / HOUR_MS);
         addEntry(ofMeters.at(meter_ref, hour, project_ref, meter_ref), entry);
         addEntry(ofProjects.at(project_ref, hour, project_ref, WHOLE_PROJECT), entry);
       }
       await realDelay(PAUSE_MS);
+      if (this.stopping) break;
     }
     return [...ofMeters.rows, ...ofProjects.rows].sort(
       (a, b) => a.project_ref - b.project_ref || a.meter_ref - b.meter_ref || a.hour - b.hour,
     );
   }
+}
+
+function* stepsOf(entries: readonly UsageEntry[]): Generator<readonly UsageEntry[]> {
+  for (let start = 0; start < entries.length; start += ENTRIES_PER_STEP)
+    yield entries.slice(start, start + ENTRIES_PER_STEP);
 }
 
 type Row = { -readonly [Name in keyof UsageRow]: number };

@@ -1,4 +1,5 @@
 import type { Database } from "../../../kernel/storage/database.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
 
 /** Sums of an hour. */
 export interface HourRow {
@@ -48,6 +49,28 @@ export function usageStore(db: Database) {
   const setting = (name: string) => db.number(`SELECT value AS n FROM settings WHERE name = '${name}'`);
   const setSetting = (name: string) =>
     db.change<[sequence: number]>(`INSERT OR REPLACE INTO settings (name, value) VALUES ('${name}', ?)`);
+  // Positional: it runs for nearly every change of a meter, and named parameters are slower.
+  const add = db.change<
+    [
+      projectRef: number,
+      meterRef: number,
+      hour: number,
+      deducted: number,
+      refilled: number,
+      reset: number,
+      entries: number,
+      lastSequence: number,
+      balance: number,
+    ]
+  >(
+    `INSERT INTO meter_usage (project_ref, meter_ref, hour, ${SUMS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET
+        deducted = min(${MAX}, deducted + excluded.deducted),
+        refilled = min(${MAX}, refilled + excluded.refilled),
+        reset = max(-${MAX}, min(${MAX}, reset + excluded.reset)),
+        entries = entries + excluded.entries, last_sequence = excluded.last_sequence, balance = excluded.balance
+      WHERE excluded.last_sequence > last_sequence`,
+  );
   return {
     /** The sums include all entries up to this one. */
     through: setting(THROUGH),
@@ -65,21 +88,24 @@ export function usageStore(db: Database) {
     ofProjectAfter: db.all<UsageEntry, [sequence: number, projectRef: number]>(
       `${ENTRIES} WHERE sequence > ? AND project_ref = ? ORDER BY sequence`,
     ),
-    /**
-     * Adds sums, unless they are in the row already: a round that was cut off is made again just as it was. Not of a
-     * project whose meters are gone.
-     */
-    add: db.change<[row: Readonly<Record<keyof UsageRow, number>>]>(
-      `INSERT INTO meter_usage (project_ref, meter_ref, hour, ${SUMS})
-        SELECT $project_ref, $meter_ref, $hour, $deducted, $refilled, $reset, $entries, $last_sequence, $balance
-        WHERE EXISTS (SELECT 1 FROM meters WHERE project_ref = $project_ref)
-        ON CONFLICT DO UPDATE SET
-          deducted = min(${MAX}, deducted + excluded.deducted),
-          refilled = min(${MAX}, refilled + excluded.refilled),
-          reset = max(-${MAX}, min(${MAX}, reset + excluded.reset)),
-          entries = entries + excluded.entries, last_sequence = excluded.last_sequence, balance = excluded.balance
-        WHERE excluded.last_sequence > last_sequence`,
+    /** 1 if a project has meters, otherwise 0. */
+    hasMeters: db.number<[projectRef: number]>(
+      "SELECT EXISTS (SELECT 1 FROM meters WHERE project_ref = ?) AS n",
     ),
+    /** Adds sums, unless the row already has them: a round that was interrupted is repeated unchanged. */
+    add: (tx: Tx, row: UsageRow) =>
+      add(
+        tx,
+        row.project_ref,
+        row.meter_ref,
+        row.hour,
+        row.deducted,
+        row.refilled,
+        row.reset,
+        row.entries,
+        row.last_sequence,
+        row.balance,
+      ),
     hours: db.all<HourRow, [projectRef: number, meterRef: number, fromHour: number, toHour: number]>(
       `SELECT hour, ${SUMS} FROM meter_usage WHERE project_ref = ? AND meter_ref = ? AND hour >= ? AND hour < ? ORDER BY hour`,
     ),
