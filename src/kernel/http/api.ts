@@ -170,7 +170,8 @@ async function respondAfterBody(call: OpenCall, entering: Promise<void>, handler
   try {
     await entering;
     const result = handler(context);
-    return await call.respond(result instanceof Promise ? await result : result);
+    const response = call.respond(result instanceof Promise ? await result : result);
+    return response instanceof Promise ? await response : response;
   } catch (error) {
     return call.reject(error);
   }

@@ -1,5 +1,5 @@
 import { findExcess, JSON_LEVELS_MAX, JSON_VALUES_MAX } from "../../../json-text.ts";
-import { ApiError, invalidField } from "../../errors.ts";
+import { ApiError, invalidField, rejectionBy } from "../../errors.ts";
 import { realDelay } from "../../time/clock.ts";
 import type { BodyInProgress } from "./bodies-in-progress.ts";
 
@@ -34,40 +34,43 @@ const CHUNKED_ROOM_BYTES = 16 * 1024;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The exact bytes of a request's body, at most `bytesMax` of them. `progress` counts them while they arrive.
+ * Reads the exact bytes of a request's body, at most `bytesMax` of them, and returns the result of `take` for them. `progress`
+ * counts them while they arrive.
+ *
  * @throws ApiError `request_too_large` when there are more, `timeout` when they take too long, `service_unavailable` when
- *   too many bodies are being received.
+ *   too many bodies are being received; what `take` throws.
  */
-export async function readBody(
-  request: Request,
-  bytesMax: number,
-  progress: BodyInProgress | null = null,
-): Promise<Uint8Array> {
-  try {
-    return await reading(request, bytesMax, progress);
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-    // A client that goes away in the middle of its body gets no response; for the log it is a bad request, not a defect.
-    throw invalidField("body", "ended before it was complete");
-  } finally {
-    progress?.close();
-  }
-}
-
-/** Not an async function: every small body is read here, and each promise costs. */
-function reading(
+export function readBody<T>(
   request: Request,
   bytesMax: number,
   progress: BodyInProgress | null,
-): Promise<Uint8Array> | Uint8Array {
+  take: (bytes: Uint8Array) => T | Promise<T>,
+): Promise<T> {
+  // Not an async function, and `take` within the last promise: every small body is read here, and each promise costs.
+  return reading(request, bytesMax, progress).then(
+    (bytes) => {
+      progress?.close();
+      return take(bytes);
+    },
+    (error) => {
+      progress?.close();
+      if (error instanceof ApiError) throw error;
+      // A client that goes away in the middle of its body gets no response; for the log it is a bad request, not a defect.
+      throw invalidField("body", "ended before it was complete");
+    },
+  );
+}
+
+function reading(request: Request, bytesMax: number, progress: BodyInProgress | null): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (declared !== null) {
     if (Number(declared) > bytesMax) return rejectLarge(request, Number(declared), bytesMax);
-    progress?.grow(Number(declared));
+    const excess = rejectionBy(() => progress?.grow(Number(declared)));
+    if (excess !== null) return Promise.reject(excess);
     const bytes = request.bytes();
     return progress?.within(bytes) ?? bytes;
   }
-  if (request.body === null) return new Uint8Array();
+  if (request.body === null) return Promise.resolve(new Uint8Array());
   return readChunked(request.body.getReader(), bytesMax, progress);
 }
 

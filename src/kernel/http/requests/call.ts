@@ -130,16 +130,18 @@ export class OpenCall implements Warnings {
    * @throws ApiError `request_too_large`, `timeout`, `service_unavailable`: see {@link readBody}.
    */
   readBytes(): Promise<Uint8Array> {
+    return this.receive((bytes) => bytes);
+  }
+
+  /** Reads the body, and returns the result of `take` for its exact bytes. Once. */
+  protected receive<T>(take: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const { request, deps } = this;
     const { headers } = request;
-    const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length")) > 0;
+    const hasBody = Number(headers.get("content-length")) > 0 || headers.has("transfer-encoding");
     // A request without a socket is complete already.
     const arrives = hasBody && deps.server() !== null;
-    return readBody(
-      request,
-      this.operation.bodyLimits.bytesMax,
-      arrives ? deps.bodies.begin(this.sender) : null,
-    );
+    const progress = arrives ? deps.bodies.begin(this.sender) : null;
+    return readBody(request, this.operation.bodyLimits.bytesMax, progress, take);
   }
 
   /** The sender that bodies in progress are counted by: the account, or the network without a key. */
@@ -155,7 +157,7 @@ export class OpenCall implements Warnings {
     // Checked for every request, malformed ones included, before the body is read.
     this.operation.admit?.(this.clientAddress);
     if (this.endpoint.checks.body === null) return this.takeInput(context);
-    return this.readBytes().then((bytes) => this.takeBody(context, bytes));
+    return this.receive((bytes) => this.takeBody(context, bytes));
   }
 
   /** Adds warnings to the response, if it is a successful JSON object. */
@@ -351,7 +353,7 @@ export class Call extends OpenCall implements Performer {
     this.pass();
     if (checks.body === null) return this.takeInput(context);
     const startedAt = this.deps.clock.now();
-    return this.readBytes().then((bytes) => {
+    return this.receive((bytes) => {
       this.reauthorize(startedAt);
       return this.takeBody(context, bytes);
     });

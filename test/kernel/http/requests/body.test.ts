@@ -9,10 +9,12 @@ import {
 } from "../../../../src/kernel/http/requests/body.ts";
 import { rejection, thrown } from "../../support.ts";
 
+const read = (request: Request) => readBody(request, BODY_BYTES_MAX, null, (bytes) => bytes);
+
 /** Responds with the size and the SHA-256 of the body, or with the code of the error. */
 async function echo(request: Request): Promise<Response> {
   try {
-    const body = await readBody(request, BODY_BYTES_MAX);
+    const body = await read(request);
     return new Response(`${body.length} ${new Bun.CryptoHasher("sha256").update(body).digest("hex")}`);
   } catch (error) {
     return new Response(error instanceof ApiError ? error.code : String(error), { status: 400 });
@@ -82,9 +84,7 @@ describe("a request object", () => {
       { highWaterMark: 0 },
     );
     const headers = { "content-length": String(DISCARDED_BYTES_MAX + 1) };
-    const error = await rejection(
-      readBody(new Request("http://localhost/", { method: "POST", body, headers }), BODY_BYTES_MAX),
-    );
+    const error = await rejection(read(new Request("http://localhost/", { method: "POST", body, headers })));
     expect(error).toMatchObject({ code: "request_too_large", status: 413 });
     expect((error as ApiError).details.headers).toEqual({ connection: "close" });
     expect(pulled).toBe(0);
@@ -103,9 +103,7 @@ describe("a request object", () => {
         cancelled = true;
       },
     });
-    const error = await rejection(
-      readBody(new Request("http://localhost/", { method: "POST", body }), BODY_BYTES_MAX),
-    );
+    const error = await rejection(read(new Request("http://localhost/", { method: "POST", body })));
     expect(error).toMatchObject({ code: "request_too_large" });
     expect(pulled).toBeLessThanOrEqual((BODY_BYTES_MAX + DISCARDED_BYTES_MAX) / chunk.length + 3);
     expect(cancelled).toBe(true);
@@ -118,9 +116,7 @@ describe("a request object", () => {
         controller.error(new Error("connection reset"));
       },
     });
-    const error = await rejection(
-      readBody(new Request("http://localhost/", { method: "POST", body }), BODY_BYTES_MAX),
-    );
+    const error = await rejection(read(new Request("http://localhost/", { method: "POST", body })));
     expect(error).toMatchObject({ code: "validation_error", status: 400 });
   });
 });
