@@ -27,8 +27,15 @@ export interface KeyLimit {
 export interface LimitedKey {
   readonly accountRef: number;
   readonly limits: readonly KeyLimit[];
-  /** The bucket of each limit: see {@link bucketNames}. */
-  readonly buckets: readonly string[];
+  /** The bucket of each limit: see {@link bucketsOf}. */
+  readonly buckets: readonly LimitBucket[];
+}
+
+/** The bucket of a limit. */
+interface LimitBucket {
+  readonly name: string;
+  /** As it was last used; null before. */
+  last: TokenBucket | null;
 }
 
 /** A limit that a verification names. */
@@ -50,28 +57,47 @@ export function keyLimits(stored: string): readonly KeyLimit[] {
 export function limitedOf(row: KeyRow): LimitedKey {
   const { account_ref, ratelimits } = row;
   const limits = ratelimits === null ? [] : keyLimits(ratelimits);
-  return { accountRef: account_ref, limits, buckets: bucketNames(row, limits) };
+  return { accountRef: account_ref, limits, buckets: bucketsOf(row, limits) };
 }
 
 /**
- * Returns the names of a key's buckets: each is the key's own, or that of its owner in its project. Names of limits contain no
- * slash, so the results are unique.
+ * Returns the buckets of a key: each is the key's own, or that of its owner in its project. Names of limits contain no slash,
+ * so the names are unique.
  */
-export function bucketNames(
+export function bucketsOf(
   { ref, project_ref, owner_id }: Pick<KeyRow, "ref" | "project_ref" | "owner_id">,
   limits: readonly KeyLimit[],
-): readonly string[] {
-  return limits.map(({ name, isShared }) =>
-    isShared ? `/${project_ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`,
-  );
+): readonly LimitBucket[] {
+  return limits.map(({ name, isShared }) => ({
+    name: isShared ? `/${project_ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`,
+    last: null,
+  }));
 }
 
 /** The limits of a key, checked by one verification. No tokens are taken before {@link take}. */
-export interface LimitsCheck {
+export class LimitsCheck {
   /** Milliseconds until every applied limit has enough tokens; 0 when all have. */
-  readonly waitMs: number;
-  readonly states: () => RatelimitState[];
-  readonly take: (tx: Tx) => void;
+  waitMs = 0;
+  private readonly checked: { limit: KeyLimit; bucket: TokenBucket; cost: number; waitMs: number }[] = [];
+
+  /** Adds a limit, of which the verification takes `cost` tokens. */
+  add(limit: KeyLimit, bucket: TokenBucket, cost: number): void {
+    const waitMs = waitForTokens(bucket, cost);
+    if (waitMs > this.waitMs) this.waitMs = waitMs;
+    this.checked.push({ limit, bucket, cost, waitMs });
+  }
+
+  states(): RatelimitState[] {
+    return this.checked.map(({ limit, bucket, waitMs }) => stateOf(limit, bucket, waitMs > 0));
+  }
+
+  take(tx: Tx): void {
+    const { checked } = this;
+    for (const { bucket, cost } of checked) takeTokens(bucket, cost);
+    tx.onRollback(() => {
+      for (const { bucket, cost } of checked) takeTokens(bucket, -cost);
+    });
+  }
 }
 
 /** The token buckets of the keys' rate limits: in memory, shared fairly between accounts, full after a start. */
@@ -84,24 +110,11 @@ export class KeyLimits {
    */
   check(key: LimitedKey, named: readonly NamedLimit[], now: number): LimitsCheck {
     assertNamed(key.limits, named);
-    let longestMs = 0;
-    const checks = key.limits.map((limit, index) => {
-      const bucket = this.bucketOf(key, limit, index, now);
-      const cost = costOf(limit, named);
-      const waitMs = waitForTokens(bucket, cost);
-      if (waitMs > longestMs) longestMs = waitMs;
-      return { limit, bucket, cost, waitMs };
+    const check = new LimitsCheck();
+    key.limits.forEach((limit, index) => {
+      check.add(limit, this.bucketOf(key, limit, index, now), costOf(limit, named));
     });
-    return {
-      waitMs: longestMs,
-      states: () => checks.map(({ limit, bucket, waitMs }) => stateOf(limit, bucket, waitMs > 0)),
-      take: (tx) => {
-        for (const { bucket, cost } of checks) {
-          takeTokens(bucket, cost);
-          tx.onRollback(() => takeTokens(bucket, -cost));
-        }
-      },
-    };
+    return check;
   }
 
   /** The state of all limits of a key, none of them applied. */
@@ -111,11 +124,13 @@ export class KeyLimits {
 
   /** Fills the buckets of a key at its current limits, which are about to change. */
   settle(key: LimitedKey, now: number): void {
-    for (const name of key.buckets) this.buckets.settle(name, now, key.accountRef);
+    for (const { name } of key.buckets) this.buckets.settle(name, now, key.accountRef);
   }
 
-  private bucketOf({ buckets, accountRef }: LimitedKey, limit: KeyLimit, index: number, now: number) {
-    return this.buckets.at(buckets[index] as string, limit.rate, now, 0, accountRef);
+  private bucketOf({ buckets, accountRef }: LimitedKey, { rate }: KeyLimit, index: number, now: number) {
+    const bucket = buckets[index] as LimitBucket;
+    bucket.last = this.buckets.at(bucket.name, rate, now, 0, accountRef, bucket.last);
+    return bucket.last;
   }
 }
 

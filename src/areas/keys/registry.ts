@@ -8,7 +8,7 @@ import type { ProjectActivity } from "../../kernel/projects/activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { BEARER_PREFIX, type InactiveReason, inactiveReasonOf } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
-import { bucketNames, type KeyLimit, keyLimits } from "./rate-limits.ts";
+import { bucketsOf, type KeyLimit, keyLimits } from "./rate-limits.ts";
 import type { KeyRow, KeyStore, VerifiedKeyRow } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
@@ -116,7 +116,7 @@ function updatableFields(row: VerifiedKeyRow, lists: KeyLists) {
     isEnabled: enabled !== 0,
     allowedIps: allowed_ips === null ? null : AddressRanges.of(allowed_ips),
     limits,
-    buckets: bucketNames(row, limits),
+    buckets: bucketsOf(row, limits),
     /** Cached verdict on the valid key without its limits; null until the first verification. */
     verdict: null as KeyVerdict | null,
   };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { LIMIT_BUCKETS_MAX } from "../../../src/areas/keys/domain.ts";
-import { KeyLimits, keyLimits } from "../../../src/areas/keys/rate-limits.ts";
+import { KeyLimits, keyLimits, type LimitedKey } from "../../../src/areas/keys/rate-limits.ts";
 import { UnitTx } from "../../../src/kernel/storage/tx.ts";
 import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { makeProject } from "../projects/support.ts";
@@ -264,7 +264,8 @@ test("property: a bucket never grants more than its capacity and its refill, and
       fc.integer({ min: 1_000, max: 9_999 }),
       (all, limit, ms) => {
         const stored = [{ name: "a", limit, duration_ms: ms, auto: true, shared: "key" }];
-        const bound = { accountRef: 1, limits: keyLimits(JSON.stringify(stored)), buckets: ["1/a"] };
+        const buckets = [{ name: "1/a", last: null }];
+        const bound = { accountRef: 1, limits: keyLimits(JSON.stringify(stored)), buckets };
         const limits = new KeyLimits();
         // The level in parts of a token, as a plain sum.
         let level = limit * ms;
@@ -291,9 +292,13 @@ describe("buckets in memory", () => {
   const stored = [{ name: "a", limit: 1, duration_ms: 3_600_000, auto: true, shared: "key" }];
   const parsed = keyLimits(JSON.stringify(stored));
   const START = 1_800_000_000_000;
+  const keyOf = (ref: number): LimitedKey => ({
+    accountRef: 1,
+    limits: parsed,
+    buckets: [{ name: `${ref}/a`, last: null }],
+  });
   /** Takes the only token of a key. Returns whether there was one. */
-  const take = (ref: number, now: number): boolean => {
-    const key = { accountRef: 1, limits: parsed, buckets: [`${ref}/a`] };
+  const take = (ref: number, now: number, key = keyOf(ref)): boolean => {
     const check = limits.check(key, [], now);
     if (check.waitMs > 0) return false;
     check.take(new UnitTx(now, null));
@@ -311,5 +316,14 @@ describe("buckets in memory", () => {
     expect(take(LIMIT_BUCKETS_MAX + 2, later)).toBe(true);
     for (let ref = 1; ref < 1_000; ref += 1) expect(take(-ref, later)).toBe(true);
     for (let ref = 1; ref < 1_000; ref += 1) expect(take(-ref, later)).toBe(false);
+  });
+
+  test("are the same for a key in memory and for one that is read again, also after they were dropped", () => {
+    const key = keyOf(0);
+    const at = START + 2 * 3_600_000;
+    expect([take(0, at, key), take(0, at, key), take(0, at)]).toEqual([true, false, false]);
+    // Enough new ones that none of them is full and the oldest are dropped.
+    for (let ref = 1; ref <= LIMIT_BUCKETS_MAX; ref += 1) take(ref, at);
+    expect([take(0, at, key), take(0, at), take(0, at, key)]).toEqual([true, false, false]);
   });
 });

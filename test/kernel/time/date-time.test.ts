@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseDateTime } from "../../../src/kernel/time/date-time.ts";
+import { isoTime, parseDateTime } from "../../../src/kernel/time/date-time.ts";
 
 describe("a date-time", () => {
   test.each([
@@ -56,6 +56,16 @@ describe("a date-time", () => {
     fc.assert(
       fc.property(times, (date) => {
         expect(parseDateTime(date.toISOString())).toBe(date.getTime());
+      }),
+    );
+  });
+
+  test("is written as JavaScript writes it, whatever was written before", () => {
+    const nearby = fc.integer({ min: -200_000, max: 200_000 });
+    const anywhere = fc.integer({ min: -8_640_000_000_000_000, max: 8_640_000_000_000_000 });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(nearby, anywhere)), (times) => {
+        expect(times.map(isoTime)).toEqual(times.map((time) => new Date(time).toISOString()));
       }),
     );
   });

@@ -18,6 +18,8 @@ export interface TokenBucket {
   filledAt: number;
   /** When it will be full, epoch milliseconds. */
   fullAt: number;
+  /** Whether it was removed from memory: then the next use of its key begins with a full one. */
+  isRemoved: boolean;
 }
 
 /** After a search for full buckets the next one waits so long: it looks at all of them. */
@@ -42,10 +44,19 @@ export class TokenBuckets<Key extends string | number> {
 
   /**
    * The bucket of `key`, filled until `now`. The limits apply since `since` (epoch milliseconds); before
-   * that, the bucket refilled at its earlier limits. Keys are unique within their owner.
+   * that, the bucket refilled at its earlier limits. Keys are unique within their owner. `last`: the bucket that the last
+   * call for this key returned, which saves the lookup.
    */
-  at(key: Key, rate: BucketRate, now: number, since = 0, owner = NO_OWNER): TokenBucket {
-    const bucket = this.peek(key, owner) ?? this.insert(key, rate, now, owner);
+  at(
+    key: Key,
+    rate: BucketRate,
+    now: number,
+    since = 0,
+    owner = NO_OWNER,
+    last: TokenBucket | null = null,
+  ): TokenBucket {
+    const bucket =
+      last === null || last.isRemoved ? (this.peek(key, owner) ?? this.insert(key, rate, now, owner)) : last;
     const { rate: before } = bucket;
     if (before.gainPerMs !== rate.gainPerMs && since > bucket.filledAt) fill(bucket, since);
     if (before.parts !== rate.parts) bucket.level = Math.floor((bucket.level / before.parts) * rate.parts);
@@ -72,7 +83,8 @@ export class TokenBuckets<Key extends string | number> {
 
   private insert(key: Key, rate: BucketRate, now: number, owner: number): TokenBucket {
     if (this.count >= this.bucketsMax) this.makeSpace(now);
-    const fresh = { level: rate.capacity * rate.parts, rate, filledAt: now, fullAt: now };
+    const level = rate.capacity * rate.parts;
+    const fresh = { level, rate, filledAt: now, fullAt: now, isRemoved: false };
     const buckets = this.owners.get(owner) ?? new Map<Key, TokenBucket>();
     this.owners.set(owner, buckets.set(key, fresh));
     this.count += 1;
@@ -100,8 +112,9 @@ export class TokenBuckets<Key extends string | number> {
 
   private removeOldest(owner: number, buckets: Map<Key, TokenBucket>, leaving: number): void {
     let left = leaving;
-    for (const key of buckets.keys()) {
+    for (const [key, bucket] of buckets) {
       if (left === 0) break;
+      bucket.isRemoved = true;
       buckets.delete(key);
       left -= 1;
     }
@@ -113,6 +126,7 @@ export class TokenBuckets<Key extends string | number> {
     for (const [owner, buckets] of this.owners) {
       for (const [key, bucket] of buckets) {
         if (bucket.fullAt > now) continue;
+        bucket.isRemoved = true;
         buckets.delete(key);
         this.count -= 1;
       }
