@@ -27,7 +27,7 @@ export interface LimitState {
 }
 
 /** Remaining uses and limits of a key. */
-interface KeyUsage {
+export interface KeyUsage {
   readonly uses_remaining: number | null;
   readonly ratelimits: LimitState[] | null;
   readonly retry_after_seconds: number | null;
@@ -58,8 +58,8 @@ export interface KeyEvaluation {
   readonly facts: Omit<KeyVerdict, "error" | keyof KeyUsage>;
   /** Complete result before anything is taken. */
   readonly verdict: KeyVerdict;
-  /** Takes tokens and uses. Returns the result with the remaining numbers. */
-  take(tx: Tx): KeyVerdict;
+  /** Takes tokens and uses. Returns what remains. */
+  take(tx: Tx): KeyUsage;
   /** Records a rejection, by default with the verdict's error. */
   reject(tx: Tx, reason?: "no_meter" | "insufficient_balance"): void;
 }

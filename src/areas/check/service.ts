@@ -1,14 +1,7 @@
 import type { Caller } from "../../kernel/http/access/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type CheckCode, type Denial, statusOf } from "./domain.ts";
-import type {
-  CheckPorts,
-  FlagOutcome,
-  HoldTerms,
-  KeyEvaluation,
-  KeyVerdict,
-  MeterBalances,
-} from "./ports.ts";
+import type { CheckPorts, FlagOutcome, HoldTerms, KeyEvaluation, KeyUsage, MeterBalances } from "./ports.ts";
 import type { CheckFlag, CheckMeter, CheckResult } from "./schema.ts";
 
 /** Credits that a request costs, deducted or held. Without a meter id, the key determines the meter. */
@@ -57,7 +50,7 @@ export class CheckService<KeyRequest> {
     const payment = request.charge && paymentOf(request.charge, key);
     const findRepeatedHold = this.findRepeatedHold(tx, caller, payment, key);
     if (findRepeatedHold !== null)
-      return resultOf("ok", withoutExceeded(key.verdict), findRepeatedHold, flags());
+      return resultOf("ok", key, withoutExceeded(key.verdict), findRepeatedHold, flags());
     if (key.error !== null) return denied(tx, key, key.error);
     if (request.charge === null) return takeAndAllow(tx, key, null, flags());
     if (payment === null) return denied(tx, key, "no_meter");
@@ -116,8 +109,12 @@ export class CheckService<KeyRequest> {
       key: { id, owner_id, environment, metadata },
     };
     const outcomes = this.ports.flags.outcomesOf(project.ref, flags, evaluationContext, tx.now);
-    // `fromEntries` is safe for keys such as `__proto__`.
-    return Object.fromEntries(flags.map((flagKey, index) => [flagKey, flagOf(outcomes[index])]));
+    const evaluated: Record<string, CheckFlag> = {};
+    // Flag keys begin with a letter or a digit, so that none is `__proto__`.
+    flags.forEach((flagKey, index) => {
+      evaluated[flagKey] = flagOf(outcomes[index]);
+    });
+    return evaluated;
   }
 }
 
@@ -147,10 +144,13 @@ function meterOf(
   return { meter_id, balance, available, deducted, hold_id };
 }
 
-/** Returns a verdict without exceeded limits, for a request that takes nothing. */
-function withoutExceeded(verdict: KeyVerdict): KeyVerdict {
-  const ratelimits = verdict.ratelimits?.map((state) => ({ ...state, exceeded: false })) ?? null;
-  return { ...verdict, ratelimits, retry_after_seconds: null };
+/** Returns the usage without exceeded limits, for a request that takes nothing. */
+function withoutExceeded({ uses_remaining, ratelimits }: KeyUsage): KeyUsage {
+  return {
+    uses_remaining,
+    ratelimits: ratelimits?.map((state) => ({ ...state, exceeded: false })) ?? null,
+    retry_after_seconds: null,
+  };
 }
 
 function takeAndAllow(
@@ -159,24 +159,24 @@ function takeAndAllow(
   meter: CheckMeter | null,
   flags: Record<string, CheckFlag>,
 ): CheckResult {
-  return resultOf("ok", key.take(tx), meter, flags);
+  return resultOf("ok", key, key.take(tx), meter, flags);
 }
 
 function denied(tx: Tx, key: KeyEvaluation, code: Denial, meter: CheckMeter | null = null): CheckResult {
   if (code === "no_meter" || code === "insufficient_balance") key.reject(tx, code);
   else key.reject(tx);
-  return resultOf(code, key.verdict, meter, null);
+  return resultOf(code, key, key.verdict, meter, null);
 }
 
 /** Returns a result with its fields in the order of the schema. */
 function resultOf(
   code: CheckCode,
-  verdict: KeyVerdict,
+  { facts }: KeyEvaluation,
+  { uses_remaining, ratelimits, retry_after_seconds }: KeyUsage,
   meter: CheckMeter | null,
   flags: Record<string, CheckFlag> | null,
 ): CheckResult {
-  const { retry_after_seconds, key_id, owner_id, project_id, name, environment } = verdict;
-  const { scopes, metadata, uses_remaining, ratelimits } = verdict;
+  const { key_id, owner_id, project_id, name, environment, scopes, metadata } = facts;
   return {
     allowed: code === "ok",
     code,

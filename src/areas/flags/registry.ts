@@ -1,4 +1,5 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { LruMap } from "../../kernel/limits/lru-map.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { StoredDefinition } from "./definitions/schema.ts";
 import { type CompiledFlag, compileFlag } from "./evaluation/evaluation.ts";
@@ -18,6 +19,10 @@ const WEIGHT_SHIFT = 8;
 export const ROWS_PER_STEP = 16;
 /** Cached project states. */
 const PROJECTS_IN_MEMORY_MAX = 10_000;
+/** Cached lists of flags: each caller evaluates the same few lists. */
+const LISTS_CACHED_MAX = 1_024;
+/** Longest cached list, in characters of its keys: limits the memory of the cache to about a megabyte. */
+const LIST_CACHED_LENGTH_MAX = 1_024;
 
 /** A flag in memory. */
 export interface ActiveFlag extends Actor {
@@ -48,13 +53,15 @@ export class FlagRegistry {
   private readonly flags: ActorRegistry<string, ActiveFlag>;
   private readonly byProject = new ActorRegistry<number, ProjectFlags>(PROJECT_FLAGS_IN_MEMORY_MAX);
   private readonly projects = new ActorRegistry<number, ProjectState>(PROJECTS_IN_MEMORY_MAX);
+  /** Lists of flags by project and keys, as of the last change of any flag in memory. */
+  private lists = new LruMap<string, readonly (ActiveFlag | undefined)[]>(LISTS_CACHED_MAX);
 
   constructor(
     private readonly store: FlagStore,
     private readonly usage: FlagUsage,
     inMemoryMax: number,
   ) {
-    this.flags = new ActorRegistry(inMemoryMax);
+    this.flags = new ActorRegistry(inMemoryMax, () => this.forgetLists());
   }
 
   /** Returns a flag, archived or not. */
@@ -69,6 +76,16 @@ export class FlagRegistry {
       const weight = weightOf(definition);
       return { idle: true, recent: false, weight, ref, enabled, archived, compiled, evaluatedAt };
     });
+  }
+
+  /** Returns several flags like {@link find}, in the order of the given keys. */
+  findAll(projectRef: number, flagKeys: readonly string[]): readonly (ActiveFlag | undefined)[] {
+    const name = nameOf(projectRef, flagKeys.join("/"));
+    const known = this.lists.get(name);
+    if (known !== undefined) return known;
+    const found = flagKeys.map((flagKey) => this.find(projectRef, flagKey));
+    if (name.length <= LIST_CACHED_LENGTH_MAX) this.lists.set(name, found);
+    return found;
   }
 
   /**
@@ -114,10 +131,10 @@ export class FlagRegistry {
 
   /** Updates the cached flag after a change; `row` is null after a deletion. */
   refresh(tx: Tx, projectRef: number, flagKey: string, before: FlagRow | null, row: FlagRow | null): void {
-    const name = nameOf(projectRef, flagKey);
-    this.flags.drop(name);
+    const drop = () => this.dropFlag(projectRef, flagKey);
+    drop();
     // Read again after a rollback: another unit of the batch may have read the change.
-    tx.onRollback(() => this.flags.drop(name));
+    tx.onRollback(drop);
     const previous = this.byProject.peek(projectRef);
     this.put(projectRef, previous && replaceFlag(previous, flagKey, before, row));
     tx.onRollback(() => this.put(projectRef, previous));
@@ -126,12 +143,22 @@ export class FlagRegistry {
   /** Removes a deleted project from the cache. */
   forget(tx: Tx, projectRef: number, flagKeys: readonly string[]): void {
     const drop = () => {
-      for (const flagKey of flagKeys) this.flags.drop(nameOf(projectRef, flagKey));
+      for (const flagKey of flagKeys) this.dropFlag(projectRef, flagKey);
       this.byProject.drop(projectRef);
       this.projects.drop(projectRef);
     };
     drop();
     tx.onRollback(drop);
+  }
+
+  private dropFlag(projectRef: number, flagKey: string): void {
+    this.flags.drop(nameOf(projectRef, flagKey));
+    this.forgetLists();
+  }
+
+  /** Forgets all lists, because a flag in them has changed, or has left the memory and would stay there by its list. */
+  private forgetLists(): void {
+    if (this.lists.size > 0) this.lists = new LruMap(LISTS_CACHED_MAX);
   }
 
   private put(projectRef: number, flags: ProjectFlags | undefined): void {

@@ -137,21 +137,16 @@ export class FlagService {
     projectRef: number,
     flagKey: string,
     context: EvaluationContext,
-    { now, seesServerOnly }: EvaluationOptions,
-    effort = new Effort(),
+    options: EvaluationOptions,
   ): Outcome | undefined {
     try {
-      const flag = this.registry.find(projectRef, flagKey);
-      if (flag === undefined || flag.archived) return undefined;
-      if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
-      if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
-      return evaluate(flag.compiled, context, now, effort);
+      return this.outcomeOfFlag(this.registry.find(projectRef, flagKey), context, options, new Effort());
     } catch (cause) {
       throw evaluationError(cause);
     }
   }
 
-  /** Evaluates several flags, in the order of the given keys. */
+  /** Evaluates several flags like {@link outcomeOf}, in the order of the given keys. */
   outcomesOf(
     projectRef: number,
     flagKeys: readonly string[],
@@ -159,7 +154,13 @@ export class FlagService {
     options: EvaluationOptions,
   ): (Outcome | undefined)[] {
     const effort = new Effort();
-    return flagKeys.map((flagKey) => this.outcomeOf(projectRef, flagKey, context, options, effort));
+    try {
+      return this.registry
+        .findAll(projectRef, flagKeys)
+        .map((flag) => this.outcomeOfFlag(flag, context, options, effort));
+    } catch (cause) {
+      throw evaluationError(cause);
+    }
   }
 
   /**
@@ -248,6 +249,18 @@ export class FlagService {
     const keys = removed.map(({ flag_key }) => flag_key);
     this.registry.forget(tx, projectRef, keys);
     return removed.length;
+  }
+
+  private outcomeOfFlag(
+    flag: ActiveFlag | undefined,
+    context: EvaluationContext,
+    { now, seesServerOnly }: EvaluationOptions,
+    effort: Effort,
+  ): Outcome | undefined {
+    if (flag === undefined || flag.archived) return undefined;
+    if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
+    if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
+    return evaluate(flag.compiled, context, now, effort);
   }
 
   private noteUse(flag: ActiveFlag, now: number): void {

@@ -1,4 +1,5 @@
 import type { Caller } from "../../kernel/http/access/caller.ts";
+import { LruMap } from "../../kernel/limits/lru-map.ts";
 import { hasValidChecksum, keyDigestHex } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isoTimeOrNull } from "../../kernel/time/date-time.ts";
@@ -44,13 +45,14 @@ const NO_KEY: Evaluation = {
   reject: () => {},
 };
 
+/** Cached digests of secrets: the keys in use, about 300 bytes each. */
+const DIGESTS_REMEMBERED_MAX = 16_384;
 const DEFAULT_COST = 1;
 const NO_LIMITS: readonly NamedLimit[] = [];
 
 /** A parsed verification: the key, its client, and what the key must allow. */
 export interface AdmissionRequest {
-  /** SHA-256 of the secret, hex; null for a text that does not have the form of a key. */
-  readonly digest: string | null;
+  readonly secret: string;
   readonly client: ClientMeta;
   /** Required scopes; null for none. */
   readonly require: readonly string[] | null;
@@ -69,13 +71,16 @@ export function admissionRequestOf({
   ratelimits,
 }: KeyVerifyBody): AdmissionRequest {
   return {
-    digest: hasValidChecksum(secret) ? keyDigestHex(secret) : null,
+    secret,
     client: clientOf(meta),
     require: require ?? null,
     cost: cost ?? DEFAULT_COST,
     ratelimits: ratelimits?.map(({ name, cost }) => ({ name, cost: cost ?? DEFAULT_COST })) ?? NO_LIMITS,
   };
 }
+
+/** Remaining uses and tokens of a key. */
+type Remaining = Pick<KeyVerdict, "uses_remaining" | "ratelimits" | "retry_after_seconds">;
 
 /** The evaluation of a key. It takes no tokens or uses and records nothing before {@link take} or {@link reject}. */
 export interface Evaluation {
@@ -87,9 +92,9 @@ export interface Evaluation {
   readonly verdict: KeyVerdict;
   /**
    * Takes tokens and uses and records a valid use, in the same unit of work; only for a valid verdict. If the request
-   * costs limited uses, the unit must be one that writes. Returns the verdict with the remaining numbers.
+   * costs limited uses, the unit must be one that writes. Returns what remains: with the facts it is the verdict.
    */
-  take(tx: Tx): KeyVerdict;
+  take(tx: Tx): Remaining;
   /** Records the rejection: with the verdict's error, unless another outcome is given. */
   reject(tx: Tx, outcome?: Outcome): void;
 }
@@ -103,6 +108,9 @@ interface AdmissionParts {
 
 /** Decides whether a key admits a request. Tokens and uses are taken only if every check passes. */
 export class Admission {
+  /** SHA-256 of secrets, hex. It never changes; whether its key is valid is checked each time. */
+  private readonly digests = new LruMap<string, string>(DIGESTS_REMEMBERED_MAX);
+
   constructor(private readonly parts: AdmissionParts) {}
 
   /** Whether a valid key would lose uses: then the verdict must be durable before it is returned. */
@@ -118,7 +126,7 @@ export class Admission {
    */
   verify(tx: Tx, caller: Caller, request: AdmissionRequest): KeyVerdict {
     const evaluation = this.examine(tx, caller, request);
-    if (evaluation.error === null) return evaluation.take(tx);
+    if (evaluation.error === null) return { ...evaluation.facts, ...evaluation.take(tx) };
     evaluation.reject(tx);
     return evaluation.verdict;
   }
@@ -135,11 +143,23 @@ export class Admission {
     return new KeyEvaluation(this.parts, key, inactiveReason, request, tx.now);
   }
 
-  private find(caller: Caller, { digest, inProject }: AdmissionRequest): ActiveKey | undefined {
-    const key = digest === null ? undefined : this.parts.registry.find(digest);
+  private find(caller: Caller, { secret, inProject }: AdmissionRequest): ActiveKey | undefined {
+    const key = this.withSecret(secret);
     if (key === undefined || key.accountRef !== caller.account.ref) return undefined;
     if (inProject && key.project !== null && key.project.ref !== caller.project.ref) return undefined;
     return caller.projectBound && key.project?.ref !== caller.project.ref ? undefined : key;
+  }
+
+  private withSecret(secret: string): ActiveKey | undefined {
+    const { registry } = this.parts;
+    const known = this.digests.get(secret);
+    if (known !== undefined) return registry.find(known);
+    if (!hasValidChecksum(secret)) return undefined;
+    const digest = keyDigestHex(secret);
+    const key = registry.find(digest);
+    // Only secrets of existing keys are cached, so that other texts cannot fill the cache.
+    if (key !== undefined) this.digests.set(secret, digest);
+    return key;
   }
 }
 
@@ -172,7 +192,7 @@ class KeyEvaluation implements Evaluation {
     return this.cached;
   }
 
-  take(tx: Tx): KeyVerdict {
+  take(tx: Tx): Remaining {
     const { parts, key, request, allowance, check, facts } = this;
     tx.afterCommit(() => parts.uses.recordUse(key, tx.now, request.client));
     if (allowance === null && check === null) return facts;
@@ -180,7 +200,11 @@ class KeyEvaluation implements Evaluation {
     const remaining = allowance === null ? null : remainingAt(allowance, tx.now) - request.cost;
     if (remaining !== null && request.cost > 0)
       parts.store.setRemaining(tx, remaining, tx.now, key.allowanceRef);
-    return { ...facts, uses_remaining: remaining, ratelimits: check?.states() ?? [] };
+    return {
+      uses_remaining: remaining,
+      ratelimits: check?.states() ?? [],
+      retry_after_seconds: null,
+    };
   }
 
   reject(tx: Tx, outcome?: Outcome): void {
@@ -260,9 +284,11 @@ function rejectionOf(key: ActiveKey, { client, require }: AdmissionRequest): Key
   if (!key.isEnabled) return "disabled";
   if (key.allowedIps !== null && !(client.ip !== null && key.allowedIps.includes(client.ip)))
     return "ip_not_allowed";
+  if (require === null) return null;
   const { list } = key.scopes;
-  const hasAll = require?.every((required) => list.some((scope) => coversScope(scope, required))) ?? true;
-  return hasAll ? null : "insufficient_scope";
+  for (const required of require)
+    if (!list.some((scope) => coversScope(scope, required))) return "insufficient_scope";
+  return null;
 }
 
 function clientOf(meta: KeyVerifyBody["meta"]): ClientMeta {
