@@ -52,6 +52,9 @@ const GATELESS_PATHS = ["/healthz", "/metrics"];
 /** Interval at which shutdown checks whether all responses have been sent. */
 const DRAIN_POLL_MS = 10;
 
+/** The common methods besides POST of operations that accept every method: routed by the server itself, as endpoints are. */
+const COMMON_METHODS = ["GET", "HEAD", "PUT", "PATCH", "DELETE"] as const;
+
 /** A route in the framework's form. */
 interface Mount {
   readonly method: string;
@@ -86,6 +89,8 @@ export class Http {
   private readonly endpointMounts: Mount[] = [];
   private readonly otherMounts: Mount[] = [];
   private wholeApp: Elysia | null = null;
+  /** Serves {@link otherMounts}. Built by the first request outside the routes: at a start it would take a millisecond. */
+  private otherApp: Elysia | null = null;
   private readonly elsewhere: Endpoint;
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
@@ -187,12 +192,7 @@ export class Http {
     gate = null,
     nodeRoutes = NOTHING,
   }: ListenOptions): string {
-    // Built by the first request outside the routes: at a start it would take a millisecond.
-    let other: Elysia | null = null;
-    const fetch = (request: Request): Response | Promise<Response> => {
-      other ??= this.appOf(this.otherMounts);
-      return other.fetch(request);
-    };
+    const fetch = (request: Request): Response | Promise<Response> => this.fetchOther(request);
     try {
       // The server routes endpoints itself: adding a route to the framework takes ten times as long, and again at `listen`.
       const server = Bun.serve({
@@ -268,9 +268,9 @@ export class Http {
 
   /** HEAD comes with every GET. */
   private addEndpoint({ method, path, operation }: DeclaredRoute, serve: MountedRoute["serve"]): void {
-    const native = this.native(path, (request) =>
-      serve({ request, params: request.params, query: NOTHING, body: NOTHING }),
-    );
+    const run: NativeHandler = (request) =>
+      serve({ request, params: request.params, query: NOTHING, body: NOTHING });
+    const native = this.native(path, run);
     const handlers = this.endpoints[path] ?? {};
     this.endpoints[path] = handlers;
     for (const served of method === "GET" ? ["GET", "HEAD"] : [method]) {
@@ -292,19 +292,31 @@ export class Http {
       this.otherMounts.push({ method: "ALL", path, handler });
     }
     if (!operation.everyMethod) return;
+    // The framework routes normalized targets, and other methods.
+    const routed = this.native(path, run, (request) => this.fetchOther(request));
+    for (const other of COMMON_METHODS) handlers[other] ??= routed;
     for (const each of [path, `${path}/*`]) {
       this.otherMounts.push({ method: "ALL", path: each, handler: serve });
     }
   }
 
-  /** The handler of a native route, behind the check that its parameters are those of the request's URL. */
-  private native(path: string, handler: NativeHandler): NativeHandler {
+  private fetchOther(request: Request): Response | Promise<Response> {
+    this.otherApp ??= this.appOf(this.otherMounts);
+    return this.otherApp.fetch(request);
+  }
+
+  /**
+   * The handler of a native route, behind the check that its parameters are those of the request's URL; if they are not,
+   * `otherwise` serves the request.
+   */
+  private native(
+    path: string,
+    handler: NativeHandler,
+    otherwise: NativeHandler = (request) => this.serve(request, (call) => this.reject(call, notNormalized())),
+  ): NativeHandler {
     const parameters = parametersOf(path);
     if (parameters.length === 0) return handler;
-    return (request) =>
-      isNormalized(request, parameters)
-        ? handler(request)
-        : this.serve(request, (call) => this.reject(call, notNormalized()));
+    return (request) => (isNormalized(request, parameters) ? handler(request) : otherwise(request));
   }
 
   private appOf(mounts: readonly Mount[]): Elysia {

@@ -7,7 +7,7 @@ import {
 } from "../../../kernel/http/access/token-buckets.ts";
 import type { OpenCall } from "../../../kernel/http/requests/call.ts";
 import { targetOf } from "../../../kernel/http/requests/request-target.ts";
-import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
+import { constantHeaders, type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { isUnlimited } from "../../../kernel/limits/tiers.ts";
 import { keyDigest } from "../../../kernel/secrets/key-format.ts";
@@ -42,7 +42,7 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "cache-control": "no-store",
 };
-const PING_HEADERS = { ...HEADERS, "ping-body-limit": String(PING_BODY_BYTES_MAX) };
+const PING_HEADERS = constantHeaders({ ...HEADERS, "ping-body-limit": String(PING_BODY_BYTES_MAX) });
 
 /** The heartbeat of a ping: an existing one, or one to be created. */
 type Target = { readonly ref: number } | { readonly ref: null; readonly owner: Owner; readonly slug: string };

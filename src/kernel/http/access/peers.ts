@@ -41,6 +41,11 @@ export type PageRequest = Pick<Arrival, "request" | "origin">;
 /** In place of the address of a request that came over no socket. */
 export const UNKNOWN_ADDRESS = "unknown";
 
+/** Requests after a start that are all examined for an untrusted forwarded header. */
+const EXAMINED_FIRST = 1_000;
+/** Afterwards, one of this many is: a proxy sends the header with every request, and the first reading of any takes time. */
+const EXAMINED_EVERY = 64;
+
 /** Who is at the other end of a request, and how it reached us. */
 export class Peers {
   private readonly proxies: readonly Range[];
@@ -51,6 +56,8 @@ export class Peers {
 
   /** Whether an untrusted forwarded header was reported: one line shows the missing setting. */
   private hasReported = false;
+  /** Requests so far, examined or not. */
+  private requests = 0;
 
   /** @throws StartupError when an entry of `trustProxy` is neither an address nor a CIDR. */
   constructor(
@@ -128,7 +135,10 @@ export class Peers {
 
   /** Behind a proxy that is not trusted, all clients share one address, and with it the limits of an address. */
   private reportUntrusted(request: Request, address: string): void {
-    if (this.hasReported || !request.headers.has("x-forwarded-for")) return;
+    if (this.hasReported) return;
+    this.requests += 1;
+    if (this.requests > EXAMINED_FIRST && this.requests % EXAMINED_EVERY > 0) return;
+    if (!request.headers.has("x-forwarded-for")) return;
     this.hasReported = true;
     this.log.warn(
       "X-Forwarded-For is ignored: the request comes from an address that is not a trusted proxy; if it is your proxy, add it to trust_proxy",

@@ -24,6 +24,36 @@ export function isStored(result: unknown): boolean {
   return !(result instanceof Reply) || result.isStored;
 }
 
+/** Headers of every response. Copying a `Headers` takes half the time of copying an object: only the id changes. */
+export const USUAL_HEADERS = new Headers({
+  "content-type": "application/json",
+  "x-request-id": "",
+  // Stored data, such as an inbound webhook, must not be interpreted as a page.
+  "x-content-type-options": "nosniff",
+});
+
+/** The same for requests with a key: no cache may give one caller's data to another. */
+export const KEYED_HEADERS = new Headers([...USUAL_HEADERS, ["cache-control", "no-store"]]);
+
+/** The complete headers of responses of public endpoints whose own headers are constant, by these. */
+const constant = new WeakMap<object, Headers>();
+
+/**
+ * Declares headers that a public endpoint has in many responses: the complete ones are built once, which takes twice as long
+ * as everything else about a short response.
+ */
+export function constantHeaders<Fields extends Readonly<Record<string, string>>>(fields: Fields): Fields {
+  const headers = new Headers(USUAL_HEADERS);
+  for (const [name, value] of Object.entries(fields)) headers.set(name, value);
+  constant.set(fields, headers);
+  return fields;
+}
+
+/** The complete headers of a response with these own headers, if they are {@link constantHeaders}. */
+export function completeHeaders(own: Readonly<Record<string, string>>): Headers | undefined {
+  return constant.get(own);
+}
+
 /** A response with a status other than 200, with headers, or with a text that is not JSON. */
 export function reply<const Status extends number, T>(
   status: Status,

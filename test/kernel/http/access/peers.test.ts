@@ -55,6 +55,16 @@ test("an X-Forwarded-For of an untrusted address is reported once", () => {
   ]);
 });
 
+test("an X-Forwarded-For that begins after many requests is reported within a few of them", () => {
+  const kept = new KeptLog();
+  const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: [] }, kept);
+  const direct = new Request("http://localhost/");
+  const forwarded = new Request("http://localhost/", { headers: { "x-forwarded-for": "198.51.100.7" } });
+  for (let sent = 0; sent < 2_000; sent += 1) peers.clientAddress(direct, reachedFrom("203.0.113.9"));
+  for (let sent = 0; sent < 100; sent += 1) peers.clientAddress(forwarded, reachedFrom("203.0.113.9"));
+  expect(kept.lines).toHaveLength(1);
+});
+
 describe("behind trusted proxies it is the last address that is not trusted", () => {
   const PROXIES = ["10.0.0.0/8", "192.0.2.1", "2001:db8:1::/48"];
 
