@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { COMPILER, COMPILER_ENVIRONMENT } from "./packages/compiler.ts";
 import { runTests, type TestRun } from "./steps/bun-test.ts";
 import { installHeadlessShell, installMissing } from "./steps/debian.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
@@ -15,14 +16,18 @@ import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 const INSTALL_PACKAGE = "test/client/install.ts";
 const EXECUTABLE = "dist/ninefold";
 
-const TSC = "node_modules/typescript/bin/tsc";
 const CHECKS: readonly (readonly [name: string, command: readonly string[]])[] = [
   ["format, lint", ["sh", "scripts/lint"]],
-  ["types", [process.execPath, TSC, "--noEmit"]],
-  ["types, console", [process.execPath, TSC, "--noEmit", "-p", "src/pages/dashboard"]],
-  ["types, portal", [process.execPath, TSC, "--noEmit", "-p", "src/pages/portal"]],
+  ["types", typeCheck()],
+  ["types, console", typeCheck("-p", "src/pages/dashboard")],
+  ["types, portal", typeCheck("-p", "src/pages/portal")],
   ["tidy", ["sh", "scripts/tidy"]],
 ];
+
+/** The compiler without its further threads, each of which would check the shared types again: the tests take the other core. */
+function typeCheck(...args: readonly string[]): string[] {
+  return [process.execPath, COMPILER, "--noEmit", "--singleThreaded", ...args];
+}
 
 const results: StepResult[] = [];
 
@@ -68,7 +73,7 @@ function preparations(folder: string, isLong: boolean): readonly Preparation[] {
       forSome: true,
     },
     {
-      tests: ["test/client/"],
+      tests: ["test/client/", "test/binary/testing-npm.test.ts"],
       env: { NINEFOLD_INSTALLED: folder },
       make: () => runCheck("package", install),
       forSome: false,
@@ -116,7 +121,7 @@ const WAITING = [
 ];
 
 async function runAll(measure: boolean): Promise<void> {
-  const checks = CHECKS.map(([name, command]) => runCheck(name, command));
+  const checks = CHECKS.map(([name, command]) => runCheck(name, command, COMPILER_ENVIRONMENT));
   const together = testFiles("test").filter((file) => !MEASUREMENTS.includes(file));
   await runFiles(together, true, { verbose: false, measure, rerun: true });
   for (const check of checks) record(await check);

@@ -2,6 +2,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeF
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PLATFORMS } from "../releases/platforms.ts";
+import { COMPILER, COMPILER_ENVIRONMENT } from "./compiler.ts";
 import { platformPackage } from "./platform.ts";
 
 /** The parts of the repository's package.json that are used. */
@@ -21,16 +22,18 @@ interface Entry {
   readonly types: readonly string[];
   /** Bundled into one file with its dependencies, so that the package has none. */
   readonly bundled?: boolean;
+  /** Further sources, compiled with it: the compiler reads the libraries' types only once. */
+  readonly alongside?: readonly string[];
 }
+
+/** What npm runs as `ninefold`. */
+const LAUNCHER = { source: "./src/testing/launcher.ts", built: "testing/launcher.js" };
 
 const ENTRIES: Readonly<Record<string, Entry>> = {
   "./client": { types: [] },
-  "./testing": { types: ["node"] },
+  "./testing": { types: ["node"], alongside: [LAUNCHER.source] },
   "./verify": { types: [], bundled: true },
 };
-
-/** The npm package `ninefold` and its folder. */
-const LAUNCHER = { source: "./src/testing/launcher.ts", built: "testing/launcher.js" };
 
 /** The package itself exports nothing. CommonJS, because a missing name of an ES module fails before its code runs. */
 const BARE = [
@@ -54,7 +57,6 @@ export async function buildPackage(root: string, folder: string): Promise<void> 
     compile(root, folder, source, entry);
     if (entry.bundled) await bundle(root, folder, source);
   }
-  compile(root, folder, LAUNCHER.source, { types: ["node"] });
   chmodSync(join(folder, LAUNCHER.built), 0o755);
   writeBare(folder);
   await finishDeclarations(folder);
@@ -81,12 +83,11 @@ function compile(root: string, folder: string, source: string, entry: Entry): vo
   const scratch = mkdtempSync(join(tmpdir(), "ninefold-package-"));
   try {
     const config = join(scratch, "tsconfig.json");
-    writeFileSync(
-      config,
-      JSON.stringify({ compilerOptions: optionsOf(root, folder, entry), files: [join(root, source)] }),
-    );
-    const command = [process.execPath, join(root, "node_modules/typescript/bin/tsc"), "-p", config];
-    const { success, stdout } = Bun.spawnSync(command, { stderr: "inherit" });
+    const files = [source, ...(entry.alongside ?? [])].map((file) => join(root, file));
+    writeFileSync(config, JSON.stringify({ compilerOptions: optionsOf(root, folder, entry), files }));
+    const command = [process.execPath, join(root, COMPILER), "-p", config];
+    const env = { ...process.env, ...COMPILER_ENVIRONMENT };
+    const { success, stdout } = Bun.spawnSync(command, { env, stderr: "inherit" });
     if (!success) throw new Error(`${source} does not compile as a part of the package:\n${stdout}`);
   } finally {
     rmSync(scratch, { recursive: true, force: true });

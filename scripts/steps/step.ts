@@ -10,10 +10,17 @@ export interface StepResult {
   readonly output: string;
 }
 
-/** Runs a command as one step, keeping its output until it is needed. */
-export async function runCheck(name: string, command: readonly string[]): Promise<StepResult> {
+/** Runs a command as one step, with more variables than ours if it is said. Keeps its output until it is needed. */
+export async function runCheck(
+  name: string,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<StepResult> {
   const begun = performance.now();
-  const child = Bun.spawn([...command], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([...command], {
+    env: { ...process.env, ...environment },
+    ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const),
+  });
   const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return {
     name,

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { buildPackage } from "../../scripts/packages/build.ts";
-import { pack, packPlatform } from "../../scripts/packages/platform.ts";
+import { packPlatform } from "../../scripts/packages/platform.ts";
 import { plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
 import { ownPlatform } from "../../scripts/releases/platforms.ts";
+import { packedPackage } from "../client/installed.ts";
 import { RUNTIMES } from "../testing/support.ts";
 import { executable } from "./support.ts";
 
@@ -24,11 +24,9 @@ const npm = Bun.which("npm");
 let installedMs = 0;
 
 beforeAll(async () => {
-  const built = join(folder, "built");
-  await buildPackage(ROOT, built);
   for (const path of [made, project]) mkdirSync(path);
   const platform = packPlatform(ROOT, manifest, ownPlatform(), executable(), made, QUICK_COMPRESSION);
-  const files = [pack(built, made), platform].map((file) => join(made, file));
+  const files = [await packedPackage(made), join(made, platform)];
   expect(files.every((file) => existsSync(file))).toBe(true);
   const begun = performance.now();
   const install =

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildPackage } from "../../scripts/packages/build.ts";
+import { COMPILER, COMPILER_ENVIRONMENT } from "../../scripts/packages/compiler.ts";
 import { pack } from "../../scripts/packages/platform.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -44,29 +45,41 @@ export async function installPackage(): Promise<Stranger> {
   };
 }
 
-/** Builds the package, packs it, and installs it in an empty folder. */
+/** Builds the package, packs it into an empty folder, and installs it there. */
 export async function installInto(folder: string): Promise<void> {
-  const scratch = mkdtempSync(join(tmpdir(), "ninefold-package-"));
-  try {
-    const built = join(scratch, "built");
-    await buildPackage(root, built);
-    const tarball = join(scratch, pack(built, scratch));
-    writeFileSync(
-      join(folder, "package.json"),
-      JSON.stringify({ name: "stranger", private: true, type: "module" }),
-    );
-    const install =
-      NPM === null
-        ? [process.execPath, "add", tarball]
-        : [NPM, "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball];
-    await must(install, folder);
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+  const tarball = await packInto(folder);
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "stranger", private: true, type: "module" }),
+  );
+  const install =
+    NPM === null
+      ? [process.execPath, "add", tarball]
+      : [NPM, "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball];
+  await must(install, folder);
   // The types that any program for Node has.
   mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
   for (const name of ["@types/node", "undici-types"])
     symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
+}
+
+/** The path of the packed package: of the one that the test command has made for all tests, or of a new one in a folder. */
+export async function packedPackage(folder: string): Promise<string> {
+  const installed = process.env["NINEFOLD_INSTALLED"];
+  if (installed === undefined) return packInto(folder);
+  const [tarball = "none"] = new Bun.Glob("*.tgz").scanSync(installed);
+  return join(installed, tarball);
+}
+
+/** Builds the package and packs it into a folder. Returns the path of the tarball. */
+async function packInto(folder: string): Promise<string> {
+  const built = mkdtempSync(join(tmpdir(), "ninefold-package-"));
+  try {
+    await buildPackage(root, built);
+    return join(folder, pack(built, folder));
+  } finally {
+    rmSync(built, { recursive: true, force: true });
+  }
 }
 
 async function check(
@@ -89,8 +102,8 @@ async function check(
   };
   const config = `tsconfig.${resolution}.json`;
   writeFileSync(join(folder, config), JSON.stringify({ compilerOptions, files }));
-  const tsc = join(root, "node_modules/typescript/bin/tsc");
-  return (await run([process.execPath, tsc, "-p", config], folder, {})).out;
+  return (await run([process.execPath, join(root, COMPILER), "-p", config], folder, COMPILER_ENVIRONMENT))
+    .out;
 }
 
 async function run(
