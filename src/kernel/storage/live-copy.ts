@@ -1,4 +1,4 @@
-import { Database as SqliteDatabase } from "bun:sqlite";
+import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { fdatasyncSync, fstatSync, readSync, rmSync, statSync } from "node:fs";
 import { openFile } from "./folders.ts";
 import { writeAll } from "./log-file.ts";
@@ -127,6 +127,15 @@ class Reader extends SqliteDatabase {
     this.run("COMMIT");
   }
 
+  /**
+   * Closes the connection. With `keepsLog`, SQLite moves the log into the file, but does not delete it, if no other connection is
+   * left: the server was killed, and its next start needs the last commit of the log for its archive.
+   */
+  leave(keepsLog: boolean): void {
+    this.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, keepsLog ? 1 : 0);
+    this.close();
+  }
+
   /** Pages in the log, and how many of them have been moved into the file. */
   look(): { log: number; checkpointed: number } {
     const row = this.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
@@ -196,7 +205,8 @@ class LogPin {
 
   [Symbol.dispose](): void {
     this.held.end();
-    for (const reader of [this.held, this.spare, this.watcher]) reader.close();
+    const hasFrames = this.watcher.look().log > 0;
+    for (const reader of [this.held, this.spare, this.watcher]) reader.leave(hasFrames);
   }
 
   /** Begins a transaction. Returns whether it uses the log: not all pages had been moved. */

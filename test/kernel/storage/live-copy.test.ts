@@ -1,6 +1,6 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { closeSync, openSync, readdirSync, statSync, writeSync } from "node:fs";
+import { closeSync, copyFileSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { copyLiveDatabase, SLICE_BYTES } from "../../../src/kernel/storage/live-copy.ts";
 import { rejection, Scratch } from "../support.ts";
 
@@ -168,4 +168,19 @@ test("a cancelled copy releases the log", async () => {
   });
   expect(String(await rejection(copying))).toContain("enough");
   expect(checkpoint("RESTART").busy).toBe(0);
+});
+
+test("the copy of a killed server's database leaves its log as it is, and that of a stopped one leaves nothing", async () => {
+  change();
+  const killed = scratch.path("killed.db");
+  for (const ending of ["", "-wal"]) copyFileSync(live.filename + ending, killed + ending);
+  const log = readFileSync(`${killed}-wal`);
+  await copyLiveDatabase(killed, scratch.path("copy.db"), async () => undefined);
+  expect(readFileSync(`${killed}-wal`).equals(log)).toBe(true);
+
+  checkpoint("TRUNCATE");
+  const stopped = scratch.path("stopped.db");
+  copyFileSync(live.filename, stopped);
+  await copyLiveDatabase(stopped, scratch.path("copy.db"), async () => undefined);
+  expect(readdirSync(scratch.folder).filter((name) => name.startsWith("stopped"))).toEqual(["stopped.db"]);
 });
