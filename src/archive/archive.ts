@@ -85,6 +85,7 @@ export class Archive {
   /** The work in progress; each runs alone. */
   private uploading: Promise<void> | null = null;
   private basing: Promise<void> | null = null;
+  private finding: Promise<void> | null = null;
   private found = false;
   /** After each base, and after a start, since the deletion of an earlier process may have been interrupted. */
   private isExpiryDue = true;
@@ -139,10 +140,10 @@ export class Archive {
    * @throws StartupError if the store cannot be used, and never could.
    */
   async start(): Promise<void> {
-    const attempt = this.find();
+    this.finding = this.find();
     const silence = realDelay(START_WAIT_MS).then(() => this.noteSilence());
     if (this.tail.isUsable) return;
-    await Promise.race([attempt, silence]);
+    await Promise.race([this.finding, silence]);
     if (this.rejection !== null) throw this.rejection;
   }
 
@@ -166,6 +167,8 @@ export class Archive {
     this.cancelBaseTimer?.();
     await this.making?.end();
     const rest = async (): Promise<void> => {
+      // A server that stops soon after its start archives nothing before the store has responded.
+      if (!this.tail.isEmpty) await this.finding;
       await this.uploading;
       while (this.found && this.failures === 0 && !this.tail.isEmpty) await this.uploadAll();
     };

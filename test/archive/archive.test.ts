@@ -119,6 +119,21 @@ test(
 );
 
 test(
+  "a stop soon after a start archives what is left, too",
+  async () => {
+    await server.start();
+    await until(() => isArchived(server));
+    await server.halt();
+    await server.start();
+    await refill("m", 1);
+    await server.halt();
+    await archive.restore(server, scratch.path("restored.db"));
+    expect(amounts(scratch.path("restored.db"))).toEqual([1]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "while the object store fails, changes wait in the tail, and the lag grows",
   async () => {
     await server.start();
@@ -402,9 +417,9 @@ test(
     // A key that may not delete gets a response with the status 200.
     archive.s3.before = ({ search }) => (search.includes("delete") ? 200 : null);
     const options = { parts: { archive: { keepMs: 0, expiryRetryMs: 50 } } };
-    const { folder } = server;
+    const { folder, key } = server;
     server = archive.server(options);
-    server.folder = folder;
+    Object.assign(server, { folder, key });
     await server.start();
     await until(() => server.logs.some(({ message }) => message.includes("could not be deleted")));
     expect(JSON.stringify(server.logs)).toContain("200 InternalError: not every object was deleted");
@@ -413,7 +428,11 @@ test(
     await Bun.sleep(60);
     // The next change, not the next base.
     await refill("m", 2);
-    await until(async () => isArchived(server) && !(await archive.names("")).includes(before[0] ?? ""));
+    const isDeleted = async (): Promise<boolean> => {
+      const names = await archive.names("");
+      return before.some((name) => !names.includes(name));
+    };
+    await until(async () => (await isDeleted()) && isArchived(server));
     await archive.restore(server, scratch.path("restored.db"));
     expect(amounts(scratch.path("restored.db"))).toEqual([1, 2]);
   },
