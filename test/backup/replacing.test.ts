@@ -182,7 +182,7 @@ test(
       stage.path("data"),
       "--force",
     ]);
-    expect(itself.error).toMatch(/is the database of .* itself\.$|has a write-ahead log beside it/m);
+    expect(itself.error).toMatch(/is the database of .* itself\.$|has a write-ahead log next to it/m);
     const ended = await ninefold(["restore", copy, "--data", stage.path("data"), "--force"]);
     expect([ended.code, ended.error]).toEqual([0, ""]);
     const [, aside = ""] = /^kept {6}the former database as (.*)$/m.exec(ended.out) ?? [];
