@@ -35,6 +35,8 @@ test(`at most ${MAIL_CONCURRENCY} e-mails are sent concurrently, the others afte
   const { enqueue, scheduler } = await outboxWith({ send });
   for (let index = 0; index <= MAIL_CONCURRENCY; index += 1) await enqueue(`${index}@example.com`);
   const advanced = server.clock.advance(0);
+  while (sending.length < MAIL_CONCURRENCY) await Bun.sleep(1);
+  // Time in which another one could begin.
   for (let turn = 0; turn < 20; turn += 1) await Bun.sleep(1);
   expect(sending.map(({ message }) => message.to)).toEqual(
     Array.from({ length: MAIL_CONCURRENCY }, (_, index) => `${index}@example.com`),
