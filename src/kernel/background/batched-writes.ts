@@ -1,3 +1,4 @@
+import { sortedBy } from "../data/sorted.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -99,7 +100,7 @@ export class BatchedWrites<Item extends PendingWrite> {
   /** One round. It begins between two batches, so what memory says is committed. */
   private async run(): Promise<void> {
     const { writer, log, warning, rowsPerUnit } = this.options;
-    const sorted = [...this.due.values()].sort((a, b) => a.ref - b.ref);
+    const sorted = sortedBy([...this.due.values()], ({ ref }) => ref);
     const round = this.round++;
     this.inRound = this.due;
     this.due = new Map();

@@ -1,3 +1,4 @@
+import { sortedBy } from "../../../kernel/data/sorted.ts";
 import { errorText } from "../../../kernel/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -125,9 +126,8 @@ export class UsageReader {
       await realDelay(PAUSE_MS);
       if (this.stopping) break;
     }
-    return [...ofMeters.rows, ...ofProjects.rows].sort(
-      (a, b) => a.project_ref - b.project_ref || a.meter_ref - b.meter_ref || a.hour - b.hour,
-    );
+    const byMeter = sortedBy([...ofProjects.rows, ...ofMeters.rows], ({ meter_ref }) => meter_ref);
+    return sortedBy(byMeter, ({ project_ref }) => project_ref);
   }
 }
 
