@@ -178,6 +178,7 @@ test("random units of work, some rolled back, leave memory equal to the database
         const found = service.outcomeOf(PROJECT, flag.flag_key, {}, SERVER);
         expect(found).toEqual(fresh.outcomeOf(PROJECT, flag.flag_key, {}, SERVER) as typeof found & object);
       }
+      expect(listed()).toEqual(listed(fresh));
       expect(service.version(PROJECT, SERVER)).toBeGreaterThanOrEqual(highest);
       const bytes = bench.kernel.db.number("SELECT coalesce(sum(length(definition)), 0) AS n FROM flags");
       expect(flagStore(bench.kernel.db).project(PROJECT)?.bytes ?? 0).toBe(bytes());
@@ -186,9 +187,16 @@ test("random units of work, some rolled back, leave memory equal to the database
   );
 });
 
+/** Evaluates a list of flags, as a check does. */
+function listed(of = service) {
+  return of.outcomesOf(PROJECT, ["d", "b", "none", "a", "c"], {}, SERVER);
+}
+
 function take(tx: Tx, one: Step): void {
-  if (one.kind === "look") outcomes();
-  else if (one.kind === "save")
+  if (one.kind === "look") {
+    outcomes();
+    listed();
+  } else if (one.kind === "save")
     service.save(tx, PROJECT, { flag_key: one.key, enabled: true, ...one.fields });
   else if ([...service.keys(PROJECT)].includes(one.key)) service.delete(tx, PROJECT, one.key);
 }
@@ -272,10 +280,12 @@ test("a deleted project's flags, versions and evaluations are removed", async ()
   for (const key of ["a", "b", "c"]) await save(key, { tags: ["x"] });
   await inUnit((tx) => service.save(tx, 2, { flag_key: "kept", enabled: true }));
   expect(keysSeen()).toEqual(["a", "b", "c"]);
+  expect(listed().map((outcome) => outcome?.key)).toEqual([undefined, "b", undefined, "a", "c"]);
   const removed = await inUnit((tx) => ({ count: service.removeRows(tx, PROJECT, 2) }));
   expect(removed.count).toBe(2);
   await inUnit((tx) => ({ count: service.removeRows(tx, PROJECT, 2) }));
   expect(keysSeen()).toEqual([]);
+  expect(listed()).toEqual(Array.from({ length: 5 }, () => undefined));
   expect(service.version(PROJECT, SERVER)).toBe(0);
   const rows = (table: string) => bench.kernel.db.number(`SELECT count(*) AS n FROM ${table}`)();
   expect([rows("flags"), rows("flag_projects"), rows("flag_uses")]).toEqual([1, 1, 0]);

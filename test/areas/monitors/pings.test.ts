@@ -77,6 +77,7 @@ describe("a ping", () => {
 
   test.each([
     "/ping/nonsense",
+    "/ping/nonsense%zz",
     "/ping/nonsense/start",
     `/ping/${UNKNOWN}/256`,
     `/ping/${UNKNOWN}/-1`,
