@@ -60,7 +60,8 @@ async function callerOf(route: DeclaredRoute): Promise<Client> {
   const { access } = route.operation;
   if (access === "public") return server.client(null);
 
-  return access === "operator" ? server.operator : server.account();
+  // On a slow machine the attempts send more requests than other tiers may in a minute, which the clock of the test never ends.
+  return access === "operator" ? server.operator : server.account({ tier: "unlimited" });
 }
 
 async function targetOf(route: DeclaredRoute, caller: Client): Promise<string> {
