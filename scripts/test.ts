@@ -87,8 +87,8 @@ function preparations(folder: string, isLong: boolean): readonly Preparation[] {
  */
 const MEASUREMENTS = [
   "test/api/event-loop.test.ts",
-  "test/areas/monitors/incident-timeline.test.ts",
-  "test/areas/notary/redaction.test.ts",
+  "test/areas/monitors/incident-timeline-largest.test.ts",
+  "test/areas/notary/redaction-event-loop.test.ts",
   "test/kernel/storage/log-preallocation.test.ts",
 ];
 
