@@ -89,8 +89,8 @@ async function temporaryFolder(): Promise<string> {
 }
 
 /**
- * Freed memory stays with the process that runs the tests, which needs it again soon: giving it back and getting it anew takes a
- * tenth of its processor time. A test that measures memory calls `Bun.gc(true)`, which gives it back. Servers that tests start get
+ * Freed memory stays with the process that runs the tests, which needs it again soon: giving it back and getting it again takes a
+ * twentieth of its processor time. A test that measures memory calls `Bun.gc(true)`, which gives it back. Servers that tests start get
  * an environment of their own.
  */
 const KEEP_MEMORY = { MIMALLOC_PURGE_DELAY: "600000" };
