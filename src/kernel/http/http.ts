@@ -231,14 +231,13 @@ export class Http {
       (request) =>
         this.gated(gate, request, handler(request));
     return Object.fromEntries(
-      Object.entries(this.endpoints).map(([path, handlers]) => [
-        path,
-        Object.fromEntries(
-          Object.entries(handlers).flatMap(([method, handler]) =>
-            handler === undefined ? [] : [[method, gatedHandler(handler)]],
-          ),
-        ),
-      ]),
+      Object.entries(this.endpoints).map(([path, handlers]) => {
+        if (GATELESS_PATHS.includes(path)) return [path, handlers];
+        const gated = Object.entries(handlers).flatMap(([method, handler]) =>
+          handler === undefined ? [] : [[method, gatedHandler(handler)]],
+        );
+        return [path, Object.fromEntries(gated)];
+      }),
     );
   }
 
@@ -248,15 +247,15 @@ export class Http {
     request: Request,
     given: Response | Promise<Response>,
   ): Promise<Response> {
-    if (GATELESS_PATHS.includes(pathOf(request.url))) return given;
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const cancel = gate.onInterrupted(reject);
-    const passing = async (): Promise<Response> => {
+    const leave = async (): Promise<void> => {
       const response = given instanceof Promise ? await given : given;
-      await gate.pass();
-      return response;
+      const passing = gate.pass();
+      if (passing !== undefined) await passing;
+      resolve(response);
     };
-    passing().then(resolve, reject);
+    leave().catch(reject);
     try {
       return await promise;
     } catch (error) {

@@ -1,9 +1,14 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { type Database, StorageFailure } from "../database.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "../log-scan.ts";
-import { type Entry, PAGE_BYTES, payloadOf } from "./entry.ts";
+import { type Entry, PAGE_BYTES, PAGE_RECORD_BYTES, payloadOf } from "./entry.ts";
 
 const FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES;
+/**
+ * Frames of a commit for which two buffers of 1 MiB are used again and again: new ones for each commit make garbage collections
+ * frequent.
+ */
+const BUFFERED_FRAMES_MAX = 256;
 
 /** The pages that a commit has changed. */
 export type CapturedPages = Pick<Entry, "filePages" | "payload">;
@@ -24,6 +29,8 @@ class ForeignWriter extends StorageFailure {
  */
 export class Capture {
   private readonly header = Buffer.alloc(LOG_HEADER_BYTES);
+  private readonly frameBuffer = Buffer.allocUnsafeSlow(BUFFERED_FRAMES_MAX * FRAME_BYTES);
+  private readonly payloadBuffer = Buffer.allocUnsafeSlow(BUFFERED_FRAMES_MAX * PAGE_RECORD_BYTES);
   private log: number | null = null;
   /** Frames of the log that have been captured, and the salts of the log that they are in. */
   private frames = 0;
@@ -48,7 +55,11 @@ export class Capture {
     if (this.readSalts() !== this.salts) throw new ForeignWriter("the log was restarted");
   }
 
-  /** Call directly after COMMIT. Null: the commit changed nothing. @throws ForeignWriter */
+  /**
+   * Call directly after COMMIT. Null: the commit changed nothing. The payload is valid until the next call.
+   *
+   * @throws ForeignWriter
+   */
   take(): CapturedPages | null {
     const { log: frames } = this.db.logPages();
     const salts = this.readSalts();
@@ -58,7 +69,7 @@ export class Capture {
     const bytes = this.readFrames(from, frames - from);
     this.frames = frames;
     this.salts = salts;
-    return pagesOf(bytes, salts);
+    return pagesOf(bytes, salts, this.payloadBuffer);
   }
 
   /** The pages of the last commit in the log, as an earlier process left it; null for an empty log. @throws ForeignWriter */
@@ -68,7 +79,7 @@ export class Capture {
     if (frames === 0 || salts === null) return null;
     let from = frames - 1;
     while (from > 0 && this.readFrames(from - 1, 1).readUInt32BE(4) === 0) from -= 1;
-    return pagesOf(this.readFrames(from, frames - from), salts);
+    return pagesOf(this.readFrames(from, frames - from), salts, null);
   }
 
   /** Closes the file of the log. */
@@ -85,20 +96,23 @@ export class Capture {
     return size < LOG_HEADER_BYTES ? null : this.header.readBigUInt64BE(16);
   }
 
+  /** The result is valid until the next call. */
   private readFrames(from: number, count: number): Buffer {
-    const bytes = Buffer.allocUnsafe(count * FRAME_BYTES);
+    const size = count * FRAME_BYTES;
+    const bytes =
+      count <= BUFFERED_FRAMES_MAX ? this.frameBuffer.subarray(0, size) : Buffer.allocUnsafe(size);
     const start = LOG_HEADER_BYTES + from * FRAME_BYTES;
     for (let at = 0; at < bytes.length; ) {
-      const size = readSync(this.log ?? -1, bytes, at, bytes.length - at, start + at);
-      if (size === 0) throw new ForeignWriter("the log is shorter than its frames");
-      at += size;
+      const read = readSync(this.log ?? -1, bytes, at, bytes.length - at, start + at);
+      if (read === 0) throw new ForeignWriter("the log is shorter than its frames");
+      at += read;
     }
     return bytes;
   }
 }
 
 /** The last version of each page in the frames of one commit, ascending. */
-function pagesOf(frames: Buffer, salts: bigint): CapturedPages {
+function pagesOf(frames: Buffer, salts: bigint, buffer: Buffer | null): CapturedPages {
   const end = frames.length - FRAME_BYTES;
   const filePages = frames.readUInt32BE(end + 4);
   const newest = new Map<number, Uint8Array>();
@@ -108,5 +122,5 @@ function pagesOf(frames: Buffer, salts: bigint): CapturedPages {
       throw new ForeignWriter("a commit that is not the server's");
     newest.set(frames.readUInt32BE(at), frames.subarray(at + FRAME_HEADER_BYTES, at + FRAME_BYTES));
   }
-  return { filePages, payload: payloadOf(newest, filePages) };
+  return { filePages, payload: payloadOf(newest, filePages, buffer) };
 }

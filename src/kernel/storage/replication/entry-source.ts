@@ -7,6 +7,7 @@ import { Capture } from "./capture.ts";
 import type { Entry } from "./entry.ts";
 import { type Position, PositionRow, type StoredPosition } from "./position.ts";
 
+/** The payload is valid until it returns. */
 type Sink = (entry: Entry) => void;
 
 /**
@@ -143,7 +144,7 @@ export class EntrySource implements BatchFollower {
     this.current = this.next;
     this.next = null;
     this.isSeal = false;
-    if (this.sink === null) this.early.push(entry);
+    if (this.sink === null) this.early.push({ ...entry, payload: new Uint8Array(entry.payload) });
     else this.sink(entry);
   }
 

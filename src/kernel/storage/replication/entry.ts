@@ -174,12 +174,21 @@ export function forEachPage(payload: Uint8Array, each: (page: number, content: U
     each(view.getUint32(at), payload.subarray(at + 4, at + PAGE_RECORD_BYTES));
 }
 
-/** Builds a payload from the content of pages; those beyond the end of the file are dropped. */
-export function payloadOf(pages: ReadonlyMap<number, Uint8Array>, filePages: number): Uint8Array {
+/**
+ * Builds a payload from the content of pages; those beyond the end of the file are dropped. It is written into `buffer` if it
+ * fits there: then it is valid until the buffer is used again.
+ */
+export function payloadOf(
+  pages: ReadonlyMap<number, Uint8Array>,
+  filePages: number,
+  buffer: Buffer | null = null,
+): Uint8Array {
   const numbers = Uint32Array.from(pages.keys())
     .filter((page) => page <= filePages)
     .sort();
-  const payload = Buffer.allocUnsafeSlow(numbers.length * PAGE_RECORD_BYTES);
+  const size = numbers.length * PAGE_RECORD_BYTES;
+  const payload =
+    buffer !== null && size <= buffer.length ? buffer.subarray(0, size) : Buffer.allocUnsafeSlow(size);
   let at = 0;
   for (const page of numbers) {
     payload.writeUInt32BE(page, at);

@@ -38,7 +38,7 @@ function open(makesEntries: boolean, migrations: readonly Migration[] = MIGRATIO
     log: new KeptLog(),
   });
   entries = [];
-  kernel.entries?.onEntry((entry) => entries.push(entry));
+  kernel.entries?.onEntry((entry) => entries.push({ ...entry, payload: new Uint8Array(entry.payload) }));
 }
 
 function reopen(makesEntries: boolean, migrations: readonly Migration[] = MIGRATIONS): void {

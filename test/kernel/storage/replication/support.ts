@@ -33,7 +33,7 @@ export class Captured {
     this.source = new EntrySource(this.db, this.clock);
     this.writer = new Writer(this.db, this.clock, this.log);
     this.writer.follow(this.source);
-    this.source.onEntry((entry) => this.entries.push(entry));
+    this.source.onEntry((entry) => this.entries.push({ ...entry, payload: new Uint8Array(entry.payload) }));
     this.source.onFailure = (reason) => this.failures.push(reason);
     this.copy = this.scratch.path("copy.db");
     this.checkpoint("TRUNCATE");
