@@ -22,11 +22,18 @@
 enum { DB, LOG, KINDS };
 static const char *NAMES[KINDS] = {"db", "wal"};
 static const char *SUFFIXES[KINDS] = {"/ninefold.db", "/ninefold.db-wal"};
+/** A new database is synced under this name before it gets its own. */
+static const char *NEW_DATABASE = "/ninefold.db.new";
 
 struct range { off_t from, to; };
 /** What was written since the last sync, and whether the file was cut. */
 static struct { struct range *ranges; size_t count, room; int cut, seen; } pending[KINDS];
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+
+static int ends_with(const char *path, size_t length, const char *suffix) {
+  size_t size = strlen(suffix);
+  return length >= size && strcmp(path + length - size, suffix) == 0;
+}
 
 static int kind_of(int fd) {
   char link[64], path[4096];
@@ -34,10 +41,9 @@ static int kind_of(int fd) {
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return -1;
   path[length] = 0;
-  for (int kind = 0; kind < KINDS; kind += 1) {
-    size_t suffix = strlen(SUFFIXES[kind]);
-    if ((size_t)length >= suffix && strcmp(path + length - suffix, SUFFIXES[kind]) == 0) return kind;
-  }
+  if (ends_with(path, length, NEW_DATABASE)) return DB;
+  for (int kind = 0; kind < KINDS; kind += 1)
+    if (ends_with(path, length, SUFFIXES[kind])) return kind;
   return -1;
 }
 
