@@ -315,8 +315,10 @@ describe("holds and plans of a meter", () => {
       await dialog.getByLabel("Amount").fill("25");
       await dialog.getByRole("button", { name: "Capture", exact: true }).click();
       await page.getByRole("cell", { name: "capture" }).waitFor();
-      const { body } = await client.get("/v1/meter/alerted/balance");
-      expect(body).toMatchObject({ balance: 75, available: 75 });
+      await eventually(async () => {
+        const { body } = await client.get("/v1/meter/alerted/balance");
+        expect(body).toMatchObject({ balance: 75, available: 75 });
+      });
       await visit.go("settings");
       await page.getByRole("link", { name: "history" }).click();
       await page.getByRole("cell", { name: "meter.refill · 1 request" }).waitFor();

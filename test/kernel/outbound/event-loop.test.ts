@@ -21,11 +21,12 @@ test("ticks once a second while idle, and frequently as soon as work starts", as
   const ticks: number[] = [];
   const stalls = watchEventLoop({ onTick: (_, count) => ticks.push(count), isIdle: () => true });
   try {
-    await Bun.sleep(IDLE_TICK_MS + 600);
+    // The second that the process shares may have just begun.
+    await Bun.sleep(2 * IDLE_TICK_MS + 300);
     // One at first, one that stands for the rest of the second that the process shares, and one that stands for a second.
     expect(ticks[0]).toBe(1);
     expect(ticks.at(-1)).toBe(10);
-    expect(ticks.length).toBeLessThanOrEqual(3);
+    expect(ticks.length).toBeLessThanOrEqual(4);
     stalls.wake();
     const before = performance.now();
     await Bun.sleep(20);
