@@ -103,7 +103,13 @@ async function walkViews(walk: Walk): Promise<string[]> {
     found.push(...(await troubles(walk, view)));
     const row = visit.page.locator("main a.row").first();
     if (!WITH_ROWS.includes(view) || (await row.count()) === 0) continue;
+    const list = visit.page.url();
     await row.click();
+    // The list has a heading, too: until its address is gone, there is nothing to wait for.
+    await visit.page.waitForURL((url) => url.href !== list);
+    await visit.page.evaluate(
+      "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))",
+    );
     await visit.settle();
     found.push(...(await troubles(walk, `${view}, one`)));
     if (view === "catch") found.push(...(await walkEvent(walk)), ...(await walkSettings(walk)));
