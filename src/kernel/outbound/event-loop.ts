@@ -1,9 +1,7 @@
-import { type Cancel, monotonicMs, onSharedTick, realTimeout, SHARED_TICK_MS } from "../time/clock.ts";
+import { type Cancel, monotonicMs, onSharedTick, realTimeout } from "../time/clock.ts";
 
 /** How often the timer fires that measures the event loop. */
 const TICK_MS = 100;
-/** At most so often while nothing is going on: a process without work wakes as rarely as it can. */
-export const IDLE_TICK_MS = SHARED_TICK_MS;
 /** A delay of at least this is remembered as a stall. */
 const REMEMBERED_MS = 250;
 /** Stalls are forgotten after this time: longer than any request may take. */
@@ -41,6 +39,7 @@ export function watchEventLoop({
     expected = monotonicMs() + TICK_MS;
     cancel = realTimeout(TICK_MS, tick);
   };
+  // While nothing is going on: a process without work wakes as rarely as it can.
   const armIdle = (): void => {
     const shared = onSharedTick(tick);
     ticks = Math.max(1, Math.round((shared.dueAt - monotonicMs()) / TICK_MS));

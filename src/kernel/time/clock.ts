@@ -43,13 +43,11 @@ export type WallListener = (before: number, now: number) => void;
 
 /** setTimeout is limited to 2^31−1 ms: longer waits check again after a day. */
 const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
-/** Longest wait of {@link onSharedTick}. */
-export const SHARED_TICK_MS = 1_000;
 /**
- * Longest time between two checks of the wall clock. It may be set at any time, or jump when a suspended machine resumes, and no
- * timer notices: what waits for it is at most a second late.
+ * Longest wait of {@link onSharedTick}, and so between two checks of the wall clock. It may be set at any time, or jump when a
+ * suspended machine resumes, and no timer notices: what waits for it is at most a second late.
  */
-export const WALL_CHECK_MS = SHARED_TICK_MS;
+export const SHARED_TICK_MS = 1_000;
 /** Longest sleep of what waits for the wall clock: slewed by at most 10 %, which no check notices, it gains less than a second. */
 export const WALL_SLEEP_MS_MAX = 10_000;
 /** In a process that is held up for less, clients retry and are heard: twice a second it looks whether it was. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { IDLE_TICK_MS, watchEventLoop } from "../../../src/kernel/outbound/event-loop.ts";
+import { watchEventLoop } from "../../../src/kernel/outbound/event-loop.ts";
+import { SHARED_TICK_MS } from "../../../src/kernel/time/clock.ts";
 
 test("a stall of the event loop is visible immediately and afterwards, only to affected work", async () => {
   const stalls = watchEventLoop();
@@ -22,7 +23,7 @@ test("ticks once a second while idle, and frequently as soon as work starts", as
   const stalls = watchEventLoop({ onTick: (_, count) => ticks.push(count), isIdle: () => true });
   try {
     // The second that the process shares may have just begun.
-    await Bun.sleep(2 * IDLE_TICK_MS + 300);
+    await Bun.sleep(2 * SHARED_TICK_MS + 300);
     // One at first, one that stands for the rest of the second that the process shares, and one that stands for a second.
     expect(ticks[0]).toBe(1);
     expect(ticks.at(-1)).toBe(10);
