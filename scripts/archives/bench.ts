@@ -16,6 +16,7 @@ export interface RoundStore {
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  readonly archiveEnvironment: Readonly<Record<string, string>>;
   /** Called with a fraction before each round: the store may fail in it. */
   disturb(fraction: number): void;
   /** Calls back once, at the next request that is a step, before or after it was carried out, and fails that request. */
@@ -44,6 +45,8 @@ export interface LedgerRow {
   readonly at: number;
 }
 
+/** Longest wait for a step: a base is a backup in a process of its own, which a busy machine starts late. */
+const STEP_MS_MAX = 30_000;
 const MASTER_KEY = "7c".repeat(32);
 const LEDGER = "SELECT sequence, amount, balance_after, at FROM meter_entries ORDER BY sequence";
 
@@ -59,6 +62,8 @@ export class ArchiveBench {
   private readonly client = archiveClient(null);
   private key = "";
   private next = 1;
+  /** Process id of the newest server; null until it is spawned. */
+  private pid: number | null = null;
 
   constructor(
     private readonly s3: RoundStore,
@@ -72,13 +77,7 @@ export class ArchiveBench {
 
   /** What servers and commands need to read the archive. */
   get environment(): Record<string, string> {
-    return {
-      NINEFOLD_MASTER_KEY: MASTER_KEY,
-      NINEFOLD_ARCHIVE_ENDPOINT: this.s3.endpoint,
-      NINEFOLD_ARCHIVE_REGION: this.s3.region,
-      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: this.s3.accessKeyId,
-      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: this.s3.secretAccessKey,
-    };
+    return { NINEFOLD_MASTER_KEY: MASTER_KEY, ...this.s3.archiveEnvironment };
   }
 
   /** A path for a file or folder of a check. */
@@ -86,10 +85,30 @@ export class ArchiveBench {
     return join(this.folder, name);
   }
 
-  async start(onSpawn?: (pid: number) => void): Promise<ServerProcess> {
+  /**
+   * Kills the server that runs then, or fails the request, at the next request that is a step, before or after it was carried
+   * out. Returns a function that waits for it, and says whether it came in time.
+   */
+  interruptAt(
+    isStep: (request: StepRequest) => boolean,
+    when: "before" | "after",
+    isKill: boolean,
+  ): () => Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<true>();
+    this.s3.atStep(isStep, when, () => {
+      if (isKill && this.pid !== null) process.kill(this.pid, "SIGKILL");
+      resolve(true);
+    });
+    return () => Promise.race([promise, Bun.sleep(STEP_MS_MAX).then(() => false)]);
+  }
+
+  async start(): Promise<ServerProcess> {
+    this.pid = null;
     const server = await ServerProcess.start({
       command: this.command,
-      ...(onSpawn === undefined ? {} : { onSpawn }),
+      onSpawn: (pid) => {
+        this.pid = pid;
+      },
       args: ["--data", this.data, "--port", "0", "--archive", this.url, "--archive-interval", "0.2"],
       environment: this.environment,
     });

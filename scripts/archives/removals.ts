@@ -61,7 +61,7 @@ const STEPS: readonly (readonly [name: string, isStep: IsStep])[] = [
   ["header of a base", ({ method, path }) => method === "GET" && path.includes("/rounds/b/")],
   ["list of entries", isListOf("e")],
 ];
-/** Longest wait for a step, and for the deletion of what a kill has left: a machine may be busy. */
+/** Longest wait for the deletion of what a kill has left, and for a command: a machine may be busy. */
 const WAIT_MS_MAX = 30_000;
 /** How long a server lives on after a failed request. */
 const LIFE_MS = 500;
@@ -134,41 +134,25 @@ class RemovalRounds {
     const isKill = Math.floor(turn / (2 * STEPS.length)) % 2 === 0;
     const isAtStart = (turn + Math.floor(turn / (4 * STEPS.length))) % 2 === 1;
     const what = `round ${turn + 1}, ${name}, ${when}`;
-    const reached = Promise.withResolvers<void>();
-    let pid: number | null = null;
-    const arm = (): void => {
+    const arm = (): (() => Promise<boolean>) => {
       // The list with which a start finds the archive, and what it reads of it, are no part of the deletion.
       let lists = isAtStart ? 0 : 1;
       const isNow = (request: StepRequest): boolean => {
         if (isBaseList(request)) lists += 1;
         return lists > 1 && isStep(request);
       };
-      this.s3.atStep(isNow, when, () => {
-        if (isKill && pid !== null) process.kill(pid, "SIGKILL");
-        reached.resolve();
-      });
+      return this.bench.interruptAt(isNow, when, isKill);
     };
-    if (isAtStart) {
-      // Then a start has something to delete.
-      await Bun.sleep(RETENTION.keepMs);
-      arm();
-    }
-    const starting = this.bench.start((spawned) => {
-      pid = spawned;
-    });
+    // Then a start has something to delete.
+    if (isAtStart) await Bun.sleep(RETENTION.keepMs);
+    const reachedAtStart = isAtStart ? arm() : null;
     // A server that is killed in its start does not become ready.
-    const server = await starting.catch(() => null);
+    const server = await this.bench.start().catch(() => null);
     if (server === null && !(isAtStart && isKill)) throw new Error(`${what}: the server did not start`);
     const writing = server === null ? null : this.bench.write(server);
-    if (!isAtStart) {
-      await Bun.sleep(RETENTION.keepMs);
-      arm();
-    }
-    const isReached = await Promise.race([
-      reached.promise.then(() => true),
-      Bun.sleep(WAIT_MS_MAX).then(() => false),
-    ]);
-    if (!isReached) this.problems.push(`${what}: there was no such request`);
+    if (!isAtStart) await Bun.sleep(RETENTION.keepMs);
+    const reached = reachedAtStart ?? arm();
+    if (!(await reached())) this.problems.push(`${what}: there was no such request`);
     if (!isKill) await Bun.sleep(LIFE_MS);
     await server?.stop("SIGKILL");
     const since = Date.now() - RETENTION.keepMs;

@@ -40,8 +40,6 @@ const STEPS: readonly (readonly [name: string, isStep: (request: StepRequest) =>
   ["list of bases", ({ method, search }) => method === "GET" && search.includes("rounds%2Fb%2F")],
   ["header of a base", ({ method, path }) => method === "GET" && path.includes("/rounds/b/")],
 ];
-/** Longest wait for a step. A base is a backup in a process of its own, which a busy machine starts late. */
-const STEP_MS_MAX = 30_000;
 
 /**
  * Kills an archiving server again and again at random times, while clients write and the object store fails now and then.
@@ -124,23 +122,11 @@ class Rounds {
     const when = Math.floor(turn / STEPS.length) % 2 === 0 ? "before" : "after";
     const isKill = Math.floor(turn / (2 * STEPS.length)) % 2 === 0;
     if (name.includes("base")) this.loseTail();
-    const reached = Promise.withResolvers<void>();
-    let pid: number | null = null;
-    this.s3.atStep(isStep, when, () => {
-      if (isKill && pid !== null) process.kill(pid, "SIGKILL");
-      reached.resolve();
-    });
-    const starting = this.bench.start((spawned) => {
-      pid = spawned;
-    });
+    const reached = this.bench.interruptAt(isStep, when, isKill);
     // A server that is killed at a request of its start does not become ready.
-    const server = await starting.catch(() => null);
+    const server = await this.bench.start().catch(() => null);
     const writing = server === null ? null : this.bench.write(server);
-    const isReached = await Promise.race([
-      reached.promise.then(() => true),
-      Bun.sleep(STEP_MS_MAX).then(() => false),
-    ]);
-    if (!isReached) this.problems.push(`step ${turn}: no request was "${name}"`);
+    if (!(await reached())) this.problems.push(`step ${turn}: no request was "${name}"`);
     if (isKill) this.kills += 1;
     else {
       this.failures += 1;

@@ -65,14 +65,9 @@ export async function measureArchive(
   say(ARCHIVE);
   const s3 = await new S3Server().start();
   try {
-    const place = ["--archive", `s3://${s3.bucket}/bench`, "--archive-endpoint", s3.endpoint];
-    const options = ["--archive-region", s3.region, "--archive-interval", `${INTERVAL_SECONDS}`];
-    const environment = {
-      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: s3.accessKeyId,
-      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: s3.secretAccessKey,
-    };
+    const options = ["--archive", `s3://${s3.bucket}/bench`, "--archive-interval", `${INTERVAL_SECONDS}`];
     const folder = stage.subfolder("archive");
-    const found = await compare(stage, folder, series, [...place, ...options], environment);
+    const found = await compare(stage, folder, series, options, s3.archiveEnvironment);
     const { alone, other, lagSeconds } = found;
     return [
       {

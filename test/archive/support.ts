@@ -22,13 +22,7 @@ export class TestArchive {
   }
 
   get environment(): Record<string, string> {
-    return {
-      NINEFOLD_MASTER_KEY: MASTER_KEY,
-      NINEFOLD_ARCHIVE_ENDPOINT: this.s3.endpoint,
-      NINEFOLD_ARCHIVE_REGION: this.s3.region,
-      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: this.s3.accessKeyId,
-      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: this.s3.secretAccessKey,
-    };
+    return { NINEFOLD_MASTER_KEY: MASTER_KEY, ...this.s3.archiveEnvironment };
   }
 
   /** A server that archives every fifth of a second. */

@@ -86,12 +86,7 @@ test("a server without an archive and a commit log has no thread, timer or file 
 test("the same report sees all of it of a server with an archive", async () => {
   const s3 = await new S3Server().start();
   try {
-    const archiving = await startReport(["--archive", `s3://${s3.bucket}/prefix`], {
-      NINEFOLD_ARCHIVE_ENDPOINT: s3.endpoint,
-      NINEFOLD_ARCHIVE_REGION: s3.region,
-      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: s3.accessKeyId,
-      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: s3.secretAccessKey,
-    });
+    const archiving = await startReport(["--archive", `s3://${s3.bucket}/prefix`], s3.archiveEnvironment);
     expect(archiving.files).toContain("ninefold.tail");
     expect(archiving.threads.some((program) => program.endsWith("/archive-worker.ts"))).toBeTrue();
     expect(archiving.timers.some((setBy) => RUNS_WITH_OPTIONS.test(setBy))).toBeTrue();

@@ -113,7 +113,27 @@ export class S3Server {
         return 500;
       };
     };
-    return { endpoint, bucket, region, accessKeyId, secretAccessKey, disturb, atStep };
+    const { archiveEnvironment } = this;
+    return {
+      endpoint,
+      bucket,
+      region,
+      accessKeyId,
+      secretAccessKey,
+      archiveEnvironment,
+      disturb,
+      atStep,
+    };
+  }
+
+  /** The variables with which a server or a command reaches an archive here. */
+  get archiveEnvironment(): Record<string, string> {
+    return {
+      NINEFOLD_ARCHIVE_ENDPOINT: this.endpoint,
+      NINEFOLD_ARCHIVE_REGION: this.region,
+      NINEFOLD_ARCHIVE_ACCESS_KEY_ID: this.accessKeyId,
+      NINEFOLD_ARCHIVE_SECRET_ACCESS_KEY: this.secretAccessKey,
+    };
   }
 
   /** A configuration that works. */
