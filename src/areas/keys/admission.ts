@@ -92,7 +92,8 @@ export interface Evaluation {
   readonly verdict: KeyVerdict;
   /**
    * Takes tokens and uses and records a valid use, in the same unit of work; only for a valid verdict. If the request
-   * costs limited uses, the unit must be one that writes. Returns what remains: with the facts it is the verdict.
+   * costs limited uses, the unit must be one that writes. Returns what remains: with the facts it is the verdict. For a key
+   * without limits it returns the facts themselves.
    */
   take(tx: Tx): Remaining;
   /** Records the rejection: with the verdict's error, unless another outcome is given. */
@@ -126,7 +127,10 @@ export class Admission {
    */
   verify(tx: Tx, caller: Caller, request: AdmissionRequest): KeyVerdict {
     const evaluation = this.examine(tx, caller, request);
-    if (evaluation.error === null) return { ...evaluation.facts, ...evaluation.take(tx) };
+    if (evaluation.error === null) {
+      const remaining = evaluation.take(tx);
+      return remaining === evaluation.facts ? evaluation.facts : { ...evaluation.facts, ...remaining };
+    }
     evaluation.reject(tx);
     return evaluation.verdict;
   }

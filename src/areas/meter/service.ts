@@ -36,8 +36,9 @@ export class MeterService {
     read: () => T | Promise<T>,
   ): T | Promise<T> {
     const now = this.kernel.clock.now();
-    const due = meterIds.filter((id) => this.book.isDue(this.book.find(projectRef, id), now));
-    if (due.length === 0) return read();
+    const isDue = (id: string): boolean => this.book.isDue(this.book.find(projectRef, id), now);
+    if (!meterIds.some(isDue)) return read();
+    const due = meterIds.filter(isDue);
     const settled = this.kernel.writer.submit((tx) => {
       for (const meterId of due) this.book.current(tx, { projectRef, meterId });
     });
@@ -52,8 +53,10 @@ export class MeterService {
     const meter = this.book.find(projectRef, meterId);
     const state = this.stateOf(meter, meterId, this.kernel.clock.now());
     const extras = meter === undefined ? null : this.book.extrasOf(meter);
-    const alert = extras?.threshold ? "meter" : this.book.thresholds.has(projectRef) ? "project" : null;
-    return { ...state, ...(extras?.plan && { has_plan: true }), ...(alert !== null && { alert }) };
+    if (extras?.plan) state.has_plan = true;
+    if (extras?.threshold) state.alert = "meter";
+    else if (this.book.thresholds.has(projectRef)) state.alert = "project";
+    return state;
   }
 
   /** Returns a meter's balance, available and held credits at a time. */
