@@ -22,6 +22,7 @@ import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { ARCHIVE, COMMIT_LOG, measureArchive, measureCommitLog } from "./benchmarks/beyond-one-machine.ts";
 import { CHECK_BY_NGINX, measureByNginx } from "./benchmarks/checks.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
+import { IDLE, measureIdle } from "./benchmarks/idle.ts";
 import { BullMqDelayed, PgBossDelayed } from "./benchmarks/job-queues.ts";
 import { KEY_LIST, KEY_VERIFY, measureKeyList } from "./benchmarks/keys-and-flags.ts";
 import {
@@ -98,6 +99,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [COMMIT_LOG, (stage, say) => measureCommitLog(stage, say, series())],
   [ARCHIVE, (stage, say) => measureArchive(stage, say, series())],
   [START_UP, measureStartUp],
+  [IDLE, measureIdle],
   [CHECK_BY_NGINX, measureByNginx],
 ];
 

@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+
+/** Unit of the times in `/proc`, in milliseconds: the same on every Linux. */
+const TICK_MS = 10;
+/** Positions of user and system time among the fields that follow the name of the program. */
+const USER_TIME = 11;
+const SYSTEM_TIME = 12;
+
+/** Processor time that a process has taken in all its threads, in milliseconds; null on systems without `/proc`. */
+export function processorMs(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name stands in parentheses, and may contain spaces.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[USER_TIME]) + Number(fields[SYSTEM_TIME])) * TICK_MS;
+  } catch {
+    return null;
+  }
+}
