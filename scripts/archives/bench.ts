@@ -47,6 +47,11 @@ export interface LedgerRow {
 
 /** Longest wait for a step: a base is a backup in a process of its own, which a busy machine starts late. */
 const STEP_MS_MAX = 30_000;
+/**
+ * Pause of a client between two refills. Without it, a client takes a whole core and fills the ledger with thousands of entries
+ * that every restore reads; the archive sees a batch of several in each interval all the same.
+ */
+const WRITE_PAUSE_MS = 5;
 const MASTER_KEY = "7c".repeat(32);
 const LEDGER = "SELECT sequence, amount, balance_after, at FROM meter_entries ORDER BY sequence";
 
@@ -121,6 +126,7 @@ export class ArchiveBench {
     while (!server.ended) {
       try {
         await this.refill(server);
+        await Bun.sleep(WRITE_PAUSE_MS);
       } catch {
         return;
       }
