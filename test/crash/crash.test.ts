@@ -82,7 +82,7 @@ test(
       rounds: READ_ROUNDS,
       secondsMin: 1.5,
       secondsMax: 2.5,
-      connections: 4,
+      connections: 2,
       seed: 20_260_311,
       workloads: [reads],
     });
