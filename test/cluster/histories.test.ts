@@ -4,8 +4,8 @@ import { repeated } from "../support/long-form.ts";
 import { FakeEngine, type Fault, NO_FAULT, World } from "./fake-engine.ts";
 import { type Acknowledged, SimulatedNode } from "./simulated-node.ts";
 
-/** As many histories as there is time for: some thousands, or tens of thousands. */
-const RUN_MS = repeated(8_000, 60_000);
+/** As many histories as there is time for: about a thousand, or tens of thousands. */
+const RUN_MS = repeated(3_000, 60_000);
 const HISTORIES_MAX = 100_000;
 /** Longest pause, and longest delay of a call. */
 const MS_MAX = 6_000;
