@@ -107,9 +107,10 @@ export function documentedStatuses(
 ): Set<number> {
   const segments = path.split("/");
   const meant = operations.filter((operation) => {
+    if (operation.method !== method) return false;
     const pattern = operation.path.split("/");
-    const fits = pattern.every((part, at) => part.startsWith("{") || part === segments[at]);
-    return operation.method === method && pattern.length === segments.length && fits;
+    if (pattern.length !== segments.length) return false;
+    return pattern.every((part, at) => part.startsWith("{") || part === segments[at]);
   });
   return new Set(meant.flatMap(({ responses }) => Object.keys(responses).map(Number)));
 }
