@@ -43,7 +43,7 @@ async function channel(remind: string | undefined, more: object = {}): Promise<s
 /** Creates a monitor that is down. */
 async function outage(more: object = {}): Promise<string> {
   site.answers(503);
-  const monitor = { url: site.url("/health"), interval: 300_000, name: "Shop", ...more };
+  const monitor = { url: site.url("/health"), interval: HOUR, name: "Shop", ...more };
   const answer = await owner.post("/v1/pulse", monitor);
   expect(answer.status, answer.text).toBe(201);
   await server.clock.advance(5 * SECOND);
@@ -66,7 +66,7 @@ describe("reminders", () => {
     await channel("1h");
     await channel("6h");
     await channel("1d");
-    await outage();
+    await outage({ interval: 5 * MINUTE });
     const first = received();
     expect(first.toSorted()).toEqual(REMIND.map((remind) => `/${remind} monitor.down`).toSorted());
     await server.clock.advance(24 * HOUR + MINUTE);
