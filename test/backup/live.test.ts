@@ -14,7 +14,7 @@ const PAUSE_MS = 20;
 /** Large enough that a few requests restart the log, repeatedly, while the copies are made. */
 const NOTE = "n".repeat(200_000);
 /** Written in large notes before each copy, and as much again during it. */
-const SHARE_BYTES = 0.75 * WAL_RESTART_BYTES;
+const SHARE_BYTES = 0.6 * WAL_RESTART_BYTES;
 const BACKUPS = 2;
 const KILLS = 10;
 

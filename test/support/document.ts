@@ -43,23 +43,36 @@ const EVERY_METHOD: ReadonlySet<string> = new Set(["catch.in", "monitors.ping"])
 
 const PATH = join(import.meta.dir, "../golden/openapi.json");
 let document: Document;
-let operations: readonly {
-  readonly method: string;
-  readonly segments: string[];
+/** An operation with its path, in whose segments null stands for a parameter. */
+interface Placed {
+  readonly segments: readonly (string | null)[];
   readonly operation: Operation;
-}[];
+}
+
+/** The operations by method and number of segments, and those of every path. Earliest literal segments come first. */
+let operations: ReadonlyMap<string, readonly Placed[]>;
+let everywhere: readonly Placed[];
 describeBy(JSON.parse(readFileSync(PATH, "utf8")));
 
 /** Sets the document that responses are checked with, in place of the golden file: for the run that updates the file. */
 export function describeBy(described: unknown): void {
   document = described as Document;
-  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      method: method.toUpperCase(),
-      segments: path.split("/"),
+  const placed = Object.entries(document.paths).flatMap(([path, methods]) => {
+    const segments = path.split("/").map((part) => (part.startsWith("{") ? null : part));
+    return Object.entries(methods).map(([method, operation]) => ({
+      place: placeOf(method.toUpperCase(), segments.length),
+      segments,
       operation,
-    })),
-  );
+    }));
+  });
+  const rank = ({ segments }: Placed): string => segments.map((part) => (part === null ? "1" : "0")).join("");
+  placed.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+  operations = Map.groupBy(placed, ({ place }) => place);
+  everywhere = placed.filter(({ operation }) => EVERY_METHOD.has(operation.operationId));
+}
+
+function placeOf(method: string, segments: number): string {
+  return `${method} ${segments}`;
 }
 
 /** Paths of pages that a path of an operation seems to fit. */
@@ -70,14 +83,10 @@ function operationOf(method: string, target: string): Operation | undefined {
   const path = target.split("?", 1)[0] ?? "";
   if (PAGES.test(path)) return undefined;
   const segments = path.split("/");
-  const fitting = operations.filter((one) => {
-    const isAny = EVERY_METHOD.has(one.operation.operationId);
-    if (!isAny && (one.method !== method || one.segments.length !== segments.length)) return false;
-    return one.segments.every((part, at) => (part.startsWith("{") ? segments[at] : part === segments[at]));
-  });
-  const rank = ({ segments: parts }: { segments: readonly string[] }): string =>
-    parts.map((part) => (part.startsWith("{") ? "1" : "0")).join("");
-  return fitting.sort((a, b) => (rank(a) < rank(b) ? -1 : 1))[0]?.operation;
+  const fits = (one: Placed): boolean =>
+    one.segments.every((part, at) => (part === null ? segments[at] : part === segments[at]));
+  const found = operations.get(placeOf(method, segments.length))?.find(fits) ?? everywhere.find(fits);
+  return found?.operation;
 }
 
 /**
@@ -143,12 +152,24 @@ function mismatches(value: unknown, schema: Schema, at: string): string[] {
     if (named === undefined) return [`${at}: ${$ref} leads nowhere`];
     return mismatches(value, named, at);
   }
-  const found = Object.entries(schema).flatMap(([keyword, wanted]) => {
+  const found: string[] = [];
+  for (const [rule, wanted] of rulesOf(schema)) found.push(...rule(value, wanted, at, schema));
+  return found;
+}
+
+const RULES_OF_SCHEMAS = new WeakMap<Schema, readonly (readonly [rule: Rule, wanted: unknown])[]>();
+
+/** The rules of a schema, which are read once: every response of every test is checked. */
+function rulesOf(schema: Schema): readonly (readonly [rule: Rule, wanted: unknown])[] {
+  const known = RULES_OF_SCHEMAS.get(schema);
+  if (known !== undefined) return known;
+  const rules = Object.entries(schema).flatMap(([keyword, wanted]) => {
     const rule = RULES[keyword];
     if (rule === undefined) throw new Error(`the schema keyword ${keyword} is not known to the check`);
-    return rule(value, wanted, at, schema);
+    return rule === ALLOWED ? [] : [[rule, wanted] as const];
   });
-  return found;
+  RULES_OF_SCHEMAS.set(schema, rules);
+  return rules;
 }
 
 type Rule = (value: unknown, wanted: unknown, at: string, schema: Schema) => string[];
@@ -285,8 +306,8 @@ function ofMembers(
   return Object.entries(value).flatMap(([name, member]) => {
     const path = `${at}.${name}`;
     const own = Object.hasOwn(declared, name) ? declared[name] : undefined;
-    const ofPattern = patterns.find(([pattern]) => new RegExp(pattern, "u").test(name))?.[1];
-    const found = own ?? ofPattern ?? (isObject(others) ? others : undefined);
+    const ofPattern = () => patterns.find(([pattern]) => new RegExp(pattern, "u").test(name))?.[1];
+    const found = own ?? ofPattern() ?? (isObject(others) ? others : undefined);
     if (found !== undefined) return mismatches(member, found, path);
     return others === true ? [] : [`${path} is not described`];
   });
