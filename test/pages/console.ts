@@ -21,10 +21,32 @@ const REQUEST_PAUSE_MS = 300;
 const LOGGED_IN = new Map<string, Cookie[]>();
 
 /**
- * Visits that ended, by server and key: the next one takes over the process of their page, which has the program compiled. A
- * page in a process of its own takes twice as much processor time to load.
+ * Pages of visits that ended, with plain profiles that are empty: the next visit takes one over with its process, which has
+ * the program compiled. A page in a process of its own takes several times as much processor time to load.
  */
-const LEFT = new Map<string, Console>();
+const LEFT: Page[] = [];
+
+/**
+ * Waits until everything on the page has been read, and that has been drawn. In the page, since each look from outside takes
+ * longer than what it looks for.
+ */
+const SETTLE = `() => new Promise((resolve) => {
+  const isSettled = () => document.querySelector(".loading") === null && document.querySelector("h1") !== null;
+  const drawn = new MessageChannel();
+  const changed = new MutationObserver(() => drawn.port2.postMessage(null));
+  let settled = 0;
+  // Between its code and its data, a page is empty for a moment: it has to be settled in two turns.
+  drawn.port1.onmessage = () => {
+    settled = isSettled() ? settled + 1 : 0;
+    if (settled === 1) drawn.port2.postMessage(null);
+    if (settled !== 2) return;
+    changed.disconnect();
+    drawn.port1.close();
+    resolve();
+  };
+  changed.observe(document, { subtree: true, childList: true, attributes: true });
+  drawn.port2.postMessage(null);
+})`;
 
 /** Sets the address, and waits until the page has been drawn for it: what was there before is gone. */
 const GO = `(place) => new Promise((resolve) => {
@@ -35,6 +57,12 @@ const GO = `(place) => new Promise((resolve) => {
   addEventListener("hashchange", () => drawn.port2.postMessage(null), { once: true });
   location.hash = place;
 })`;
+
+/** A page that reads nothing, where a visit begins: the overview, which reads everything, is drawn where a test looks at it. */
+const FIRST_PLACE = "nowhere";
+
+/** What visits and their tests listen to. */
+const LISTENED = ["console", "pageerror", "request", "dialog"] as const;
 
 const VIEWPORT = { width: 1280, height: 860 };
 
@@ -50,8 +78,8 @@ export class Console {
   readonly faults: string[] = [];
   /** Requests, as method and address. */
   readonly requests: string[] = [];
-  /** Where the next visit finds it; null: nowhere, since its profile is not a plain one. */
-  private place: string | null = null;
+  /** Whether the next visit may take over its page. */
+  private isPlain = false;
 
   private constructor(
     readonly server: TestServer,
@@ -76,8 +104,17 @@ export class Console {
     return opened;
   }
 
-  /** Opens an empty page in a profile of its own. */
-  private static async openPage(server: TestServer, look: Look): Promise<Console> {
+  /** Opens an empty page in an empty profile. */
+  private static async openPage(server: TestServer, look: Look = {}): Promise<Console> {
+    const isPlain = Object.keys(look).length === 0;
+    const left = isPlain ? LEFT.pop() : undefined;
+    const page = left?.isClosed() === false ? left : await Console.newPage(look);
+    const opened = new Console(server, page.context(), page, look.colorScheme ?? "light");
+    opened.isPlain = isPlain;
+    return opened;
+  }
+
+  private static async newPage(look: Look): Promise<Page> {
     const { colorScheme = "light", width = VIEWPORT.width } = look;
     const browser = await openBrowser();
     // A colour on its way to another is neither.
@@ -86,8 +123,7 @@ export class Console {
       reducedMotion: "reduce",
       viewport: { ...VIEWPORT, width },
     });
-    const page = await context.newPage();
-    return new Console(server, context, page, colorScheme);
+    return context.newPage();
   }
 
   /**
@@ -96,44 +132,35 @@ export class Console {
    */
   static async enter(server: TestServer, key = server.key): Promise<Console> {
     const saved = `${server.url} ${key}`;
-    const opened = await Console.enterAt(server, key, saved);
-    opened.place = saved;
-    return opened;
-  }
-
-  private static async enterAt(server: TestServer, key: string, saved: string): Promise<Console> {
     const cookies = LOGGED_IN.get(saved);
     if (cookies === undefined) {
       const opened = await (await Console.open(server)).logIn(key);
       LOGGED_IN.set(saved, await opened.context.cookies());
       return opened;
     }
-    const left = LEFT.get(saved);
-    LEFT.delete(saved);
-    const opened = left?.page.isClosed() === false ? left : await Console.openPage(server, {});
+    const opened = await Console.openPage(server);
     await opened.context.addCookies(cookies);
-    await opened.page.goto(`${server.url}/dashboard/`);
+    await opened.page.goto(`${server.url}/dashboard/#/${FIRST_PLACE}`);
     await opened.page.getByRole("navigation", { name: "Pages" }).waitFor();
     return opened;
   }
 
-  /** Ends the visit. A plain profile is emptied for the next visit, which is on the same server with the same key. */
+  /** Ends the visit. A plain profile is emptied for the next visit. */
   private async leave(): Promise<void> {
-    const { place, context, page } = this;
-    if (place === null || context.pages().length > 1 || LEFT.has(place)) {
+    const { context, page } = this;
+    if (!this.isPlain || context.pages().length > 1) {
       await context.close();
       return;
     }
+    for (const event of LISTENED) page.removeAllListeners(event);
     // No page of the console is open meanwhile: it would read again what other tests change.
     await page.goto(`${this.server.url}/v1/ping`);
     await page.evaluate("localStorage.clear(); sessionStorage.clear()");
     await page.unrouteAll();
-    await page.setViewportSize(VIEWPORT);
     await context.clearPermissions();
     await context.clearCookies();
-    this.faults.length = 0;
-    this.requests.length = 0;
-    LEFT.set(place, this);
+    if (page.viewportSize()?.width !== VIEWPORT.width) await page.setViewportSize(VIEWPORT);
+    LEFT.push(page);
   }
 
   /** Logs in with a key. */
@@ -146,9 +173,7 @@ export class Console {
 
   /** Goes to a page by its address, and waits until it is drawn. */
   async go(place: string): Promise<void> {
-    await this.page.evaluate(`(${GO})(${JSON.stringify(`#/${place}`)})`);
-    await this.page.locator("main h1").waitFor();
-    await this.settle();
+    await this.page.evaluate(`(${GO})(${JSON.stringify(`#/${place}`)}).then(${SETTLE})`);
   }
 
   /**
@@ -157,7 +182,7 @@ export class Console {
    */
   async installClock(time = Date.now()): Promise<void> {
     // It stays replaced.
-    this.place = null;
+    this.isPlain = false;
     const address = this.page.url();
     await this.page.goto("about:blank");
     await this.page.clock.install({ time });
@@ -167,12 +192,7 @@ export class Console {
 
   /** Waits until everything on the page has been read. */
   async settle(): Promise<void> {
-    const loading = this.page.locator(".loading");
-    do {
-      while ((await loading.count()) > 0) await loading.first().waitFor({ state: "detached" });
-      // Between its code and its data, a page is empty for a moment.
-      await this.page.locator("h1").first().waitFor();
-    } while ((await loading.count()) > 0);
+    await this.page.evaluate(`(${SETTLE})()`);
   }
 
   /** Waits until the page has sent no request for a while: what a change caused to be read again has been read. */
@@ -237,7 +257,7 @@ export function useConsole(options: TestServerOptions = {}): TestServer {
     await Promise.all([openBrowser(), server.start()]);
   }, TIMEOUT_MS);
   afterAll(async () => {
-    LEFT.clear();
+    LEFT.length = 0;
     await closeBrowser();
     await server.stop();
   }, TIMEOUT_MS);
