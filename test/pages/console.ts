@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import type { BrowserContext, Cookie, Page } from "playwright-core";
 import { fillConsole } from "../../scripts/console/filling.ts";
 import { realDelay } from "../../src/kernel/time/clock.ts";
+import { IS_LONG } from "../support/long-form.ts";
 import { TestServer, type TestServerOptions } from "../support/server.ts";
 import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
 
@@ -13,6 +14,16 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
 const AXE_OPTIONS = { runOnly: RULES, resultTypes: ["violations"], iframes: false, preload: false };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds, one a line; null where axe is not loaded. */
+const FIND_VIOLATIONS = `async (options, isNavigationOnce) => {
+  if (!("axe" in window)) return null;
+  const navigation = "nav[aria-label=Pages]";
+  const isKnown = isNavigationOnce && window.isNavigationChecked === true;
+  const { violations } = await axe.run(isKnown ? { exclude: [navigation] } : document, options);
+  window.isNavigationChecked ||= isNavigationOnce && document.querySelector(navigation) !== null;
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 160)));
+}`;
 
 /** Longer than a change takes to be read again. */
 const REQUEST_PAUSE_MS = 300;
@@ -209,9 +220,12 @@ export class Console {
     return this.page.evaluate<string>("document.documentElement.outerHTML");
   }
 
-  /** What axe finds on the page as it stands. */
+  /**
+   * What axe finds on the page as it stands. The navigation is the same on every page and a third of the work: outside of the
+   * long form, a document's first look includes it, and the others do not.
+   */
   violations(): Promise<string[]> {
-    return this.found(AXE_OPTIONS);
+    return this.found(AXE_OPTIONS, !IS_LONG);
   }
 
   /** What axe finds in the page's other colours, those of night by day: of its rules one alone hangs on them. */
@@ -229,11 +243,12 @@ export class Console {
     return this.found(options);
   }
 
-  private async found(options: object): Promise<string[]> {
-    if (!(await this.page.evaluate<boolean>("'axe' in window"))) await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(`axe.run(${JSON.stringify(options)})`);
-    const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+  private async found(options: object, isNavigationOnce = false): Promise<string[]> {
+    const look = `(${FIND_VIOLATIONS})(${JSON.stringify(options)}, ${isNavigationOnce})`;
+    const found = await this.page.evaluate<string[] | null>(look);
+    if (found !== null) return found;
+    await this.page.evaluate(AXE);
+    return this.page.evaluate<string[]>(look);
   }
 
   /** How much wider the page is than the window. */
