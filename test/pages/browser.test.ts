@@ -44,6 +44,7 @@ function schemasIn(part: unknown, all: Schemas, found: Record<string, unknown> =
 }
 
 interface Operation {
+  readonly summary: string;
   readonly tags: readonly string[];
 }
 
@@ -77,11 +78,9 @@ function firstOfEach(): (operation: Operation) => boolean {
   };
 }
 
-/** Keeps the operations of one area. */
-const inArea =
-  (area: string) =>
-  (operation: Operation): boolean =>
-    operation.tags.includes(area);
+/** The operation that is tried out: of many, Swagger UI would draw each again at every step. */
+const TRIED = "Refill a tenant meter";
+const isTried = ({ summary }: Operation): boolean => summary === TRIED;
 
 /** A page and everything about it that must not be. */
 class Visit {
@@ -238,12 +237,12 @@ describe("the page in a browser", () => {
     "sends a request with the user's key, shows the response, and does not store the key",
     async () => {
       const account = await server.account({ balance: 50 });
-      const visit = await Visit.begin({ colorScheme: "dark" }, inArea("Meter"));
+      const visit = await Visit.begin({ colorScheme: "dark" }, isTried);
       await eventually(async () =>
         expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode"),
       );
       await visit.authorize(account.key ?? "");
-      const refill = await visit.operation("Refill a tenant meter");
+      const refill = await visit.operation(TRIED);
       expect(await visit.tryOut(refill)).toEqual({
         status: "200",
         body: { balance: 1000, meter_id: "customer-42" },
@@ -252,7 +251,7 @@ describe("the page in a browser", () => {
       expect((await account.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(1000);
       await visit.page.goto(`${server.url}/docs`);
       await visit.page.locator("#areas li").first().waitFor();
-      const after = await visit.tryOut(await visit.operation("Refill a tenant meter"));
+      const after = await visit.tryOut(await visit.operation(TRIED));
       expect(after.status).toBe("401");
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
@@ -264,8 +263,8 @@ describe("the page in a browser", () => {
   test(
     "shows a response within the width of a phone, without a button over it",
     async () => {
-      const visit = await Visit.begin(PHONE, inArea("Meter"));
-      const box = await visit.operation("Refill a tenant meter");
+      const visit = await Visit.begin(PHONE, isTried);
+      const box = await visit.operation(TRIED);
       expect((await visit.tryOut(box)).status).toBe("401");
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
       await eventually(async () => expect(await visit.page.evaluate(COVERED)).toEqual([false, false, false]));
