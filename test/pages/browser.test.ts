@@ -5,8 +5,11 @@ import { IS_LONG, repeated } from "../support/long-form.ts";
 import { openBrowser, TIMEOUT_MS } from "./browser.ts";
 import { useConsole } from "./console.ts";
 
-/** Swagger UI takes seconds to draw all operations and to scroll through them: every run looks at one of each area. */
-const AREAS_FOR_ONE_UNFOLDED = repeated(4, 1);
+/**
+ * Swagger UI takes seconds to draw all operations and to scroll through them, and a second for each that is unfolded: every run
+ * looks at one of each area, and unfolds two. What the document says of each operation has tests without a browser.
+ */
+const AREAS_FOR_ONE_UNFOLDED = repeated(10, 1);
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
