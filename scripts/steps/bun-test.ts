@@ -95,6 +95,12 @@ async function temporaryFolder(): Promise<string> {
  */
 const KEEP_MEMORY = { MIMALLOC_PURGE_DELAY: "600000" };
 
+/**
+ * The files of a process share a browser. Its own folders are in the run's, which is removed when the process has ended and the
+ * browser with it.
+ */
+const KEEP_BROWSER = { NINEFOLD_TEST_KEEP_BROWSER: "1" };
+
 async function runOnce(run: TestRun): Promise<Ran> {
   const begun = performance.now();
   const temporary = await temporaryFolder();
@@ -102,7 +108,7 @@ async function runOnce(run: TestRun): Promise<Ran> {
   try {
     const report = `${folder}/junit.xml`;
     const child = Bun.spawn(testCommand(run, report), {
-      env: { ...process.env, ...KEEP_MEMORY, TMPDIR: temporary, ...run.env },
+      env: { ...process.env, ...KEEP_MEMORY, ...KEEP_BROWSER, TMPDIR: folder, ...run.env },
       stdio: ["ignore", "inherit", "inherit"],
     });
     const code = await child.exited;
@@ -111,7 +117,8 @@ async function runOnce(run: TestRun): Promise<Ran> {
     const failing = counts?.failing ?? [];
     return { name: run.name, ...judge(counts, code), seconds: secondsSince(begun), output: "", failing };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    // A browser that is about to end may still write.
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

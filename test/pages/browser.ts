@@ -22,7 +22,7 @@ export const TIMEOUT_MS = 120_000;
 let opened: Promise<Browser> | undefined;
 
 /**
- * The headless Chromium of the file of tests that runs: what a test opens in it is a context of its own, with a new
+ * The headless Chromium of the process of tests: what a test opens in it is a context of its own, with a new
  * profile. @throws Error that says how to get one.
  */
 export function openBrowser(): Promise<Browser> {
@@ -36,9 +36,18 @@ export function openBrowser(): Promise<Browser> {
   return opened;
 }
 
-/** Ends it, after a file's last test: when a process of tests ends, nothing of ours runs that could take its folders away. */
+/**
+ * Ends it, after a file's last test: when a process of tests ends, nothing of ours runs that could remove its folders. Where the
+ * run removes them, only what the file opened is closed: the browser is there for the process's next file, and ends when the
+ * process does.
+ */
 export async function closeBrowser(): Promise<void> {
-  await (await opened)?.close();
+  const browser = await opened;
+  if (process.env["NINEFOLD_TEST_KEEP_BROWSER"] === "1") {
+    await Promise.all(browser?.contexts().map((context) => context.close()) ?? []);
+    return;
+  }
+  await browser?.close();
   opened = undefined;
 }
 

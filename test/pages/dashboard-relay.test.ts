@@ -409,6 +409,9 @@ test(
     await dialog.getByRole("button", { name: "Delete endpoint" }).click();
     await page.getByText("Endpoint deleted").waitFor();
     expect(await read()).toBe(404);
+    // The browser itself notes in its console that a request was answered with an error.
+    expect(visit.faults.splice(0).every((fault) => fault.includes("404"))).toBe(true);
+    await visit.expectClean();
   },
   TIMEOUT_MS,
 );
