@@ -11,15 +11,17 @@ import { checkCitations, checkWords } from "./words.ts";
 /** Checks a whole tree, given as texts, against every house rule. */
 export function checkTree(files: readonly SourceText[]): Violation[] {
   const paths = new Set(files.map(({ path }) => path));
-  const tree = files.filter(isTypeScript).map((file): Linked => {
+  // All rules of a module follow each other, since they walk it together.
+  const tree = files.filter(isTypeScript).map((file) => {
     const module = parseModule(file);
-    return { module, imports: importsOf(module, paths) };
+    const linked: Linked = { module, imports: importsOf(module, paths) };
+    return { ...linked, violations: checkModule(linked) };
   });
   const found = [
     ...files.flatMap(checkWords),
     ...files.flatMap(checkPatterns),
     ...files.filter(isCode).flatMap(checkCitations),
-    ...tree.flatMap(checkModule),
+    ...tree.flatMap(({ violations }) => violations),
     ...checkUnusedExports(tree),
   ];
   return found.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line);

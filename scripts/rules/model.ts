@@ -48,21 +48,37 @@ export function parseModule(source: SourceText): Module {
 
 /** Visits every node of a module, parents before children. */
 export function walk(root: Node, visit: Visit): void {
-  descend(root, { parent: undefined, key: "", inType: false }, visit);
+  if (visited.root !== root) {
+    visited = { root, nodes: [], places: [] };
+    descend(root, { parent: undefined, key: "", inType: false }, visited);
+  }
+  const { nodes, places } = visited;
+  for (const [at, node] of nodes.entries()) visit(node, places[at] as Place);
 }
+
+/** All nodes of a module in the order of visits, each with its place. */
+interface Visited {
+  readonly root: Node | null;
+  readonly nodes: Node[];
+  readonly places: Place[];
+}
+
+/** Those of the module that was walked last: every rule walks the same module, one rule after the other. */
+let visited: Visited = { root: null, nodes: [], places: [] };
 
 /** A violation at a node of a module. */
 export function violationAt(module: Module, offset: number, rule: string, message: string): Violation {
   return { path: module.path, line: module.lineAt(offset), rule, message };
 }
 
-function descend(node: Node, place: Place, visit: Visit): void {
-  visit(node, place);
+function descend(node: Node, place: Place, into: Visited): void {
+  into.nodes.push(node);
+  into.places.push(place);
   const inType = place.inType || isTypeSyntax(node);
   for (const key of visitorKeys[node.type] ?? []) {
     const value: unknown = Reflect.get(node, key);
     for (const child of Array.isArray(value) ? value : [value]) {
-      if (isNode(child)) descend(child, { parent: node, key, inType }, visit);
+      if (isNode(child)) descend(child, { parent: node, key, inType }, into);
     }
   }
 }
