@@ -331,14 +331,14 @@ test("a chain of 10,000 monitors is planned from its end", async () => {
   expect([steps[0]?.name, steps.at(-1)?.name]).toEqual([`m${length - 1}`, "m0"]);
 });
 
-test("a mapping of 100,000 keys is read in time that grows with its length", () => {
-  const keys = Array.from({ length: 100_000 }, (_, at) => `k${at}: 1`);
+test("a mapping of 50,000 keys is read in time that grows with its length", () => {
+  const keys = Array.from({ length: 50_000 }, (_, at) => `k${at}: 1`);
   const before = process.cpuUsage();
   expect(() => configured.read(`ninefold: 1\n${keys.join("\n")}\n`)).toThrow(
     "f.yaml:2:1: there is no section k0",
   );
   const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1_000).toBeLessThan(5_000);
+  expect((user + system) / 1_000).toBeLessThan(2_500);
 });
 
 test("a key of another account neither changes nor prunes the project of the same slug", async () => {
