@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, statfs } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { type StepResult, secondsSince } from "./step.ts";
 
@@ -101,11 +101,16 @@ const KEEP_MEMORY = { MIMALLOC_PURGE_DELAY: "600000" };
  */
 const KEEP_BROWSER = { NINEFOLD_TEST_KEEP_BROWSER: "1" };
 
+/** Other users may enter the folder and not list it. */
+const PASSABLE = 0o711;
+
 async function runOnce(run: TestRun): Promise<Ran> {
   const begun = performance.now();
   const temporary = await temporaryFolder();
   const folder = await mkdtemp(`${temporary}/ninefold-test-`);
   try {
+    // A database server that runs as another user has its folder in it.
+    await chmod(folder, PASSABLE);
     const report = `${folder}/junit.xml`;
     const child = Bun.spawn(testCommand(run, report), {
       env: { ...process.env, ...KEEP_MEMORY, ...KEEP_BROWSER, TMPDIR: folder, ...run.env },

@@ -1,4 +1,4 @@
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "../../scripts/steps/debian.ts";
 
 /** A name as in a local network: plain HTTP there is no secure context, unlike that of this machine itself. */
@@ -22,6 +22,12 @@ export const TIMEOUT_MS = 120_000;
 let opened: Promise<Browser> | undefined;
 
 /**
+ * Pages that visits have left, with plain profiles that are empty: the next visit takes one over with its process, which has
+ * the program compiled, also in another file. A page in a process of its own takes several times as much processor time to load.
+ */
+export const LEFT_PAGES: Page[] = [];
+
+/**
  * The headless Chromium of the process of tests: what a test opens in it is a context of its own, with a new
  * profile. @throws Error that says how to get one.
  */
@@ -38,15 +44,18 @@ export function openBrowser(): Promise<Browser> {
 
 /**
  * Ends it, after a file's last test: when a process of tests ends, nothing of ours runs that could remove its folders. Where the
- * run removes them, only what the file opened is closed: the browser is there for the process's next file, and ends when the
- * process does.
+ * run removes them, only what the file opened is closed, but for {@link LEFT_PAGES}: the browser is there for the process's next
+ * file, and ends when the process does.
  */
 export async function closeBrowser(): Promise<void> {
   const browser = await opened;
   if (process.env["NINEFOLD_TEST_KEEP_BROWSER"] === "1") {
-    await Promise.all(browser?.contexts().map((context) => context.close()) ?? []);
+    const left = new Set(LEFT_PAGES.map((page) => page.context()));
+    const used = browser?.contexts().filter((context) => !left.has(context)) ?? [];
+    await Promise.all(used.map((context) => context.close()));
     return;
   }
+  LEFT_PAGES.length = 0;
   await browser?.close();
   opened = undefined;
 }

@@ -6,7 +6,7 @@ import { fillConsole } from "../../scripts/console/filling.ts";
 import { realDelay } from "../../src/kernel/time/clock.ts";
 import { IS_LONG } from "../support/long-form.ts";
 import { TestServer, type TestServerOptions } from "../support/server.ts";
-import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { closeBrowser, LEFT_PAGES, openBrowser, TIMEOUT_MS } from "./browser.ts";
 
 /** What axe looks for: WCAG 2.1 AA and its own best practice. */
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
@@ -30,12 +30,6 @@ const REQUEST_PAUSE_MS = 300;
 
 /** The cookies of sessions, by server and key. */
 const LOGGED_IN = new Map<string, Cookie[]>();
-
-/**
- * Pages of visits that ended, with plain profiles that are empty: the next visit takes one over with its process, which has
- * the program compiled. A page in a process of its own takes several times as much processor time to load.
- */
-const LEFT: Page[] = [];
 
 /**
  * Waits until everything on the page has been read, and that has been drawn. In the page, since each look from outside takes
@@ -118,7 +112,7 @@ export class Console {
   /** Opens an empty page in an empty profile. */
   private static async openPage(server: TestServer, look: Look = {}): Promise<Console> {
     const isPlain = Object.keys(look).length === 0;
-    const left = isPlain ? LEFT.pop() : undefined;
+    const left = isPlain ? LEFT_PAGES.pop() : undefined;
     const page = left?.isClosed() === false ? left : await Console.newPage(look);
     const opened = new Console(server, page.context(), page, look.colorScheme ?? "light");
     opened.isPlain = isPlain;
@@ -171,7 +165,7 @@ export class Console {
     await context.clearPermissions();
     await context.clearCookies();
     if (page.viewportSize()?.width !== VIEWPORT.width) await page.setViewportSize(VIEWPORT);
-    LEFT.push(page);
+    LEFT_PAGES.push(page);
   }
 
   /** Logs in with a key. */
@@ -272,7 +266,6 @@ export function useConsole(options: TestServerOptions = {}): TestServer {
     await Promise.all([openBrowser(), server.start()]);
   }, TIMEOUT_MS);
   afterAll(async () => {
-    LEFT.length = 0;
     await closeBrowser();
     await server.stop();
   }, TIMEOUT_MS);
