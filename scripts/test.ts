@@ -92,34 +92,6 @@ const MEASUREMENTS = [
   "test/kernel/storage/log-preallocation.test.ts",
 ];
 
-/**
- * Tests that mostly wait: until real time has passed, or for the disk and the servers that they start. They run in a process
- * of their own beside the others, which have the cores meanwhile.
- */
-const WAITING = [
-  "test/api/half-sent-bodies.test.ts",
-  "test/api/health-readiness.test.ts",
-  "test/areas/changes/stream.test.ts",
-  "test/areas/flags/ofrep-stream.test.ts",
-  "test/areas/locks/queue.test.ts",
-  "test/areas/monitors/health.test.ts",
-  "test/areas/monitors/history.test.ts",
-  "test/areas/notary/killed.test.ts",
-  "test/areas/relay/set-clock.test.ts",
-  "test/archive/archive.test.ts",
-  "test/cli/wrapped.test.ts",
-  "test/client/locks.test.ts",
-  "test/client/retries.test.ts",
-  "test/cluster/engines.test.ts",
-  "test/crash/crash.test.ts",
-  "test/kernel/outbound/event-loop.test.ts",
-  "test/kernel/outbound/hanging-names.test.ts",
-  "test/kernel/outbound/limits.test.ts",
-  "test/kernel/outbound/lookups.test.ts",
-  "test/kernel/storage/in-memory.test.ts",
-  "test/kernel/time/clock.test.ts",
-];
-
 async function runAll(measure: boolean): Promise<void> {
   const checks = CHECKS.map(([name, command]) => runCheck(name, command, COMPILER_ENVIRONMENT));
   const together = testFiles("test").filter((file) => !MEASUREMENTS.includes(file));
@@ -167,13 +139,7 @@ async function runFiles(
     const left = files.filter((file) => !failed.some((one) => isOf(file, one)));
     const succeeded = made.filter((one) => !failed.includes(one));
     const env = Object.assign({}, given, ...succeeded.map((one) => one.env));
-    const waiting = whole ? left.filter((file) => WAITING.includes(file)) : [];
-    const runs: TestRun[] = [
-      { ...options, name: "tests", files: left.filter((file) => !waiting.includes(file)), env },
-      { ...options, name: "waiting tests", files: waiting, env, processes: 1, measure: false },
-    ];
-    const running = runs.filter((run) => run.files.length > 0).map(runTests);
-    for (const run of running) record(await run);
+    if (left.length > 0) record(await runTests({ ...options, name: "tests", files: left, env }));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
