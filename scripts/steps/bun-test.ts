@@ -11,7 +11,7 @@ export interface TestRun {
   /** Whether to print passing tests too. */
   readonly verbose: boolean;
   readonly env?: Readonly<Record<string, string>>;
-  /** How many run at once at most; one more than there are cores unless it is said. */
+  /** How many run at once at most; two more than there are cores unless it is said. */
   readonly processes?: number;
   /** Whether to write down how long each file takes, for the runs to come. */
   readonly measure?: boolean;
@@ -22,7 +22,7 @@ export interface TestRun {
 /** How long each file takes, milliseconds: those that take longest are begun first. */
 const TIMINGS = `${import.meta.dir}/timings.json`;
 /** Tests also wait: for time to pass, for the disk, and for the programs that they start. */
-const PROCESSES = availableParallelism() + 1;
+const PROCESSES = availableParallelism() + 2;
 /** More processes at once would take the memory of a large machine for a second or two. */
 const PROCESSES_MAX = 8;
 
