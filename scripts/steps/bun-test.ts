@@ -103,6 +103,12 @@ const KEEP_MEMORY = { MIMALLOC_PURGE_DELAY: "600000" };
  */
 const KEEP_BROWSER = { NINEFOLD_TEST_KEEP_BROWSER: "1" };
 
+/**
+ * Without the last stage of the JIT, which pays for what runs for minutes: the code of a test runs for a moment, and compiling it
+ * so took more processor time than it saved. Tests that measure run with it, as servers do.
+ */
+const SHORT_RUNS = { BUN_JSC_useFTLJIT: "0" };
+
 /** Other users may enter the folder and not list it. */
 const PASSABLE = 0o711;
 
@@ -115,7 +121,14 @@ async function runOnce(run: TestRun): Promise<Ran> {
     await chmod(folder, PASSABLE);
     const report = `${folder}/junit.xml`;
     const child = Bun.spawn(testCommand(run, report), {
-      env: { ...process.env, ...KEEP_MEMORY, ...KEEP_BROWSER, TMPDIR: folder, ...run.env },
+      env: {
+        ...process.env,
+        ...KEEP_MEMORY,
+        ...KEEP_BROWSER,
+        ...(run.processes === 1 ? {} : SHORT_RUNS),
+        TMPDIR: folder,
+        ...run.env,
+      },
       stdio: ["ignore", "inherit", "inherit"],
     });
     const code = await child.exited;
