@@ -5,6 +5,8 @@ import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { repeated } from "../support/long-form.ts";
 import { S3Server } from "../support/s3-server.ts";
 
+/** Kills at random times; scripts/archive-crashes makes as many as it is told to. */
+const KILLS = repeated(3, 10);
 /** Kills in the two requests that delete, and at more steps in the long form; scripts/archive-crashes visits all 40. */
 const REMOVAL_ROUNDS = repeated(2, 8);
 /** Far above what a round takes: a machine that is busy with other things must not fail it. */
@@ -13,11 +15,11 @@ const REMOVAL_ROUND_MS_MAX = 60_000;
 test("what was acknowledged is in the archive after kills at random times", async () => {
   const s3 = await new S3Server().start();
   try {
-    const options = { command: NINEFOLD_COMMAND, rounds: 5, seed: 7 };
+    const options = { command: NINEFOLD_COMMAND, rounds: KILLS, seed: 7 };
     const outcome = await runArchiveRounds(s3.disturbed(), options);
     expect(outcome.problems).toEqual([]);
     expect(outcome.acknowledged).toBeGreaterThan(0);
-    expect(outcome.kills).toBe(5);
+    expect(outcome.kills).toBe(KILLS);
   } finally {
     await s3.stop();
   }
