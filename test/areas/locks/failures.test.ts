@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
+import { Disconnects } from "../../../src/areas/locks/disconnects.ts";
 import { WAITERS_PER_ACCOUNT_MAX, WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
 import { EXPIRIES_PER_UNIT_MAX, EXPIRY_RETRY_MS } from "../../../src/areas/locks/expiry.ts";
 import { type Grant, Waiter } from "../../../src/areas/locks/lock.ts";
@@ -407,4 +408,23 @@ describe("waiters of one account", () => {
     for (let at = 0; at < WAITERS_PER_ACCOUNT_MAX; at += 1)
       await limited.waiting({ key: at < half ? "a" : "b" });
   });
+});
+
+test("a waiter that settles leaves no deadline behind: it would keep the request in memory for up to 15 minutes", () => {
+  const deadlines = new Set<number>();
+  class Observed extends ManualClock {
+    override after(delayMs: number, run: () => void): () => void {
+      const cancel = super.after(delayMs, run);
+      deadlines.add(delayMs);
+      return () => {
+        deadlines.delete(delayMs);
+        cancel();
+      };
+    }
+  }
+  const waiter = new Waiter(fixture.request({ timeoutMs: 900_000 }));
+  waiter.watch(new Observed(TEST_START_MS), new Disconnects(), () => {});
+  expect([...deadlines]).toEqual([900_000]);
+  waiter.reject(new ApiError("conflict", "rejected by the test"));
+  expect([...deadlines]).toEqual([]);
 });
