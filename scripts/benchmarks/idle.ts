@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { processorMs } from "../processes/processor-time.ts";
 import { BINARY_COMMAND, ServerProcess } from "../processes/server-process.ts";
 import type { Finding } from "./benchmark.ts";
+import { noExecutable } from "./results.ts";
 import type { Stage } from "./stage.ts";
 
 /** Name that selects this measurement. */
@@ -17,9 +18,7 @@ const PERCENT_MAX = 0.1;
 /** Share of a core that a server takes with a few monitors and no requests. */
 export async function measureIdle(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   const [executable = ""] = BINARY_COMMAND;
-  const required = `≤ ${PERCENT_MAX} % of a core`;
-  if (!existsSync(executable))
-    return [{ what: IDLE, measured: "there is no executable: scripts/build", required, ok: null }];
+  if (!existsSync(executable)) return [noExecutable(IDLE)];
   say(`${IDLE}: ${(SETTLING_MS + MEASURED_MS) / 60_000} minutes`);
   const target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("OK") });
   const server = await ServerProcess.start({ command: [executable], args: ["--ephemeral"] });
@@ -36,7 +35,14 @@ export async function measureIdle(stage: Stage, say: (text: string) => void): Pr
     if (before === null || after === null)
       throw new Error("this system does not tell how much processor time a process takes");
     const percent = ((after - before) / (performance.now() - begun)) * 100;
-    return [{ what: IDLE, measured: `${percent.toFixed(2)} %`, required, ok: percent <= PERCENT_MAX }];
+    return [
+      {
+        what: IDLE,
+        measured: `${percent.toFixed(2)} %`,
+        required: `≤ ${PERCENT_MAX} % of a core`,
+        ok: percent <= PERCENT_MAX,
+      },
+    ];
   } finally {
     await server.stop();
     await target.stop(true);

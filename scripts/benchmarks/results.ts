@@ -22,6 +22,11 @@ export function rivalName(to: string, row: string): string {
   return RIVALS.some((rival) => rival === to) ? `${row}, ${to}` : to;
 }
 
+/** The finding of a measurement that needs the executable, where there is none. */
+export function noExecutable(what: string): Finding {
+  return { what, measured: "there is no executable: scripts/build", required: "-", ok: null };
+}
+
 /** The name of a row's series on a server that has just started. */
 export function coldName(row: string): string {
   return `${row}, cold`;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { residentMiB } from "../processes/memory.ts";
 import { BINARY_COMMAND, ServerProcess } from "../processes/server-process.ts";
 import type { Finding } from "./benchmark.ts";
+import { median, noExecutable } from "./results.ts";
 import type { Stage } from "./stage.ts";
 
 const STARTS = 20;
@@ -30,9 +31,7 @@ export const START_UP = "start-up and idle memory of the executable";
 /** From the start of the process to its ready line, and what it holds with nothing to do; of the executable alone. */
 export async function measureStartUp(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
   const [executable = ""] = BINARY_COMMAND;
-  if (!existsSync(executable)) {
-    return [{ what: START_UP, measured: "there is no executable: scripts/build", required: "-", ok: null }];
-  }
+  if (!existsSync(executable)) return [noExecutable(START_UP)];
   say(`${START_UP}: ${STARTS} starts`);
   const bare = await compiled(BARE_START, join(stage.folder, "bare-start"));
   const bareReady: number[] = [];
@@ -121,8 +120,4 @@ async function coldStarts(stage: Stage, executable: string): Promise<number[]> {
   }
   rmSync(copy);
   return times;
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { realDelay } from "../../src/kernel/time/clock.ts";
+import { longestTurnMs } from "../support/longest-turn.ts";
 import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
@@ -31,38 +32,6 @@ async function sent(method: string, path: string, body: string | undefined, key:
   const response = await server.server.app.http.handle(request);
   await response.arrayBuffer();
   return response.status;
-}
-
-/**
- * The longest turn of the event loop while something runs, in milliseconds of this thread's processor time: other
- * processes on the machine do not count.
- */
-async function longestTurn(work: () => Promise<unknown>): Promise<number> {
-  let longest = 0;
-  let last = process.threadCpuUsage();
-  const look = (): void => {
-    const { user, system } = process.threadCpuUsage(last);
-    longest = Math.max(longest, (user + system) / 1_000);
-    last = process.threadCpuUsage();
-  };
-  const timer = setInterval(look, 1);
-  try {
-    // The first turn begins here, not with what was before.
-    await nextTurn();
-    look();
-    longest = 0;
-    await work();
-    // With what the response has left to the next turn.
-    await nextTurn();
-    look();
-  } finally {
-    clearInterval(timer);
-  }
-  return longest;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The largest value of a schema, of about so many characters at most. */
@@ -270,7 +239,7 @@ async function bestOf(route: DeclaredRoute, made: Made, query: string, body: str
   let target = made;
   const run = async (): Promise<number> => {
     const path = pathOf(route, target) + query;
-    return longestTurn(async () => {
+    return longestTurnMs(async () => {
       status = await sent(method, path, body, client.key ?? "");
     });
   };

@@ -64,7 +64,7 @@ test(
     expect(checks.length).toBeGreaterThan(10 * 24 * 60 - 3);
     expectMinuteByMinute(checks);
     expect(checks.at(-1)?.at).toBeGreaterThan(server.clock.now() - MINUTE);
-    expect(asked.length).toBeLessThan(300);
+    expect(asked.length).toBeLessThan(200);
     expect(asked.filter((at) => at > server.clock.now() - FULL_PACE_MS).length).toBe(60);
     const { body } = await account.get(`/v1/pulse/${id}/history?limit=1`);
     expect(body["uptime"]).toEqual({ "24h": 100, "7d": 100, "30d": 100, "90d": 100 });
