@@ -32,5 +32,7 @@ function make(stamp: string): void {
   }
 }
 
-const stamp = Bun.hash(JSON.stringify(MIGRATIONS)).toString(16);
+// And in the same format.
+const format = readFileSync(join(import.meta.dir, "../src/kernel/storage/template.ts"), "utf8");
+const stamp = Bun.hash(JSON.stringify([format, MIGRATIONS])).toString(16);
 if (!isMade(stamp)) make(stamp);

@@ -170,7 +170,7 @@ function assemble(values: Values, tiers: Tiers) {
     json: values.json,
     stopWithStdin: values.stop_with_stdin,
     signup: values.signup,
-    durability: values.durability,
+    durability: values.ephemeral && values.durability === "normal" ? ("none" as const) : values.durability,
     acceptDamagedLog: values.accept_damaged_log,
     applyPath: values.apply,
     allowPrivateTargets: values.allow_private_targets,

@@ -223,7 +223,7 @@ function prepareNewKey(
   } finally {
     db.close();
   }
-  obtainMasterKey({ given, path: dataFilesOf(folder).masterKey, databaseExists: false });
+  obtainMasterKey({ given, path: dataFilesOf(folder).masterKey, databaseExists: false, durability: "full" });
 }
 
 function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: RestoreOrder): string | null {
@@ -231,7 +231,7 @@ function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: Resto
   if (given === null && !existsSync(path))
     return `There is no master key in ${folder}. Put the master.key of the server that was backed up there, or set NINEFOLD_MASTER_KEY, before the start.`;
   try {
-    const key = obtainMasterKey({ given, path, databaseExists: true });
+    const key = obtainMasterKey({ given, path, databaseExists: true, durability: "full" });
     if (mark === null || opensMark(key, mark)) return null;
   } catch (error) {
     return plainText(error);

@@ -124,7 +124,8 @@ export async function waitToLead(parts: ClusterParts): Promise<LeadingNode | nul
     );
   const state = readFollowerState(files.database, parts.newId);
   const node = { id: state.id, advertise: settings.advertise };
-  const vault = createVault(obtainMasterKey({ ...place, databaseExists: existsSync(files.database) }));
+  const databaseExists = existsSync(files.database);
+  const vault = createVault(obtainMasterKey({ ...place, databaseExists, durability: "full" }));
   const entryKey = vault.derive(ENTRY_KEY_PURPOSE);
   const nodeKey = vault.derive(NODE_KEY_PURPOSE);
   const access = { key: nodeKey, cell: settings.cell, extraCaPath: settings.extraCaPath, now };

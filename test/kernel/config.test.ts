@@ -332,7 +332,7 @@ describe("defaults", () => {
     expect(loadConfig(["--ephemeral"], {})).toMatchObject({
       port: 0,
       signup: "open",
-      durability: "normal",
+      durability: "none",
       allowPrivateTargets: ["loopback"],
     });
     const flags = ["--port", "8080", "--signup", "closed", "--durability", "full"];

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database, Durability } from "../storage/database.ts";
 import { writeDurably } from "../storage/folders.ts";
 import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
 
@@ -23,6 +23,8 @@ export interface MasterKeyPlace {
 export interface MasterKeySource extends MasterKeyPlace {
   /** Whether the database exists: then a missing key is an error, and no new one is created. */
   readonly databaseExists: boolean;
+  /** How the database is kept: that of a new key. */
+  readonly durability: Durability;
 }
 
 /**
@@ -40,8 +42,10 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
   }
   const key = randomBytes(MASTER_KEY_BYTES);
   try {
+    const text = `${key.toString("hex")}\n`;
+    if (source.durability === "none") writeFileSync(source.path, text, { mode: 0o600 });
     // Durable before anything is sealed with it: a power cut must not leave a database without its key.
-    writeDurably(source.path, `${key.toString("hex")}\n`);
+    else writeDurably(source.path, text);
   } catch (error) {
     throw new StartupError(`The master key cannot be written (${errorText(error)}).`);
   }

@@ -14,8 +14,13 @@ export type SqlParams = SqlValue[] | [Readonly<Record<string, SqlValue | boolean
 /** A prepared change. Takes its unit of work, and returns the number of changed rows. */
 export type Change<Params extends SqlParams> = (tx: Tx, ...params: Params) => number;
 
-/** fsync at every commit (`full`), or at checkpoints only (`normal`: a power cut may take the last commits). */
-export type Durability = "full" | "normal";
+/**
+ * fsync at every commit (`full`), at checkpoints only (`normal`: a power cut may take the last commits), or never (`none`: of
+ * databases that are deleted when their process ends).
+ */
+export type Durability = "full" | "normal" | "none";
+
+const SYNCHRONOUS: Readonly<Record<Durability, string>> = { full: "FULL", normal: "NORMAL", none: "OFF" };
 
 /** Pages in the write-ahead log, and how many of them have been moved into the file. */
 export interface LogPages {
@@ -59,7 +64,7 @@ export class Database {
     // The timeout comes first: switching to WAL takes a lock, and would fail immediately during a checkpoint.
     this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.connection.run("PRAGMA journal_mode = WAL");
-    this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
+    this.connection.run(`PRAGMA synchronous = ${SYNCHRONOUS[durability]}`);
     // On macOS a plain fsync leaves data in the cache of the disk. On other systems these change nothing.
     this.connection.run("PRAGMA fullfsync = ON");
     this.connection.run("PRAGMA checkpoint_fullfsync = ON");

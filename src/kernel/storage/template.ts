@@ -3,11 +3,14 @@ import { Database, type Durability } from "./database.ts";
 import { openFile } from "./folders.ts";
 import { type Migration, migrate } from "./migrate.ts";
 
-/** A template is a mark for each block of its database, {@link END}, and the blocks that are not empty. */
+/**
+ * A template begins with the lengths of runs, in blocks: empty and filled ones by turns, until {@link END}. The blocks of the
+ * filled runs follow.
+ */
 const BLOCK_BYTES = 512;
-const EMPTY = 0;
-const FILLED = 1;
-const END = 2;
+/** Longer runs are divided by a run of no length. */
+const RUN_BLOCKS_MAX = 254;
+const END = 255;
 /** Blocks written at a time. */
 const SLICE_BLOCKS = 128;
 
@@ -30,32 +33,44 @@ export function makeTemplate(path: string, migrations: readonly Migration[]): vo
 }
 
 function packed(database: Buffer): Buffer {
-  const marks: number[] = [];
+  const runs: number[] = [0];
   const filled: Buffer[] = [];
   for (let at = 0; at < database.length; at += BLOCK_BYTES) {
     const block = database.subarray(at, at + BLOCK_BYTES);
-    const isEmpty = block.every((byte) => byte === 0);
-    marks.push(isEmpty ? EMPTY : FILLED);
-    if (!isEmpty) filled.push(block);
+    const isFilled = block.some((byte) => byte !== 0);
+    if (isFilled) filled.push(block);
+    // Empty runs have even positions.
+    if (isFilled !== (runs.length % 2 === 0)) runs.push(0);
+    else if (runs.at(-1) === RUN_BLOCKS_MAX) runs.push(0, 0);
+    runs.push((runs.pop() ?? 0) + 1);
   }
-  return Buffer.concat([Buffer.from([...marks, END]), ...filled]);
+  return Buffer.concat([Buffer.from([...runs, END]), ...filled]);
 }
 
 /** Writes the database of a template. */
 function unpackInto(fd: number, template: Buffer): void {
-  const marks = template.subarray(0, template.indexOf(END));
-  const slice = Buffer.allocUnsafe(SLICE_BLOCKS * BLOCK_BYTES);
-  let from = marks.length + 1;
-  for (let first = 0; first < marks.length; first += SLICE_BLOCKS) {
-    const sliced = marks.subarray(first, first + SLICE_BLOCKS);
-    slice.fill(0);
-    for (const [index, mark] of sliced.entries()) {
-      if (mark === EMPTY) continue;
-      template.copy(slice, index * BLOCK_BYTES, from, from + BLOCK_BYTES);
-      from += BLOCK_BYTES;
+  const sliceBytes = SLICE_BLOCKS * BLOCK_BYTES;
+  const slice = Buffer.alloc(sliceBytes);
+  const runs = template.indexOf(END);
+  let from = runs + 1;
+  let at = 0;
+  for (let index = 0; index < runs; index += 1) {
+    let left = (template[index] ?? 0) * BLOCK_BYTES;
+    while (left > 0) {
+      const bytes = Math.min(left, sliceBytes - at);
+      if (index % 2 === 1) {
+        template.copy(slice, at, from, from + bytes);
+        from += bytes;
+      }
+      at += bytes;
+      left -= bytes;
+      if (at < sliceBytes) continue;
+      writeSync(fd, slice);
+      slice.fill(0);
+      at = 0;
     }
-    writeSync(fd, slice, 0, sliced.length * BLOCK_BYTES);
   }
+  writeSync(fd, slice, 0, at);
 }
 
 /**

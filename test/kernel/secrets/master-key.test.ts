@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => scratch.remove());
 
 function obtain(given: string | null, databaseExists = false): Uint8Array {
-  return obtainMasterKey({ given, path, databaseExists });
+  return obtainMasterKey({ given, path, databaseExists, durability: "full" });
 }
 
 function refusal(run: () => unknown): string {
@@ -36,6 +36,17 @@ describe("the first start", () => {
       const key = obtain(null);
       expect(key).toHaveLength(32);
       expect(readFileSync(path, "utf8")).toBe(`${Buffer.from(key).toString("hex")}\n`);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  test("creates it without a sync next to a database that has none", () => {
+    const before = process.umask(0);
+    try {
+      const key = obtainMasterKey({ given: null, path, databaseExists: false, durability: "none" });
+      expect(obtain(null, true)).toEqual(key);
       expect(statSync(path).mode & 0o777).toBe(0o600);
     } finally {
       process.umask(before);

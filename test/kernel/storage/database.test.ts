@@ -36,6 +36,7 @@ describe("database", () => {
   test.each([
     ["full", 2],
     ["normal", 1],
+    ["none", 0],
   ] as const)("durability %s sets the required pragmas", (durability, synchronous) => {
     const db = new Database(scratch.path("a.db"), durability);
     expect(pragma(db, "synchronous")).toBe(synchronous);
