@@ -1,6 +1,5 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { pathToFileURL } from "node:url";
 import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { CLOCK_TRUSTED } from "../time/clock-trust.ts";
@@ -89,7 +88,7 @@ function openUntouched(path: string): SqliteDatabase {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     return db;
   }
-  const address = `${pathToFileURL(path).href}?immutable=1`;
+  const address = `${Bun.pathToFileURL(path).href}?immutable=1`;
   return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 }
 

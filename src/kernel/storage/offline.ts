@@ -1,5 +1,4 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
-import { pathToFileURL } from "node:url";
 import type { SqlValue } from "./database.ts";
 
 /**
@@ -10,7 +9,7 @@ export class OfflineDatabase {
 
   /** Opens a file read-only: neither the file nor its folder changes. */
   static read(path: string): OfflineDatabase {
-    const address = `${pathToFileURL(path).href}?immutable=1`;
+    const address = `${Bun.pathToFileURL(path).href}?immutable=1`;
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
     return new OfflineDatabase(new SqliteDatabase(address, flags));
   }

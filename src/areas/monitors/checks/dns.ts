@@ -1,4 +1,4 @@
-import ipaddr from "ipaddr.js";
+import { addressLibrary } from "../../../kernel/http/access/addresses.ts";
 import type { RecordType } from "../../../kernel/outbound/lookups.ts";
 import type { MonitorRow } from "../store.ts";
 import type { TargetKind, TargetOutcome, TargetParts } from "./target.ts";
@@ -44,5 +44,7 @@ function startsWithWhole(parts: readonly string[], expected: string): boolean {
 /** The form in which equal values are equal texts: names without case and final dot, addresses as RFC 5952 has them. */
 function comparable(type: RecordType, value: string): string {
   const name = value.toLowerCase().replace(/\.$/, "");
-  return type === "AAAA" && ipaddr.isValid(name) ? ipaddr.parse(name).toString() : name;
+  if (type !== "AAAA") return name;
+  const library = addressLibrary();
+  return library.isValid(name) ? library.parse(name).toString() : name;
 }
