@@ -133,27 +133,47 @@ export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
     const spec = open === undefined ? op : ({ ...open, access: "public" } as const);
     if (spec === undefined) throw new Error(`${method} ${path} does not say what operation it is`);
     const operation = operationOf(spec);
-    const schemas = { params, query, body, responses: Kind in response ? { 200: response } : response };
-    const endpoint: Endpoint = {
-      route: path,
-      deps,
-      operation,
-      honoursKey: operation.idempotent && method !== "GET",
-      checks: inputChecks(schemas),
-      cursors: cursorsOf(operation, query, deps.vault),
-      requests: deps.requests.of(operation.name),
+    const responses = Kind in response ? { 200: response } : response;
+    const served: Served = {
+      Called: open === undefined ? Call : OpenCall,
+      handler: handler as Handler,
+      input: { params, query, body },
+      endpoint: {
+        route: path,
+        deps,
+        operation,
+        honoursKey: operation.idempotent && method !== "GET",
+        requests: deps.requests.of(operation.name),
+      },
+      complete: null,
     };
-    const Called: CallClass = open === undefined ? Call : OpenCall;
-    const serve = respond.bind(null, Called, endpoint, handler as Handler);
-    return { method, path, tag, operation, ...schemas, serve };
+    const serve = respond.bind(null, served);
+    return { method, path, tag, operation, params, query, body, responses, serve };
   });
+}
+
+/** A route as its requests are served. */
+interface Served {
+  readonly Called: CallClass;
+  readonly handler: Handler;
+  readonly input: InputSchemas;
+  readonly endpoint: Omit<Endpoint, "checks" | "cursors">;
+  /** The endpoint with what reads its input. Made by the first request: a start would make it for every endpoint. */
+  complete: Endpoint | null;
+}
+
+function completed({ endpoint, input }: Served): Endpoint {
+  const { operation, deps } = endpoint;
+  return { ...endpoint, checks: inputChecks(input), cursors: cursorsOf(operation, input.query, deps.vault) };
 }
 
 type Handler = (context: Context) => unknown;
 
 /** Serves a request. Returns a promise only if it must wait. */
-function respond(Called: CallClass, endpoint: Endpoint, handler: Handler, context: Context) {
-  const call = new Called(endpoint, context.request);
+function respond(served: Served, context: Context) {
+  const { Called, handler } = served;
+  served.complete ??= completed(served);
+  const call = new Called(served.complete, context.request);
   context.call = call;
   try {
     const entering = call.enter(context);

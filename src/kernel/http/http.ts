@@ -7,7 +7,7 @@ import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { type Cancel, realDelay } from "../time/clock.ts";
 import { urlOf } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
-import { type ApiArea, type ApiPart, api, type DeclaredRoute, type MountedRoute, mounted } from "./api.ts";
+import { type ApiArea, type ApiPart, api, type MountedRoute, mounted } from "./api.ts";
 import { ContainedRequests } from "./contained.ts";
 import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
 import { BodiesInProgress } from "./requests/bodies-in-progress.ts";
@@ -72,7 +72,7 @@ export type PageHandler = (call: OpenCall) => RenderedResponse | Promise<Rendere
 /** The HTTP side: the routes of every area, HTML pages, and errors for everything else. */
 export class Http {
   /** Every endpoint, in the order of declaration. */
-  readonly routes: DeclaredRoute[] = [];
+  readonly routes: MountedRoute[] = [];
   /** The parts of the API, in the order of declaration. */
   readonly parts: ApiPart[] = [];
   /** The paths that errors for an unknown path can suggest. */
@@ -85,8 +85,8 @@ export class Http {
   readonly deps: HttpDeps;
   /** The handlers of the server's native routing, by path and method. */
   private readonly endpoints: Record<string, Partial<Record<string, NativeHandler>>> = {};
-  /** The framework's routes: endpoints, for requests without a socket; then everything else. */
-  private readonly endpointMounts: Mount[] = [];
+  private readonly pages = new Map<string, PageHandler>();
+  /** The framework's routes of everything but the endpoints and pages. */
   private readonly otherMounts: Mount[] = [];
   private wholeApp: Elysia | null = null;
   /** Serves {@link otherMounts}. Built by the first request outside the routes: at a start it would take a millisecond. */
@@ -134,9 +134,9 @@ export class Http {
     this.parts.push(...parts);
     this.paths.addNames(alsoCalled);
     for (const plugin of [routes(api)].flat() as AnyElysia[]) {
-      for (const { serve, ...route } of mounted(plugin, this.deps)) {
-        this.addEndpoint(route, serve);
-        this.contained?.add({ ...route, serve });
+      for (const route of mounted(plugin, this.deps)) {
+        this.addEndpoint(route);
+        this.contained?.add(route);
         this.routes.push(route);
         // Clients without access to the monitoring endpoints get the error of an unknown path.
         if (!route.operation.monitoring)
@@ -148,12 +148,10 @@ export class Http {
   /** Serves GET and HEAD of a path outside the API, such as an HTML page. */
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
+    this.pages.set(path, handler);
     // Routed with the endpoints: an endpoint with a parameter in this place would be found first otherwise.
     const native = this.native(path, (request) => this.serve(request, handler));
     this.endpoints[path] = { GET: native, HEAD: native };
-    for (const method of ["GET", "HEAD"]) {
-      this.endpointMounts.push({ method, path, handler: ({ request }) => this.serve(request, handler) });
-    }
   }
 
   /** Closes the list of endpoints: every other request gets 401 or 404. */
@@ -166,7 +164,7 @@ export class Http {
 
   /** Serves a request that came over no socket. */
   handle(request: Request): Promise<Response> {
-    this.wholeApp ??= this.appOf([...this.endpointMounts, ...this.otherMounts]);
+    this.wholeApp ??= this.appOf([...this.endpointMounts(), ...this.otherMounts]);
     return this.wholeApp.handle(request);
   }
 
@@ -178,6 +176,21 @@ export class Http {
   /** Requests in progress. */
   get inFlight(): number {
     return this.server?.pendingRequests ?? 0;
+  }
+
+  /**
+   * Checks that {@link listen} can succeed. Another program can still take the port before it does.
+   * @throws StartupError when the port is taken or a TLS file cannot be read.
+   */
+  assertCanListen({ host, port, tls }: ListenOptions): void {
+    // Any free port of the machine itself: nothing can be in the way.
+    if (host === "127.0.0.1" && port === 0 && tls === null) return;
+    try {
+      const socket = { data: () => undefined };
+      Bun.listen({ hostname: host, port, socket, ...readTls(tls) }).stop();
+    } catch (error) {
+      throw new StartupError(cannotListen(host, port, error));
+    }
   }
 
   /**
@@ -204,9 +217,7 @@ export class Http {
         development: false,
         idleTimeout: idleTimeoutSeconds,
         maxRequestBodySize: BODY_BYTES_HARD_MAX,
-        ...(tls === null
-          ? {}
-          : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
+        ...readTls(tls),
       });
       this.server = this.contained?.carrying(server) ?? server;
       return urlOf({ host, port: server.port ?? port, tls });
@@ -265,17 +276,13 @@ export class Http {
     }
   }
 
-  /** HEAD comes with every GET. */
-  private addEndpoint({ method, path, operation }: DeclaredRoute, serve: MountedRoute["serve"]): void {
+  private addEndpoint({ method, path, operation, serve }: MountedRoute): void {
     const run: NativeHandler = (request) =>
       serve({ request, params: request.params, query: NOTHING, body: NOTHING });
     const native = this.native(path, run);
     const handlers = this.endpoints[path] ?? {};
     this.endpoints[path] = handlers;
-    for (const served of method === "GET" ? ["GET", "HEAD"] : [method]) {
-      handlers[served] = native;
-      this.endpointMounts.push({ method: served, path, handler: serve });
-    }
+    for (const served of servedMethods(method)) handlers[served] = native;
     if (operation.belowPath) {
       for (const served of ["GET", "HEAD"])
         this.otherMounts.push({ method: served, path: `${path}/*`, handler: serve });
@@ -297,6 +304,20 @@ export class Http {
     for (const each of [path, `${path}/*`]) {
       this.otherMounts.push({ method: "ALL", path: each, handler: serve });
     }
+  }
+
+  /** The endpoints and pages in the framework's form. */
+  private endpointMounts(): Mount[] {
+    const endpoints = this.routes.flatMap(({ method, path, serve }) =>
+      servedMethods(method).map((served) => ({ method: served, path, handler: serve })),
+    );
+    const pages = [...this.pages].flatMap(([path, page]) =>
+      servedMethods("GET").map((method) => {
+        const handler = ({ request }: Context) => this.serve(request, page);
+        return { method, path, handler };
+      }),
+    );
+    return [...endpoints, ...pages];
   }
 
   private fetchOther(request: Request): Response | Promise<Response> {
@@ -361,6 +382,17 @@ export class Http {
     if (refusal === null) throw missing;
     throw new ApiError(refusal.code, `${missing.message} ${refusal.message}`, refusal.details);
   }
+}
+
+/** HEAD comes with every GET. */
+function servedMethods(method: string): readonly string[] {
+  return method === "GET" ? ["GET", "HEAD"] : [method];
+}
+
+/** The certificate and its key. @throws Error */
+function readTls(tls: ListenOptions["tls"]) {
+  if (tls === null) return {};
+  return { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } };
 }
 
 function cannotListen(host: string, port: number, error: unknown): string {

@@ -21,26 +21,47 @@ for (const [slot, status] of STATUSES.entries()) SLOT_BY_STATUS[status] = slot;
 /** Statuses whose series exist from the start, so that alerts can calculate increases. */
 const ALWAYS_THERE: ReadonlySet<number> = new Set([500, 503]);
 
-/** What is counted of the requests of one operation. */
-export class OperationRequests {
-  readonly duration = new Histogram(DURATION_BUCKETS);
-  private readonly counts = new Float64Array(STATUSES.length + 1);
+/** What is counted of the requests of one operation, from its first request on. */
+interface Seen {
+  readonly duration: Histogram;
+  /** Responses by {@link SLOT_BY_STATUS}. */
+  readonly counts: Float64Array;
+}
 
-  constructor(readonly operation: string) {}
+/** Counts the requests of one operation. */
+export class OperationRequests {
+  private seen: Seen | null = null;
+
+  constructor(
+    readonly operation: string,
+    private readonly all: RequestMetrics,
+  ) {}
 
   /** Counts a completed request. */
   answered(status: number, durationMs: number): void {
+    this.seen ??= {
+      duration: new Histogram(DURATION_BUCKETS),
+      counts: new Float64Array(STATUSES.length + 1),
+    };
+    const { counts, duration } = this.seen;
     const slot = SLOT_BY_STATUS[status] ?? OTHER_SLOT;
-    this.counts[slot] = (this.counts[slot] as number) + 1;
-    this.duration.observe(durationMs / 1000);
+    counts[slot] = (counts[slot] as number) + 1;
+    duration.observe(durationMs / 1000);
+    this.all.count();
+  }
+
+  /** Null before the first request. */
+  get duration(): Histogram | null {
+    return this.seen?.duration ?? null;
   }
 
   /** The number of responses by status. */
   byStatus(): Sample[] {
-    const { operation } = this;
+    const { operation, seen } = this;
     const samples: Sample[] = [];
-    for (const [slot, value] of this.counts.entries()) {
+    for (let slot = 0; slot <= OTHER_SLOT; slot += 1) {
       const status = STATUSES[slot];
+      const value = seen?.counts[slot] ?? 0;
       if (value === 0 && !(status !== undefined && ALWAYS_THERE.has(status))) continue;
       samples.push({ labels: { operation, status: String(status ?? "other") }, value });
     }
@@ -53,6 +74,8 @@ export class RequestMetrics {
   /** Requests that reach no endpoint. */
   readonly none: OperationRequests;
   private readonly operations: OperationRequests[] = [];
+  private readonly first = Promise.withResolvers<void>();
+  private completed = 0;
 
   constructor() {
     this.none = this.of(NO_OPERATION);
@@ -60,14 +83,25 @@ export class RequestMetrics {
 
   /** The place of a newly declared endpoint. */
   of(operation: string): OperationRequests {
-    const requests = new OperationRequests(operation);
+    const requests = new OperationRequests(operation, this);
     this.operations.push(requests);
     return requests;
   }
 
   /** Completed requests of all operations. */
   get answered(): number {
-    return this.operations.reduce((sum, { duration }) => sum + duration.count, 0);
+    return this.completed;
+  }
+
+  /** Resolves when the first request is completed. */
+  get firstAnswered(): Promise<void> {
+    return this.first.promise;
+  }
+
+  /** Counts a completed request of any operation. */
+  count(): void {
+    if (this.completed === 0) this.first.resolve();
+    this.completed += 1;
   }
 
   /** Makes them part of `GET /metrics`. */
@@ -85,9 +119,9 @@ export class RequestMetrics {
       help: "Time from the head of a request to its response, including the arrival of its body. Operations without requests are omitted.",
       labels: ["operation"],
       samples: () =>
-        this.operations
-          .filter(({ duration }) => duration.count > 0)
-          .map(({ operation, duration }) => ({ labels: { operation }, value: duration })),
+        this.operations.flatMap(({ operation, duration }) =>
+          duration === null ? [] : { labels: { operation }, value: duration },
+        ),
     });
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Counter, Histogram } from "../../../src/kernel/metrics/instruments.ts";
 import { Metrics, renderMetrics } from "../../../src/kernel/metrics/metrics.ts";
-import { OperationRequests } from "../../../src/kernel/metrics/request-metrics.ts";
+import { RequestMetrics } from "../../../src/kernel/metrics/request-metrics.ts";
 import { Scrape } from "../../support/metrics.ts";
 
 describe("a histogram", () => {
@@ -128,7 +128,7 @@ test("a counter adds one, or the given number", () => {
 });
 
 test("responses are counted by status; an unlisted one counts as other", () => {
-  const requests = new OperationRequests("ping");
+  const requests = new RequestMetrics().of("ping");
   for (const status of [200, 200, 404, 418, 999, 503]) requests.answered(status, 2);
   const byStatus = requests.byStatus().map(({ labels, value }) => [labels["status"], value]);
   expect(byStatus).toEqual([
@@ -138,5 +138,5 @@ test("responses are counted by status; an unlisted one counts as other", () => {
     ["503", 1],
     ["other", 2],
   ]);
-  expect(requests.duration.cumulative().slice(0, 4)).toEqual([0, 0, 6, 6]);
+  expect(requests.duration?.cumulative().slice(0, 4)).toEqual([0, 0, 6, 6]);
 });

@@ -53,20 +53,26 @@ export class Paths {
   private readonly words = new Map<string, Map<string, number>>();
   /** What errors say of paths that other settings would serve. */
   private readonly absent = new Map<string, string>();
+  /** What has been added since the last question: a start adds hundreds of paths, and most servers are asked for none. */
+  private added: (() => void)[] = [];
 
   /** Takes in an endpoint, its parameters in Elysia's form. `otherMethodsAt`: the path that accepts its other methods. */
   add(method: string, path: string, otherMethodsAt: string | null = null): void {
-    const segments = path.slice(1).split("/");
-    const shown = segments.map((segment) => (isParameter(segment) ? `{${segment.slice(1)}}` : segment));
-    this.known.push({ method, shown: `/${shown.join("/")}`, segments, otherMethodsAt });
-    for (const segment of segments) if (!isParameter(segment)) this.addWord(segment, segment, 0);
+    this.added.push(() => {
+      const segments = path.slice(1).split("/");
+      const shown = segments.map((segment) => (isParameter(segment) ? `{${segment.slice(1)}}` : segment));
+      this.known.push({ method, shown: `/${shown.join("/")}`, segments, otherMethodsAt });
+      for (const segment of segments) if (!isParameter(segment)) this.addWord(segment, segment, 0);
+    });
   }
 
   /** Takes in what people call segments of paths, by the segment. */
   addNames(names: Readonly<Record<string, readonly string[]>>): void {
-    for (const [segment, others] of Object.entries(names)) {
-      for (const other of others) this.addWord(other, segment, COSTS.otherName);
-    }
+    this.added.push(() => {
+      for (const [segment, others] of Object.entries(names)) {
+        for (const other of others) this.addWord(other, segment, COSTS.otherName);
+      }
+    });
   }
 
   /** Adds a path that other settings would serve; `advice` is a sentence that says which. */
@@ -76,13 +82,20 @@ export class Paths {
 
   /** The error of a request to an unknown path, or to one that its caller cannot see. */
   refusal(method: string, path: string): ApiError {
+    this.takeIn();
     return new ApiError("not_found", `There is no ${method} ${echoed(path)}. ${this.advice(method, path)}`);
   }
 
   /** Whether an endpoint has this path and method. */
   has(method: string, path: string): boolean {
+    this.takeIn();
     const given = path.slice(1).split("/");
     return this.known.some((known) => known.method === method && fits(known.segments, given));
+  }
+
+  private takeIn(): void {
+    for (const take of this.added) take();
+    this.added = [];
   }
 
   private addWord(word: string, segment: string, cost: number): void {

@@ -16,9 +16,10 @@ export function targetOf(url: string): string {
   return slash < 0 ? "/" : url.slice(slash);
 }
 
-/** The names of a route's parameters, which are written as `:name`. */
+/** The names of a route's parameters, which are segments written as `:name`. */
 export function parametersOf(path: string): string[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  if (!path.includes(":")) return [];
+  return path.split("/").flatMap((segment) => (segment.startsWith(":") ? segment.slice(1) : []));
 }
 
 /**
