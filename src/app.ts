@@ -61,7 +61,7 @@ export interface App {
   >;
   /** Creates a link that logs in a browser with a key, for a server at this URL. */
   readonly createSetupLink: (key: string, url: string) => Promise<string>;
-  /** Starts background work. */
+  /** Starts background work: it begins with the next turn of the event loop. */
   readonly start: () => Promise<void>;
   /** Stops background work and commits what is pending. */
   readonly finish: () => Promise<void>;
@@ -155,7 +155,7 @@ async function refundAbandoned(
   }
 }
 
-/** Before the first request, so that requests find no commit in progress. On a full disk the server starts without it. */
+/** On a full disk the server starts without it. */
 async function noteStart(
   { db, writer, log }: Kernel,
   { trail }: Areas["audit"],

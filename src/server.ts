@@ -5,6 +5,7 @@ import type { Archive, ArchiveParts } from "./archive/archive.ts";
 import type { LeadingNode, Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
+import type { ListenOptions } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
@@ -16,6 +17,8 @@ import { type Clock, createSystemClock, ManualClock, realDelay } from "./kernel/
 const NEVER = new Promise<never>(() => undefined);
 /** Longest wait for the commit log when a leader stops. */
 const HAND_OVER_MS_MAX = 5_000;
+/** Units of work after which a server without requests has work, such as deliveries that fell due. */
+const UNITS_OF_USE = 1_000;
 /** Time that requests in flight have to finish when the server stops. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
@@ -34,6 +37,8 @@ export interface Server {
   readonly deposed: Promise<string>;
   /** Resolves when an operator asks this node to stop, and to let another one lead. */
   readonly askedToHandOver: Promise<void>;
+  /** Resolves when it has work: at its first response, or its {@link UNITS_OF_USE}th unit of work. */
+  readonly used: Promise<void>;
   /** Accepts no more requests, finishes those in flight, commits everything and releases the folder. */
   stop(): Promise<void>;
 }
@@ -173,11 +178,18 @@ async function startLocked(
       const { applyAtStart } = await import("./configuration/at-start.ts");
       await applyAtStart(app, config.applyPath);
     }
-    // Listen before the first account is created: if the port is in use, the next start is still the first one.
-    const { idleTimeoutSeconds } = parts;
-    const url = app.http.listen({ ...config, idleTimeoutSeconds, ...leading?.listenOptions });
+    const listenOptions = {
+      ...config,
+      idleTimeoutSeconds: parts.idleTimeoutSeconds,
+      ...leading?.listenOptions,
+    };
+    // Before the first account is created: if the port is in use, the next start is still the first one.
+    app.http.assertCanListen(listenOptions);
+    const endStart = kernel.writer.commitAtOnce();
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
+    const url = await listen(app, listenOptions);
+    endStart();
     log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
     return {
       url,
@@ -188,6 +200,7 @@ async function startLocked(
       failed: failed.promise,
       deposed: leading?.leadership.deposed ?? NEVER,
       askedToHandOver: replication?.askedToHandOver ?? NEVER,
+      used: used(kernel, app),
       stop: () => stop(kernel, app, archive, replication),
     };
   } catch (error) {
@@ -195,6 +208,21 @@ async function startLocked(
     await archive?.finish();
     if (leading?.leadership.wasDeposed === true) throw new DeposedAtStart("another node leads");
     throw explained(kernel.db.path, error);
+  }
+}
+
+/**
+ * Listens when everything else is ready. Earlier it would cost more: listening starts a garbage collection, for which the rest
+ * of the start would wait.
+ *
+ * @throws StartupError
+ */
+async function listen(app: App, options: ListenOptions): Promise<string> {
+  try {
+    return app.http.listen(options);
+  } catch (error) {
+    await app.finish();
+    throw error;
   }
 }
 
@@ -216,6 +244,15 @@ async function stop(
     await archive?.finish();
   }
   kernel.log.info("server stopped");
+}
+
+function used({ writer }: Kernel, { http }: App): Promise<void> {
+  return new Promise((resolve) => {
+    void http.requests.firstAnswered.then(resolve);
+    writer.onCommitted(() => {
+      if (writer.stats.units >= UNITS_OF_USE) resolve();
+    });
+  });
 }
 
 /** The options that differ from their defaults, by name; secrets are masked. */

@@ -35,7 +35,7 @@ export async function serve(given: Given): Promise<number> {
     let end: "signal" | "deposed" | "handed over" = "signal";
     try {
       await announce(config, folder, server);
-      useUsualJitPolicy();
+      void server.used.then(useUsualJitPolicy);
       const ended = await Promise.race([
         signal.then(() => ({ end: "signal", failure: null }) as const),
         server.deposed.then(() => ({ end: "deposed", failure: null }) as const),

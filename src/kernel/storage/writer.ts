@@ -109,6 +109,8 @@ export class Writer {
   private readonly background: Lane = { msMax: BACKGROUND_MS_MAX, queue: [] };
   private scheduled = false;
   private closed = false;
+  /** Whether a batch waits for units of others. */
+  private sharesCommits = true;
   /** Batches that are committed here, and that the follower has not confirmed. The next one waits for them. */
   private readonly unconfirmed = new Set<Unit[]>();
   /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
@@ -226,6 +228,19 @@ export class Writer {
     return this.requests.queue.length + this.background.queue.length;
   }
 
+  /**
+   * Commits each unit in the turn of the event loop in which it comes, and waits for no other: during a start nobody else is
+   * there. This ends with the turn in which the returned function is called.
+   */
+  commitAtOnce(): Cancel {
+    this.sharesCommits = false;
+    return () => {
+      setImmediate(() => {
+        this.sharesCommits = true;
+      });
+    };
+  }
+
   /** Commits what is queued or was changed in memory, and rejects everything after it. */
   close(): void {
     if (this.inMemorySince !== null) this.writeMemory();
@@ -259,8 +274,10 @@ export class Writer {
   private schedule(): void {
     if (this.scheduled || this.unconfirmed.size > 0) return;
     this.scheduled = true;
-    this.waiting = this.delay.begin();
-    this.nextTurn();
+    if (this.sharesCommits) {
+      this.waiting = this.delay.begin();
+      this.nextTurn();
+    } else queueMicrotask(() => this.flushNext());
   }
 
   private nextTurn(): void {
@@ -270,10 +287,14 @@ export class Writer {
         this.nextTurn();
         return;
       }
-      this.scheduled = false;
-      if (this.queued > 0) this.flush();
-      if (this.queued > 0) this.schedule();
+      this.flushNext();
     });
+  }
+
+  private flushNext(): void {
+    this.scheduled = false;
+    if (this.queued > 0) this.flush();
+    if (this.queued > 0) this.schedule();
   }
 
   private flush(): void {
