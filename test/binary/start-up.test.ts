@@ -1,4 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { residentMiB } from "../../scripts/processes/memory.ts";
 import { Binaries, TIMEOUT_MS } from "./support.ts";
 
@@ -12,6 +14,8 @@ const IDLE_MIB_MAX = 90;
 /** The fastest of at most so many starts is judged: whatever else runs can only make a start slower. */
 const STARTS_MAX = 30;
 const IDLE_MS = 1_000;
+/** Share of the functions of a start that must stand together in the executable. */
+const ORDERED_MIN = 0.8;
 
 const binaries = new Binaries();
 afterAll(() => binaries.close());
@@ -40,6 +44,27 @@ test(
     if (process.platform === "linux") expect(mib).toBeGreaterThan(20);
     expect(mib ?? 0).toBeLessThan(IDLE_MIB_MAX);
     await server.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the functions of a start stand together in the executable",
+  async () => {
+    const recorded = join(binaries.folder, "order");
+    const server = await binaries.start(["--ephemeral"], { BUN_BYTECODE_ORDER_OUT: recorded });
+    await server.stop();
+    const functionsIn = (path: string) =>
+      new Set(
+        readFileSync(path, "utf8")
+          .split("\n")
+          .filter((line) => line.startsWith("F ")),
+      );
+    const used = functionsIn(recorded);
+    const ordered = functionsIn(join(import.meta.dir, "../../scripts/bytecode.order"));
+    expect(used.size).toBeGreaterThan(1_000);
+    // Below, run: scripts/build --order
+    expect(used.intersection(ordered).size / used.size).toBeGreaterThan(ORDERED_MIN);
   },
   TIMEOUT_MS,
 );
