@@ -18,7 +18,7 @@ const NEVER = new Promise<never>(() => undefined);
 /** Longest wait for the commit log when a leader stops. */
 const HAND_OVER_MS_MAX = 5_000;
 /** Units of work after which a server without requests has work, such as deliveries that fell due. */
-const UNITS_OF_USE = 1_000;
+const UNITS_OF_WORK = 1_000;
 /** Time that requests in flight have to finish when the server stops. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
@@ -37,8 +37,6 @@ export interface Server {
   readonly deposed: Promise<string>;
   /** Resolves when an operator asks this node to stop, and to let another one lead. */
   readonly askedToHandOver: Promise<void>;
-  /** Resolves when it has work: at its first response, or its {@link UNITS_OF_USE}th unit of work. */
-  readonly used: Promise<void>;
   /** Accepts no more requests, finishes those in flight, commits everything and releases the folder. */
   stop(): Promise<void>;
 }
@@ -46,8 +44,10 @@ export interface Server {
 /** Another node of the cluster began to lead before this one served. */
 export class DeposedAtStart extends Error {}
 
-/** Replacements for tests. */
+/** What is told of a server's start, and replacements for tests. */
 export interface ServerParts {
+  /** Called when it first has work: its first request, or its {@link UNITS_OF_WORK}th unit of work. */
+  readonly onFirstWork?: () => void;
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
@@ -188,6 +188,7 @@ async function startLocked(
     const endStart = kernel.writer.commitAtOnce();
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
+    if (parts.onFirstWork !== undefined) watchForWork(kernel, app, parts.onFirstWork);
     const url = await listen(app, listenOptions);
     endStart();
     log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
@@ -200,7 +201,6 @@ async function startLocked(
       failed: failed.promise,
       deposed: leading?.leadership.deposed ?? NEVER,
       askedToHandOver: replication?.askedToHandOver ?? NEVER,
-      used: used(kernel, app),
       stop: () => stop(kernel, app, archive, replication),
     };
   } catch (error) {
@@ -246,12 +246,16 @@ async function stop(
   kernel.log.info("server stopped");
 }
 
-function used({ writer }: Kernel, { http }: App): Promise<void> {
-  return new Promise((resolve) => {
-    void http.requests.firstAnswered.then(resolve);
-    writer.onCommitted(() => {
-      if (writer.stats.units >= UNITS_OF_USE) resolve();
-    });
+function watchForWork({ writer }: Kernel, { http }: App, onFirstWork: () => void): void {
+  let hasWorked = false;
+  const noteWork = (): void => {
+    if (hasWorked) return;
+    hasWorked = true;
+    onFirstWork();
+  };
+  http.requests.onFirst = noteWork;
+  writer.onCommitted(() => {
+    if (writer.stats.units >= UNITS_OF_WORK) noteWork();
   });
 }
 

@@ -47,7 +47,7 @@ function flush(): void {
   const startedAt = performance.now();
   begin();
   const tx = { now: Date.now(), willWrite: () => undefined } as unknown as Tx;
-  const bodies = batch.map(({ incoming }) => works[incoming.parts[1] ?? ""]?.(tx, incoming));
+  const bodies = batch.map(({ incoming }) => works[areaOf(incoming.parts)]?.(tx, incoming));
   commit();
   delay.end(batch.length, performance.now() - startedAt);
   for (const [index, { incoming, resolve }] of batch.entries()) {
@@ -57,6 +57,11 @@ function flush(): void {
   committed();
 }
 
+/** The area that a path names behind its version; pings have none. */
+function areaOf([first = "", second = ""]: readonly string[]): string {
+  return first === "ping" ? first : second;
+}
+
 function isKnown(request: Request): boolean {
   const secret = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
   return keys.has(keyDigestHex(secret));
@@ -64,8 +69,9 @@ function isKnown(request: Request): boolean {
 
 async function respond(request: Request): Promise<Response> {
   const parts = partsOf(request.url);
-  // Providers that send webhooks have no key.
-  if (parts[1] !== "catch" && !isKnown(request)) return new Response("no", { status: 401 });
+  // Providers that send webhooks have no key, nor have jobs that ping.
+  if (!["catch", "ping"].includes(areaOf(parts)) && !isKnown(request))
+    return new Response("no", { status: 401 });
   const body = Buffer.from(await request.bytes());
   const incoming: IncomingRequest = { parts, headers: request.headers, body, id: Bun.randomUUIDv7() };
   return new Promise((resolve) => {

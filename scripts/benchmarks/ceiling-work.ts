@@ -17,7 +17,7 @@ export interface IncomingRequest {
 }
 
 /** Writes the rows of a request, one or as many as Ninefold writes for it, and returns the response body. */
-export type Work = (tx: Tx, incoming: IncomingRequest) => object;
+export type Work = (tx: Tx, incoming: IncomingRequest) => object | string;
 
 type Value = string | number | null | Uint8Array;
 type Db = Kernel["db"];
@@ -30,7 +30,14 @@ const HOUR_MS = 3_600_000;
 
 /** What the requests of each row do, by the part of the path that names the area. */
 export function ceilingWork(db: Db): Readonly<Record<string, Work>> {
-  return { meter: meter(db), latch: lock(db), relay: relay(db), catch: ingest(db), witness: receipt(db) };
+  return {
+    meter: meter(db),
+    latch: lock(db),
+    relay: relay(db),
+    catch: ingest(db),
+    witness: receipt(db),
+    ping: ping(db),
+  };
 }
 
 function insertion(db: Db, table: string, columns: string) {
@@ -175,6 +182,22 @@ function ingest(db: Db): Work {
     insertPayload(tx, sequence, JSON.stringify(headers.toJSON()), body, "127.0.0.1");
     insert(tx, REF, sequence, 0, 1, 1, tx.now, 0, null, body.length, type ?? null, id);
     return RESPONSES.event(eventIdOf(sequence));
+  };
+}
+
+/** The row of its check: the states of monitors are written later, many pings at a time. */
+function ping(db: Db): Work {
+  const columns = "sequence,monitor_ref,previous,checked_at,up,manual,latency_ms,response_status,error,mark";
+  const insert = insertion(db, "monitor_checks", columns);
+  const monitors = new Map<string, { readonly ref: number; last: number }>();
+  let sequence = largest(db, "sequence", "monitor_checks");
+  return (tx, { parts: [, id = ""] }) => {
+    const monitor = monitors.get(id) ?? { ref: monitors.size + 1, last: 0 };
+    monitors.set(id, monitor);
+    sequence += 1;
+    insert(tx, sequence, monitor.ref, monitor.last, tx.now, 1, 0, 0, null, null, 0);
+    monitor.last = sequence;
+    return RESPONSES.pinged;
   };
 }
 

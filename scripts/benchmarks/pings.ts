@@ -42,6 +42,7 @@ export const PINGS: Benchmark = {
   request,
   requires: [
     { kind: "ratio", to: "bare", atLeast: 0.45, connections: [32] },
+    { kind: "ratio", to: "ceiling", atLeast: 0.8, connections: [32] },
     { kind: "p99", atMostMs: 10, connections: [32] },
   ],
 };

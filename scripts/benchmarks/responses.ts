@@ -15,6 +15,7 @@ const TIMESTAMP = new Date(AT).toISOString();
 
 /** Response bodies by what was requested. */
 export const RESPONSES = {
+  pinged: "OK",
   flag: { enabled: true, flag_key: "flag-42" },
   evaluation,
   evaluations: (flags: number) => ({

@@ -26,7 +26,8 @@ export async function serve(given: Given): Promise<number> {
     const signal = stopSignal(config.stopWithStdin);
     // It may follow for days before it leads.
     if (config.cluster !== null) useUsualJitPolicy();
-    const server = await startNode(folder, config, signal).catch((error: unknown) => {
+    const parts = { onFirstWork: useUsualJitPolicy };
+    const server = await startNode(folder, config, signal, parts).catch((error: unknown) => {
       if (error instanceof DeposedAtStart) return "deposed" as const;
       throw error;
     });
@@ -35,7 +36,6 @@ export async function serve(given: Given): Promise<number> {
     let end: "signal" | "deposed" | "handed over" = "signal";
     try {
       await announce(config, folder, server);
-      void server.used.then(useUsualJitPolicy);
       const ended = await Promise.race([
         signal.then(() => ({ end: "signal", failure: null }) as const),
         server.deposed.then(() => ({ end: "deposed", failure: null }) as const),

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, mock, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { createLogger } from "../../src/kernel/log.ts";
@@ -19,28 +19,38 @@ function start(parts: ServerParts = {}): Promise<Server> {
   return startServer(scratch.folder, config, { log, ...parts });
 }
 
-async function isUsed({ used }: Server): Promise<boolean> {
-  return Promise.race([used.then(() => true), Promise.resolve(false)]);
-}
-
-test("a server is in use after its first response", async () => {
-  const server = await start();
+test("a server says when its first request arrives, before it serves it", async () => {
+  const works = mock();
+  const server = await start({ onFirstWork: works });
   await Bun.sleep(0);
-  expect(await isUsed(server)).toBe(false);
-  await fetch(`${server.url}/healthz`);
-  await server.used;
+  expect(works).not.toHaveBeenCalled();
+  const { requests } = server.app.http;
+  works.mockImplementation(() => expect(requests.answered).toBe(0));
+  for (const path of ["/healthz", "/docs", "/v1/meter"]) await fetch(server.url + path);
+  expect(works).toHaveBeenCalledTimes(1);
+  expect(requests.answered).toBe(3);
   await server.stop();
 });
 
-test("or when it has worked without requests", async () => {
-  const server = await start();
+test("a page is a request too", async () => {
+  const works = mock();
+  const server = await start({ onFirstWork: works });
+  await fetch(`${server.url}/docs`);
+  expect(works).toHaveBeenCalledTimes(1);
+  await server.stop();
+});
+
+test("a server says when it works without requests", async () => {
+  const works = mock();
+  const server = await start({ onFirstWork: works });
   const { writer } = server.kernel;
   const work = (units: number) =>
     Promise.all(Array.from({ length: units }, () => writer.submitInBackground(() => undefined)));
   await work(900);
-  expect(await isUsed(server)).toBe(false);
+  expect(works).not.toHaveBeenCalled();
   await work(100);
-  await server.used;
+  await work(100);
+  expect(works).toHaveBeenCalledTimes(1);
   await server.stop();
 });
 

@@ -164,6 +164,7 @@ interface Served {
 
 function completed({ endpoint, input }: Served): Endpoint {
   const { operation, deps } = endpoint;
+  deps.requests.arrive();
   return { ...endpoint, checks: inputChecks(input), cursors: cursorsOf(operation, input.query, deps.vault) };
 }
 

@@ -355,6 +355,7 @@ export class Http {
   }
 
   private async serve(request: Request, handler: PageHandler): Promise<Response> {
+    this.requests.arrive();
     const call = new OpenCall(this.elsewhere, request);
     try {
       return call.send(await handler(call));

@@ -74,7 +74,9 @@ export class RequestMetrics {
   /** Requests that reach no endpoint. */
   readonly none: OperationRequests;
   private readonly operations: OperationRequests[] = [];
-  private readonly first = Promise.withResolvers<void>();
+  /** Called when the first request arrives, before it is served. */
+  onFirst: () => void = () => undefined;
+  private hasArrived = false;
   private completed = 0;
 
   constructor() {
@@ -93,14 +95,15 @@ export class RequestMetrics {
     return this.completed;
   }
 
-  /** Resolves when the first request is completed. */
-  get firstAnswered(): Promise<void> {
-    return this.first.promise;
+  /** Notes that a request arrives, which may be the first one. */
+  arrive(): void {
+    if (this.hasArrived) return;
+    this.hasArrived = true;
+    this.onFirst();
   }
 
   /** Counts a completed request of any operation. */
   count(): void {
-    if (this.completed === 0) this.first.resolve();
     this.completed += 1;
   }
 
