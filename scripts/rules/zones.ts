@@ -6,7 +6,6 @@ const STORES = [
   "src/areas/*/**/*-store.ts",
   "src/areas/*/backup-check.ts",
 ];
-const ROUTES = ["src/areas/*/**/routes.ts", "src/areas/*/**/routes-*.ts", "src/areas/*/**/*-routes.ts"];
 const CLOCK = ["src/kernel/time/clock*.ts", "src/kernel/ids.ts"];
 
 /** Files outside `kernel/storage` that need a database connection of their own, such as offline commands. */
@@ -85,8 +84,8 @@ export const PACKAGE_RULES: readonly PackageRule[] = [
   {
     rule: "elysia-zone",
     packages: ["elysia", "@elysiajs"],
-    zone: [COMPOSITION_ROOT, "src/kernel/http/**", "src/kernel/resources/routes.ts", ...ROUTES],
-    fix: "move what touches HTTP to the area's routes.ts or to kernel/http",
+    zone: ["src/kernel/http/**", "src/kernel/resources/routes.ts"],
+    fix: "collect routes with Routes of kernel/http/api.ts",
   },
   {
     rule: "sqlite-zone",

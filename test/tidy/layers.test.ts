@@ -83,9 +83,9 @@ test("the client imports nothing but itself, packages and types included", () =>
 
 describe("packages", () => {
   test.each([
-    ["elysia", "elysia-zone", "src/areas/keys/service.ts", "src/areas/keys/routes.ts"],
+    ["elysia", "elysia-zone", "src/areas/keys/service.ts", "src/kernel/http/http.ts"],
     ["elysia/adapter/bun", "elysia-zone", "src/cli/serve.ts", "src/kernel/http/shell.ts"],
-    ["@elysiajs/cors", "elysia-zone", "src/config.ts", "src/app.ts"],
+    ["@elysiajs/cors", "elysia-zone", "src/config.ts", "src/kernel/http/api.ts"],
     ["bun:sqlite", "sqlite-zone", "src/areas/keys/store.ts", "src/kernel/storage/database.ts"],
     ["croner", "croner-zone", "src/areas/relay/jobs.ts", "src/kernel/scheduler/calendar.ts"],
     ["node:https", "outbound-zone", "src/areas/relay/jobs.ts", "src/kernel/outbound/client.ts"],

@@ -1,9 +1,8 @@
-import { Elysia } from "elysia";
 import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { networkOf } from "../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../kernel/http/access/guard.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { textStream } from "../../kernel/http/responses/text-stream.ts";
@@ -41,7 +40,7 @@ export function accountRoutes(
     signupRoute(api, service, settings.signup, settings.clock),
     adminRoutes(api, service),
     balanceRoutes(api, ledger),
-    new Elysia({ tags: ["Keys"] })
+    new Routes({ tags: ["Keys"] })
       .use(api)
       .post(
         "/v1/keys/rotate",
@@ -72,7 +71,7 @@ export function accountRoutes(
 
 function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock: Clock) {
   const attempts = new AttemptLimiter(clock, SIGNUPS_PER_WINDOW, SIGNUP_WINDOW_MS);
-  return new Elysia({ tags: ["Signup"] })
+  return new Routes({ tags: ["Signup"] })
     .use(api)
     .post("/v1/signup", async ({ call, body }) => reply(201, await service.signUp(body, call)), {
       open: {
@@ -98,7 +97,7 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
 }
 
 function balanceRoutes(api: Api, ledger: AccountLedger) {
-  return new Elysia({ prefix: "/v1/meter", tags: ["Meter"] })
+  return new Routes({ prefix: "/v1/meter", tags: ["Meter"] })
     .use(api)
     .get("/balance", ({ call }) => ledger.balance(call.caller.account), {
       op: { name: "meter.own.balance", access: "meter:read", summary: "Get the account's credit balance" },
@@ -155,7 +154,7 @@ const EXPORT_TYPE = "application/x-ndjson";
 const OPERATOR = { access: "operator", audit: "yes" } as const;
 
 function adminRoutes(api: Api, service: AccountService) {
-  return new Elysia({ prefix: "/v1/admin/accounts", tags: ["Operator"] })
+  return new Routes({ prefix: "/v1/admin/accounts", tags: ["Operator"] })
     .use(api)
     .post(
       "",
@@ -264,7 +263,7 @@ function adminRoutes(api: Api, service: AccountService) {
 }
 
 function clockRoute(api: Api, clock: ManualClock) {
-  return new Elysia({ tags: ["Operator"] })
+  return new Routes({ tags: ["Operator"] })
     .use(api)
     .get("/v1/admin/clock", ({ call }) => call.read(() => ({ now: clock.now() })), {
       op: {

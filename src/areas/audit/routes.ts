@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { textStream } from "../../kernel/http/responses/text-stream.ts";
@@ -31,7 +30,7 @@ export function auditRoutes(api: Api, audit: AuditService) {
 }
 
 function accountRoutes(api: Api, audit: AuditService) {
-  return new Elysia({ prefix: "/v1/audit", tags: ["Audit"] })
+  return new Routes({ prefix: "/v1/audit", tags: ["Audit"] })
     .use(api)
     .get("", ({ call, query }) => audit.list(call.caller, query), {
       op: {
@@ -61,7 +60,7 @@ function accountRoutes(api: Api, audit: AuditService) {
 }
 
 function adminRoutes(api: Api, audit: AuditService) {
-  return new Elysia({ prefix: "/v1/admin/audit", tags: ["Operator"] })
+  return new Routes({ prefix: "/v1/admin/audit", tags: ["Operator"] })
     .use(api)
     .get("", ({ query }) => audit.list("operator", query), {
       op: {

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
@@ -67,7 +66,7 @@ const BUCKET_FILE: FileFacts = {
 };
 
 function bucketRoutes(api: Api, buckets: Buckets) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .post(
       "/v1/catch/buckets",
@@ -124,7 +123,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
 }
 
 function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .patch(
       "/v1/catch/buckets/:bucket_id",
@@ -203,7 +202,7 @@ const SETTINGS_RESPONSES = {
 } as const;
 
 function ingestRoutes(api: Api, ingestion: Ingestion) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .post("/v1/catch/:bucket_id", ({ call, params }) => ingestion.receive(params.bucket_id, call), {
       open: {
@@ -239,7 +238,7 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
 }
 
 function eventReadRoutes(api: Api, events: EventService) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .get(
       "/v1/catch/:bucket_id/events",
@@ -299,7 +298,7 @@ const RAW = {
 const NDJSON = "application/x-ndjson";
 
 function exportRoutes(api: Api, events: EventService) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .get(
       "/v1/catch/:bucket_id/events/:event_id/raw",
@@ -347,7 +346,7 @@ async function exported(call: Call, events: EventService, bucketId: string, quer
 }
 
 function eventChangeRoutes(api: Api, events: EventService) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .post(
       "/v1/catch/:bucket_id/events/:event_id/replay",

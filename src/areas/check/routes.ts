@@ -1,6 +1,5 @@
-import { Elysia } from "elysia";
 import { invalidField } from "../../kernel/errors.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -29,7 +28,7 @@ function callRoute<KeyRequest>(
   service: CheckService<KeyRequest>,
   response: ReturnType<typeof checkResult>,
 ) {
-  return new Elysia({ tags: ["Check"] }).use(api).post(
+  return new Routes({ tags: ["Check"] }).use(api).post(
     "/v1/check",
     ({ call, body }) => {
       const { flags = [], context } = body;
@@ -91,7 +90,7 @@ function proxyRoute<KeyRequest>(
   service: CheckService<KeyRequest>,
   response: ReturnType<typeof checkResult>,
 ) {
-  return new Elysia({ tags: ["Check"] }).use(api).get(
+  return new Routes({ tags: ["Check"] }).use(api).get(
     "/v1/check/http",
     async ({ call, query }) => {
       const request = checkRequestOf(ports, call, query);

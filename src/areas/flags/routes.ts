@@ -1,6 +1,5 @@
-import { Elysia } from "elysia";
 import type { Charger } from "../../kernel/http/access/caller.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { listReply } from "../../kernel/http/responses/sliced-list.ts";
@@ -62,7 +61,7 @@ export function flagRoutes(api: Api, flags: FlagService, charger: Charger) {
 }
 
 function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
-  return new Elysia({ tags: ["Flags"] })
+  return new Routes({ tags: ["Flags"] })
     .use(api)
     .post(
       "/v1/gate",
@@ -110,7 +109,7 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
 }
 
 function readRoutes(api: Api, flags: FlagService) {
-  return new Elysia({ tags: ["Flags"] })
+  return new Routes({ tags: ["Flags"] })
     .use(api)
     .get("/v1/gate", ({ call }) => listReply("flags", flags.keys(call.caller.project.ref)), {
       op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply, unstored } from "../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../kernel/resources/managed.ts";
@@ -63,7 +62,7 @@ function createRoutes(api: Api, keys: KeyService) {
     const terms = keys.parseCreation(body, call.receivedAt);
     return call.perform((tx) => reply(201, keys.create(tx, call.caller, terms, projectId)));
   };
-  return new Elysia({ tags: ["Keys"] })
+  return new Routes({ tags: ["Keys"] })
     .use(api)
     .post("/v1/keys", ({ call, body }) => create(call, body), {
       op: {
@@ -94,7 +93,7 @@ function createRoutes(api: Api, keys: KeyService) {
 }
 
 function readRoutes(api: Api, keys: KeyService) {
-  return new Elysia({ tags: ["Keys"] })
+  return new Routes({ tags: ["Keys"] })
     .use(api)
     .get(
       "/v1/keys",
@@ -142,7 +141,7 @@ function readRoutes(api: Api, keys: KeyService) {
 }
 
 function updateRoutes(api: Api, keys: KeyService) {
-  return new Elysia({ tags: ["Keys"] })
+  return new Routes({ tags: ["Keys"] })
     .use(api)
     .post(
       "/v1/keys/:id/rotate",
@@ -187,7 +186,7 @@ function updateRoutes(api: Api, keys: KeyService) {
 }
 
 function revokeRoutes(api: Api, keys: KeyService) {
-  return new Elysia({ tags: ["Keys"] })
+  return new Routes({ tags: ["Keys"] })
     .use(api)
     .delete(
       "/v1/keys/:id",
@@ -225,7 +224,7 @@ function revokeRoutes(api: Api, keys: KeyService) {
 }
 
 function verifyRoutes(api: Api, admission: Admission) {
-  return new Elysia({ tags: ["Keys"] }).use(api).post(
+  return new Routes({ tags: ["Keys"] }).use(api).post(
     "/v1/keys/verify",
     ({ call, body }) => {
       const request = admissionRequestOf(body);

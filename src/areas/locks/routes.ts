@@ -1,6 +1,5 @@
-import { Elysia } from "elysia";
 import { assertStillValid } from "../../kernel/http/access/caller.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
@@ -27,7 +26,7 @@ export function lockRoutes(api: Api, locks: LockService) {
 }
 
 function readRoutes(api: Api, locks: LockService) {
-  return new Elysia({ tags: ["Locks"] })
+  return new Routes({ tags: ["Locks"] })
     .use(api)
     .get(
       "/v1/latch",
@@ -65,7 +64,7 @@ function readRoutes(api: Api, locks: LockService) {
 }
 
 function holderRoutes(api: Api, locks: LockService) {
-  return new Elysia({ tags: ["Locks"] })
+  return new Routes({ tags: ["Locks"] })
     .use(api)
     .post("/v1/latch/:key/acquire", ({ call, params, body }) => acquire(locks, call, params.key, body), {
       op: {

@@ -1,8 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { named } from "../../kernel/data/schema.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import type { McpServer } from "./server.ts";
@@ -31,7 +30,7 @@ const McpMessage = named("McpMessage", {
 
 /** Declares the endpoint of agents. */
 export function mcpRoutes(api: Api, server: McpServer) {
-  return new Elysia({ tags: ["MCP"] }).use(api).post(
+  return new Routes({ tags: ["MCP"] }).use(api).post(
     "/v1/mcp",
     async ({ call }) => {
       const { status, text } = await server.respond(call);

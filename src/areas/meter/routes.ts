@@ -1,7 +1,6 @@
-import { Elysia } from "elysia";
 import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/data/ledger.ts";
 import type { Charger } from "../../kernel/http/access/caller.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import type { MeterChange } from "./book.ts";
@@ -42,7 +41,7 @@ export function meterRoutes(api: Api, { meters, holds, plans, usage, charger }: 
 }
 
 function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
-  return new Elysia({ tags: ["Meter"] })
+  return new Routes({ tags: ["Meter"] })
     .use(api)
     .get(
       "/v1/meter",
@@ -66,7 +65,7 @@ function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
 }
 
 function readRoutes(api: Api, meters: MeterService, usage: UsageService) {
-  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
+  return new Routes({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .get(
       "/balance",
@@ -124,7 +123,7 @@ function readRoutes(api: Api, meters: MeterService, usage: UsageService) {
 }
 
 function balanceRoutes(api: Api, meters: MeterService) {
-  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
+  return new Routes({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .post(
       "/deduct",

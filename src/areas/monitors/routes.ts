@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { resourceRoutes } from "../../kernel/resources/routes.ts";
 import {
@@ -32,7 +31,7 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
 }
 
 function readRoutes(api: Api, monitors: MonitorService) {
-  return new Elysia({ tags: ["Monitors"] })
+  return new Routes({ tags: ["Monitors"] })
     .use(api)
     .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call, query)), {
       op: {
@@ -77,7 +76,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
 }
 
 function changeRoutes(api: Api, monitors: MonitorService) {
-  return new Elysia({ tags: ["Monitors"] })
+  return new Routes({ tags: ["Monitors"] })
     .use(api)
     .post(
       "/v1/pulse",

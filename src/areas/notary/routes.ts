@@ -1,8 +1,7 @@
 import type { Static } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { ApiError } from "../../kernel/errors.ts";
 import { isOperator } from "../../kernel/http/access/caller.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/requests/body.ts";
 import type { Call } from "../../kernel/http/requests/call.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
@@ -91,7 +90,7 @@ export function notaryRoutes(api: Api, services: NotaryServices) {
 }
 
 function logRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .post(
       "/v1/witness/sys/init",
@@ -158,7 +157,7 @@ function copyResponse(receipt: Receipt, status: CopyStatus) {
 }
 
 function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
-  return new Elysia({ tags: ["Notary"] }).use(api).post(
+  return new Routes({ tags: ["Notary"] }).use(api).post(
     "/v1/witness/accept-fork",
     ({ call, body: { chain_id } }) =>
       call.perform((tx) => {
@@ -189,7 +188,7 @@ function forkRoute(api: Api, { notary, restores, projects }: NotaryServices) {
 }
 
 function verifyRoute(api: Api, notary: NotaryService) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .post(
       "/v1/witness/verify",
@@ -224,7 +223,7 @@ function verifyRoute(api: Api, notary: NotaryService) {
 }
 
 function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .get(
       "/v1/witness/receipts",
@@ -296,7 +295,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
 }
 
 function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .post(
       "/v1/witness/receipts/:sequence_id/redact",
@@ -351,7 +350,7 @@ function redactionRoutes(api: Api, { notary, redactions }: NotaryServices) {
 }
 
 function storageRoutes(api: Api, uploads: Uploads) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .post(
       "/v1/witness/config",

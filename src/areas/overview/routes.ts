@@ -1,8 +1,7 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { named } from "../../kernel/data/schema.ts";
 import { type Caller, hasScope } from "../../kernel/http/access/caller.ts";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/projects/overview-card.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 
@@ -19,7 +18,7 @@ export interface OverviewParts {
 
 /** Declares the overview. */
 export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
-  return new Elysia({ tags: ["Overview"] })
+  return new Routes({ tags: ["Overview"] })
     .use(api)
     .get(
       "/v1/overview",

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import {
@@ -22,7 +21,7 @@ export function projectRoutes(api: Api, projects: ProjectService, kinds: readonl
 }
 
 function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
-  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
+  return new Routes({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
     .post("", ({ call, body }) => call.perform((tx) => reply(201, projects.create(tx, call.caller, body))), {
       op: {
@@ -69,7 +68,7 @@ function createAndReadRoutes(api: Api, projects: ProjectService, kinds: readonly
 }
 
 function updateAndDeleteRoutes(api: Api, projects: ProjectService) {
-  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
+  return new Routes({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
     .patch(
       "/:id",

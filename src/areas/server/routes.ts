@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/requests/pagination.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { BACKUPS_LIMIT, BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
@@ -7,7 +6,7 @@ import type { ServerService } from "./service.ts";
 
 /** Declares the operator's endpoints for backups, status and options. */
 export function serverRoutes(api: Api, service: ServerService) {
-  return new Elysia({ prefix: "/v1/admin", tags: ["Operator"] })
+  return new Routes({ prefix: "/v1/admin", tags: ["Operator"] })
     .use(api)
     .get("/backups", ({ query: { limit = BACKUPS_LIMIT, cursor } }) => service.listBackups(limit, cursor), {
       op: { name: "admin.backups.list", access: "operator", summary: "List backups, newest first" },

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
+import { type Api, Routes } from "../../kernel/http/api.ts";
 import { EXAMPLE_KEY } from "../../kernel/http/document/openapi-security.ts";
 import { reply } from "../../kernel/http/responses/response.ts";
 import { LINK_MINUTES } from "./domain.ts";
@@ -16,7 +15,7 @@ export function sessionRoutes(api: Api, service: SessionService, sessions: Sessi
 }
 
 function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .post(
       "/v1/session",
@@ -56,7 +55,7 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
 }
 
 function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .delete(
       "/v1/session",
@@ -97,7 +96,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
 }
 
 function linkRoute(api: Api, service: SessionService) {
-  return new Elysia({ tags: ["Operator"] }).use(api).post(
+  return new Routes({ tags: ["Operator"] }).use(api).post(
     "/v1/admin/login-links",
     ({ call, body: { minutes = LINK_MINUTES } }) => {
       const digest = Buffer.from(call.keyDigest, "hex");

@@ -1,10 +1,13 @@
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia, Elysia } from "elysia";
 import { type Operation, type OperationSpec, operationOf } from "./access/caller.ts";
 import type { Endpoint, HttpDeps } from "./endpoint.ts";
 import { Call, type Context, OpenCall } from "./requests/call.ts";
 import { cursorsOf } from "./requests/pagination.ts";
 import { type InputSchemas, inputChecks } from "./requests/validate.ts";
+import type { Api } from "./typed-api.ts";
+
+export type { Api } from "./typed-api.ts";
 
 /** The schemas of a route; those of its responses by status. */
 export interface RouteSchemas extends InputSchemas {
@@ -58,63 +61,73 @@ interface AddedRoute extends Pick<DeclaredRoute, "method" | "path" | "tag"> {
   readonly hooks: RouteHooks;
 }
 
-/** The types of a plugin with the two macros. */
-const typed = () =>
-  new Elysia().macro({
-    op: (_: OperationSpec) => macroWith<Call>(),
-    open: (_: Omit<OperationSpec, "access">) => macroWith<OpenCall>(),
-  });
-
-function macroWith<C extends OpenCall>() {
-  return {} as { resolve: () => { call: C } };
+/** What `new Routes()` takes of Elysia's options. */
+interface RoutesOptions {
+  readonly prefix?: string;
+  /** The part of the API. */
+  readonly tags?: readonly string[];
 }
 
-/** The plugin that areas use. */
-export type Api = ReturnType<typeof typed>;
+/** Collects routes, with the methods by which Elysia takes them. */
+class CollectedRoutes {
+  readonly all: AddedRoute[] = [];
+  private readonly prefix: string;
+  private readonly tag: string;
+
+  constructor({ prefix = "", tags: [tag = "System"] = [] }: RoutesOptions = {}) {
+    this.prefix = prefix;
+    this.tag = tag;
+  }
+
+  route(method: Method, path: string, handler: unknown, hooks: RouteHooks = {}): this {
+    this.all.push({ method, path: this.prefix + path, tag: this.tag, handler, hooks });
+    return this;
+  }
+
+  get(path: string, handler: unknown, hooks?: RouteHooks): this {
+    return this.route("GET", path, handler, hooks);
+  }
+
+  post(path: string, handler: unknown, hooks?: RouteHooks): this {
+    return this.route("POST", path, handler, hooks);
+  }
+
+  put(path: string, handler: unknown, hooks?: RouteHooks): this {
+    return this.route("PUT", path, handler, hooks);
+  }
+
+  patch(path: string, handler: unknown, hooks?: RouteHooks): this {
+    return this.route("PATCH", path, handler, hooks);
+  }
+
+  delete(path: string, handler: unknown, hooks?: RouteHooks): this {
+    return this.route("DELETE", path, handler, hooks);
+  }
+
+  /** Takes over the routes of another plugin. */
+  use(other: CollectedRoutes): this {
+    for (const { path, ...more } of other.all) this.all.push({ path: this.prefix + path, ...more });
+    return this;
+  }
+}
 
 /**
- * The base of every area's routes: two macros that declare an endpoint.
- *
- * - `op` for endpoints that require a key, whose handlers get a {@link Call};
- * - `open` for endpoints that anyone may call, whose handlers get an {@link OpenCall}.
+ * A plugin of Elysia as areas need it: its routes type their handlers by their schemas, and are only collected. Elysia would
+ * prepare each for its own router, which serves no endpoint; it is loaded when a request is for none (see `http.ts`).
  *
  * The schemas of a route type its handler. Elysia does not get to see them: the key is checked before the body is read,
  * nothing is coerced, and errors have one shape. Responses are checked by the compiler and by the tests, not at run time.
- * A handler runs behind its gates, where {@link mounted} puts it; a plugin that is mounted otherwise has no routes.
+ * A handler runs behind its gates, where {@link mounted} puts it.
  */
-export const api = collectRoutes as unknown as Api;
+export const Routes = CollectedRoutes as unknown as typeof Elysia;
 
-const ADDERS = { get: "GET", post: "POST", put: "PUT", patch: "PATCH", delete: "DELETE" } as const;
+/** What every plugin uses, for the types of its routes. */
+export const api = new CollectedRoutes() as unknown as Api;
 
-/** The routes that areas have added to their plugins. */
-const added = new WeakMap<object, AddedRoute[]>();
-
-/** @throws Error if a plugin has routes that would not be mounted. */
-function routesOf(plugin: AnyElysia): readonly AddedRoute[] {
-  const routes = added.get(plugin);
-  if (routes === undefined || plugin.routes.length > 0)
-    throw new Error("a plugin must use the API's plugin before it adds routes, each with its method");
-  return routes;
-}
-
-/**
- * Makes a plugin collect its routes. Elysia would prepare each for its own router, which the server does not use: a fifth of
- * the time that a start takes to build the areas.
- */
-function collectRoutes<Plugin extends AnyElysia>(plugin: Plugin): Plugin {
-  const routes: AddedRoute[] = [];
-  added.set(plugin, routes);
-  const { prefix = "", tags: [tag = "System"] = [] } = plugin.config;
-  const route = (method: Method, path: string, handler: unknown, hooks: RouteHooks = {}): Plugin => {
-    routes.push({ method, path: prefix + path, tag, handler, hooks });
-    return plugin;
-  };
-  const use = (other: AnyElysia): Plugin => {
-    for (const { path, ...more } of routesOf(other)) routes.push({ path: prefix + path, ...more });
-    return plugin;
-  };
-  const adders = Object.entries(ADDERS).map(([name, method]) => [name, route.bind(null, method)]);
-  return Object.assign(plugin, { route, use }, Object.fromEntries(adders));
+/** @throws Error for a plugin that is no {@link Routes}. */
+function routesOf(plugin: unknown): readonly AddedRoute[] {
+  if (plugin instanceof CollectedRoutes) return plugin.all;
+  throw new Error("an area's routes are collected by Routes");
 }
 
 /** A route of a plugin, to be mounted. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { BunRequest } from "bun";
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import { ApiError, errorText, rejectionBy, StartupError } from "../errors.ts";
 import { ThrottledWarning } from "../limits/throttled-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
@@ -88,9 +88,9 @@ export class Http {
   private readonly pages = new Map<string, PageHandler>();
   /** The framework's routes of everything but the endpoints and pages. */
   private readonly otherMounts: Mount[] = [];
-  private wholeApp: Elysia | null = null;
-  /** Serves {@link otherMounts}. Built by the first request outside the routes: at a start it would take a millisecond. */
-  private otherApp: Elysia | null = null;
+  private wholeApp: Promise<AnyElysia> | null = null;
+  /** Serves {@link otherMounts}. Loaded and built by the first request outside the routes: a start would take longer. */
+  private otherApp: Promise<AnyElysia> | null = null;
   private readonly elsewhere: Endpoint;
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
@@ -163,9 +163,9 @@ export class Http {
   }
 
   /** Serves a request that came over no socket. */
-  handle(request: Request): Promise<Response> {
+  async handle(request: Request): Promise<Response> {
     this.wholeApp ??= this.appOf([...this.endpointMounts(), ...this.otherMounts]);
-    return this.wholeApp.handle(request);
+    return (await this.wholeApp).handle(request);
   }
 
   /** Aborted when the server starts to stop: waiting requests are then rejected with 503. */
@@ -205,7 +205,7 @@ export class Http {
     gate = null,
     nodeRoutes = NOTHING,
   }: ListenOptions): string {
-    const fetch = (request: Request): Response | Promise<Response> => this.fetchOther(request);
+    const fetch = (request: Request): Promise<Response> => this.fetchOther(request);
     try {
       // The server routes endpoints itself: adding a route to the framework takes ten times as long, and again at `listen`.
       const server = Bun.serve({
@@ -320,9 +320,9 @@ export class Http {
     return [...endpoints, ...pages];
   }
 
-  private fetchOther(request: Request): Response | Promise<Response> {
+  private async fetchOther(request: Request): Promise<Response> {
     this.otherApp ??= this.appOf(this.otherMounts);
-    return this.otherApp.fetch(request);
+    return (await this.otherApp).fetch(request);
   }
 
   /**
@@ -339,7 +339,8 @@ export class Http {
     return (request) => (isNormalized(request, parameters) ? handler(request) : otherwise(request));
   }
 
-  private appOf(mounts: readonly Mount[]): Elysia {
+  private async appOf(mounts: readonly Mount[]): Promise<AnyElysia> {
+    const { Elysia } = await import("elysia");
     const app = new Elysia({
       name: "ninefold",
       normalize: false,

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { rejectionBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -7,7 +6,7 @@ import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./access/addresses.ts";
 import { operationOf } from "./access/caller.ts";
 import type { Guard } from "./access/guard.ts";
-import { api } from "./api.ts";
+import { api, Routes } from "./api.ts";
 import { openApiDocument } from "./document/openapi.ts";
 import type { Http } from "./http.ts";
 import type { OpenCall } from "./requests/call.ts";
@@ -45,7 +44,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
       return text;
     },
   });
-  return new Elysia({ tags: ["System"] })
+  return new Routes({ tags: ["System"] })
     .use(api)
     .get("/v1/ping", () => ({ pong: true as const }), {
       open: { name: "ping", summary: "Check that the server responds" },

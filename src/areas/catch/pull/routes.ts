@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { EventService } from "../events/events.ts";
 import type { Replays } from "../forwarding/replays.ts";
 import { BucketParams, EventItem, EventParams } from "../schema.ts";
@@ -27,7 +26,7 @@ export function pullRoutes(api: Api, services: PullServices) {
 }
 
 function streamRoutes(api: Api, { stream, events }: PullServices) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .get(
       "/v1/catch/:bucket_id/stream",
@@ -70,7 +69,7 @@ function streamRoutes(api: Api, { stream, events }: PullServices) {
 }
 
 function replayRoutes(api: Api, { replays }: PullServices) {
-  return new Elysia({ tags: ["Catch"] })
+  return new Routes({ tags: ["Catch"] })
     .use(api)
     .post(
       "/v1/catch/:bucket_id/replays",

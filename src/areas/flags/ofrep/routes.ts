@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { EVENT_STREAM_HEADERS } from "../../../kernel/http/responses/event-stream.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { BULK, type Ofrep } from "./ofrep.ts";
@@ -28,7 +27,7 @@ export function ofrepRoutes(api: Api, ofrep: Ofrep, streams: OfrepStreams) {
 }
 
 function evaluationRoutes(api: Api, ofrep: Ofrep) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .post(
       "/ofrep/v1/evaluate/flags/:key",
@@ -71,7 +70,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
 }
 
 function eventsRoute(api: Api, streams: OfrepStreams) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .get(
       "/ofrep/v1/events",

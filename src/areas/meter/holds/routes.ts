@@ -1,6 +1,5 @@
-import { Elysia } from "elysia";
 import { assertPositive } from "../../../kernel/data/ledger.ts";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { assertCapture } from "../domain.ts";
@@ -15,7 +14,7 @@ export function holdRoutes(api: Api, meters: MeterService, holds: HoldService) {
 }
 
 function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
-  return new Elysia({ prefix: "/v1/meter/:meterId/holds", tags: ["Meter"] })
+  return new Routes({ prefix: "/v1/meter/:meterId/holds", tags: ["Meter"] })
     .use(api)
     .post(
       "",
@@ -72,7 +71,7 @@ function createRoutes(api: Api, meters: MeterService, holds: HoldService) {
 }
 
 function changeRoutes(api: Api, holds: HoldService) {
-  return new Elysia({ prefix: "/v1/meter/:meterId/holds/:hold_id", tags: ["Meter"] })
+  return new Routes({ prefix: "/v1/meter/:meterId/holds/:hold_id", tags: ["Meter"] })
     .use(api)
     .post(
       "/capture",

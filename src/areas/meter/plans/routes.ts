@@ -1,7 +1,6 @@
-import { Elysia } from "elysia";
 import { assertPositive } from "../../../kernel/data/ledger.ts";
 import type { Charger } from "../../../kernel/http/access/caller.ts";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
 import { MeterParams } from "../schema.ts";
@@ -38,7 +37,7 @@ export function planAndAlertRoutes(api: Api, meters: MeterService, plans: PlanSe
 }
 
 function planRoutes(api: Api, meters: MeterService, plans: PlanService, charger: Charger) {
-  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
+  return new Routes({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .get(
       "/plan",
@@ -116,7 +115,7 @@ function alertRoutes(
 ) {
   const input = params === undefined ? {} : { params };
   const costs = params === undefined ? FREE : CREATES_METER;
-  return new Elysia({ tags: ["Meter"] })
+  return new Routes({ tags: ["Meter"] })
     .use(api)
     .get(
       path,

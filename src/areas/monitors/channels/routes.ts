@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
 import type { Channels } from "./channels.ts";
@@ -11,7 +10,7 @@ export function channelRoutes(api: Api, channels: Channels) {
 }
 
 function testRoute(api: Api, channels: Channels) {
-  return new Elysia({ tags: ["Monitors"] })
+  return new Routes({ tags: ["Monitors"] })
     .use(api)
     .post(
       "/v1/pulse/channels/:channel_id/test",

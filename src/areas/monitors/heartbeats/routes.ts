@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { MonitorParams } from "../schema.ts";
 import type { MonitorService } from "../service.ts";
@@ -10,7 +9,7 @@ import { PING_BODY_BYTES_MAX, PINGS_STORED, PingKey, PingList, PingParams } from
 export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings) {
   const { heartbeats } = monitors;
   return [
-    new Elysia({ tags: ["Monitors"] })
+    new Routes({ tags: ["Monitors"] })
       .use(api)
       .get(
         "/v1/pulse/:monitorId/pings",
@@ -49,7 +48,7 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
 }
 
 function pingRoute(api: Api, pings: Pings) {
-  return new Elysia({ tags: ["Monitors"] }).use(api).post("/ping/:check", ({ call }) => pings.receive(call), {
+  return new Routes({ tags: ["Monitors"] }).use(api).post("/ping/:check", ({ call }) => pings.receive(call), {
     open: {
       name: "monitors.ping",
       everyMethod: true,

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
@@ -15,7 +14,7 @@ export function incidentRoutes(api: Api, incidents: Incidents) {
 }
 
 function progressRoutes(api: Api, incidents: Incidents) {
-  return new Elysia({ tags: ["Monitors"] })
+  return new Routes({ tags: ["Monitors"] })
     .use(api)
     .post(
       "/v1/pulse/incidents/:incident_id/acknowledge",

@@ -1,8 +1,7 @@
-import { Elysia } from "elysia";
 import { ApiError } from "../../../kernel/errors.ts";
 import { networkOf } from "../../../kernel/http/access/addresses.ts";
 import { AttemptLimiter } from "../../../kernel/http/access/guard.ts";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { TaggedText } from "../../../kernel/http/responses/etag.ts";
 import { type Reply, reply } from "../../../kernel/http/responses/response.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
@@ -61,7 +60,7 @@ export function publicRoutes(
   admit: (clientAddress: string) => void,
   style: string,
 ) {
-  return new Elysia({ tags: ["Status pages"] })
+  return new Routes({ tags: ["Status pages"] })
     .use(api)
     .get(
       "/status/:page",

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import type { Call } from "../../../kernel/http/requests/call.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { Tx } from "../../../kernel/storage/tx.ts";
@@ -27,7 +26,7 @@ const READ = {
 
 /** Routes of checkpoints and proofs. */
 export function checkpointRoutes(api: Api, checkpoints: Checkpoints) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .get(
       "/v1/witness/checkpoint",

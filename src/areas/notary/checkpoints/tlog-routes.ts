@@ -1,6 +1,5 @@
-import { Elysia } from "elysia";
 import { ApiError } from "../../../kernel/errors.ts";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { pathOf } from "../../../kernel/http/requests/request-target.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { leafOf } from "../../../verify/tree.ts";
@@ -28,7 +27,7 @@ export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpo
     return row.project_ref;
   };
   return [
-    new Elysia({ tags: ["Notary"] }).use(api).put(
+    new Routes({ tags: ["Notary"] }).use(api).put(
       TLOG,
       ({ call, body }): Promise<Tlog> =>
         call.perform((tx) => {
@@ -51,7 +50,7 @@ export function tlogRoutes(api: Api, notary: NotaryService, checkpoints: Checkpo
         response: Tlog,
       },
     ),
-    new Elysia({ tags: ["Notary"] })
+    new Routes({ tags: ["Notary"] })
       .use(api)
       .get(
         `${TLOG}/:chainId/checkpoint`,

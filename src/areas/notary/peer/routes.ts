@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { decodeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { TEXT } from "../checkpoints/routes.ts";
@@ -12,7 +11,7 @@ const PEER = "/v1/witness/peer";
 
 /** Routes of this server as a witness for others (c2sp.org/tlog-witness). `PEER` is the submission prefix. */
 export function peerRoutes(api: Api, peer: PeerWitness, admit: AdmitAddress) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .get(PEER, () => peer.identity, {
       open: {

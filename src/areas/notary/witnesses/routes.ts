@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { WitnessesBody, WitnessList } from "../schema.ts";
 import type { Witnesses } from "./witnesses.ts";
 
@@ -7,7 +6,7 @@ const PATH = "/v1/witness/witnesses";
 
 /** Routes of the witnesses of a project's chain. */
 export function witnessRoutes(api: Api, witnesses: Witnesses) {
-  return new Elysia({ tags: ["Notary"] })
+  return new Routes({ tags: ["Notary"] })
     .use(api)
     .get(PATH, ({ call }) => ({ witnesses: witnesses.list(call.caller.project.ref) }), {
       op: {

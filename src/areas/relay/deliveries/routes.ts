@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { ProjectSecrets } from "../endpoints/secrets.ts";
@@ -31,7 +30,7 @@ import { STATS_ROWS_MAX } from "./stats.ts";
 
 /** Routes that schedule, list, read and cancel deliveries. */
 export function relayRoutes(api: Api, relays: RelayService) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay",
@@ -131,7 +130,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
 
 /** Routes that resend failed deliveries. */
 export function resendRoutes(api: Api, relays: RelayService, resends: BulkResends) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay/:relay_id/resend",
@@ -199,7 +198,7 @@ export function resendRoutes(api: Api, relays: RelayService, resends: BulkResend
 
 /** Routes of a project's signing secret. */
 export function secretRoutes(api: Api, secrets: ProjectSecrets) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post("/v1/relay/secret", ({ call }) => call.perform((tx) => secrets.reveal(tx, call.caller.project)), {
       op: {

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import type { FileFacts } from "../../../kernel/resources/managed.ts";
 import { RelaySecretRotateBody, RelaySecretRotated } from "../deliveries/schema.ts";
@@ -30,7 +29,7 @@ const ENDPOINT_FILE: FileFacts = {
 
 /** Routes of endpoints. */
 export function endpointRoutes(api: Api, endpoints: Endpoints) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay/endpoints",
@@ -77,7 +76,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
 }
 
 function changeRoutes(api: Api, endpoints: Endpoints) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .patch(
       "/v1/relay/endpoints/:endpoint_id",
@@ -123,7 +122,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
 }
 
 function useRoutes(api: Api, endpoints: Endpoints) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay/endpoints/:endpoint_id/secret/rotate",

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { largeBody } from "../../../kernel/http/requests/body.ts";
 import type { MessageResends } from "./message-resends.ts";
 import type { Messages } from "./messages.ts";
@@ -27,7 +26,7 @@ export function messageRoutes(
   requests: MessageRequests,
   resends: MessageResends,
 ) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay/messages",
@@ -84,7 +83,7 @@ export function messageRoutes(
 
 /** Routes that list, read and resend messages. */
 function sentRoutes(api: Api, messages: Messages, resends: MessageResends) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .get("/v1/relay/messages", ({ call, query }) => messages.list(call.caller.project.ref, query), {
       op: { name: "relay.messages.list", access: "relay:read", summary: "List messages, newest first" },

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { RelayParams, RelayResent, RelaySecret, RelaySecretRotated } from "../deliveries/schema.ts";
 import type { Endpoints } from "../endpoints/endpoints.ts";
@@ -34,7 +33,7 @@ const CHANGE = { access: "relay:write", byPortal: true, audit: "yes" } as const;
 
 /** Routes by which an account creates and revokes portal links. */
 export function portalLinkRoutes(api: Api, links: PortalLinks) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .post(
       "/v1/relay/portal",
@@ -77,7 +76,7 @@ export function portalLinkRoutes(api: Api, links: PortalLinks) {
 
 /** Routes of the customer's endpoints, for the page of the portal. */
 export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Portal) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .get("/v1/relay/portal", ({ call }) => links.read(call.caller), {
       op: { name: "relay.portal.read", ...READ, summary: "Get the portal link of this request" },
@@ -129,7 +128,7 @@ export function portalEndpointRoutes(api: Api, links: PortalLinks, portal: Porta
 
 /** Routes that change one endpoint of the customer. */
 export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Portal) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .patch(
       "/v1/relay/portal/endpoints/:endpoint_id",
@@ -189,7 +188,7 @@ export function portalChangeRoutes(api: Api, endpoints: Endpoints, portal: Porta
 
 /** Routes that use an endpoint of the customer, for which the account is charged. */
 export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .post(
       "/v1/relay/portal/endpoints/:endpoint_id/secret/rotate",
@@ -231,7 +230,7 @@ export function portalUseRoutes(api: Api, endpoints: Endpoints, portal: Portal) 
 
 /** Routes of the deliveries of messages to the customer. */
 export function portalDeliveryRoutes(api: Api, portal: Portal) {
-  return new Elysia(TAGS)
+  return new Routes(TAGS)
     .use(api)
     .get("/v1/relay/portal/deliveries", ({ call, query }) => portal.deliveries(call.caller, query), {
       op: {

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import type { Api } from "../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../kernel/http/api.ts";
 import { reply } from "../../../kernel/http/responses/response.ts";
 import { idParams } from "../../../kernel/resources/resource.ts";
 import { resourceRoutes } from "../../../kernel/resources/routes.ts";
@@ -12,7 +11,7 @@ export function scheduleRoutes(api: Api, schedules: Schedules) {
 }
 
 function runRoute(api: Api, schedules: Schedules) {
-  return new Elysia({ tags: ["Relay"] })
+  return new Routes({ tags: ["Relay"] })
     .use(api)
     .post(
       "/v1/relay/schedules/:schedule_id/run",

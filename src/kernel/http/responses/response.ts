@@ -1,17 +1,15 @@
-import { ElysiaCustomStatusResponse } from "elysia";
 import { ApiError } from "../../errors.ts";
 
 /** A response with a status of its own, which its route's schemas must name; a plain one is a 200. */
-export class Reply<const Status extends number, T> extends ElysiaCustomStatusResponse<Status, T> {
+export class Reply<const Status extends number, T> {
   constructor(
-    status: Status,
-    body: T,
+    /** Named as Elysia's types have it. */
+    readonly code: Status,
+    readonly response: T,
     readonly headers: Readonly<Record<string, string>> | null = null,
     /** Whether it may be stored under an `Idempotency-Key`. */
     readonly isStored = true,
-  ) {
-    super(status, body);
-  }
+  ) {}
 }
 
 /** A 200 that is not stored under an `Idempotency-Key`: a repeat is evaluated again. */

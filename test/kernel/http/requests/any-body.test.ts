@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { api, mounted } from "../../../../src/kernel/http/api.ts";
+import { api, mounted, Routes } from "../../../../src/kernel/http/api.ts";
 import { startTestServer, type TestServer } from "../../../support/server.ts";
 
 let server: TestServer;
@@ -18,7 +18,7 @@ test.each([
 ])("a handler gets the bytes of any body, also if it declares the body: %s", async (contentType) => {
   const { http } = server.server.app;
   const operation = { name: "test.any", summary: "Count bytes", anyBody: "Anything." };
-  const routes = new Elysia().use(api).post(
+  const routes = new Routes().use(api).post(
     "/counted",
     async ({ call, body }) => ({
       bytes: (await call.readBytes()).length,

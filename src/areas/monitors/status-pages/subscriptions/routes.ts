@@ -1,6 +1,5 @@
-import { Elysia } from "elysia";
 import { ApiError } from "../../../../kernel/errors.ts";
-import type { Api } from "../../../../kernel/http/api.ts";
+import { type Api, Routes } from "../../../../kernel/http/api.ts";
 import type { OpenCall } from "../../../../kernel/http/requests/call.ts";
 import { type Reply, reply } from "../../../../kernel/http/responses/response.ts";
 import type { PublicStatusPages } from "../public-pages.ts";
@@ -67,7 +66,7 @@ export function subscriptionRoutes(
     errors: ["not_found", "rate_limit_exceeded"] as const,
   });
   const form = { anyBody: "A form, `application/x-www-form-urlencoded`." };
-  return new Elysia({ tags: ["Status pages"] })
+  return new Routes({ tags: ["Status pages"] })
     .use(api)
     .get(
       "/status/:page/subscribe",
