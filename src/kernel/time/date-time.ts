@@ -47,10 +47,10 @@ export function timestampOfQuery(field: string, text: string, wanted = TIMESTAMP
 /** Seconds whose text is cached, as a power of two: responses mostly have times of the last minute. */
 const SECONDS_CACHED = 64;
 /** The cached seconds since the epoch, each at its remainder, and the texts that all their milliseconds begin with. */
-const seconds: number[] = Array.from({ length: SECONDS_CACHED }, () => Number.NaN);
-const secondTexts: string[] = Array.from({ length: SECONDS_CACHED }, () => "");
-/** How the text of each millisecond ends, such as `042Z`. */
-const MILLISECOND_TEXTS = Array.from({ length: 1_000 }, (_, ms) => `${String(ms).padStart(3, "0")}Z`);
+const seconds: number[] = new Array(SECONDS_CACHED).fill(Number.NaN);
+const secondTexts: string[] = new Array(SECONDS_CACHED).fill("");
+/** How the text of each millisecond ends, such as `042Z`: made on use, since a start would make a thousand. */
+const millisecondTexts: string[] = [];
 
 /** RFC 3339, UTC, with milliseconds. A check formats several times, and `Date` takes five times as long as the cache. */
 export function isoTime(epochMs: number): string {
@@ -61,7 +61,15 @@ export function isoTime(epochMs: number): string {
     secondTexts[slot] = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
     seconds[slot] = second;
   }
-  return `${secondTexts[slot]}${MILLISECOND_TEXTS[ms - second * 1_000]}`;
+  return `${secondTexts[slot]}${millisecondText(ms - second * 1_000)}`;
+}
+
+function millisecondText(ms: number): string {
+  const known = millisecondTexts[ms];
+  if (known !== undefined) return known;
+  const text = `${String(ms).padStart(3, "0")}Z`;
+  millisecondTexts[ms] = text;
+  return text;
 }
 
 /** The same, or null for null. */

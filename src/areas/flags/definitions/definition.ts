@@ -1,5 +1,5 @@
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { echoed, type FieldMessages } from "../../../kernel/errors.ts";
+import { compiledCheck } from "../../../kernel/http/requests/compiled-check.ts";
 import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/requests/validate.ts";
 import { invalidRuleError } from "../domain.ts";
 import { timestampOf, versionOf } from "../evaluation/conditions.ts";
@@ -63,15 +63,12 @@ export function updateDefinition(
 }
 
 function validated(fields: unknown): StoredDefinition {
-  check ??= TypeCompiler.Compile(StoredDefinition);
-  if (!check.Check(fields)) throw invalidRuleError(fieldMessages(StoredDefinition, fields, pathOf));
+  if (!compiledCheck(StoredDefinition).Check(fields))
+    throw invalidRuleError(fieldMessages(StoredDefinition, fields, pathOf));
   const problems = problemsOf(fields);
   if (Object.keys(problems).length > 0) throw invalidRuleError(problems);
   return fields;
 }
-
-/** Compiled at the first use, like the checks of routes. */
-let check: ReturnType<typeof TypeCompiler.Compile<typeof StoredDefinition>> | undefined;
 
 /** Returns the bytes of a value's JSON in UTF-8. */
 export function jsonBytes(value: unknown): number {
