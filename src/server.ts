@@ -189,9 +189,18 @@ async function startLocked(
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
     if (parts.onFirstWork !== undefined) watchForWork(kernel, app, parts.onFirstWork);
-    const url = await listen(app, listenOptions);
     endStart();
-    log.info("server started", { version, url, data: folder, pid: process.pid, ...changedSettings(config) });
+    const url = await listen(app, listenOptions);
+    // With the next turn of the event loop: whoever waits for the ready line gets it first.
+    void realDelay(0).then(() =>
+      log.info("server started", {
+        version,
+        url,
+        data: folder,
+        pid: process.pid,
+        ...changedSettings(config),
+      }),
+    );
     return {
       url,
       kernel,

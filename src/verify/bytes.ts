@@ -1,6 +1,7 @@
 // Encodings without the runtime's helpers, so that they run in a browser.
 
-const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+/** The digits of each byte, made on use. */
+let hexOfBytes: readonly string[] | undefined;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Decodes valid lower-case hex digits. */
@@ -19,8 +20,9 @@ function digitOf(code: number): number {
 
 /** Returns the lower-case hex digits of bytes. */
 export function toHex(bytes: Uint8Array): string {
+  hexOfBytes ??= Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
   let hex = "";
-  for (const byte of bytes) hex += HEX_OF_BYTE[byte];
+  for (const byte of bytes) hex += hexOfBytes[byte];
   return hex;
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { useTestServer } from "../support/server.ts";
 
 const server = useTestServer({ debugLog: true });
@@ -41,12 +42,14 @@ test("each request is one debug line, without its path, its key or its body", as
 
 test("start and stop are logged with the changed settings", async () => {
   await server.restart();
-  const infos = server.logs.filter(({ level }) => level === "info");
-  expect(infos.map(({ message }) => message)).toEqual(["server stopped", "server started"]);
-  expect(infos[1]?.fields).toMatchObject({
-    url: server.url,
-    data: server.folder,
-    port: 0,
-    durability: "normal",
+  await eventually(() => {
+    const infos = server.logs.filter(({ level }) => level === "info");
+    expect(infos.map(({ message }) => message)).toEqual(["server stopped", "server started"]);
+    expect(infos[1]?.fields).toMatchObject({
+      url: server.url,
+      data: server.folder,
+      port: 0,
+      durability: "normal",
+    });
   });
 });
