@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { FormatRegistry } from "@sinclair/typebox";
+import { INPUT_FORMATS } from "../../src/kernel/data/schema.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { BODY_BYTES_MAX } from "../../src/kernel/http/requests/body.ts";
 import { expectError } from "../support/errors.ts";
@@ -33,6 +35,21 @@ function pathOf({ path }: DeclaredRoute): string {
 /** The tier unlimited has no bucket, and its accounts may call the operator's endpoints too. */
 const tierFor = ({ operation }: DeclaredRoute): string =>
   operation.access === "operator" ? "unlimited" : "scale";
+
+/** The formats that a schema names, at any depth. */
+function formatsOf(schema: unknown): string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  return Object.entries(schema).flatMap(([key, value]) => {
+    if (key === "examples" || key === "default") return [];
+    return key === "format" && typeof value === "string" ? value : formatsOf(value);
+  });
+}
+
+test("the formats of every input are checked, whether Elysia is loaded or not", () => {
+  const named = routes.flatMap(({ params, query, body }) => [params, query, body].flatMap(formatsOf));
+  expect(new Set(named)).toEqual(new Set(Object.keys(INPUT_FORMATS)));
+  for (const [format, fits] of Object.entries(INPUT_FORMATS)) expect(FormatRegistry.Get(format)).toBe(fits);
+});
 
 describe("every route that requires a key", () => {
   test("401 without one", async () => {

@@ -2,7 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { residentMiB } from "../../scripts/processes/memory.ts";
-import { Binaries, TIMEOUT_MS } from "./support.ts";
+import { TIMESTAMP_EXPECTED } from "../../src/kernel/time/date-time.ts";
+import { Binaries, operatorOf, TIMEOUT_MS } from "./support.ts";
 
 /**
  * Ready after this, in milliseconds: what is promised of ephemeral servers, and several times what a quiet machine takes,
@@ -65,6 +66,25 @@ test(
     expect(used.size).toBeGreaterThan(1_000);
     // Below, run: scripts/build --order
     expect(used.intersection(ordered).size / used.size).toBeGreaterThan(ORDERED_MIN);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the first request of a server is checked like any other",
+  async () => {
+    const server = await binaries.start(["--ephemeral"]);
+    const client = operatorOf(server);
+    const terms = { name: "First", prefix: "sm", scopes: ["pulse:read"] };
+    const { body, status } = await client.post("/v1/keys", { ...terms, expires_at: "tomorrow" });
+    expect([status, body.error]).toEqual([
+      400,
+      { code: "validation_error", message: `expires_at ${TIMESTAMP_EXPECTED}` },
+    ]);
+    expect((await client.post("/v1/keys", { ...terms, expires_at: "2099-01-31T12:00:00Z" })).status).toBe(
+      201,
+    );
+    await server.stop();
   },
   TIMEOUT_MS,
 );

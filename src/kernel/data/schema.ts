@@ -1,4 +1,5 @@
 import {
+  FormatRegistry,
   Kind,
   type SchemaOptions,
   type TLiteral,
@@ -10,6 +11,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
+import { parseDateTime } from "../time/date-time.ts";
 import { isOneLine } from "./one-line.ts";
 
 /** An object by the name that the API's description and the client give it. */
@@ -73,6 +75,12 @@ TypeRegistry.Set<CharactersSchema>(KIND, ({ minLength, maxLength, pattern }, val
   if (value.length <= maxLength) return true;
   return value.length <= 2 * maxLength && [...value].length <= maxLength;
 });
+
+/** The formats that texts of requests can have. Elysia registers more, but not before it is loaded. */
+export const INPUT_FORMATS = {
+  "date-time": (text: string) => parseDateTime(text) !== null,
+} as const;
+for (const [format, fits] of Object.entries(INPUT_FORMATS)) FormatRegistry.Set(format, fits);
 
 /** Limits and notes of a free text. */
 export interface TextOptions {
