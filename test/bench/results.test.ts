@@ -62,5 +62,6 @@ test("each row is compared with a bare server, at each of its connections, and w
       "notary log of 1 KB",
     ],
     "webhook in, 1 KiB",
+    "ping of a heartbeat",
   ]);
 });
