@@ -170,7 +170,7 @@ function assemble(values: Values, tiers: Tiers) {
     json: values.json,
     stopWithStdin: values.stop_with_stdin,
     signup: values.signup,
-    durability: values.ephemeral && values.durability === "normal" ? ("none" as const) : values.durability,
+    durability: values.durability,
     acceptDamagedLog: values.accept_damaged_log,
     applyPath: values.apply,
     allowPrivateTargets: values.allow_private_targets,
@@ -313,7 +313,7 @@ function checked(config: Config, options: Resolved): Config {
       throw new StartupError("advertise must be a URL such as https://n1.internal:9909.");
   }
   if (config.mcpWrite && !config.mcp) throw new StartupError("mcp_write needs mcp.");
-  if (config.testClock && !config.ephemeral) throw new StartupError("--test-clock needs --ephemeral.");
+  if (!config.ephemeral) assertKept(config);
   if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
     throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");
   }
@@ -334,6 +334,13 @@ function checked(config: Config, options: Resolved): Config {
   assertOrigins("cors_origins", config.corsOrigins, ORIGIN);
   assertOrigins("portal_origins", config.portalOrigins, FRAMING_ORIGIN);
   return config;
+}
+
+/** @throws StartupError for what only a temporary database may have. */
+function assertKept({ testClock, durability }: Config): void {
+  if (testClock) throw new StartupError("--test-clock needs --ephemeral.");
+  if (durability === "none")
+    throw new StartupError("--durability none needs --ephemeral: a power cut would damage the database.");
 }
 
 /** @throws StartupError for a name that no key can have, and for what is not the verifier key of a log. */

@@ -5,7 +5,7 @@ import type { Archive, ArchiveParts } from "./archive/archive.ts";
 import type { LeadingNode, Replication } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
-import type { ListenOptions } from "./kernel/http/http.ts";
+import { isSureToListen, type ListenOptions } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type LogFields, type Logger } from "./kernel/log.ts";
@@ -183,16 +183,18 @@ async function startLocked(
       idleTimeoutSeconds: parts.idleTimeoutSeconds,
       ...leading?.listenOptions,
     };
+    if (parts.onFirstWork !== undefined) watchForWork(kernel, app, parts.onFirstWork);
+    const listensLast = isSureToListen(listenOptions);
     // Before the first account is created: if the port is in use, the next start is still the first one.
-    app.http.assertCanListen(listenOptions);
-    const endStart = kernel.writer.commitAtOnce();
+    const early = listensLast ? null : app.http.listen(listenOptions);
+    // Nobody else is there before it listens.
+    const endStart = listensLast ? kernel.writer.commitAtOnce() : () => undefined;
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
-    if (parts.onFirstWork !== undefined) watchForWork(kernel, app, parts.onFirstWork);
     endStart();
-    const url = await listen(app, listenOptions);
+    const url = early ?? (await listenLast(app, listenOptions));
     // With the next turn of the event loop: whoever waits for the ready line gets it first.
-    void realDelay(0).then(() =>
+    const logged = realDelay(0).then(() =>
       log.info("server started", {
         version,
         url,
@@ -210,7 +212,10 @@ async function startLocked(
       failed: failed.promise,
       deposed: leading?.leadership.deposed ?? NEVER,
       askedToHandOver: replication?.askedToHandOver ?? NEVER,
-      stop: () => stop(kernel, app, archive, replication),
+      stop: async () => {
+        await logged;
+        await stop(kernel, app, archive, replication);
+      },
     };
   } catch (error) {
     closeKernel(kernel);
@@ -226,7 +231,7 @@ async function startLocked(
  *
  * @throws StartupError
  */
-async function listen(app: App, options: ListenOptions): Promise<string> {
+async function listenLast(app: App, options: ListenOptions): Promise<string> {
   try {
     return app.http.listen(options);
   } catch (error) {

@@ -50,9 +50,9 @@ const DECLARED = {
   stop_with_stdin: flag("Stop when standard input closes"),
   signup: { ...choice(["closed", "free", "open"], "closed", "Who may sign up"), ephemeral: "open" },
   durability: {
-    ...choice(["full", "normal"], "full", "fsync at every commit, or at checkpoints only"),
+    ...choice(["full", "normal", "none"], "full", "fsync at every commit, at checkpoints, or never"),
     // A database that is deleted at exit does not need to survive a power cut.
-    ephemeral: "normal",
+    ephemeral: "none",
   },
   accept_damaged_log: {
     ...flag("Start on a damaged log; the commits after the damage are lost"),

@@ -101,7 +101,7 @@ describe("queries of the shells", () => {
     // Split as bash splits it.
     ["ninefold serve --signup =", ["closed", "free", "open"]],
     ["ninefold serve --signup = o", ["open"]],
-    ["ninefold serve --data = x --durability = ", ["full", "normal"]],
+    ["ninefold serve --data = x --durability = ", ["full", "normal", "none"]],
     ["ninefold serve --nonsense=", []],
     ["ninefold serve --data ", [":d"]],
     ["ninefold serve --data=", [":d"]],

@@ -4,7 +4,7 @@ import { StartupError } from "../../src/kernel/errors.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { createSystemClock } from "../../src/kernel/time/clock.ts";
 import { type Server, type ServerParts, startServer } from "../../src/server.ts";
-import { rejection, Scratch } from "./support.ts";
+import { KeptLog, rejection, Scratch } from "./support.ts";
 
 const log = createLogger(createSystemClock(), { level: "error" });
 const config = loadConfig(["--ephemeral"], {});
@@ -62,4 +62,11 @@ test("a server that cannot listen in the end has ended its work, and its folder 
   const server = await start();
   expect(server.operator.key).toStartWith("sm_");
   await server.stop();
+});
+
+test("a server that is stopped at once has logged its start before its end", async () => {
+  const kept = new KeptLog();
+  const server = await start({ log: kept });
+  await server.stop();
+  expect(kept.messages("info")).toEqual(["server started", "server stopped"]);
 });

@@ -179,21 +179,6 @@ export class Http {
   }
 
   /**
-   * Checks that {@link listen} can succeed. Another program can still take the port before it does.
-   * @throws StartupError when the port is taken or a TLS file cannot be read.
-   */
-  assertCanListen({ host, port, tls }: ListenOptions): void {
-    // Any free port of the machine itself: nothing can be in the way.
-    if (host === "127.0.0.1" && port === 0 && tls === null) return;
-    try {
-      const socket = { data: () => undefined };
-      Bun.listen({ hostname: host, port, socket, ...readTls(tls) }).stop();
-    } catch (error) {
-      throw new StartupError(cannotListen(host, port, error));
-    }
-  }
-
-  /**
    * Starts to accept requests, and returns the base URL for this machine, with the actual port.
    * @throws StartupError when the port is taken or a TLS file cannot be read.
    */
@@ -217,7 +202,9 @@ export class Http {
         development: false,
         idleTimeout: idleTimeoutSeconds,
         maxRequestBodySize: BODY_BYTES_HARD_MAX,
-        ...readTls(tls),
+        ...(tls === null
+          ? {}
+          : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
       });
       this.server = this.contained?.carrying(server) ?? server;
       return urlOf({ host, port: server.port ?? port, tls });
@@ -391,10 +378,9 @@ function servedMethods(method: string): readonly string[] {
   return method === "GET" ? ["GET", "HEAD"] : [method];
 }
 
-/** The certificate and its key. @throws Error */
-function readTls(tls: ListenOptions["tls"]) {
-  if (tls === null) return {};
-  return { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } };
+/** Whether nothing can be in the way of listening so: any free port of the machine itself. */
+export function isSureToListen({ host, port, tls }: ListenOptions): boolean {
+  return host === "127.0.0.1" && port === 0 && tls === null;
 }
 
 function cannotListen(host: string, port: number, error: unknown): string {
