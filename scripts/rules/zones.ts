@@ -6,6 +6,16 @@ const STORES = [
   "src/areas/*/**/*-store.ts",
   "src/areas/*/backup-check.ts",
 ];
+/** What collects routes. */
+export const ROUTES_MODULE = "src/kernel/http/api.ts";
+/** Where it may be used. */
+export const ROUTES = [
+  "src/kernel/http/**",
+  "src/kernel/resources/routes.ts",
+  "src/areas/*/**/routes.ts",
+  "src/areas/*/**/routes-*.ts",
+  "src/areas/*/**/*-routes.ts",
+];
 const CLOCK = ["src/kernel/time/clock*.ts", "src/kernel/ids.ts"];
 
 /** Files outside `kernel/storage` that need a database connection of their own, such as offline commands. */

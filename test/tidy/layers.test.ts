@@ -98,6 +98,20 @@ describe("packages", () => {
   });
 });
 
+test("routes are collected in routes files alone, whose types are free for all", () => {
+  const api = { "src/kernel/http/api.ts": "export class Routes {}\nexport type Api = Routes;\n" };
+  const importing = (names: string, path: string): string[] =>
+    violationsIn({ ...api, [path]: `import ${names} from "../../kernel/http/api.ts";\n` });
+  for (const names of ["{ type Api, Routes }", "{ Routes as R }", "* as all"]) {
+    expect(importing(names, "src/areas/keys/service.ts")).toEqual([
+      "routes-zone src/areas/keys/service.ts:1",
+    ]);
+    expect(importing(names, "src/areas/keys/routes.ts")).toEqual([]);
+    expect(importing(names, "src/areas/keys/proxy-routes.ts")).toEqual([]);
+  }
+  expect(importing("type { Api }", "src/areas/keys/index.ts")).toEqual([]);
+});
+
 test("the receipt verifier imports nothing of the server", () => {
   const found = violationsIn({
     ...ERRORS,
