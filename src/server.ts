@@ -267,7 +267,7 @@ function watchForWork({ writer }: Kernel, { http }: App, onFirstWork: () => void
     hasWorked = true;
     onFirstWork();
   };
-  http.requests.onFirst = noteWork;
+  http.requests.onArrival = noteWork;
   writer.onCommitted(() => {
     if (writer.stats.units >= UNITS_OF_WORK) noteWork();
   });

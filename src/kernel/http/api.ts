@@ -177,7 +177,7 @@ interface Served {
 
 function completed({ endpoint, input }: Served): Endpoint {
   const { operation, deps } = endpoint;
-  deps.requests.arrive();
+  deps.requests.onArrival();
   return { ...endpoint, checks: inputChecks(input), cursors: cursorsOf(operation, input.query, deps.vault) };
 }
 

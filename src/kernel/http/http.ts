@@ -343,7 +343,7 @@ export class Http {
   }
 
   private async serve(request: Request, handler: PageHandler): Promise<Response> {
-    this.requests.arrive();
+    this.requests.onArrival();
     const call = new OpenCall(this.elsewhere, request);
     try {
       return call.send(await handler(call));

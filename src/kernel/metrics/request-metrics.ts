@@ -74,9 +74,8 @@ export class RequestMetrics {
   /** Requests that reach no endpoint. */
   readonly none: OperationRequests;
   private readonly operations: OperationRequests[] = [];
-  /** Called when the first request arrives, before it is served. */
-  onFirst: () => void = () => undefined;
-  private hasArrived = false;
+  /** Called before the first request of each endpoint, and before every request that no endpoint serves. */
+  onArrival: () => void = () => undefined;
   private completed = 0;
 
   constructor() {
@@ -93,13 +92,6 @@ export class RequestMetrics {
   /** Completed requests of all operations. */
   get answered(): number {
     return this.completed;
-  }
-
-  /** Notes that a request arrives, which may be the first one. */
-  arrive(): void {
-    if (this.hasArrived) return;
-    this.hasArrived = true;
-    this.onFirst();
   }
 
   /** Counts a completed request of any operation. */
