@@ -59,8 +59,8 @@ export interface App {
     AccountsArea,
     "operator" | "operatorKey" | "markOperatorAnnounced" | "exportedTables"
   >;
-  /** Creates a link that logs in a browser with a key, for a server at this URL. */
-  readonly createSetupLink: (key: string, url: string) => Promise<string>;
+  /** Creates a link that logs in a browser with a key. Returns what follows the server's URL in it. */
+  readonly createSetupLink: (key: string) => Promise<string>;
   /** Starts background work: it begins with the next turn of the event loop. */
   readonly start: () => Promise<void>;
   /** Stops background work and commits what is pending. */
@@ -111,7 +111,7 @@ export function createApp(
     http,
     accounts,
     lastBackupAt,
-    createSetupLink: (key, url) => sessions.createSetupLink(key, config.publicUrl ?? url),
+    createSetupLink: sessions.createSetupLink,
     start: async () => {
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();

@@ -48,6 +48,8 @@ export class DeposedAtStart extends Error {}
 export interface ServerParts {
   /** Called when it first has work: its first request, or its {@link UNITS_OF_WORK}th unit of work. */
   readonly onFirstWork?: () => void;
+  /** Prepares what announces the server, which is called with its URL as soon as it listens and is ready. */
+  readonly prepareAnnouncement?: (server: Pick<Server, "app" | "operator">) => Promise<(url: string) => void>;
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
@@ -191,8 +193,9 @@ async function startLocked(
     const endStart = listensLast ? kernel.writer.commitAtOnce() : () => undefined;
     const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
+    const announce = await parts.prepareAnnouncement?.({ app, operator });
     endStart();
-    const url = early ?? (await listenLast(app, listenOptions));
+    const url = await listenAndAnnounce(app, () => early ?? app.http.listen(listenOptions), announce);
     // With the next turn of the event loop: whoever waits for the ready line gets it first.
     const logged = realDelay(0).then(() =>
       log.info("server started", {
@@ -226,14 +229,20 @@ async function startLocked(
 }
 
 /**
- * Listens when everything else is ready. Earlier it would cost more: listening starts a garbage collection, for which the rest
- * of the start would wait.
+ * Listens when everything else is ready, and announces it in the same turn of the event loop: listening starts a garbage
+ * collection, for which whatever comes after it would wait.
  *
  * @throws StartupError
  */
-async function listenLast(app: App, options: ListenOptions): Promise<string> {
+async function listenAndAnnounce(
+  app: App,
+  listen: () => string,
+  announce?: (url: string) => void,
+): Promise<string> {
   try {
-    return app.http.listen(options);
+    const url = listen();
+    announce?.(url);
+    return url;
   } catch (error) {
     await app.finish();
     throw error;

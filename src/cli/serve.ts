@@ -6,7 +6,7 @@ import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { makeFolder } from "../kernel/storage/folders.ts";
-import { DeposedAtStart, type Server, startNode } from "../server.ts";
+import { DeposedAtStart, type Server, type ServerParts, startNode } from "../server.ts";
 import type { Given } from "./arguments.ts";
 import { useUsualJitPolicy } from "./jit-policy.ts";
 
@@ -26,7 +26,10 @@ export async function serve(given: Given): Promise<number> {
     const signal = stopSignal(config.stopWithStdin);
     // It may follow for days before it leads.
     if (config.cluster !== null) useUsualJitPolicy();
-    const parts = { onFirstWork: useUsualJitPolicy };
+    const parts: ServerParts = {
+      onFirstWork: useUsualJitPolicy,
+      prepareAnnouncement: (prepared) => prepareAnnouncement(config, folder, prepared),
+    };
     const server = await startNode(folder, config, signal, parts).catch((error: unknown) => {
       if (error instanceof DeposedAtStart) return "deposed" as const;
       throw error;
@@ -35,7 +38,8 @@ export async function serve(given: Given): Promise<number> {
     if (server === "deposed") return EXIT_FOLLOW;
     let end: "signal" | "deposed" | "handed over" = "signal";
     try {
-      await announce(config, folder, server);
+      // Recorded after the output: if this start is interrupted in between, the next one prints the key again.
+      if (server.operator.key !== null) await server.app.accounts.markOperatorAnnounced();
       const ended = await Promise.race([
         signal.then(() => ({ end: "signal", failure: null }) as const),
         server.deposed.then(() => ({ end: "deposed", failure: null }) as const),
@@ -54,21 +58,27 @@ export async function serve(given: Given): Promise<number> {
   }
 }
 
-async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
-  const { key } = operator;
-  const link = key === null || config.json || !config.dashboard ? null : await app.createSetupLink(key, url);
-  const line = config.json
-    ? readyLine(url, operator.userId, key)
-    : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
-  try {
-    writeSync(STDOUT, line);
-  } catch (error) {
-    throw new StartupError(
-      `Standard output cannot be written (${errorText(error)}), so the key cannot be shown.`,
-    );
-  }
-  // Recorded after the output: if this start is interrupted in between, the next one prints the key again.
-  if (key !== null) await app.accounts.markOperatorAnnounced();
+/** Prepares the output of a server that is about to be ready. @throws StartupError when it cannot be written. */
+async function prepareAnnouncement(
+  config: Config,
+  folder: string,
+  { operator, app }: Pick<Server, "operator" | "app">,
+): Promise<(url: string) => void> {
+  const { key, userId } = operator;
+  const path = key === null || config.json || !config.dashboard ? null : await app.createSetupLink(key);
+  return (url) => {
+    const link = path && (config.publicUrl ?? url) + path;
+    const text = config.json
+      ? readyLine(url, userId, key)
+      : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
+    try {
+      writeSync(STDOUT, text);
+    } catch (error) {
+      throw new StartupError(
+        `Standard output cannot be written (${errorText(error)}), so the key cannot be shown.`,
+      );
+    }
+  };
 }
 
 function prepareFolder(config: Config): string {

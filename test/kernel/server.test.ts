@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, mock, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, mock, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { createLogger } from "../../src/kernel/log.ts";
@@ -52,6 +52,33 @@ test("a server says when it works without requests", async () => {
   await work(100);
   expect(works).toHaveBeenCalledTimes(1);
   await server.stop();
+});
+
+describe("the announcement of a server", () => {
+  test("is made with its URL when it listens", async () => {
+    const told: (string | null)[] = [];
+    const server = await start({
+      prepareAnnouncement: async ({ operator }) => {
+        told.push(operator.key);
+        return (url) => told.push(url);
+      },
+    });
+    expect(told).toEqual([server.operator.key, server.url]);
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    await server.stop();
+  });
+
+  test("that fails ends the server's work, and its folder can be used again", async () => {
+    const failing = start({
+      prepareAnnouncement: async () => () => {
+        throw new StartupError("Standard output cannot be written.");
+      },
+    });
+    expect(await rejection(failing)).toEqual(new StartupError("Standard output cannot be written."));
+    const server = await start();
+    expect(server.operator.key).toStartWith("sm_");
+    await server.stop();
+  });
 });
 
 test("a server that cannot listen in the end has ended its work, and its folder can be used again", async () => {

@@ -14,8 +14,8 @@ import { sessionStore } from "./store.ts";
 /** What sessions provide to the server. */
 export interface SessionArea extends ApiArea {
   readonly authenticator: SessionAuthenticator;
-  /** Creates a login link for a key, with the URL of the server. */
-  readonly createSetupLink: (key: string, url: string) => Promise<string>;
+  /** Creates a login link for a key. Returns what follows the server's URL in it. */
+  readonly createSetupLink: (key: string) => Promise<string>;
   readonly exported: AreaExport;
   /** Removes the sessions of a deleted account; its keys open none of them any more. */
   readonly removeRows: RemoveAccountRows;
@@ -41,8 +41,8 @@ export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): Ses
   });
   return {
     authenticator: sessions,
-    createSetupLink: async (key, url) =>
-      (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, url))).url,
+    createSetupLink: async (key) =>
+      (await kernel.writer.submit((tx) => service.createLink(tx, keyDigest(key), LINK_MINUTES, ""))).url,
     removeRows: store.removeOfAccount,
     exported: sessionExport,
     finish: () => service.rejectedLogins.finish(),

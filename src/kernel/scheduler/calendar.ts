@@ -1,16 +1,22 @@
-import { Cron, type CronOptions } from "croner";
+import type { Cron, CronOptions } from "croner";
 import { invalidField } from "../errors.ts";
 import { LruMap } from "../limits/lru-map.ts";
 
+/** Reads a cron expression. The library is loaded at its first use: a start needs none of them. */
+function readCron(expression: string, options: CronOptions): Cron {
+  const { Cron } = require("croner") as typeof import("croner");
+  return new Cron(expression, options);
+}
+
 /**
- * The first time after `afterMs` (epoch milliseconds) that a cron expression names, in UTC. croner calculates;
+ * The first time after `afterMs` (epoch milliseconds) that a cron expression names, in UTC. The library calculates;
  * waiting is the scheduler's.
  *
  * @throws Error when the expression is malformed or never comes true.
  */
 export function nextOccurrence(expression: string, afterMs: number): number {
-  // An offset of 0 rather than a time zone of that name: for zones croner uses Intl, whose tables take 10 ms to load.
-  const next = new Cron(expression, { utcOffset: 0, paused: true }).nextRun(new Date(afterMs));
+  // An offset of 0 rather than a time zone of that name: for zones the library uses Intl, whose tables take 10 ms to load.
+  const next = readCron(expression, { utcOffset: 0, paused: true }).nextRun(new Date(afterMs));
   if (next === null) throw new Error(`the cron expression "${expression}" never comes true`);
   return next.getTime();
 }
@@ -52,7 +58,7 @@ export function isTimeZone(name: string): boolean {
   if (name.length > TIME_ZONE_LENGTH_MAX || !TIME_ZONE.test(name)) return false;
   try {
     // Its tables are requested only when a time is calculated.
-    return new Cron("* * * * *", zoned(name)).nextRun() !== null;
+    return readCron("* * * * *", zoned(name)).nextRun() !== null;
   } catch {
     return false;
   }
@@ -102,7 +108,7 @@ export class CronTimes {
     const key = `${this.timeZone} ${pattern}`;
     const known = READ.get(key);
     if (known !== undefined) return known;
-    const read = { cron: new Cron(pattern, zoned(this.timeZone)), from: 0, next: 0 };
+    const read = { cron: readCron(pattern, zoned(this.timeZone)), from: 0, next: 0 };
     READ.set(key, read);
     return read;
   }

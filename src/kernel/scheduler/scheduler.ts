@@ -207,7 +207,10 @@ export class Scheduler {
     return removeInSlices(slice, isStopping);
   }
 
-  /** Begins to run jobs: first those overdue, in the order of their due times. */
+  /**
+   * Begins to run jobs in the next turn of the event loop: first those overdue, in the order of their due times. Recurring jobs
+   * are planned there as well, so that a start does not wait for the calendar.
+   */
   async start(): Promise<void> {
     this.started = true;
     const moved = this.clock.wallMoved();
@@ -216,7 +219,13 @@ export class Scheduler {
     if (moved !== 0 || behind >= BEHIND_MS_MIN) this.store.wallSet(moved + behind, 0);
     this.stopListening = this.clock.onWallSet((before, now) => this.wallSet(before, now));
     await this.clockTrust.start();
+    this.clock.track(realDelay(0).then(() => this.begin(moved, behind)));
+  }
+
+  private async begin(moved: number, behind: number): Promise<void> {
+    if (!this.started) return;
     await this.planCalendar();
+    if (!this.started) return;
     if (behind >= BEHIND_MS_MIN) this.setBackSinceLastStop(moved, behind);
     const now = this.clock.now();
     for (const kind of this.kinds.values()) kind.lookAt = now;
@@ -261,9 +270,13 @@ export class Scheduler {
     };
   }
 
-  private planCalendar(): Promise<void> {
-    return this.writer.submit((tx) => {
+  private async planCalendar(): Promise<void> {
+    const planned = this.writer.submit((tx) => {
       for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
+    });
+    await planned.catch((error) => {
+      if (this.started)
+        this.log.error("a recurring job could not be scheduled", { error: errorText(error) });
     });
   }
 
@@ -274,10 +287,7 @@ export class Scheduler {
       by_ms: Math.abs(now - before),
     });
     if (now > before) return;
-    const planned = this.planCalendar().catch((error) => {
-      this.log.error("a recurring job could not be scheduled", { error: errorText(error) });
-    });
-    this.clock.track(Promise.all([planned, this.setBack.begin()]));
+    this.clock.track(Promise.all([this.planCalendar(), this.setBack.begin()]));
   }
 
   private setBackSinceLastStop(moved: number, byMs: number): void {

@@ -175,6 +175,7 @@ describe("recurring work", () => {
       bench.scheduler.enqueue(tx, "hourly", "", ahead, { expression: EVERY_HOUR });
     });
     await bench.scheduler.start();
+    await bench.advance(0);
     expect(bench.jobs).toMatchObject([{ kind: "hourly", due: HOUR }]);
   });
 
@@ -191,6 +192,7 @@ describe("recurring work", () => {
   test("runs once for all missed times after a downtime, then by the calendar", async () => {
     bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
     await bench.scheduler.start();
+    await bench.advance(0);
     await bench.scheduler.stop();
     await bench.advance(5 * HOUR + 1);
     bench.renew(true);
